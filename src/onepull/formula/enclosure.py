@@ -1,0 +1,329 @@
+"""Interval arithmetic that also encloses slopes.
+
+An `Enclosure` holds, for every element of an array of boxes, an interval that contains
+all values a term takes on that box, and for each field of interest an interval that
+contains all its slopes (difference quotients) along that field.  A jump is an infinite
+slope, so a threshold is 'nondecreasing' although it has no derivative.
+
+Rounding is monotone in IEEE arithmetic, so these bounds hold for the *computed* values
+of a formula, which are the rewards that a policy sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Bounds: TypeAlias = tuple[Array, Array]
+
+
+class Undefined(Exception):  # noqa: N818 - caught by the formula, which knows the place
+    """A term has no finite value somewhere on the box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """Bounds on a term's values and on its slopes along each field it depends on."""
+
+    low: Array
+    high: Array
+    slopes: dict[str, Bounds] = field(default_factory=dict)
+
+    @property
+    def bounds(self) -> Bounds:
+        """The interval of values."""
+        return self.low, self.high
+
+
+def product(a: Bounds, b: Bounds) -> Bounds:
+    """Multiply two intervals; nothing times infinity is nothing."""
+    with np.errstate(all="ignore"):
+        corners = [np.where((x == 0) | (y == 0), 0.0, x * y) for x in a for y in b]
+    return np.minimum.reduce(corners), np.maximum.reduce(corners)
+
+
+def total(parts: Sequence[Bounds]) -> Bounds:
+    """Add intervals."""
+    low, high = parts[0]
+    for part in parts[1:]:
+        low, high = low + part[0], high + part[1]
+    return low, high
+
+
+def hull(a: Bounds, b: Bounds) -> Bounds:
+    """Return the smallest interval around two."""
+    return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
+
+
+def point(value: float) -> Bounds:
+    """Return the interval of one number."""
+    return np.float64(value) * np.ones(()), np.float64(value) * np.ones(())
+
+
+ZERO = point(0.0)
+
+
+def chain(arguments: Sequence[Enclosure], partials: Sequence[Bounds]) -> dict[str, Bounds]:
+    """Return the slopes of f(arguments) from the bounds on f's partial slopes."""
+    names = dict.fromkeys(name for argument in arguments for name in argument.slopes)
+    return {
+        name: total(
+            [
+                product(partial, argument.slopes[name])
+                for argument, partial in zip(arguments, partials, strict=True)
+                if name in argument.slopes
+            ]
+        )
+        for name in names
+    }
+
+
+def blend(
+    a: Enclosure, b: Enclosure, surely_a: NDArray[np.bool_], surely_b: NDArray[np.bool_]
+) -> dict[str, Bounds]:
+    """Return the slopes of a term that equals `a` here and `b` there without a jump."""
+    slopes = {}
+    for name in dict.fromkeys([*a.slopes, *b.slopes]):
+        of_a, of_b = a.slopes.get(name, ZERO), b.slopes.get(name, ZERO)
+        either = hull(of_a, of_b)
+        slopes[name] = (
+            np.where(surely_a, of_a[0], np.where(surely_b, of_b[0], either[0])),
+            np.where(surely_a, of_a[1], np.where(surely_b, of_b[1], either[1])),
+        )
+    return slopes
+
+
+def rising(
+    function: Callable[[Array], Array], slope: Callable[[Array, Array], Bounds]
+) -> Callable[[Enclosure], Enclosure]:
+    """Return the enclosure of a nondecreasing function of one term."""
+
+    def enclose(a: Enclosure) -> Enclosure:
+        with np.errstate(all="ignore"):
+            slopes = chain([a], [slope(a.low, a.high)])
+            return Enclosure(function(a.low), function(a.high), slopes)
+
+    return enclose
+
+
+def lesser(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose min(a, b)."""
+    slopes = blend(a, b, a.high <= b.low, b.high <= a.low)
+    return Enclosure(np.minimum(a.low, b.low), np.minimum(a.high, b.high), slopes)
+
+
+def greater(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose max(a, b)."""
+    slopes = blend(a, b, a.low >= b.high, b.low >= a.high)
+    return Enclosure(np.maximum(a.low, b.low), np.maximum(a.high, b.high), slopes)
+
+
+def plus(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose a + b."""
+    one = point(1.0)
+    return Enclosure(*total([a.bounds, b.bounds]), chain([a, b], [one, one]))
+
+
+def negative(a: Enclosure) -> Enclosure:
+    """Enclose -a."""
+    return Enclosure(-a.high, -a.low, chain([a], [point(-1.0)]))
+
+
+def minus(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose a - b."""
+    return plus(a, negative(b))
+
+
+def times(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose a * b."""
+    return Enclosure(*product(a.bounds, b.bounds), chain([a, b], [b.bounds, a.bounds]))
+
+
+def reciprocal(a: Enclosure) -> Enclosure:
+    """Enclose 1 / a, where a is nowhere zero."""
+    if np.any((a.low <= 0) & (a.high >= 0)):
+        raise Undefined("may divide by zero")
+    with np.errstate(all="ignore"):
+        low, high = 1 / a.high, 1 / a.low
+    steep = product((low, high), (low, high))
+    return Enclosure(low, high, chain([a], [(-steep[1], -steep[0])]))
+
+
+def over(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose a / b, where b is nowhere zero."""
+    inverse = reciprocal(b)
+    with np.errstate(all="ignore"):
+        corners = [np.where((x == 0) | np.isinf(y), 0.0, x / y) for x in a.bounds for y in b.bounds]
+        low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        by_divisor = product((-high, -low), inverse.bounds)
+    return Enclosure(low, high, chain([a, b], [inverse.bounds, by_divisor]))
+
+
+def magnitude(a: Enclosure) -> Enclosure:
+    """Enclose abs(a)."""
+    return greater(a, negative(a))
+
+
+def exponential(a: Enclosure) -> Enclosure:
+    """Enclose exp(a)."""
+    if np.any(a.high > 709):
+        raise Undefined("exp may overflow: its argument can exceed 709")
+    return rising(np.exp, lambda low, high: (np.exp(low), np.exp(high)))(a)
+
+
+def logarithm(
+    function: Callable[[Array], Array], name: str, base: float, shift: float = 0.0
+) -> Callable[[Enclosure], Enclosure]:
+    """Return the enclosure of a logarithm of (shift + its argument)."""
+    scale = 1 / np.log(base)
+
+    def slope(low: Array, high: Array) -> Bounds:
+        return scale / (shift + high), scale / (shift + low)
+
+    def enclose(a: Enclosure) -> Enclosure:
+        if np.any(a.low <= -shift):
+            raise Undefined(f"{name} is not defined: its argument can be {0.0 - shift:g} or less")
+        return rising(function, slope)(a)
+
+    return enclose
+
+
+def root(a: Enclosure) -> Enclosure:
+    """Enclose sqrt(a)."""
+    if np.any(a.low < 0):
+        raise Undefined("sqrt is not defined: its argument can be negative")
+    return rising(np.sqrt, lambda low, high: (0.5 / np.sqrt(high), 0.5 / np.sqrt(low)))(a)
+
+
+def staircase(
+    function: Callable[[Array], Array],
+) -> Callable[[Enclosure], Enclosure]:
+    """Return the enclosure of floor or ceil, whose slope is nothing or a jump."""
+
+    def slope(low: Array, high: Array) -> Bounds:
+        flat = function(low) == function(high)
+        return np.zeros_like(low), np.where(flat, 0.0, np.inf)
+
+    return rising(function, slope)
+
+
+def quotient(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose a // b, the floor of a / b."""
+    return staircase(np.floor)(over(a, b))
+
+
+def remainder(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose a % b, which has the sign of b."""
+    steps = quotient(a, b)
+    exact = minus(a, times(b, steps))
+    wrapped = np.minimum(b.low, 0.0), np.maximum(b.high, 0.0)
+    same = steps.low == steps.high
+    anywhere = (np.full_like(exact.low, -np.inf), np.full_like(exact.low, np.inf))
+    slopes = {
+        name: (np.where(same, s[0], anywhere[0]), np.where(same, s[1], anywhere[1]))
+        for name, s in exact.slopes.items()
+    }
+    low = np.where(same, np.maximum(exact.low, wrapped[0]), wrapped[0])
+    high = np.where(same, np.minimum(exact.high, wrapped[1]), wrapped[1])
+    return Enclosure(low, high, slopes)
+
+
+def power(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose a ** b, for a constant b or a positive a."""
+    constant = not b.slopes and np.all(b.low == b.high)
+    if constant and float(np.ravel(b.low)[0]).is_integer():
+        return _whole_power(a, float(np.ravel(b.low)[0]))
+    if np.any(a.low < 0):
+        raise Undefined("a power with a broken exponent is not defined: its base can be negative")
+    if np.any((a.low <= 0) & (b.low <= 0)):
+        raise Undefined("a power is not defined: its base can be 0 with an exponent of 0 or less")
+    with np.errstate(all="ignore"):
+        corners = [np.power(x, y) for x in a.bounds for y in b.bounds]
+        low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        lowered = [np.power(x, y - 1) for x in a.bounds for y in b.bounds]
+        by_base = product(b.bounds, (np.minimum.reduce(lowered), np.maximum.reduce(lowered)))
+        by_exponent = product((low, high), (np.log(a.low), np.log(a.high)))
+    _refuse_overflow(low, high)
+    return Enclosure(low, high, chain([a, b], [by_base, by_exponent]))
+
+
+def _whole_power(a: Enclosure, exponent: float) -> Enclosure:
+    if exponent < 0 and np.any((a.low <= 0) & (a.high >= 0)):
+        raise Undefined("may divide by zero: a negative power of something that can be 0")
+
+    def bounds(n: float) -> Bounds:
+        with np.errstate(all="ignore"):
+            ends = np.power(a.low, n), np.power(a.high, n)
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        if n % 2 == 0 and n > 0:
+            low = np.where((a.low <= 0) & (a.high >= 0), 0.0, low)
+        return low, high
+
+    low, high = bounds(exponent)
+    _refuse_overflow(low, high)
+    partial = product(point(exponent), bounds(exponent - 1)) if exponent else ZERO
+    return Enclosure(low, high, chain([a], [partial]))
+
+
+def _refuse_overflow(low: Array, high: Array) -> None:
+    if np.any(np.isinf(low) | np.isinf(high)):
+        raise Undefined("a power may overflow")
+
+
+def below(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose the truth (0 or 1) of a < b."""
+    return _truth(a, b, surely=a.high < b.low, never=a.low >= b.high)
+
+
+def at_most(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose the truth of a <= b."""
+    return _truth(a, b, surely=a.high <= b.low, never=a.low > b.high)
+
+
+def equal(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose the truth of a == b."""
+    same = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
+    truth = _truth(a, b, surely=same, never=(a.high < b.low) | (a.low > b.high))
+    unknown = truth.low < truth.high
+    slopes = {
+        name: (np.where(unknown, -np.inf, 0.0), np.where(unknown, np.inf, 0.0))
+        for name in truth.slopes
+    }
+    return Enclosure(truth.low, truth.high, slopes)
+
+
+def _truth(
+    a: Enclosure, b: Enclosure, *, surely: NDArray[np.bool_], never: NDArray[np.bool_]
+) -> Enclosure:
+    """Enclose a truth that turns false as a - b rises."""
+    slopes = {}
+    for name, (low, high) in minus(a, b).slopes.items():
+        settled = surely | never | ((low == 0) & (high == 0))
+        slopes[name] = (
+            np.where(settled | (high <= 0), 0.0, -np.inf),
+            np.where(settled | (low >= 0), 0.0, np.inf),
+        )
+    return Enclosure(np.where(surely, 1.0, 0.0), np.where(never, 0.0, 1.0), slopes)
+
+
+def opposite(a: Enclosure) -> Enclosure:
+    """Enclose not a."""
+    return minus(Enclosure(*point(1.0)), a)
+
+
+def choice(condition: Enclosure, a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclose 'a if condition else b': slopes of either branch, and the jump between them."""
+    surely_a, surely_b = condition.low == 1, condition.high == 0
+    either = hull(a.bounds, b.bounds)
+    low = np.where(surely_a, a.low, np.where(surely_b, b.low, either[0]))
+    high = np.where(surely_a, a.high, np.where(surely_b, b.high, either[1]))
+    slopes = blend(a, b, surely_a, surely_b)
+    jump = minus(a, b).bounds
+    for name, turn in condition.slopes.items():
+        slopes[name] = total([slopes.get(name, ZERO), product(turn, jump)])
+    return Enclosure(low, high, slopes)

@@ -1,0 +1,211 @@
+"""Every operation of the formula language, one record each.
+
+An operation is written once for each way a formula is used: as Python source on numbers
+(which CPython runs, and which a compiler may take as it is), as source on numpy arrays,
+and as an enclosure.  A new function of the language is a new record here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from onepull.formula import enclosure as enclose
+from onepull.formula.enclosure import Enclosure
+
+# The names that generated source may use.  None can clash with a field, whose name starts
+# with a letter.
+NAMESPACE: dict[str, Any] = {
+    "__builtins__": {},
+    "_abs": abs,
+    "_ceil": math.ceil,
+    "_exp": math.exp,
+    "_float": float,
+    "_floor": math.floor,
+    "_log": math.log,
+    "_log10": math.log10,
+    "_log1p": math.log1p,
+    "_log2": math.log2,
+    "_max": max,
+    "_min": min,
+    "_np": np,
+    "_sqrt": math.sqrt,
+}
+
+Source = Callable[..., str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """One operation: how it is called, and what it is in each of its three forms."""
+
+    name: str
+    arguments: tuple[int, int | None]
+    scalar: Source
+    vector: Source
+    enclosure: Callable[..., Enclosure]
+    takes: str = "number"
+    gives: str = "number"
+
+
+def _template(text: str) -> Source:
+    return text.format
+
+
+def _fold(text: str) -> Source:
+    """Return the source of an associative operation on two or more terms."""
+    return lambda *terms: reduce(text.format, terms)
+
+
+def _folded(function: Callable[[Enclosure, Enclosure], Enclosure]) -> Callable[..., Enclosure]:
+    return lambda *terms: reduce(function, terms)
+
+
+def _pick(comparison: str, fallback: str) -> Source:
+    """Return min or max on numbers.
+
+    A conditional is three times as quick as the call, but it repeats its terms: it is used
+    where they are names and numbers.
+    """
+
+    def source(*terms: str) -> str:
+        if len(terms) == 2 and not set("( ") & set("".join(terms)):
+            return "({0} if {0} {2} {1} else {1})".format(*terms, comparison)
+        return f"{fallback}({', '.join(terms)})"
+
+    return source
+
+
+def _clip(value: Enclosure, low: Enclosure, high: Enclosure) -> Enclosure:
+    return enclose.lesser(enclose.greater(value, low), high)
+
+
+def _swap(function: Callable[[Enclosure, Enclosure], Enclosure]) -> Callable[..., Enclosure]:
+    return lambda a, b: function(b, a)
+
+
+def _infix(name: str, enclosure: Callable[..., Enclosure], *, gives: str = "number") -> Operation:
+    source = _template(f"({{}} {name} {{}})")
+    return Operation(name, (2, 2), source, source, enclosure, gives=gives)
+
+
+def _function(
+    name: str, scalar: str, vector: str, enclosure: Callable[..., Enclosure]
+) -> Operation:
+    return Operation(name, (1, 1), _template(scalar), _template(vector), enclosure)
+
+
+ADD = _infix("+", enclose.plus)
+SUBTRACT = _infix("-", enclose.minus)
+MULTIPLY = _infix("*", enclose.times)
+DIVIDE = _infix("/", enclose.over)
+POWER = _infix("**", enclose.power)
+REMAINDER = Operation(
+    "%", (2, 2), _template("({} % {})"), _template("_np.mod({}, {})"), enclose.remainder
+)
+QUOTIENT = Operation(
+    "//",
+    (2, 2),
+    _template("_float(_floor({} / {}))"),
+    _template("_np.floor({} / {})"),
+    enclose.quotient,
+)
+NEGATIVE = Operation("-", (1, 1), _template("(-{})"), _template("(-{})"), enclose.negative)
+
+LESS = _infix("<", enclose.below, gives="truth")
+LESS_EQUAL = _infix("<=", enclose.at_most, gives="truth")
+GREATER = _infix(">", _swap(enclose.below), gives="truth")
+GREATER_EQUAL = _infix(">=", _swap(enclose.at_most), gives="truth")
+EQUAL = _infix("==", enclose.equal, gives="truth")
+UNEQUAL = _infix("!=", lambda a, b: enclose.opposite(enclose.equal(a, b)), gives="truth")
+
+AND = Operation(
+    "and",
+    (2, None),
+    _fold("({} and {})"),
+    _fold("({} & {})"),
+    _folded(enclose.lesser),
+    takes="truth",
+    gives="truth",
+)
+OR = Operation(
+    "or",
+    (2, None),
+    _fold("({} or {})"),
+    _fold("({} | {})"),
+    _folded(enclose.greater),
+    takes="truth",
+    gives="truth",
+)
+NOT = Operation(
+    "not",
+    (1, 1),
+    _template("(not {})"),
+    _template("_np.logical_not({})"),
+    enclose.opposite,
+    takes="truth",
+    gives="truth",
+)
+# A comparison used as a number is 0 or 1; numpy would refuse to subtract truths.
+INDICATOR = Operation(
+    "0 or 1",
+    (1, 1),
+    _template("(1.0 if {} else 0.0)"),
+    _template("_np.where({}, 1.0, 0.0)"),
+    lambda truth: truth,
+    takes="truth",
+)
+WHERE = Operation(
+    "where",
+    (3, 3),
+    _template("({1} if {0} else {2})"),
+    _template("_np.where({}, {}, {})"),
+    enclose.choice,
+)
+
+FUNCTIONS = {
+    operation.name: operation
+    for operation in (
+        Operation(
+            "min",
+            (2, None),
+            _pick("<", "_min"),
+            _fold("_np.minimum({}, {})"),
+            _folded(enclose.lesser),
+        ),
+        Operation(
+            "max",
+            (2, None),
+            _pick(">", "_max"),
+            _fold("_np.maximum({}, {})"),
+            _folded(enclose.greater),
+        ),
+        Operation(
+            "clip",
+            (3, 3),
+            _template("_min(_max({}, {}), {})"),
+            _template("_np.minimum(_np.maximum({}, {}), {})"),
+            _clip,
+        ),
+        WHERE,
+        _function("abs", "_abs({})", "_np.abs({})", enclose.magnitude),
+        _function("exp", "_exp({})", "_np.exp({})", enclose.exponential),
+        _function("log", "_log({})", "_np.log({})", enclose.logarithm(np.log, "log", math.e)),
+        _function("log2", "_log2({})", "_np.log2({})", enclose.logarithm(np.log2, "log2", 2)),
+        _function("log10", "_log10({})", "_np.log10({})", enclose.logarithm(np.log10, "log10", 10)),
+        _function(
+            "log1p",
+            "_log1p({})",
+            "_np.log1p({})",
+            enclose.logarithm(np.log1p, "log1p", math.e, shift=1.0),
+        ),
+        _function("sqrt", "_sqrt({})", "_np.sqrt({})", enclose.root),
+        _function("floor", "_float(_floor({}))", "_np.floor({})", enclose.staircase(np.floor)),
+        _function("ceil", "_float(_ceil({}))", "_np.ceil({})", enclose.staircase(np.ceil)),
+    )
+}

@@ -1,0 +1,248 @@
+"""The spaces that contexts and states live in.
+
+A `Finite` space is a list of numbers, an `Interval` a closed range of them, and a
+`Box` a product of those with a name for every factor.  They are values: frozen,
+checked when made, equal when their contents are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from keyword import iskeyword
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onepull.errors import ContextError, InputError, ProblemError, StateError
+
+LARGEST = sys.float_info.max
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def real(value: Any) -> float:
+    """Return `value` as a float if it is one number, otherwise raise `TypeError`.
+
+    Text and truth values are refused even though `float` would take them.
+
+    >>> real(3)
+    3.0
+    >>> real("3")
+    Traceback (most recent call last):
+    TypeError: is not one number
+    """
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    raise TypeError("is not one number")
+
+
+@dataclass(frozen=True, slots=True)
+class Finite:
+    """A finite set of numbers, in the order given.
+
+    >>> Finite([1, 2, 3, 4])
+    Finite([1, 2, 3, 4])
+    """
+
+    values: tuple[float, ...]
+
+    def __init__(self, values: Iterable[float]) -> None:
+        try:
+            numbers = tuple(real(value) for value in values)
+        except TypeError:
+            raise ProblemError(f"Finite takes a list of numbers, given {values!r}") from None
+        if not numbers:
+            raise ProblemError("Finite takes at least one number, given none")
+        for number in numbers:
+            if not math.isfinite(number):
+                raise ProblemError(f"Finite takes finite numbers, given {number}")
+        if len(set(numbers)) < len(numbers):
+            twice = next(n for i, n in enumerate(numbers) if n in numbers[:i])
+            raise ProblemError(f"Finite takes each number once, given {twice:g} twice")
+        object.__setattr__(self, "values", numbers)
+
+    def __repr__(self) -> str:
+        """Show whole numbers as such."""
+        return f"Finite([{', '.join(f'{value:.17g}' for value in self.values)}])"
+
+    @property
+    def low(self) -> float:
+        """The smallest value."""
+        return min(self.values)
+
+    @property
+    def high(self) -> float:
+        """The largest value."""
+        return max(self.values)
+
+    def accept(self, value: Any) -> float:
+        """Return `value` as a float if it belongs here, otherwise raise `ValueError`."""
+        number = value if type(value) is float else real(value)
+        if number in self.values:
+            return number
+        raise ValueError(f"is not {self}")
+
+    def __str__(self) -> str:
+        """Finish the sentence 'must be …'."""
+        shown = [f"{value:.12g}" for value in self.values]
+        if len(shown) > 12:
+            shown = [*shown[:6], "…", *shown[-2:]]
+        return f"one of {', '.join(shown)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All numbers from `low` to `high`, both included.
+
+    An infinite end is allowed where the reward stays bounded, as `min(bits, capacity)`
+    does however large the capacity.
+
+    >>> Interval(0, 7)
+    Interval(0, 7)
+    """
+
+    low: float
+    high: float
+    # Infinity itself stays outside an unbounded interval.
+    _least: float = field(repr=False, compare=False)
+    _most: float = field(repr=False, compare=False)
+
+    def __init__(self, low: float, high: float) -> None:
+        try:
+            ends = (real(low), real(high))
+        except TypeError:
+            raise ProblemError(f"Interval takes two numbers, given {low!r}, {high!r}") from None
+        if not ends[0] < ends[1]:
+            raise ProblemError(f"Interval takes low < high, given low={low}, high={high}")
+        object.__setattr__(self, "low", ends[0])
+        object.__setattr__(self, "high", ends[1])
+        object.__setattr__(self, "_least", max(ends[0], -LARGEST))
+        object.__setattr__(self, "_most", min(ends[1], LARGEST))
+
+    def __repr__(self) -> str:
+        """Show whole numbers as such."""
+        return f"Interval({self.low:.17g}, {self.high:.17g})"
+
+    @property
+    def width(self) -> float:
+        """The distance between the ends."""
+        return self.high - self.low
+
+    def accept(self, value: Any) -> float:
+        """Return `value` as a float if it belongs here, otherwise raise `ValueError`."""
+        number = value if type(value) is float else real(value)
+        if self._least <= number <= self._most:
+            return number
+        raise ValueError(f"is not {self}")
+
+    def __str__(self) -> str:
+        """Finish the sentence 'must be …'."""
+        return f"a finite number in [{self.low:.12g}, {self.high:.12g}]"
+
+
+Space: TypeAlias = Finite | Interval
+
+
+class Box(Mapping[str, Space]):
+    """A product of spaces, each under the name of its field.
+
+    >>> job = Box(megabytes=Interval(1, 512), cycles=Finite([1, 10, 100]))
+    >>> job.read({"megabytes": 64, "cycles": 10})
+    (64.0, 10.0)
+    """
+
+    __slots__ = ("_error", "_readers", "_spaces", "names", "role")
+
+    def __init__(self, spaces: Mapping[str, Space] | None = None, /, **named: Space) -> None:
+        self._spaces: dict[str, Space] = {**(spaces or {}), **named}
+        for name, space in self._spaces.items():
+            if not NAME.fullmatch(str(name)) or iskeyword(name):
+                raise ProblemError(
+                    f"field {name!r}: a name is a letter followed by letters, digits and _"
+                )
+            if not isinstance(space, (Finite, Interval)):
+                raise ProblemError(f"field {name!r}: takes Finite or Interval, given {space!r}")
+        self.names = tuple(self._spaces)
+        self._readers = [(name, space.accept) for name, space in self._spaces.items()]
+        self.role = "field"
+        self._error: type[InputError] = InputError
+
+    def __getitem__(self, name: str) -> Space:
+        """Return the space of one field."""
+        return self._spaces[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the field names, in order."""
+        return iter(self._spaces)
+
+    def __len__(self) -> int:
+        """Return the number of fields."""
+        return len(self._spaces)
+
+    def __hash__(self) -> int:
+        """Hash by contents, in order."""
+        return hash(tuple(self._spaces.items()))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare contents and their order."""
+        return isinstance(other, Box) and list(self.items()) == list(other.items())
+
+    def __repr__(self) -> str:
+        """Show the box as it was written."""
+        return f"Box({', '.join(f'{name}={space!r}' for name, space in self.items())})"
+
+    def acting_as(self, role: str) -> Box:
+        """Return this box as the 'context' or the 'state' of a problem, for its messages."""
+        box = Box(self._spaces)
+        box.role = role
+        box._error = {"context": ContextError, "state": StateError}[role]
+        return box
+
+    def read(self, fields: Mapping[str, Any]) -> tuple[float, ...]:
+        """Return the values of this box's fields out of `fields`, in order.
+
+        Other fields are left alone; whoever knows all allowed names checks those.
+        """
+        try:
+            values: tuple[float, ...] = ()
+            for name, accept in self._readers:  # for one field, twice as quick as a comprehension
+                values += (accept(fields[name]),)
+            return values  # noqa: TRY300 - the loop is what may raise
+        except (KeyError, TypeError, ValueError):
+            raise self.refusal(fields) from None
+
+    def refusal(self, fields: Mapping[str, Any]) -> InputError:
+        """Return the error that says what is wrong with `fields`."""
+        for name, space in self._spaces.items():
+            if name not in fields:
+                return self._error(f"{self.role} field {name!r} is missing: it must be {space}")
+            try:
+                space.accept(fields[name])
+            except (TypeError, ValueError) as problem:
+                shown = repr(fields[name])
+                shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+                what = f" ({problem})" if isinstance(problem, TypeError) else ""
+                return self._error(
+                    f"{self.role} field {name!r} must be {space}, given {shown}{what}"
+                )
+        return self.stray(set(fields) - set(self._spaces))
+
+    def stray(self, names: Iterable[str], allowed: Iterable[str] = ()) -> InputError:
+        """Return the error for field names that nobody declared."""
+        known = [*self._spaces, *allowed]
+        return self._error(
+            f"unknown field{'s' * (len(list(names)) > 1)} {', '.join(map(repr, sorted(names)))}; "
+            f"allowed here: {', '.join(known) or 'none'}"
+        )
+
+    def exactly(self, fields: Mapping[str, Any]) -> tuple[float, ...]:
+        """Return the values out of `fields`, which must hold this box's fields and no others."""
+        if len(fields) != len(self._spaces):
+            raise self.refusal(fields)
+        return self.read(fields)
