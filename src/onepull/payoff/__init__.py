@@ -1,0 +1,27 @@
+"""The known reward g(context, state), bound to its spaces, and what is known about it."""
+
+import math
+
+from onepull.errors import ProblemError
+from onepull.payoff.base import COMPACT, Features, Payoff, State
+from onepull.payoff.coded import CodedPayoff
+from onepull.payoff.facts import Fact
+from onepull.payoff.reward import Reward
+from onepull.payoff.written import WrittenPayoff
+from onepull.spaces import Box
+
+__all__ = ["COMPACT", "Fact", "Features", "Payoff", "Reward", "State", "bind"]
+
+
+def bind(reward: Reward, context: Box, state: Box) -> Payoff:
+    """Return the reward as a function on its spaces, with every declaration checked."""
+    kind = WrittenPayoff if reward.is_formula else CodedPayoff
+    payoff: Payoff = kind(reward, context, state)
+    low, high = payoff.whole_range
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ProblemError(
+            f"the reward is unbounded: it goes from {low:g} to {high:g} over the declared spaces; "
+            "bound the spaces, clip the reward, or declare low and high"
+        )
+    payoff.check_declarations()
+    return payoff

@@ -1,0 +1,103 @@
+"""The reward as a user states it: a formula or a callable, and what is declared about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from onepull.errors import ProblemError
+from onepull.spaces import real
+
+Source: TypeAlias = str | Callable[..., Any]
+
+DIRECTIONS = ("increasing", "decreasing", "nondecreasing", "nonincreasing")
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """A known reward, with declarations for what cannot be derived from it.
+
+    Of a formula everything is derived; a Python callable is a closed box, so its bounds
+    must be declared unless its states are finitely many.  Each declaration is checked.
+
+    Parameters
+    ----------
+    source
+        A formula over the context and state fields, or a callable that takes them by name.
+    low, high
+        Bounds on the reward: a number, or a formula over the context fields.
+    monotone
+        For a state field, one of 'increasing', 'decreasing' (strictly), 'nondecreasing',
+        'nonincreasing'.
+    lipschitz
+        For a context field, a number L with abs(g(y, x) - g(y', x)) ≤ L·abs(y - y').
+
+    Examples
+    --------
+    >>> Reward("min(bits, capacity)", high="bits").high
+    'bits'
+    """
+
+    source: Source
+    low: float | str | None = field(default=None, kw_only=True)
+    high: float | str | None = field(default=None, kw_only=True)
+    monotone: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    lipschitz: Mapping[str, float] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check what can be checked before the fields are known."""
+        if not isinstance(self.source, str) and not callable(self.source):
+            raise ProblemError(f"reward takes a formula or a callable, given {self.source!r}")
+        for name in ("low", "high"):
+            bound = getattr(self, name)
+            if bound is not None and not isinstance(bound, str):
+                object.__setattr__(self, name, _finite(f"reward {name}", bound))
+        for name, direction in self.monotone.items():
+            if direction not in DIRECTIONS:
+                raise ProblemError(
+                    f"reward monotone[{name!r}] must be one of {', '.join(DIRECTIONS)}, "
+                    f"given {direction!r}"
+                )
+        slopes = {}
+        for name, constant in self.lipschitz.items():
+            slopes[name] = _finite(f"reward lipschitz[{name!r}]", constant)
+            if slopes[name] < 0:
+                raise ProblemError(f"reward lipschitz[{name!r}] must be 0 or more")
+        object.__setattr__(self, "monotone", MappingProxyType(dict(self.monotone)))
+        object.__setattr__(self, "lipschitz", MappingProxyType(slopes))
+
+    @property
+    def is_formula(self) -> bool:
+        """Whether the reward is text, and can therefore be written to a file."""
+        return isinstance(self.source, str)
+
+    @property
+    def declarations(self) -> dict[str, Any]:
+        """What was declared, by name."""
+        stated = {"low": self.low, "high": self.high}
+        declared: dict[str, Any] = {k: v for k, v in stated.items() if v is not None}
+        declared |= {"monotone": dict(self.monotone)} if self.monotone else {}
+        declared |= {"lipschitz": dict(self.lipschitz)} if self.lipschitz else {}
+        return declared
+
+    def __hash__(self) -> int:
+        """Hash by the source; equal rewards have equal sources."""
+        return hash(self.source)
+
+    def __repr__(self) -> str:
+        """Show the reward as it was written."""
+        stated = "".join(f", {name}={value!r}" for name, value in self.declarations.items())
+        return f"Reward({self.source!r}{stated})"
+
+
+def _finite(what: str, value: Any) -> float:
+    try:
+        number = real(value)
+    except TypeError:
+        raise ProblemError(f"{what} must be a number or a formula, given {value!r}") from None
+    if not math.isfinite(number):
+        raise ProblemError(f"{what} must be finite, given {value!r}")
+    return number

@@ -1,0 +1,258 @@
+"""A problem: the arms, what a request looks like, what a pull shows, and the known reward."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from onepull.errors import ProblemError
+from onepull.formula.operations import FUNCTIONS
+from onepull.payoff import Payoff, Reward, bind
+from onepull.payoff.reward import Source
+from onepull.spaces import Box, Finite, Interval, Space
+
+# Names with a meaning of their own in `choose` and `observe`.
+RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self"})
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Problem:
+    """What is known before the first pull.
+
+    Parameters
+    ----------
+    arms
+        The names of the arms.
+    context
+        The fields of a request, each with its space: what is seen before choosing.
+    state
+        The fields of an arm's state, each with its space: what a pull shows.
+    reward
+        The known reward: a formula over those fields, a callable that takes them by name,
+        or a `Reward` with declarations.
+
+    Examples
+    --------
+    >>> problem = Problem(
+    ...     arms=["wifi", "lte", "5g"],
+    ...     context={"bits": Finite([1, 2, 3, 4])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... )
+    >>> problem.payoff(bits=3, capacity=2)
+    2.0
+    >>> Problem.from_json(problem.to_json()) == problem
+    True
+    """
+
+    arms: tuple[str, ...]
+    context: Box
+    state: Box
+    reward: Reward
+    payoff: Payoff = field(compare=False, repr=False)
+
+    def __init__(
+        self,
+        *,
+        arms: Iterable[str],
+        context: Mapping[str, Space],
+        state: Mapping[str, Space],
+        reward: Reward | Source,
+    ) -> None:
+        set_ = object.__setattr__
+        set_(self, "arms", _arm_names(arms))
+        set_(self, "context", Box(context).acting_as("context"))
+        set_(self, "state", Box(state).acting_as("state"))
+        _check_fields(self.context, self.state)
+        set_(self, "reward", reward if isinstance(reward, Reward) else Reward(reward))
+        set_(self, "payoff", bind(self.reward, self.context, self.state))
+
+    def with_arms(self, arms: Iterable[str]) -> Problem:
+        """Return the same problem with other arms.
+
+        >>> problem = Problem(
+        ...     arms=["a"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x * y"
+        ... )
+        >>> problem.with_arms(["a", "b"]).arms
+        ('a', 'b')
+        """
+        other = object.__new__(Problem)
+        for name in ("context", "state", "reward", "payoff"):
+            object.__setattr__(other, name, getattr(self, name))
+        object.__setattr__(other, "arms", _arm_names(arms))
+        return other
+
+    # To files and back
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem as plain values; a reward in Python code cannot be written down."""
+        if not self.reward.is_formula:
+            raise ProblemError(
+                "a reward given as a Python callable cannot be written to a file; "
+                "state it as a formula, or keep the problem in code"
+            )
+        return {**self.outline(), "reward": _reward_out(self.reward)}
+
+    def outline(self) -> dict[str, Any]:
+        """Return everything but the reward as plain values."""
+        return {
+            "arms": list(self.arms),
+            "context": {name: _space_out(space) for name, space in self.context.items()},
+            "state": {name: _space_out(space) for name, space in self.state.items()},
+        }
+
+    def to_json(self) -> str:
+        """Return the problem as JSON text."""
+        return msgspec.json.format(msgspec.json.encode(self.to_dict()).decode(), indent=2)
+
+    def to_toml(self) -> str:
+        """Return the problem as TOML text."""
+        written = self.to_dict()
+        lines = [f"{key} = {_toml(written[key])}" for key in ("arms", "reward")]
+        for table in ("context", "state"):
+            lines += ["", f"[{table}]"]
+            lines += [f"{name} = {_toml(space)}" for name, space in written[table].items()]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Problem:
+        """Read a problem from JSON text."""
+        try:
+            return cls.from_dict(msgspec.json.decode(text))
+        except msgspec.DecodeError as error:
+            raise ProblemError(f"not a problem in JSON: {error}") from None
+
+    @classmethod
+    def from_toml(cls, text: str | bytes) -> Problem:
+        """Read a problem from TOML text.
+
+        >>> Problem.from_toml('''
+        ... arms = ["wifi", "lte"]
+        ... reward = "min(bits, capacity)"
+        ... [context]
+        ... bits = [1, 2, 3, 4]
+        ... [state]
+        ... capacity = {low = 0, high = inf}
+        ... ''').state
+        Box(capacity=Interval(0, inf))
+        """
+        try:
+            return cls.from_dict(msgspec.toml.decode(text))
+        except msgspec.DecodeError as error:
+            raise ProblemError(f"not a problem in TOML: {error}") from None
+
+    @classmethod
+    def from_dict(cls, written: Any) -> Problem:
+        """Build a problem from plain values, refusing unknown keys by name."""
+        try:
+            read = msgspec.convert(written, _Written)
+        except msgspec.ValidationError as error:
+            raise ProblemError(f"not a problem: {error}") from None
+        return cls(
+            arms=read.arms,
+            context={name: _space_in(space) for name, space in read.context.items()},
+            state={name: _space_in(space) for name, space in read.state.items()},
+            reward=_reward_in(read.reward),
+        )
+
+
+class _Range(msgspec.Struct, forbid_unknown_fields=True):
+    # JSON has no infinity, so an end may be written as text.
+    low: float | str
+    high: float | str
+
+
+class _Declared(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    formula: str
+    low: float | str | None = None
+    high: float | str | None = None
+    monotone: dict[str, str] = {}
+    lipschitz: dict[str, float] = {}
+
+
+class _Written(msgspec.Struct, forbid_unknown_fields=True):
+    arms: list[str]
+    context: dict[str, list[float] | _Range]
+    state: dict[str, list[float] | _Range]
+    reward: str | _Declared
+
+
+def _arm_names(arms: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(arms, str):
+        raise ProblemError(f"arms takes a list of names, given the text {arms!r}")
+    names = tuple(arms)
+    if not names:
+        raise ProblemError("a problem needs at least one arm, given none")
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
+            raise ProblemError(f"an arm's name is text, given {name!r}")
+        if name in names[:i]:
+            raise ProblemError(f"each arm is named once, given {name!r} twice")
+    return names
+
+
+def _check_fields(context: Box, state: Box) -> None:
+    for box, role in ((context, "context"), (state, "state")):
+        if not box:
+            raise ProblemError(f"the {role} needs at least one field, given none")
+    for name in (*context, *state):
+        if name in RESERVED or name in FUNCTIONS:
+            raise ProblemError(f"field {name!r}: this name is taken; choose another")
+    for name in context:
+        if name in state:
+            raise ProblemError(f"field {name!r} is both a context and a state field; rename one")
+
+
+def _space_out(space: Space) -> Any:
+    if isinstance(space, Finite):
+        return [_whole(value) for value in space.values]
+    return {"low": _whole(space.low), "high": _whole(space.high)}
+
+
+def _space_in(space: list[float] | _Range) -> Space:
+    if isinstance(space, list):
+        return Finite(space)
+    return Interval(_end(space.low), _end(space.high))
+
+
+def _end(value: float | str) -> float:
+    if not isinstance(value, str):
+        return value
+    if value not in ("inf", "-inf"):
+        raise ProblemError(f"an end of an interval is a number, 'inf' or '-inf', given {value!r}")
+    return float(value)
+
+
+def _whole(value: float) -> float | str:
+    """Return whole numbers as integers, which read better, and infinity as text, for JSON."""
+    if math.isinf(value):
+        return str(value)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def _reward_out(reward: Reward) -> Any:
+    declared = reward.declarations
+    return {"formula": reward.source, **declared} if declared else reward.source
+
+
+def _reward_in(reward: str | _Declared) -> Reward:
+    if isinstance(reward, str):
+        return Reward(reward)
+    stated = msgspec.structs.asdict(reward)
+    return Reward(stated.pop("formula"), **stated)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str):
+        # A JSON string is a TOML basic string, but for DEL.
+        return json.dumps(value).replace("\x7f", "\\u007f")
+    return repr(value)
