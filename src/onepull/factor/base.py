@@ -1,0 +1,47 @@
+"""The contract of a factorisation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from onepull.formula import Array
+from onepull.payoff import Features, State
+from onepull.problem import Problem
+
+
+class Factorisation(ABC):
+    """A split of the reward, g(y, x) ≈ φ(y)·ψ(x), with a bound on its error.
+
+    An arm's running mean of ψ(x) then estimates its reward in *every* context as
+    φ(y)·mean.  `phi` and `psi` define the split; `look` forms that product in whatever way
+    is quickest, which for a one-hot φ is a look-up.
+
+    Attributes
+    ----------
+    problem
+        The problem it was made for.
+    features
+        R, the length of φ and ψ: the numbers to keep for each arm.
+    error
+        A bound on abs(g(y, x) - φ(y)·ψ(x)) over all contexts and states.
+    psi
+        ψ: from a state (its fields in order) to R numbers.
+    """
+
+    problem: Problem
+    features: int
+    error: float
+    psi: Callable[[State], Features]
+
+    @abstractmethod
+    def phi(self, context: State) -> Array:
+        """Return φ of a context (its fields in order) as R numbers."""
+
+    @abstractmethod
+    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
+        """Return φ(y)·means for every arm, and bounds on φ(y)·ψ(x) over all states.
+
+        Takes `means[feature][arm]` and the context as fields; refuses one that is none.
+        """

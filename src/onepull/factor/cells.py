@@ -1,0 +1,122 @@
+"""Factorisations in which φ picks one cell of a partition of the contexts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onepull.errors import ParameterError
+from onepull.factor.base import Factorisation
+from onepull.formula import Array, Bounds
+from onepull.payoff import State
+from onepull.payoff.partition import product
+from onepull.problem import Problem
+from onepull.spaces import Finite, Interval
+
+MOST_CELLS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One context field cut into cells.
+
+    `cell` takes a value to the number of its cell and raises KeyError, TypeError or
+    ValueError for a value outside the space.
+    """
+
+    cell: Callable[[Any], int]
+    edges: Bounds
+    centres: Sequence[float]
+
+    @property
+    def width(self) -> float:
+        """The width of a cell, nothing where each value is its own."""
+        return float(self.edges[1][0] - self.edges[0][0])
+
+
+def listed(space: Finite) -> Axis:
+    """Return the axis of a finite field: every value is its own cell."""
+    numbers = {value: i for i, value in enumerate(space.values)}
+    values = np.array(space.values)
+    return Axis(numbers.__getitem__, (values, values), space.values)
+
+
+def cut(space: Interval, delta: float) -> Axis:
+    """Return the axis of an interval in equal cells no wider than `delta`.
+
+    A value between two cells belongs to the upper one, the upper end to the last.
+    """
+    count = cells_needed(space, delta)
+    per_unit, last, low, accept = count / space.width, count - 1, space.low, space.accept
+
+    def cell(value: Any) -> int:
+        return min(int((accept(value) - low) * per_unit), last)
+
+    edges = np.linspace(space.low, space.high, count + 1)
+    centres = low + (np.arange(count) + 0.5) * (space.width / count)
+    return Axis(cell, (edges[:-1], edges[1:]), centres.tolist())
+
+
+def cells_needed(space: Interval, delta: float) -> int:
+    """Return the number of equal cells no wider than delta; rounding does not add one."""
+    return max(1, math.ceil(space.width / delta - 1e-9))
+
+
+class Cells(Factorisation):
+    """A partition of the contexts, each cell standing for its centre.
+
+    φ is one-hot and ψ lists the reward at every centre, so an estimate is a look-up.
+    """
+
+    delta: float | dict[str, float] | None = None
+
+    def __init__(self, problem: Problem, axes: Mapping[str, Axis]) -> None:
+        self.problem = problem
+        self._axes = [(name, axis.cell, len(axis.centres)) for name, axis in axes.items()]
+        self.features = math.prod(count for _, _, count in self._axes)
+        if self.features > MOST_CELLS:
+            raise ParameterError(
+                f"{self.features:,} context cells are more than {MOST_CELLS:,}; "
+                "take a larger delta or fewer context fields"
+            )
+        self._parts = axes
+        columns = product({name: axis.centres for name, axis in axes.items()})
+        self.centres = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+        self.psi = problem.payoff.across(self.centres)
+        lows, highs = problem.payoff.range({name: (c, c) for name, c in columns.items()})
+        self._lows, self._highs = lows.tolist(), highs.tolist()
+
+    def locate(self, fields: Mapping[str, Any]) -> int:
+        """Return the number of the cell that a context falls in."""
+        try:
+            number = 0
+            for name, cell, count in self._axes:
+                number = number * count + cell(fields[name])
+            if len(fields) == len(self._axes):
+                return number
+        except (KeyError, TypeError, ValueError):
+            pass
+        raise self.problem.context.refusal(fields)
+
+    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
+        """Return the means of a context's cell, and bounds on the reward at its centre."""
+        cell = self.locate(fields)
+        return means[cell], self._lows[cell], self._highs[cell]
+
+    def phi(self, context: State) -> Array:
+        """Return the one-hot vector of a context's cell."""
+        one_hot = np.zeros(self.features)
+        one_hot[self.locate(dict(zip(self.problem.context, context, strict=True)))] = 1.0
+        return one_hot
+
+    def cell_bounds(self) -> tuple[list[float], list[float]]:
+        """Return bounds on the reward over all contexts of each cell, not only its centre."""
+        lows = product({name: axis.edges[0] for name, axis in self._parts.items()})
+        highs = product({name: axis.edges[1] for name, axis in self._parts.items()})
+        boxes = {name: (lows[name], highs[name]) for name in self._parts}
+        low, high = self.problem.payoff.range(boxes)
+        return low.tolist(), high.tolist()

@@ -1,0 +1,93 @@
+"""Continuous contexts cut into cells: the factorisation of CCB."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from onepull.errors import ParameterError
+from onepull.factor.cells import MOST_CELLS, Cells, cells_needed, cut, listed
+from onepull.problem import Problem
+from onepull.spaces import Finite, real
+
+
+class Grid(Cells):
+    """Interval contexts in equal cells no wider than δ, each standing for its centre.
+
+    Several context fields make a product grid; finite ones keep their values.  If the
+    reward is L-Lipschitz in a field, cells of width w cost at most L·w/2 each way.
+
+    Parameters
+    ----------
+    delta
+        The largest width of a cell: one for all interval fields, or one for each by name.
+
+    Examples
+    --------
+    >>> from onepull import Interval
+    >>> grid = Grid(Problem(
+    ...     arms=["a", "b"],
+    ...     context={"power": Interval(0, 1)},
+    ...     state={"gain": Interval(0, 4)},
+    ...     reward="log(1 + power * gain)",
+    ... ), delta=0.3)
+    >>> grid.features, grid.centres[0], grid.error
+    (4, (0.125,), 0.5)
+    """
+
+    def __init__(self, problem: Problem, *, delta: float | Mapping[str, float]) -> None:
+        intervals = [n for n, s in problem.context.items() if not isinstance(s, Finite)]
+        if not intervals:
+            raise ParameterError("every context field is finite: use a table (DCB does)")
+        widths = _by_field(delta, intervals)
+        self.delta = widths if isinstance(delta, Mapping) else widths[intervals[0]]
+        axes = {}
+        for name, space in problem.context.items():
+            if isinstance(space, Finite):
+                axes[name] = listed(space)
+                continue
+            if not math.isfinite(space.width):
+                raise ParameterError(
+                    f"context field {name!r} is {space!r}: only a bounded one can be cut into cells"
+                )
+            if space.width / widths[name] > 1e9:
+                raise ParameterError(
+                    f"delta={widths[name]:g} cuts context field {name!r} into more than "
+                    "a billion cells; take a larger one"
+                )
+            axes[name] = cut(space, widths[name])
+        super().__init__(problem, axes)
+        lipschitz = problem.payoff.lipschitz
+        self.error = sum(lipschitz[name].value * axes[name].width / 2 for name in intervals)
+
+    @classmethod
+    def finest(cls, problem: Problem, *, delta: float) -> Grid:
+        """Return the grid of δ, or with δ doubled as often as it takes to keep to MOST_CELLS."""
+        while _count(problem, delta) > MOST_CELLS:
+            delta *= 2
+        return cls(problem, delta=delta)
+
+
+def _count(problem: Problem, delta: float) -> int:
+    return math.prod(
+        len(space.values) if isinstance(space, Finite) else cells_needed(space, delta)
+        for space in problem.context.values()
+    )
+
+
+def _by_field(delta: Any, intervals: list[str]) -> dict[str, float]:
+    given = dict(delta) if isinstance(delta, Mapping) else dict.fromkeys(intervals, delta)
+    if set(given) != set(intervals):
+        raise ParameterError(
+            f"delta is for the interval fields {', '.join(intervals)}, given for "
+            f"{', '.join(map(str, given)) or 'none'}"
+        )
+    for name, width in given.items():
+        try:
+            given[name] = real(width)
+        except TypeError:
+            raise ParameterError(f"delta must be a number above 0, given {width!r}") from None
+        if not 0 < given[name] < math.inf:
+            raise ParameterError(f"delta must be a number above 0, given {width!r}")
+    return given

@@ -1,0 +1,38 @@
+"""One feature for every context: the factorisation of DCB."""
+
+from __future__ import annotations
+
+from onepull.errors import ParameterError
+from onepull.factor.cells import Cells, listed
+from onepull.problem import Problem
+from onepull.spaces import Finite
+
+
+class Table(Cells):
+    """Finite contexts, or a product of them, without error.
+
+    >>> from onepull import Interval
+    >>> table = Table(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2, 3, 4])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... ))
+    >>> table.features, table.error
+    (4, 0.0)
+    >>> table.psi((2.5,))
+    [1.0, 2.0, 2.5, 2.5]
+    """
+
+    error = 0.0
+
+    def __init__(self, problem: Problem) -> None:
+        axes = {}
+        for name, space in problem.context.items():
+            if not isinstance(space, Finite):
+                raise ParameterError(
+                    f"context field {name!r} is {space!r}, and a table needs finitely many "
+                    "contexts; cut it into cells with a delta (CCB does)"
+                )
+            axes[name] = listed(space)
+        super().__init__(problem, axes)
