@@ -1,0 +1,351 @@
+"""What every policy is and does."""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
+from onepull.policies import savefile
+from onepull.policies.explanation import ArmExplanation, Explanation
+from onepull.policies.sharing import Sharing
+from onepull.problem import Problem
+
+
+class Policy(ABC):
+    """Chooses an arm for each request and learns from what pulls show.
+
+    A policy gives every arm an index and chooses the highest.  Ties go to the first arm,
+    or are drawn evenly if the policy was given a seed.
+
+    What a caller may rely on:
+
+    - `choose` and `explain` change nothing that was learned.  They may be called any
+      number of times, and pulls may go unobserved.
+    - `observe` may come at any time: late, in any order, in batches, or never.
+    - A call that raises has changed nothing.
+    - Learning can be moved: `save` and `load` give back the same policy bit for bit, and
+      `merge` adds what two policies saw as if one had seen it all.
+    - One thread at a time may call a policy.  It holds no locks, files or threads.
+
+    To write your own, give `_indices`, `parameters` and a `Sharing`, and run the checks
+    of `onepull.testing` on it.
+    """
+
+    order_matters: bool = False  # whether the same observations in another order teach otherwise
+
+    def __init__(self, sharing: Sharing, *, seed: int | np.random.Generator | None = None) -> None:
+        self._sharing = sharing
+        self._generator = savefile.seeded(seed)
+        self._take_on(sharing.problem)
+
+    def _take_on(self, problem: Problem) -> None:
+        self.problem = problem
+        self._arms = problem.arms
+        self._position = {arm: j for j, arm in enumerate(problem.arms)}
+
+    # To be given by each policy
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The keyword arguments that build this policy again, as plain values."""
+
+    @abstractmethod
+    def _indices(self, context: Mapping[str, Any]) -> Any:
+        """Return the index of every arm, a list or an array."""
+
+    def _leader(self, context: Mapping[str, Any]) -> int:
+        """Return the position of the first arm with the highest index."""
+        indices = self._indices(context)
+        return int(max(range(len(indices)), key=indices.__getitem__))
+
+    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
+        """Return the estimated reward of every arm, None where the policy has none."""
+        del context
+        return [None] * len(self._arms)
+
+    def _why(self) -> str:
+        """Finish the sentence 'it was chosen because of the …'."""
+        return "highest index"
+
+    # Choosing
+
+    def choose(self, *, eligible: Collection[str] | None = None, **context: Any) -> str:
+        """Return the arm to pull for a context.
+
+        Parameters
+        ----------
+        eligible
+            The arms that may be pulled for this request; all of them if not given.
+        context
+            Every context field by name.
+        """
+        if eligible is None and self._generator is None:
+            return self._arms[self._leader(context)]
+        best = self._best(self._indices(context), self._positions(eligible))
+        if self._generator is None or len(best) == 1:
+            return self._arms[best[0]]
+        return self._arms[best[int(self._generator.integers(len(best)))]]
+
+    def explain(self, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
+        """Return every arm's estimate, bonus and index, who is chosen, and why."""
+        indices = [float(index) for index in self._indices(context)]
+        allowed = self._positions(eligible)
+        statistics = self._sharing.view(context)[0]
+        rows = [
+            ArmExplanation(
+                arm=arm,
+                pulls=pulls,
+                estimate=estimate if estimate is None or math.isfinite(estimate) else None,
+                bonus=_bonus(index, estimate),
+                index=index,
+                eligible=j in allowed,
+            )
+            for j, (arm, pulls, estimate, index) in enumerate(
+                zip(self._arms, statistics.pulls, self._estimates(context), indices, strict=True)
+            )
+        ]
+        best = self._best(indices, allowed)
+        drawn = len(best) > 1 and self._generator is not None
+        return Explanation(
+            policy=type(self).__name__,
+            context={name: float(value) for name, value in context.items()},
+            trial=statistics.trials + 1,
+            arms=rows,
+            arm=None if drawn else self._arms[best[0]],
+            reason=self._reason(best, indices),
+        )
+
+    def _reason(self, best: list[int], indices: list[float]) -> str:
+        names = ", ".join(self._arms[j] for j in best)
+        why = "never pulled" if math.isinf(indices[best[0]]) else self._why()
+        if len(best) == 1:
+            return why
+        how = "the first arm is taken" if self._generator is None else "one is drawn"
+        return f"{why}, a tie of {names}: {how}"
+
+    def _best(self, indices: Any, allowed: Sequence[int]) -> list[int]:
+        highest = max(indices[j] for j in allowed)
+        return [j for j in allowed if indices[j] == highest]
+
+    def _positions(self, eligible: Collection[str] | None) -> Sequence[int]:
+        if eligible is None:
+            return range(len(self._arms))
+        if isinstance(eligible, str):
+            raise InputError(f"eligible takes a list of arms, given the text {eligible!r}")
+        positions = sorted({self._find(arm) for arm in eligible})
+        if not positions:
+            raise InputError("eligible needs at least one arm, given none")
+        return positions
+
+    def _find(self, arm: Any) -> int:
+        try:
+            return self._position[arm]
+        except (KeyError, TypeError):
+            raise UnknownArm(f"unknown arm {arm!r}; the arms are {', '.join(self._arms)}") from None
+
+    # Learning
+
+    def observe(self, arm: str, *, reward: float | None = None, **fields: Any) -> None:
+        """Take in what a pull of `arm` showed.
+
+        Give the state fields by name; the context fields may come along, and must where
+        the policy learns from rewards.  If the state was not seen, give the context fields
+        and the `reward`: a policy that learns from states needs a reward from which the
+        state can be told.
+        """
+        self._sharing.learn(self._find(arm), fields, reward)
+
+    def observe_many(
+        self,
+        arms: Iterable[str],
+        *,
+        reward: Iterable[float] | None = None,
+        **fields: Iterable[Any],
+    ) -> None:
+        """Take in many pulls at once: a column for the arms and for each field.
+
+        All of them are taken in, as if observed one after the other, or none.
+        """
+        columns: dict[str, list[Any]] = {"arm": _column("arm", arms)}
+        if reward is not None:
+            columns["reward"] = _column("reward", reward)
+        for name, values in fields.items():
+            columns[name] = _column(name, values)
+        lengths = {name: len(column) for name, column in columns.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise InputError(f"the columns must be of one length, given {shown}")
+        before = self._sharing.copy()
+        row = 0
+        try:
+            for row, record in enumerate(_rows(columns)):  # noqa: B007 - told if it fails
+                self.observe(record.pop("arm"), **record)
+        except BaseException as error:
+            self._sharing = before
+            if isinstance(error, InputError):
+                raise type(error)(f"row {row}: {error}") from None
+            raise
+
+    # Arms that come and go
+
+    def add_arm(self, arm: str) -> None:
+        """Add an arm; it has never been pulled, and the others keep what they taught."""
+        if arm in self._position:
+            raise InputError(f"arm {arm!r} is there already")
+        problem = self.problem.with_arms([*self._arms, arm])
+        self._sharing.change_arms(problem)
+        self._take_on(problem)
+
+    def remove_arm(self, arm: str) -> None:
+        """Remove an arm and what it taught; the others keep theirs."""
+        gone = self._find(arm)
+        if len(self._arms) == 1:
+            raise InputError(f"arm {arm!r} is the only one left")
+        problem = self.problem.with_arms(a for a in self._arms if a != arm)
+        self._sharing.change_arms(problem, gone)
+        self._take_on(problem)
+
+    # Learning moved about
+
+    def merge(self, other: Policy) -> None:
+        """Add what another policy of the same kind, problem and parameters has learned.
+
+        Both must have learned separately: what both have seen would count twice.
+        """
+        if type(other) is not type(self):
+            raise MergeError(
+                f"a {type(other).__name__} cannot be merged into a {type(self).__name__}"
+            )
+        if other is self:
+            raise MergeError("a policy cannot be merged with itself")
+        mine, theirs = self.problem, other.problem
+        if set(mine.arms) != set(theirs.arms):
+            raise MergeError(
+                f"the arms differ: {', '.join(sorted(set(mine.arms) ^ set(theirs.arms)))} "
+                "on one side only"
+            )
+        if mine.with_arms(theirs.arms) != theirs:
+            raise MergeError("the problems differ in context, state or reward")
+        if self.parameters != other.parameters:
+            raise MergeError(f"the parameters differ: {self.parameters} and {other.parameters}")
+        self._sharing.merge(other._sharing, [other._position[arm] for arm in mine.arms])
+
+    @property
+    def trials(self) -> int:
+        """The number of observations behind the current estimates."""
+        return sum(book.trials for book in self._sharing.books.values())
+
+    @property
+    def storage(self) -> int:
+        """The number of numbers that the policy keeps to learn."""
+        return self._sharing.storage
+
+    def to_bytes(self) -> bytes:
+        """Return the policy as the text of a save file."""
+        problem = self.problem
+        written = problem.to_dict() if problem.reward.is_formula else problem.outline()
+        generator = None
+        if self._generator is not None:
+            generator = savefile.generator_state(self._generator)
+        return savefile.encode(
+            savefile.Saved(
+                policy=type(self).__name__,
+                parameters=self.parameters,
+                problem=written,
+                learned=self._sharing.state(),
+                generator=generator,
+            )
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a JSON file; a crash leaves the old file or the new one."""
+        savefile.write(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, problem: Problem | None = None) -> Self:
+        """Read a policy back from a file; see `from_bytes`."""
+        return cls.from_bytes(Path(path).read_bytes(), problem=problem, where=str(path))
+
+    @classmethod
+    def from_bytes(
+        cls, text: bytes, *, problem: Problem | None = None, where: str = "saved policy"
+    ) -> Self:
+        """Build a policy from the text of a save file.
+
+        `Policy.load` reads any policy, `DCB.load` only a DCB.  A problem whose reward is a
+        Python callable is not in the file and must be given again.
+        """
+        saved = savefile.decode(text, where)
+        kinds = {kind.__name__: kind for kind in _kinds(cls)}
+        if saved.policy not in kinds:
+            raise SaveFileError(
+                f"{where}: holds a {saved.policy}, which is not a {cls.__name__} known here"
+            )
+        try:
+            problem = _problem_of(saved, problem, where)
+            policy: Self = kinds[saved.policy]._rebuilt(problem, saved.parameters)  # noqa: SLF001
+            policy._sharing.restore(saved.learned)
+            if saved.generator is not None:
+                policy._generator = savefile.generator_from(saved.generator)
+        except (ParameterError, TypeError) as error:
+            raise SaveFileError(f"{where}: {error}") from error
+        return policy
+
+    @classmethod
+    def _rebuilt(cls, problem: Problem, parameters: dict[str, Any]) -> Self:
+        """Build a policy from its parameters."""
+        return cls(problem, **parameters)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        """Show the policy with its parameters and how much it has seen."""
+        stated = "".join(f", {name}={value!r}" for name, value in self.parameters.items())
+        arms = f"{len(self._arms)} arm{'s' * (len(self._arms) > 1)}"
+        return f"<{type(self).__name__}({arms}{stated}) after {self.trials} trials>"
+
+
+def _bonus(index: float, estimate: float | None) -> float | None:
+    if estimate is None:
+        return None
+    return math.inf if math.isinf(index) else index - estimate
+
+
+def _column(name: str, values: Any) -> list[Any]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InputError(f"{name} takes a column of values, given {values!r}")
+    return list(values)
+
+
+def _rows(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
+
+
+def _kinds(cls: type[Any]) -> Iterator[type[Any]]:
+    yield cls
+    for kind in cls.__subclasses__():
+        yield from _kinds(kind)
+
+
+def _problem_of(saved: savefile.Saved, problem: Problem | None, where: str) -> Problem:
+    if problem is None:
+        if "reward" not in saved.problem:
+            raise SaveFileError(
+                f"{where}: its reward is a Python callable, which no file holds; "
+                "give the problem: load(path, problem=…)"
+            )
+        return Problem.from_dict(saved.problem)
+    outline = {key: saved.problem.get(key) for key in ("context", "state")}
+    given = problem.with_arms(saved.problem.get("arms", ())).outline()
+    if any(outline[key] != given[key] for key in outline) or (
+        "reward" in saved.problem and problem.to_dict()["reward"] != saved.problem["reward"]
+    ):
+        raise SaveFileError(f"{where}: was saved for another problem than the one given")
+    return problem.with_arms(saved.problem["arms"])

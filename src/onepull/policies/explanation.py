@@ -1,0 +1,55 @@
+"""Why an arm is chosen: every arm's index and its parts."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+
+class ArmExplanation(msgspec.Struct, frozen=True):
+    """One arm at one decision."""
+
+    arm: str
+    pulls: int
+    estimate: float | None
+    bonus: float | None
+    index: float
+    eligible: bool
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """A decision taken apart; printed, it is a table.
+
+    `arm` is None where a generator would draw among tied arms.
+    """
+
+    policy: str
+    context: dict[str, float]
+    trial: int
+    arms: list[ArmExplanation]
+    arm: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        """Lay the decision out as a table."""
+        context = ", ".join(f"{name}={value:g}" for name, value in self.context.items())
+        rows = [("", "arm", "pulls", "estimate", "bonus", "index")]
+        for row in self.arms:
+            mark = "→" if row.arm == self.arm else " " if row.eligible else "×"
+            numbers = (_show(row.estimate), _show(row.bonus), _show(row.index))
+            rows.append((mark, row.arm, str(row.pulls), *numbers))
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        lines = [
+            f"{a:<{widths[0]}} {b:<{widths[1]}}  "
+            + "  ".join(f"{cell:>{width}}" for cell, width in zip(rest, widths[2:], strict=True))
+            for a, b, *rest in rows
+        ]
+        head = f"{self.policy} at trial {self.trial} with {context}"
+        return "\n".join([head, *lines, f"{self.arm or 'a draw'}: {self.reason}"])
+
+
+def _show(number: float | None) -> str:
+    if number is None:
+        return "–"
+    return "∞" if math.isinf(number) else f"{number:.4f}"

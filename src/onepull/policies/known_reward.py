@@ -1,0 +1,222 @@
+"""DCB and CCB, the paper's policies: one pull teaches every context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from onepull.errors import ParameterError
+from onepull.factor import Grid, Table
+from onepull.index import hoeffding
+from onepull.policies.sharing import Doubling, Joint
+from onepull.policies.upper_confidence import UpperConfidence, number
+from onepull.problem import Problem
+
+_WHY_POSITIVE = (
+    "theorem 2 bounds the wrong pulls of arms that are right somewhere by a series in "
+    "n^-(1+2ε), which diverges at ε = 0; beyond_theory=True runs it all the same"
+)
+
+
+def _exploration(epsilon: Any, *, beyond_theory: bool) -> float:
+    """Return ε, refusing what the paper's proof does not cover unless asked for."""
+    value = number("epsilon", epsilon, above=-2.0)
+    if value <= 0 and not beyond_theory:
+        raise ParameterError(f"epsilon must be > 0, given {epsilon!r}: {_WHY_POSITIVE}")
+    return value
+
+
+class _KnownReward(UpperConfidence):
+    """What DCB and CCB have in common: ε, with the paper's condition on it."""
+
+    def __init__(
+        self,
+        sharing: Joint | Doubling,
+        *,
+        epsilon: float,
+        beyond_theory: bool,
+        seed: int | np.random.Generator | None,
+    ) -> None:
+        self.epsilon = _exploration(epsilon, beyond_theory=beyond_theory)
+        super().__init__(sharing, hoeffding(2.0 + self.epsilon), seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """ε, and whether it was asked for against the theory."""
+        stated: dict[str, Any] = {"epsilon": self.epsilon}
+        return stated if self.epsilon > 0 else {**stated, "beyond_theory": True}
+
+
+class DCB(_KnownReward):
+    """DCB(ε) for finitely many contexts (the paper's algorithm 1).
+
+    Index: θ̂_ij + G_i·√((2+ε) ln n / m_j), where θ̂_ij is the mean over *all* pulls of arm
+    j of the reward they would have given in context i.  Arms that are best in some
+    context cost a bounded regret, the others a logarithmic one (theorem 3).  Keeps M+1
+    numbers an arm.
+
+    Parameters
+    ----------
+    epsilon
+        ε > 0: exploration beyond UCB1's.
+    beyond_theory
+        Allow ε ≤ 0, for which the paper has no bound.
+    seed
+        Draw among tied arms with this seed or generator; the first arm wins without.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval, Problem
+    >>> policy = DCB(Problem(
+    ...     arms=["wifi", "lte", "5g"],
+    ...     context={"bits": Finite([1, 2, 3, 4])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... ), epsilon=0.01)
+    >>> policy.observe("wifi", capacity=2.0)
+    >>> policy.choose(bits=3)
+    'lte'
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        epsilon: float = 0.01,
+        beyond_theory: bool = False,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(
+            Joint(Table(problem)), epsilon=epsilon, beyond_theory=beyond_theory, seed=seed
+        )
+
+
+class CCB(_KnownReward):
+    """CCB(ε, δ) for continuous contexts (the paper's algorithm 2): DCB(ε) on a grid.
+
+    A context is served as the centre of its cell.  Quantisation costs at most δLT in
+    regret (theorem 4), for 1/δ numbers an arm; with a known horizon T choose δ for it, see
+    `for_horizon`, and with an unknown one use `DoublingCCB`.
+
+    >>> from onepull import Interval, Problem
+    >>> problem = Problem(
+    ...     arms=["a", "b"],
+    ...     context={"power": Interval(0, 1)},
+    ...     state={"gain": Interval(0, 4)},
+    ...     reward="log(1 + power * gain)",
+    ... )
+    >>> CCB(problem, epsilon=0.01, delta=0.001).storage
+    2002
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        delta: float | Mapping[str, float],
+        epsilon: float = 0.01,
+        beyond_theory: bool = False,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        grid = Grid(problem, delta=delta)
+        self.delta = grid.delta
+        super().__init__(Joint(grid), epsilon=epsilon, beyond_theory=beyond_theory, seed=seed)
+
+    @classmethod
+    def for_horizon(
+        cls,
+        problem: Problem,
+        *,
+        horizon: int,
+        growth: float = 0.5,
+        epsilon: float = 0.01,
+        seed: int | np.random.Generator | None = None,
+    ) -> CCB:
+        """Return the policy with δ = T^-(1-growth), whose regret grows like T^growth.
+
+        >>> from onepull import Interval, Problem
+        >>> problem = Problem(
+        ...     arms=["a", "b"],
+        ...     context={"power": Interval(0, 1)},
+        ...     state={"gain": Interval(0, 4)},
+        ...     reward="log(1 + power * gain)",
+        ... )
+        >>> CCB.for_horizon(problem, horizon=10**6).delta
+        0.001
+        """
+        delta = tuned_delta(horizon, growth)
+        return cls(problem, delta=delta, epsilon=epsilon, seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """δ and ε."""
+        return {"delta": self.delta, **super().parameters}
+
+
+class DoublingCCB(_KnownReward):
+    """CCB without a horizon: phases of 2, 4, 8, … trials, each a fresh CCB for its length.
+
+    This is the paper's doubling trick, which gives up what earlier phases learned.  Phase
+    k has 2^k trials and δ = (2^k)^-(1-growth), for a regret of order T^growth.  Keeps
+    about T^(1-growth) numbers an arm; the grid stops getting finer at a million cells.
+
+    >>> from onepull import Interval, Problem
+    >>> policy = DoublingCCB(Problem(
+    ...     arms=["a", "b"],
+    ...     context={"power": Interval(0, 1)},
+    ...     state={"gain": Interval(0, 4)},
+    ...     reward="log(1 + power * gain)",
+    ... ), epsilon=0.01)
+    >>> policy.observe("a", gain=1.0)
+    >>> policy.phase, policy.choose(power=0.5)
+    (1, 'b')
+    >>> policy.observe("b", gain=1.0)   # the second trial ends the first phase
+    >>> policy.phase, policy.choose(power=0.5)
+    (2, 'a')
+    """
+
+    order_matters = True
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        growth: float = 0.5,
+        epsilon: float = 0.01,
+        beyond_theory: bool = False,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        self.growth = _growth(growth)
+
+        def tuned(problem: Problem, trials: int) -> Joint:
+            return Joint(Grid.finest(problem, delta=tuned_delta(trials, self.growth)))
+
+        self._sharing: Doubling
+        super().__init__(
+            Doubling(problem, tuned), epsilon=epsilon, beyond_theory=beyond_theory, seed=seed
+        )
+
+    @property
+    def phase(self) -> int:
+        """The current phase, from 1."""
+        return self._sharing.phase
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The order of growth and ε."""
+        return {"growth": self.growth, **super().parameters}
+
+
+def tuned_delta(horizon: int, growth: float) -> float:
+    """Return δ_T = T^-(1-growth), the cell width for a regret of order T^growth."""
+    trials = number("horizon", horizon, above=1.0, at_least=True)
+    return float(trials ** -(1.0 - _growth(growth)))
+
+
+def _growth(growth: Any) -> float:
+    value = number("growth", growth, above=0.0, at_least=True)
+    if value > 1:
+        raise ParameterError(f"growth must be between 0 and 1, given {growth!r}")
+    return value

@@ -1,0 +1,182 @@
+"""Points of reference: the simplest policies, and the one that knows everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from onepull.distributions import Discrete, Distribution
+from onepull.errors import InputError, ParameterError
+from onepull.index import hoeffding
+from onepull.policies.base import Policy
+from onepull.policies.sharing import Joint, Tally
+from onepull.policies.ucb1 import partition
+from onepull.policies.upper_confidence import UpperConfidence
+from onepull.problem import Problem
+
+
+class Random(Policy):
+    """Draws an arm evenly for each request.
+
+    >>> from onepull import Finite, Interval, Problem
+    >>> problem = Problem(
+    ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x*y"
+    ... )
+    >>> policy = Random(problem, seed=1)
+    >>> {policy.choose(y=1) for _ in range(100)} == {"a", "b"}
+    True
+    """
+
+    def __init__(self, problem: Problem, *, seed: int | np.random.Generator = 0) -> None:
+        super().__init__(Tally(problem), seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """None; the generator is saved with its state."""
+        return {}
+
+    def _indices(self, context: Mapping[str, Any]) -> list[float]:
+        self._sharing.view(context)
+        return [0.0] * len(self._arms)
+
+    def _why(self) -> str:
+        return "all arms are alike"
+
+
+class FixedArm(Policy):
+    """Pulls one arm always; where that is not eligible, the first that is.
+
+    >>> from onepull import Finite, Interval, Problem
+    >>> problem = Problem(
+    ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x*y"
+    ... )
+    >>> FixedArm(problem, arm="b").choose(y=1)
+    'b'
+    """
+
+    def __init__(self, problem: Problem, *, arm: str) -> None:
+        super().__init__(Tally(problem))
+        self._find(arm)
+        self.arm = arm
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arm."""
+        return {"arm": self.arm}
+
+    def remove_arm(self, arm: str) -> None:
+        """Remove an arm that is not the fixed one."""
+        if arm == self.arm:
+            raise InputError(f"arm {arm!r} is the fixed one and cannot be removed")
+        super().remove_arm(arm)
+
+    def _indices(self, context: Mapping[str, Any]) -> list[float]:
+        self._sharing.view(context)
+        return [1.0 if arm == self.arm else 0.0 for arm in self._arms]
+
+    def _why(self) -> str:
+        return f"{self.arm} is always pulled where it can be"
+
+
+class Greedy(UpperConfidence):
+    """Learns like DCB or CCB and plays the best estimate, without exploring.
+
+    It pulls every arm once and may then stay with a wrong one for ever.
+
+    >>> from onepull import Finite, Interval, Problem
+    >>> problem = Problem(
+    ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x*y"
+    ... )
+    >>> policy = Greedy(problem)
+    >>> policy.observe_many(["a", "b"], x=[0.2, 0.1])
+    >>> policy.choose(y=1)
+    'a'
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        delta: float | Mapping[str, float] | None = None,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        cells = partition(problem, delta)
+        self.delta = cells.delta
+        super().__init__(Joint(cells), hoeffding(0.0), seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """δ, if the contexts are cut into cells."""
+        return {} if self.delta is None else {"delta": self.delta}
+
+    def _why(self) -> str:
+        return "highest estimate"
+
+
+class Genie(Policy):
+    """Knows the distribution of every arm and plays the best one for the context.
+
+    Regret is counted against it.  It may know arms that are not there yet.
+
+    >>> from onepull import Finite, Interval, Problem
+    >>> problem = Problem(
+    ...     arms=["steady", "risky"],
+    ...     context={"bits": Finite([1, 4])},
+    ...     state={"capacity": Interval(0, 4)},
+    ...     reward="min(bits, capacity)",
+    ... )
+    >>> genie = Genie(problem, states={
+    ...     "steady": Discrete([1], [1.0]), "risky": Discrete([0, 4], [0.5, 0.5])
+    ... })
+    >>> genie.choose(bits=1), genie.choose(bits=4)
+    ('steady', 'risky')
+    """
+
+    def __init__(self, problem: Problem, *, states: Mapping[str, Distribution]) -> None:
+        super().__init__(Tally(problem))
+        self.states = dict(states)
+        for arm in problem.arms:
+            self._known(arm)
+
+    def _known(self, arm: str) -> None:
+        if arm not in self.states:
+            raise ParameterError(f"the genie is not told the distribution of arm {arm!r}")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The distributions, where they are discrete."""
+        told = {}
+        for arm, law in self.states.items():
+            if not isinstance(law, Discrete):
+                raise ParameterError(f"arm {arm!r}: only a Discrete distribution can be saved")
+            told[arm] = {
+                "values": law.values.tolist(),
+                "probabilities": law.probabilities.tolist(),
+            }
+        return {"states": told}
+
+    @classmethod
+    def _rebuilt(cls, problem: Problem, parameters: dict[str, Any]) -> Self:
+        states = {arm: Discrete(**law) for arm, law in parameters["states"].items()}
+        return cls(problem, states=states)
+
+    def add_arm(self, arm: str) -> None:
+        """Add an arm whose distribution the genie was told."""
+        self._known(arm)
+        super().add_arm(arm)
+
+    def _indices(self, context: Mapping[str, Any]) -> list[float]:
+        values = self.problem.context.exactly(context)
+        payoff = self.problem.payoff
+        return [
+            self.states[arm].expectation(lambda *state: payoff.vector(*values, *state))
+            for arm in self._arms
+        ]
+
+    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
+        return self._indices(context)
+
+    def _why(self) -> str:
+        return "highest expected reward"

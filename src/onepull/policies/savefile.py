@@ -1,0 +1,130 @@
+"""Saved policies: one JSON file, versioned and checked, written all or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from onepull.errors import ParameterError, SaveFileError
+
+FORMAT = "onepull policy"
+VERSION = 1
+
+
+class Saved(msgspec.Struct, forbid_unknown_fields=True):
+    """Everything that makes a policy what it is."""
+
+    policy: str
+    parameters: dict[str, Any]
+    problem: dict[str, Any]
+    learned: Any
+    generator: dict[str, Any] | None = None
+
+
+class _Envelope(msgspec.Struct):
+    format: str
+    version: int
+    checksum: int
+    saved: msgspec.Raw
+
+
+class _Head(msgspec.Struct):
+    format: str = ""
+    version: int = 0
+
+
+def encode(saved: Saved) -> bytes:
+    """Return the text of a save file."""
+    body = msgspec.json.encode(saved)
+    return msgspec.json.encode(_Envelope(FORMAT, VERSION, zlib.crc32(body), msgspec.Raw(body)))
+
+
+def decode(text: bytes, where: str) -> Saved:
+    """Read the text of a save file; say what is wrong with one that is damaged or too new."""
+    try:
+        head = msgspec.json.decode(text, type=_Head)
+    except msgspec.DecodeError as error:
+        raise SaveFileError(f"{where}: not a saved policy, or damaged: {error}") from None
+    if head.format != FORMAT:
+        raise SaveFileError(f"{where}: not a saved policy: its format is {head.format!r}")
+    if head.version > VERSION:
+        raise SaveFileError(
+            f"{where}: saved by a newer onepull (file version {head.version}, this one reads "
+            f"up to {VERSION}); upgrade onepull"
+        )
+    try:
+        envelope = msgspec.json.decode(text, type=_Envelope)
+        # Encoded anew, so that a file which was merely reformatted is still whole.
+        body = msgspec.json.encode(msgspec.json.decode(envelope.saved))
+        saved = msgspec.json.decode(body, type=Saved)
+    except msgspec.DecodeError as error:
+        raise SaveFileError(f"{where}: damaged: {error}") from None
+    if zlib.crc32(body) != envelope.checksum:
+        raise SaveFileError(f"{where}: damaged: its checksum does not match its contents")
+    return saved
+
+
+def write(path: str | os.PathLike[str], text: bytes) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never a part."""
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def generator_state(generator: np.random.Generator) -> dict[str, Any]:
+    """Return a generator's state as plain values; its numbers exceed what JSON carries."""
+    return _plain(generator.bit_generator.state)  # type: ignore[no-any-return]
+
+
+def generator_from(state: dict[str, Any]) -> np.random.Generator:
+    """Return the generator of a saved state."""
+    kind = state.get("bit_generator")
+    if kind not in ("PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"):
+        raise SaveFileError(f"unknown random generator {kind!r}")
+    bits = getattr(np.random, kind)()
+    try:
+        bits.state = _numbers(state)
+    except (TypeError, ValueError, KeyError) as error:
+        raise SaveFileError(f"the saved random generator is damaged: {error}") from None
+    return np.random.Generator(bits)
+
+
+def seeded(seed: int | np.random.Generator | None) -> np.random.Generator | None:
+    """Return the generator of a seed."""
+    try:
+        return None if seed is None else np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"seed must be None, a whole number from 0 or a numpy Generator, given {seed!r}"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return [str(number) for number in value.tolist()]
+    return value if isinstance(value, str) else str(int(value))
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        names = {"bit_generator": str}
+        return {key: names.get(key, _numbers)(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return np.array([int(number) for number in value], dtype=np.uint64)
+    return int(value)

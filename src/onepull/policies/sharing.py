@@ -1,0 +1,358 @@
+"""Who learns from a pull: nobody but the arm, its context, or every context.
+
+How knowledge is shared and how it is used are two independent choices: any of these goes
+with any index rule.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypeAlias
+
+import msgspec
+
+from onepull.errors import InputError, MergeError, RewardError, SaveFileError
+from onepull.factor import Cells, Factorisation
+from onepull.payoff import State
+from onepull.problem import Problem
+from onepull.spaces import real
+from onepull.statistics import ArmStatistics, StatisticsState
+
+# What an index rule needs for a context: the statistics whose pulls and trials count there,
+# the estimate of every arm, and the lowest and highest reward that can be.
+View: TypeAlias = tuple[ArmStatistics, Any, float, float]
+
+
+class Sharing(ABC):
+    """What was learned, and by whom."""
+
+    problem: Problem
+
+    @abstractmethod
+    def view(self, context: Mapping[str, Any]) -> View:
+        """Return statistics, estimates and reward bounds for a context."""
+
+    @abstractmethod
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one observation; if it is refused, nothing has changed."""
+
+    @property
+    @abstractmethod
+    def books(self) -> Mapping[str, ArmStatistics]:
+        """All statistics kept, by a key that survives saving."""
+
+    @abstractmethod
+    def book(self, key: str) -> ArmStatistics:
+        """Return the statistics under a key, opening them if need be."""
+
+    @property
+    def storage(self) -> int:
+        """The number of numbers kept."""
+        return sum(book.storage for book in self.books.values())
+
+    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
+        """Take on a problem with one arm more at the end, or one removed."""
+        self.problem = problem
+        for book in self.books.values():
+            if removed is None:
+                book.add_arm()
+            else:
+                book.remove_arm(removed)
+
+    def merge(self, other: Self, arms: Sequence[int]) -> None:
+        """Add what `other` has learned; its arm `arms[j]` is arm j here."""
+        for key, book in other.books.items():
+            self.book(key).merge(book, arms)
+
+    def state(self) -> Any:
+        """Return everything learned as plain values."""
+        return {key: book.state() for key, book in self.books.items() if book.trials}
+
+    def restore(self, state: Any) -> None:
+        """Take on a saved state; one that cannot be is refused."""
+        try:
+            books = msgspec.convert(state, dict[str, StatisticsState])
+        except msgspec.ValidationError as error:
+            raise SaveFileError(f"not learned statistics: {error}") from None
+        for key, book in books.items():
+            self.book(key).restore(book)
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """Return an independent copy."""
+
+
+class _OneBook(Sharing):
+    """Statistics kept in a single book."""
+
+    statistics: ArmStatistics
+
+    @property
+    def books(self) -> dict[str, ArmStatistics]:
+        """The one book."""
+        return {"all": self.statistics}
+
+    def book(self, key: str) -> ArmStatistics:
+        """Return the one book."""
+        if key != "all":
+            raise SaveFileError(f"statistics {key!r} are unknown here; only 'all' are kept")
+        return self.statistics
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.statistics = self.statistics.copy()
+        return twin
+
+
+class Joint(_OneBook):
+    """Every context learns from every pull, through the known reward."""
+
+    def __init__(self, factor: Factorisation) -> None:
+        self.problem = factor.problem
+        self.factor = factor
+        self.statistics = ArmStatistics.empty(arms=len(self.problem.arms), features=factor.features)
+
+    def view(self, context: Mapping[str, Any]) -> View:
+        """Return statistics, estimates and reward bounds for a context."""
+        statistics = self.statistics
+        return statistics, *self.factor.look(statistics.means, context)
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one state, or the reward and context that tell it."""
+        state = observed_state(self.problem, fields, reward)
+        self.statistics.update(arm, self.factor.psi(state))
+
+
+class Tally(_OneBook):
+    """Pulls are counted and nothing else is learned."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.statistics = ArmStatistics.empty(arms=len(problem.arms), features=0)
+
+    def view(self, context: Mapping[str, Any]) -> View:
+        """Return the counts; there are no estimates."""
+        self.problem.context.exactly(context)
+        return self.statistics, [], *self.problem.payoff.whole_range
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Count a pull, after the same checks that a learner makes."""
+        if reward is None:
+            observed_state(self.problem, fields, reward)
+        else:
+            observed_reward(self.problem, fields, reward)
+        self.statistics.update(arm, ())
+
+
+class Blind(_OneBook):
+    """An arm learns its own rewards, whatever the context was."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.statistics = ArmStatistics.empty(arms=len(problem.arms), features=1)
+
+    def view(self, context: Mapping[str, Any]) -> View:
+        """Return statistics, estimates and reward bounds, the same for every context."""
+        self.problem.context.exactly(context)
+        return self.statistics, self.statistics.means[0], *self.problem.payoff.whole_range
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one reward, or the context and state that give it."""
+        _, value = observed_reward(self.problem, fields, reward)
+        self.statistics.update(arm, (value,))
+
+
+class PerContext(Sharing):
+    """Each cell of contexts learns its own rewards, from its own pulls only."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.problem = cells.problem
+        self.cells = cells
+        self._lows, self._highs = cells.cell_bounds()
+        self._books: dict[int, ArmStatistics] = {}
+        self._unseen = self._empty()
+
+    def _empty(self) -> ArmStatistics:
+        return ArmStatistics.empty(arms=len(self.problem.arms), features=1)
+
+    @property
+    def books(self) -> dict[str, ArmStatistics]:
+        """One book for each cell that has been seen."""
+        return {str(cell): book for cell, book in self._books.items()}
+
+    def book(self, key: str) -> ArmStatistics:
+        """Return the book of a cell."""
+        cell = int(key) if key.isdecimal() else -1
+        if not 0 <= cell < self.cells.features:
+            raise SaveFileError(f"context cell {key!r} is not one of {self.cells.features}")
+        return self._books.setdefault(cell, self._empty())
+
+    @property
+    def storage(self) -> int:
+        """The number of numbers kept once every cell has been seen."""
+        return self.cells.features * self._unseen.storage
+
+    def view(self, context: Mapping[str, Any]) -> View:
+        """Return statistics, estimates and reward bounds of a context's own cell."""
+        cell = self.cells.locate(context)
+        statistics = self._books.get(cell, self._unseen)
+        return statistics, statistics.means[0], self._lows[cell], self._highs[cell]
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one reward in its context."""
+        context, value = observed_reward(self.problem, fields, reward)
+        if context is None:
+            raise self.problem.context.refusal({})
+        cell = self.cells.locate(dict(zip(self.problem.context, context, strict=True)))
+        self.book(str(cell)).update(arm, (value,))
+
+    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
+        """Take on a problem with one arm more at the end, or one removed."""
+        super().change_arms(problem, removed)
+        self._unseen = self._empty()
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._books = {cell: book.copy() for cell, book in self._books.items()}
+        return twin
+
+
+class Doubling(Sharing):
+    """A fresh start after 2, 4, 8, … trials, each on a grid fine enough for its length.
+
+    This is how the paper runs CCB without knowing the horizon: phase k has 2^k trials, and
+    `tuned(problem, 2^k)` starts it.  What earlier phases learned is given up.
+    """
+
+    def __init__(self, problem: Problem, tuned: Callable[[Problem, int], Joint]) -> None:
+        self.problem = problem
+        self._tuned = tuned
+        self._enter(1)
+
+    def _enter(self, phase: int) -> None:
+        self.phase = phase
+        self.current = self._tuned(self.problem, 2**phase)
+
+    @property
+    def books(self) -> Mapping[str, ArmStatistics]:
+        """The book of the current phase."""
+        return {str(self.phase): self.current.statistics}
+
+    def book(self, key: str) -> ArmStatistics:
+        """Return the book of the current phase."""
+        if key != str(self.phase):
+            raise SaveFileError(f"statistics of phase {key!r} do not fit phase {self.phase}")
+        return self.current.statistics
+
+    def view(self, context: Mapping[str, Any]) -> View:
+        """Return statistics, estimates and reward bounds of the current phase."""
+        return self.current.view(context)
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one observation and begin the next phase when this one is over."""
+        self.current.learn(arm, fields, reward)
+        self._move_on()
+
+    def _move_on(self) -> None:
+        if self.current.statistics.trials >= 2**self.phase:
+            self._enter(self.phase + 1)
+
+    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
+        """Take on a problem with one arm more at the end, or one removed."""
+        self.current.change_arms(problem, removed)
+        self.problem = problem
+
+    def merge(self, other: Self, arms: Sequence[int]) -> None:
+        """Add what `other` has learned in the same phase."""
+        if other.phase != self.phase:
+            raise MergeError(
+                f"phases {self.phase} and {other.phase} learn on different grids; "
+                "policies that restart can be merged within one phase only"
+            )
+        self.current.merge(other.current, arms)
+        self._move_on()
+
+    def state(self) -> Any:
+        """Return the phase and what was learned in it."""
+        return {"phase": self.phase, "learned": self.current.state()}
+
+    def restore(self, state: Any) -> None:
+        """Take on a saved state; one that cannot be is refused."""
+        try:
+            saved = msgspec.convert(state, _PhaseState)
+        except msgspec.ValidationError as error:
+            raise SaveFileError(f"not learned statistics: {error}") from None
+        if not 1 <= saved.phase <= 62:
+            raise SaveFileError(f"phase {saved.phase} is not between 1 and 62")
+        self._enter(saved.phase)
+        self.current.restore(saved.learned)
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.current = self.current.copy()
+        return twin
+
+
+class _PhaseState(msgspec.Struct, forbid_unknown_fields=True):
+    phase: int
+    learned: dict[str, Any]
+
+
+def observed_state(problem: Problem, fields: Mapping[str, Any], reward: Any) -> State:
+    """Return the state out of an observation: given, or told by the reward."""
+    if reward is None:
+        state = problem.state
+        if len(fields) == len(state.names):
+            return state.read(fields)  # the usual case: nothing but the state
+        if _split(problem, fields)[0]:
+            problem.context.read(fields)
+        return state.read(fields)
+    if _split(problem, fields)[1]:
+        raise InputError("give the state or the reward, not both")
+    return problem.payoff.invert(_reward(reward), problem.context.read(fields))
+
+
+def observed_reward(
+    problem: Problem, fields: Mapping[str, Any], reward: Any
+) -> tuple[State | None, float]:
+    """Return the context, if told, and the reward: given, or of the context and state."""
+    given, state = _split(problem, fields)
+    if reward is None:
+        context = problem.context.read(fields)
+        return context, problem.payoff.scalar(*context, *problem.state.read(fields))
+    if state:
+        raise InputError("give the state or the reward, not both")
+    told = problem.context.read(fields) if given else None
+    value = _reward(reward)
+    low, high = problem.payoff.whole_range
+    slack = 1e-9 * max(1.0, abs(low), abs(high))
+    if not low - slack <= value <= high + slack:
+        raise RewardError(f"reward {reward!r} cannot be: it is in [{low:.6g}, {high:.6g}]")
+    return told, value
+
+
+def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
+    """Return the context and the state names among the fields; refuse any other."""
+    names = set(fields)
+    context, state = names & set(problem.context), names & set(problem.state)
+    if stray := names - context - state:
+        raise problem.state.stray(stray, problem.context)
+    return context, state
+
+
+def _reward(reward: Any) -> float:
+    try:
+        value = real(reward)
+    except TypeError:
+        raise RewardError(f"a reward is one number, given {reward!r}") from None
+    if not math.isfinite(value):
+        raise RewardError(f"a reward is finite, given {reward!r}")
+    return value
