@@ -1,0 +1,19 @@
+"""Batteries of checks that every policy and every factorisation must pass.
+
+They ship with the package, so that yours can be put to the same tests::
+
+    import pytest
+    from onepull.testing import POLICY_CHECKS
+
+    @pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)
+    def test_my_policy(check):
+        check(lambda problem: MyPolicy(problem, temper=0.5), my_problem)
+
+A check takes a function that builds the policy for a problem, and a problem; it raises
+`AssertionError` with what it found.  Draws are seeded: a check that passes passes again.
+"""
+
+from onepull.testing.factorisations import FACTORISATION_CHECKS
+from onepull.testing.policies import POLICY_CHECKS
+
+__all__ = ["FACTORISATION_CHECKS", "POLICY_CHECKS"]

@@ -1,0 +1,91 @@
+"""The checks for factorisations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from onepull.errors import ContextError
+from onepull.factor import Factorisation
+from onepull.problem import Problem
+from onepull.testing.draws import draw
+
+Build: TypeAlias = Callable[[Problem], Factorisation]
+
+POINTS = 200
+
+
+def product_equals_reward_within_error(build: Build, problem: Problem) -> None:
+    """φ(y)·ψ(x) is g(y, x), give or take the stated error."""
+    factor, payoff = build(problem), problem.payoff
+    for context, state in _points(problem):
+        product = float(np.dot(factor.phi(context), np.asarray(factor.psi(state))))
+        reward = payoff.scalar(*context, *state)
+        slack = 1e-9 * max(1.0, abs(reward))
+        assert abs(product - reward) <= factor.error + slack, (
+            f"φ·ψ is {product} and g is {reward} at {context}, {state}: "
+            f"further apart than {factor.error}"
+        )
+
+
+def looking_equals_the_product(build: Build, problem: Problem) -> None:
+    """`look` gives φ(y)·means for every arm."""
+    factor = build(problem)
+    means = np.random.default_rng(1).random((factor.features, 5))
+    for context, _ in _points(problem):
+        fields = dict(zip(problem.context, context, strict=True))
+        estimates = factor.look(means, fields)[0]
+        np.testing.assert_allclose(estimates, factor.phi(context) @ means, rtol=1e-9)
+
+
+def bounds_hold(build: Build, problem: Problem) -> None:
+    """No state gives φ(y)·ψ(x) outside the bounds of `look`."""
+    factor = build(problem)
+    means = np.zeros((factor.features, 1))
+    for context, state in _points(problem):
+        _, low, high = factor.look(means, dict(zip(problem.context, context, strict=True)))
+        product = float(np.dot(factor.phi(context), np.asarray(factor.psi(state))))
+        slack = 1e-9 * max(1.0, abs(low), abs(high))
+        assert low - slack <= product <= high + slack, f"{product} is not in [{low}, {high}]"
+
+
+def features_are_as_many_as_said(build: Build, problem: Problem) -> None:
+    """φ and ψ have `features` numbers, all finite."""
+    factor = build(problem)
+    for context, state in _points(problem):
+        for vector in (factor.phi(context), np.asarray(factor.psi(state))):
+            assert vector.shape == (factor.features,), f"{vector.shape} is not ({factor.features},)"
+            assert np.all(np.isfinite(vector))
+
+
+def contexts_outside_are_refused(build: Build, problem: Problem) -> None:
+    """A context that is none raises `ContextError`."""
+    factor = build(problem)
+    means = np.zeros((factor.features, 1))
+    good = draw(problem.context, 1, np.random.default_rng(2))[0]
+    name = problem.context.names[0]
+    for bad in ({}, {**good, "other": 1.0}, *({**good, name: v} for v in (math.nan, 1e300, "1"))):
+        try:
+            factor.look(means, bad)
+        except ContextError:
+            continue
+        raise AssertionError(f"the context {bad} was accepted")
+
+
+FACTORISATION_CHECKS: list[Callable[[Build, Problem], None]] = [
+    product_equals_reward_within_error,
+    looking_equals_the_product,
+    bounds_hold,
+    features_are_as_many_as_said,
+    contexts_outside_are_refused,
+]
+
+
+def _points(problem: Problem) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    generator = np.random.default_rng(3)
+    contexts = draw(problem.context, POINTS, generator)
+    states = draw(problem.state, POINTS, generator)
+    return [(tuple(c.values()), tuple(s.values())) for c, s in zip(contexts, states, strict=True)]

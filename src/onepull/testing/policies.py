@@ -1,0 +1,335 @@
+"""The checks for policies."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onepull.errors import InputError, MergeError, OnepullError
+from onepull.payoff import Reward
+from onepull.policies import Explanation, Policy
+from onepull.problem import Problem
+from onepull.testing.draws import draw, observations
+
+Build: TypeAlias = Callable[[Problem], Policy]
+
+PULLS = 60
+
+
+def choosing_changes_nothing(build: Build, problem: Problem) -> None:
+    """`choose` and `explain` leave what was learned alone, and repeat themselves."""
+    policy = _taught(build, problem)
+    before = _learned(policy)
+    for context in _contexts(problem):
+        explained = policy.explain(**context)
+        arm = policy.choose(**context)
+        assert policy.explain(**context) == explained, f"explain changed with {context}"
+        if explained.arm is not None:
+            assert policy.choose(**context) == arm, f"choose changed its mind with {context}"
+    assert _learned(policy) == before, "choosing changed what was learned"
+
+
+def explanation_agrees_with_choice(build: Build, problem: Problem) -> None:
+    """The explained arm is the chosen one and has the highest index of the eligible."""
+    policy = _taught(build, problem)
+    for context in _contexts(problem):
+        explained = policy.explain(**context)
+        chosen = policy.choose(**context)
+        indices = {row.arm: row.index for row in explained.arms}
+        assert explained.arm in (None, chosen), f"explained {explained.arm}, chose {chosen}"
+        assert indices[chosen] == max(indices.values()), f"{chosen} is not the highest: {indices}"
+        assert list(indices) == list(problem.arms), "the arms are not explained in order"
+
+
+def unpulled_arms_come_first(build: Build, problem: Problem) -> None:
+    """A policy that learns pulls every arm once before any twice."""
+    policy = build(problem)
+    context, *_ = _contexts(problem)
+    if not all(math.isinf(row.index) for row in policy.explain(**context).arms):
+        return  # it does not learn, so it has no need to
+    generator = np.random.default_rng(3)
+    pulled = []
+    # A policy that starts afresh may do so within the first round.
+    for state in draw(problem.state, len(problem.arms), generator):
+        explained = policy.explain(**context)
+        fresh = [row.arm for row in explained.arms if row.pulls == 0]
+        arm = policy.choose(**context)
+        assert not fresh or arm in fresh, f"{arm} was pulled before {fresh}"
+        policy.observe(arm, **context, **state)
+        pulled.append(arm)
+    if not policy.order_matters:
+        assert sorted(pulled) == sorted(problem.arms), f"pulled {pulled} first"
+
+
+def only_eligible_arms_are_chosen(build: Build, problem: Problem) -> None:
+    """`eligible` is respected, whatever was learned."""
+    policy = _taught(build, problem)
+    generator = np.random.default_rng(4)
+    for context in _contexts(problem):
+        size = int(generator.integers(1, len(problem.arms) + 1))
+        eligible = generator.choice(np.array(problem.arms, dtype=object), size, replace=False)
+        arm = policy.choose(eligible=list(eligible), **context)
+        assert arm in eligible, f"{arm} is not in {eligible}"
+        rows = policy.explain(eligible=list(eligible), **context).arms
+        assert {row.arm for row in rows if row.eligible} == set(eligible)
+
+
+def order_of_observations_does_not_matter(build: Build, problem: Problem) -> None:
+    """The same observations in another order teach the same."""
+    policy, other = build(problem), build(problem)
+    if policy.order_matters:
+        return
+    pulls = observations(problem, PULLS, np.random.default_rng(5))
+    _observe(policy, pulls)
+    _observe(other, [pulls[i] for i in np.random.default_rng(6).permutation(len(pulls))])
+    _assert_alike(policy, other)
+
+
+def batches_equal_single_observations(build: Build, problem: Problem) -> None:
+    """`observe_many` does what as many `observe` do, to the last bit."""
+    policy, other = build(problem), build(problem)
+    pulls = observations(problem, PULLS, np.random.default_rng(7))
+    _observe(policy, pulls)
+    columns = {name: [pull[name] for pull in pulls] for name in pulls[0]}
+    other.observe_many(columns.pop("arm"), **columns)
+    assert other.to_bytes() == policy.to_bytes(), "a batch taught something else"
+
+
+def saving_and_loading_keeps_everything(build: Build, problem: Problem) -> None:
+    """A loaded policy is the saved one to the last bit, and goes on like it."""
+    policy = _taught(build, problem)
+    saved = policy.to_bytes()
+    twin = type(policy).from_bytes(saved, problem=problem)
+    assert twin.to_bytes() == saved, "saving what was loaded gives another file"
+    states = draw(problem.state, PULLS, np.random.default_rng(8))
+    for context, state in zip(_contexts(problem), states, strict=False):
+        arm = policy.choose(**context)
+        assert twin.choose(**context) == arm, "the loaded policy chooses otherwise"
+        policy.observe(arm, **context, **state)
+        twin.observe(arm, **context, **state)
+    assert twin.to_bytes() == policy.to_bytes(), "the loaded policy learned otherwise"
+
+
+def merging_is_seeing_everything(build: Build, problem: Problem) -> None:
+    """Two policies merged are as one that saw what both did."""
+    one, two, whole = build(problem), build(problem), build(problem)
+    pulls = observations(problem, PULLS, np.random.default_rng(9))
+    _observe(one, pulls[::2])
+    _observe(two, pulls[1::2])
+    _observe(whole, pulls)
+    theirs = two.to_bytes()
+    if one.order_matters:
+        before = one.to_bytes()
+        try:
+            one.merge(two)
+        except MergeError:
+            assert one.to_bytes() == before, "a refused merge changed the policy"
+    else:
+        one.merge(two)
+        _assert_alike(one, whole)
+    assert two.to_bytes() == theirs, "the other policy was changed"
+
+
+def renaming_arms_permutes_indices(build: Build, problem: Problem) -> None:
+    """An arm's index does not depend on its place in the list."""
+    shuffled = problem.with_arms(reversed(problem.arms))
+    policy, other = build(problem), build(shuffled)
+    pulls = observations(problem, PULLS, np.random.default_rng(10))
+    _observe(policy, pulls)
+    _observe(other, pulls)
+    _assert_alike(policy, other)
+
+
+def scaling_the_reward_scales_indices(build: Build, problem: Problem) -> None:
+    """Estimates and bonuses are in the unit of the reward."""
+    if not problem.reward.is_formula or problem.reward.declarations:
+        return
+    scaled = Problem(
+        arms=problem.arms,
+        context=problem.context,
+        state=problem.state,
+        reward=Reward(f"3 * ({problem.reward.source})"),
+    )
+    policy, other = build(problem), build(scaled)
+    pulls = observations(problem, PULLS, np.random.default_rng(11))
+    _observe(policy, pulls)
+    _observe(other, pulls)
+    for context in _contexts(problem):
+        for row, big in zip(
+            policy.explain(**context).arms, other.explain(**context).arms, strict=True
+        ):
+            if row.estimate is not None:
+                assert _near(3 * row.estimate, big.estimate), f"{row} against {big}"
+                assert _near(3 * row.index, big.index), f"{row} against {big}"
+
+
+def estimates_stay_in_bounds(build: Build, problem: Problem) -> None:
+    """No estimate leaves the range of the reward, and no bonus is negative."""
+    low, high = problem.payoff.whole_range
+    slack = 1e-9 * max(1.0, abs(low), abs(high))
+    policy = _taught(build, problem)
+    for context in _contexts(problem):
+        for row in policy.explain(**context).arms:
+            if row.estimate is not None:
+                assert low - slack <= row.estimate <= high + slack, f"{row} leaves {low}, {high}"
+                assert row.bonus is not None
+                assert row.bonus >= -slack, f"{row} has a negative bonus"
+
+
+def arms_come_and_go(build: Build, problem: Problem) -> None:
+    """Adding an arm leaves the others alone; removing it again leaves no trace."""
+    policy = _taught(build, problem)
+    before = policy.to_bytes()
+    context, *_ = _contexts(problem)
+    rows = {row.arm: row for row in policy.explain(**context).arms}
+    policy.add_arm("added-arm")
+    assert policy.problem.arms == (*problem.arms, "added-arm")
+    for row in policy.explain(**context).arms:
+        if row.arm in rows:
+            assert row == rows[row.arm], f"adding an arm changed {row.arm}"
+        else:
+            assert row.pulls == 0, "the new arm has been pulled"
+    policy.remove_arm("added-arm")
+    assert policy.to_bytes() == before, "adding and removing an arm left a trace"
+    for arm in problem.arms[:-1]:
+        try:
+            policy.remove_arm(arm)
+        except InputError:
+            continue  # one that the policy is made of
+        assert arm not in policy.problem.arms
+        for row in policy.explain(**context).arms:
+            assert row == rows[row.arm], f"removing {arm} changed {row.arm}"
+
+
+def feedback_may_be_late_or_missing(build: Build, problem: Problem) -> None:
+    """Only what was observed counts, however much was chosen before."""
+    policy, other = build(problem), build(problem)
+    pulls = observations(problem, 8, np.random.default_rng(12))
+    for context in _contexts(problem):
+        policy.choose(**context)
+    _observe(policy, pulls)
+    _observe(other, pulls)
+    assert _learned(policy) == _learned(other), "unobserved choices left a trace"
+
+
+def bad_input_changes_nothing(build: Build, problem: Problem) -> None:
+    """Whatever is refused is refused by a clear error and leaves the policy as it was."""
+    policy = _taught(build, problem)
+    before = policy.to_bytes()
+    pull = observations(problem, 1, np.random.default_rng(13))[0]
+    arm = pull.pop("arm")
+    context = {name: pull[name] for name in problem.context}
+    for what, call in _bad_calls(policy, problem, arm, pull, context):
+        try:
+            call()
+        except OnepullError as error:
+            assert str(error).strip(), f"{what}: the error says nothing"
+        else:
+            raise AssertionError(f"{what} was accepted")
+        assert policy.to_bytes() == before, f"{what} was refused but changed the policy"
+
+
+def _bad_calls(
+    policy: Policy, problem: Problem, arm: str, pull: dict[str, Any], context: dict[str, Any]
+) -> Iterable[tuple[str, Callable[[], object]]]:
+    field, state = problem.context.names[0], problem.state.names[0]
+
+    def choosing(value: Any) -> Callable[[], object]:
+        return lambda: policy.choose(**{**context, field: value})
+
+    def observing(value: Any) -> Callable[[], object]:
+        return lambda: policy.observe(arm, **{**pull, state: value})
+
+    def rewarding(value: Any) -> Callable[[], object]:
+        return lambda: policy.observe(arm, reward=value, **context)
+
+    for bad in (math.nan, math.inf, -math.inf, "3", None, [1.0]):
+        yield f"context {bad!r}", choosing(bad)
+        yield f"state {bad!r}", observing(bad)
+        if bad is not None:
+            yield f"reward {bad!r}", rewarding(bad)
+    yield "a context too high", choosing(problem.context[field].high + 1)
+    yield "a state too high", observing(problem.state[state].high + 1)
+    yield "a reward too high", rewarding(problem.payoff.whole_range[1] + 1)
+    yield "no context", policy.choose
+    yield "an unknown context field", lambda: policy.choose(**context, unknown=1.0)
+    yield "an unknown state field", lambda: policy.observe(arm, **pull, unknown=1.0)
+    yield "no state", lambda: policy.observe(arm, **context)
+    yield "state and reward", lambda: policy.observe(arm, reward=0.0, **pull)
+
+    def pulling(unknown: Any) -> Callable[[], object]:
+        return lambda: policy.observe(unknown, **pull)
+
+    def among(unknown: Any) -> Callable[[], object]:
+        return lambda: policy.choose(eligible=[unknown], **context)
+
+    for unknown in ("no such arm", None, 0, ["a"]):
+        yield f"arm {unknown!r}", pulling(unknown)
+        yield f"eligible {unknown!r}", among(unknown)
+    yield "no eligible arm", lambda: policy.choose(eligible=[], **context)
+    yield "eligible as text", lambda: policy.choose(eligible=arm, **context)
+    yield "an arm twice", lambda: policy.add_arm(arm)
+    yield "an unknown arm to remove", lambda: policy.remove_arm("no such arm")
+    columns = {name: [value, value] for name, value in pull.items()}
+    bad_last = {**columns, state: [pull[state], math.nan]}
+    yield "a batch with a bad row", lambda: policy.observe_many([arm, arm], **bad_last)
+    yield "columns of two lengths", lambda: policy.observe_many([arm], **columns)
+    yield "a merge with itself", lambda: policy.merge(policy)
+
+
+POLICY_CHECKS: list[Callable[[Build, Problem], None]] = [
+    choosing_changes_nothing,
+    explanation_agrees_with_choice,
+    unpulled_arms_come_first,
+    only_eligible_arms_are_chosen,
+    order_of_observations_does_not_matter,
+    batches_equal_single_observations,
+    saving_and_loading_keeps_everything,
+    merging_is_seeing_everything,
+    renaming_arms_permutes_indices,
+    scaling_the_reward_scales_indices,
+    estimates_stay_in_bounds,
+    arms_come_and_go,
+    feedback_may_be_late_or_missing,
+    bad_input_changes_nothing,
+]
+
+
+def _contexts(problem: Problem) -> list[dict[str, Any]]:
+    return draw(problem.context, 25, np.random.default_rng(1))
+
+
+def _taught(build: Build, problem: Problem) -> Policy:
+    policy = build(problem)
+    _observe(policy, observations(problem, PULLS, np.random.default_rng(2)))
+    return policy
+
+
+def _observe(policy: Policy, pulls: Iterable[dict[str, Any]]) -> None:
+    for pull in pulls:
+        policy.observe(**pull)
+
+
+def _learned(policy: Policy) -> Any:
+    return json.loads(policy.to_bytes())["saved"]["learned"]
+
+
+def _assert_alike(one: Policy, two: Policy) -> None:
+    assert one.trials == two.trials, f"{one.trials} trials against {two.trials}"
+    for context in _contexts(one.problem):
+        rows = _by_arm(one.explain(**context))
+        for arm, row in _by_arm(two.explain(**context)).items():
+            assert rows[arm].pulls == row.pulls, f"{rows[arm]} against {row}"
+            assert _near(rows[arm].index, row.index), f"{rows[arm]} against {row}"
+
+
+def _by_arm(explanation: Explanation) -> dict[str, Any]:
+    return {row.arm: row for row in explanation.arms}
+
+
+def _near(one: float, two: float | None) -> bool:
+    return two is not None and math.isclose(one, two, rel_tol=1e-9, abs_tol=1e-9)

@@ -1,0 +1,64 @@
+"""Problems that many tests use."""
+
+from __future__ import annotations
+
+import math
+
+from onepull import Discrete, Finite, Interval, Problem, Reward
+
+# The paper's section "Numerical Simulation Results": P(X_j = j) = (8-j)/10, else 0.
+PAPER_ARMS = {f"channel-{j}": Discrete([j, 0], [(8 - j) / 10, (2 + j) / 10]) for j in range(1, 8)}
+
+
+def channels(count: int = 7) -> Problem:
+    """Dynamic channel selection, as in the paper."""
+    return Problem(
+        arms=list(PAPER_ARMS)[:count],
+        context={"bits": Finite([1, 2, 3, 4])},
+        state={"capacity": Interval(0, 7)},
+        reward="min(bits, capacity)",
+    )
+
+
+def harvesting(count: int = 4) -> Problem:
+    """Power-aware channel selection, as in the paper."""
+    return Problem(
+        arms=list(PAPER_ARMS)[:count],
+        context={"power": Interval(0, 1)},
+        state={"gain": Interval(0, 7)},
+        reward="log(1 + power * gain)",
+    )
+
+
+def offloading() -> Problem:
+    """Two-field jobs on servers with two attributes."""
+    return Problem(
+        arms=["edge", "near", "far"],
+        context={"megabytes": Finite([8, 64, 512]), "work": Finite([1e3, 1e5])},
+        state={"link": Interval(50, 200), "speed": Interval(7000, 9000)},
+        reward="-(megabytes / link + work / speed)",
+    )
+
+
+def mixed() -> Problem:
+    """A finite and a continuous context field, and a state without upper end."""
+    return Problem(
+        arms=["a", "b", "c"],
+        context={"weight": Finite([-1, 0.5, 2]), "size": Interval(1, 3)},
+        state={"rate": Interval(0, math.inf)},
+        reward="weight * min(size, rate)",
+    )
+
+
+def coded() -> Problem:
+    """A reward in Python, finite states."""
+    return Problem(
+        arms=["a", "b", "c"],
+        context={"need": Finite([1, 2, 5])},
+        state={"have": Finite([0, 2, 4])},
+        reward=Reward(lambda need, have: need if have >= need else 0.0),
+    )
+
+
+FINITE = {"channels": channels, "offloading": offloading, "coded": coded}
+CONTINUOUS = {"harvesting": harvesting, "mixed": mixed}
