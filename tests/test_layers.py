@@ -1,0 +1,22 @@
+"""The layers of pyproject.toml hold, and the library stays light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_each_layer_knows_only_those_below_it():
+    from importlinter.cli import lint_imports  # noqa: PLC0415 - slow to import
+
+    assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0
+
+
+def test_importing_the_library_brings_numpy_and_msgspec_only():
+    heavy = "click rich numba matplotlib starlette uvicorn dask psycopg pytest hypothesis".split()
+    code = f"import sys, onepull, onepull.testing; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
