@@ -12,6 +12,7 @@
     │   ├── ContextError
     │   ├── StateError
     │   └── RewardError
+    ├── MissingExtra          a part of onepull that is not installed
     ├── MergeError            two policies whose learning cannot be added
     └── SaveFileError         a saved policy that cannot be read
 
@@ -81,6 +82,10 @@ class StateError(InputError):
 
 class RewardError(InputError):
     """A reward that cannot be, or from which the state cannot be told."""
+
+
+class MissingExtra(OnepullError, ImportError):  # noqa: N818 - reads as what happened
+    """Something that needs more than the base package; says what to install."""
 
 
 class MergeError(OnepullError, ValueError):

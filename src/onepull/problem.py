@@ -124,7 +124,7 @@ class Problem:
         """Read a problem from JSON text."""
         try:
             return cls.from_dict(msgspec.json.decode(text))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise ProblemError(f"not a problem in JSON: {error}") from None
 
     @classmethod
@@ -143,7 +143,7 @@ class Problem:
         """
         try:
             return cls.from_dict(msgspec.toml.decode(text))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise ProblemError(f"not a problem in TOML: {error}") from None
 
     @classmethod
@@ -191,6 +191,8 @@ def _arm_names(arms: Iterable[str]) -> tuple[str, ...]:
     for i, name in enumerate(names):
         if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
             raise ProblemError(f"an arm's name is text, given {name!r}")
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise ProblemError(f"an arm's name is Unicode text, given {name!r}")
         if name in names[:i]:
             raise ProblemError(f"each arm is named once, given {name!r} twice")
     return names
@@ -253,6 +255,6 @@ def _toml(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str):
-        # A JSON string is a TOML basic string, but for DEL.
-        return json.dumps(value).replace("\x7f", "\\u007f")
+        # A JSON string is a TOML basic string, but for DEL and for pairs of surrogates.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)

@@ -120,6 +120,8 @@ class Interval:
             raise ProblemError(f"Interval takes two numbers, given {low!r}, {high!r}") from None
         if not ends[0] < ends[1]:
             raise ProblemError(f"Interval takes low < high, given low={low}, high={high}")
+        if math.isinf(ends[1] - ends[0]) and not any(map(math.isinf, ends)):
+            raise ProblemError(f"Interval is too wide, given low={low}, high={high}; use infinity")
         object.__setattr__(self, "low", ends[0])
         object.__setattr__(self, "high", ends[1])
         object.__setattr__(self, "_least", max(ends[0], -LARGEST))
@@ -237,7 +239,7 @@ class Box(Mapping[str, Space]):
         """Return the error for field names that nobody declared."""
         known = [*self._spaces, *allowed]
         return self._error(
-            f"unknown field{'s' * (len(list(names)) > 1)} {', '.join(map(repr, sorted(names)))}; "
+            f"unknown field{'s' * (len(list(names)) > 1)} {', '.join(sorted(map(repr, names)))}; "
             f"allowed here: {', '.join(known) or 'none'}"
         )
 

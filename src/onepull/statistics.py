@@ -138,9 +138,8 @@ class ArmStatistics(ABC):
         self.trials = state.trials
         for j, (pulls, means) in enumerate(zip(state.pulls, state.means, strict=True)):
             self.pulls[j] = pulls
-            if pulls:
-                self.roots[j] = inverse_root(pulls)
-                self._move(j, np.array(means), 1.0)
+            self.roots[j] = inverse_root(pulls) if pulls else 0.0
+            self._move(j, np.array(means) if pulls else np.full(self.features, UNPULLED), 1.0)
 
     @abstractmethod
     def score(self, index: Callable[..., Any], estimates: Any, aim: Any) -> Any:

@@ -28,6 +28,18 @@ class Factorisation(ABC):
         A bound on abs(g(y, x) - φ(y)·ψ(x)) over all contexts and states.
     psi
         ψ: from a state (its fields in order) to R numbers.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval, Table
+    >>> table: Factorisation = Table(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2, 3])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... ))
+    >>> float(table.phi((2.0,)) @ table.psi((5.0,)))   # min(2, 5)
+    2.0
     """
 
     problem: Problem

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onepull.errors import ParameterError
 from onepull.factor.base import Factorisation
@@ -25,10 +26,11 @@ class Axis:
     """One context field cut into cells.
 
     `cell` takes a value to the number of its cell and raises KeyError, TypeError or
-    ValueError for a value outside the space.
+    ValueError for a value outside the space; `cells` does so for a column of good values.
     """
 
     cell: Callable[[Any], int]
+    cells: Callable[[Array], NDArray[np.int64]]
     edges: Bounds
     centres: Sequence[float]
 
@@ -42,7 +44,12 @@ def listed(space: Finite) -> Axis:
     """Return the axis of a finite field: every value is its own cell."""
     numbers = {value: i for i, value in enumerate(space.values)}
     values = np.array(space.values)
-    return Axis(numbers.__getitem__, (values, values), space.values)
+    order = np.argsort(values)
+
+    def cells(column: Array) -> NDArray[np.int64]:
+        return order[np.searchsorted(values[order], column)]
+
+    return Axis(numbers.__getitem__, cells, (values, values), space.values)
 
 
 def cut(space: Interval, delta: float) -> Axis:
@@ -56,9 +63,12 @@ def cut(space: Interval, delta: float) -> Axis:
     def cell(value: Any) -> int:
         return min(int((accept(value) - low) * per_unit), last)
 
+    def cells(column: Array) -> NDArray[np.int64]:
+        return np.minimum(((column - low) * per_unit).astype(np.int64), last)
+
     edges = np.linspace(space.low, space.high, count + 1)
     centres = low + (np.arange(count) + 0.5) * (space.width / count)
-    return Axis(cell, (edges[:-1], edges[1:]), centres.tolist())
+    return Axis(cell, cells, (edges[:-1], edges[1:]), centres.tolist())
 
 
 def cells_needed(space: Interval, delta: float) -> int:
@@ -112,6 +122,18 @@ class Cells(Factorisation):
         one_hot = np.zeros(self.features)
         one_hot[self.locate(dict(zip(self.problem.context, context, strict=True)))] = 1.0
         return one_hot
+
+    def locate_many(self, contexts: Array) -> NDArray[np.int64]:
+        """Return the cell of each context (a row each), all of which must be in the space."""
+        numbers = np.zeros(len(contexts), np.int64)
+        for column, axis in zip(contexts.T, self._parts.values(), strict=True):
+            numbers = numbers * len(axis.centres) + axis.cells(column)
+        return numbers
+
+    @property
+    def centre_bounds(self) -> tuple[list[float], list[float]]:
+        """Bounds on the reward at the centre of each cell."""
+        return self._lows, self._highs
 
     def cell_bounds(self) -> tuple[list[float], list[float]]:
         """Return bounds on the reward over all contexts of each cell, not only its centre."""

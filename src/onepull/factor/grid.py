@@ -51,10 +51,10 @@ class Grid(Cells):
                 raise ParameterError(
                     f"context field {name!r} is {space!r}: only a bounded one can be cut into cells"
                 )
-            if space.width / widths[name] > 1e9:
+            if space.width / widths[name] > MOST_CELLS + 0.5:
                 raise ParameterError(
                     f"delta={widths[name]:g} cuts context field {name!r} into more than "
-                    "a billion cells; take a larger one"
+                    f"{MOST_CELLS:,} cells; take a larger one"
                 )
             axes[name] = cut(space, widths[name])
         super().__init__(problem, axes)
@@ -64,7 +64,9 @@ class Grid(Cells):
     @classmethod
     def finest(cls, problem: Problem, *, delta: float) -> Grid:
         """Return the grid of δ, or with δ doubled as often as it takes to keep to MOST_CELLS."""
-        while _count(problem, delta) > MOST_CELLS:
+        intervals = [s for s in problem.context.values() if not isinstance(s, Finite)]
+        widest = max((space.width for space in intervals), default=0.0)
+        while delta < widest < math.inf and _count(problem, delta) > MOST_CELLS:
             delta *= 2
         return cls(problem, delta=delta)
 

@@ -39,6 +39,11 @@ class Enclosure:
         """The interval of values."""
         return self.low, self.high
 
+    @property
+    def infinite(self) -> NDArray[np.bool_]:
+        """Where an end is infinite."""
+        return np.isinf(self.low) | np.isinf(self.high)
+
 
 def product(a: Bounds, b: Bounds) -> Bounds:
     """Multiply two intervals; nothing times infinity is nothing."""
@@ -70,17 +75,21 @@ ZERO = point(0.0)
 
 def chain(arguments: Sequence[Enclosure], partials: Sequence[Bounds]) -> dict[str, Bounds]:
     """Return the slopes of f(arguments) from the bounds on f's partial slopes."""
-    names = dict.fromkeys(name for argument in arguments for name in argument.slopes)
-    return {
-        name: total(
+    slopes = {}
+    for name in dict.fromkeys(name for argument in arguments for name in argument.slopes):
+        low, high = total(
             [
                 product(partial, argument.slopes[name])
                 for argument, partial in zip(arguments, partials, strict=True)
                 if name in argument.slopes
             ]
         )
-        for name in names
-    }
+        # Infinitely up and infinitely down at once may come to anything.
+        slopes[name] = (
+            np.where(np.isnan(low), -np.inf, low),
+            np.where(np.isnan(high), np.inf, high),
+        )
+    return slopes
 
 
 def blend(
@@ -166,7 +175,8 @@ def over(a: Enclosure, b: Enclosure) -> Enclosure:
 
 def magnitude(a: Enclosure) -> Enclosure:
     """Enclose abs(a)."""
-    return greater(a, negative(a))
+    folded = greater(a, negative(a))
+    return Enclosure(np.maximum(folded.low, 0.0), folded.high, folded.slopes)
 
 
 def exponential(a: Enclosure) -> Enclosure:
@@ -219,25 +229,29 @@ def quotient(a: Enclosure, b: Enclosure) -> Enclosure:
 
 def remainder(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a % b, which has the sign of b."""
-    steps = quotient(a, b)
-    exact = minus(a, times(b, steps))
-    wrapped = np.minimum(b.low, 0.0), np.maximum(b.high, 0.0)
-    same = steps.low == steps.high
-    anywhere = (np.full_like(exact.low, -np.inf), np.full_like(exact.low, np.inf))
+    reciprocal(b)  # refuses zero
+    corners = [(x, y) for x in a.bounds for y in b.bounds]
+    steps = [np.floor_divide(x, y) for x, y in corners]
+    least, most = np.minimum.reduce(steps), np.maximum.reduce(steps)
+    # Between the same two multiples of b, and not beyond where whole numbers have gaps.
+    same = (least == most) & (np.abs(most) < 2**53)
     slopes = {
-        name: (np.where(same, s[0], anywhere[0]), np.where(same, s[1], anywhere[1]))
-        for name, s in exact.slopes.items()
+        name: (np.where(same, low, -np.inf), np.where(same, high, np.inf))
+        for name, (low, high) in chain([a, b], [point(1.0), (-most, -least)]).items()
     }
-    low = np.where(same, np.maximum(exact.low, wrapped[0]), wrapped[0])
-    high = np.where(same, np.minimum(exact.high, wrapped[1]), wrapped[1])
+    ends = [np.mod(x, y) for x, y in corners]
+    known = same | ((a.low == a.high) & (b.low == b.high))
+    low = np.where(known, np.minimum.reduce(ends), np.minimum(b.low, 0.0))
+    high = np.where(known, np.maximum.reduce(ends), np.maximum(b.high, 0.0))
     return Enclosure(low, high, slopes)
 
 
 def power(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a ** b, for a constant b or a positive a."""
-    constant = not b.slopes and np.all(b.low == b.high)
-    if constant and float(np.ravel(b.low)[0]).is_integer():
-        return _whole_power(a, float(np.ravel(b.low)[0]))
+    exponent = float(np.ravel(b.low)[0])
+    constant = not b.slopes and np.all((b.low == exponent) & (b.high == exponent))
+    if constant and exponent.is_integer():
+        return _whole_power(a, exponent)
     if np.any(a.low < 0):
         raise Undefined("a power with a broken exponent is not defined: its base can be negative")
     if np.any((a.low <= 0) & (b.low <= 0)):
@@ -273,6 +287,18 @@ def _whole_power(a: Enclosure, exponent: float) -> Enclosure:
 def _refuse_overflow(low: Array, high: Array) -> None:
     if np.any(np.isinf(low) | np.isinf(high)):
         raise Undefined("a power may overflow")
+
+
+def opposed(a: Enclosure, b: Enclosure) -> NDArray[np.bool_]:
+    """Tell where a + b may be infinity less infinity."""
+    up, down = np.inf, -np.inf
+    return np.asarray(((a.high == up) & (b.low == down)) | ((a.low == down) & (b.high == up)))
+
+
+def nothing_times_infinity(a: Enclosure, b: Enclosure) -> NDArray[np.bool_]:
+    """Tell where a * b may be zero times infinity."""
+    a_zero, b_zero = ((x.low <= 0) & (x.high >= 0) for x in (a, b))
+    return (a.infinite & b_zero) | (b.infinite & a_zero)
 
 
 def below(a: Enclosure, b: Enclosure) -> Enclosure:

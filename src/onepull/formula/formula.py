@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -13,6 +15,9 @@ from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.enclosure import Array, Enclosure, Undefined, point
 from onepull.formula.grammar import Apply, Field, Number, Term, parse
+from onepull.formula.operations import Operation
+
+LARGEST = sys.float_info.max
 
 
 class Formula:
@@ -50,8 +55,13 @@ class Formula:
     def arrays(self) -> Callable[..., Any]:
         """The function on arrays; what it does not depend on does not shape its result."""
         compute = _evaluate(f"lambda {', '.join(self.names)}: {_vector(self.tree)}")
-        # A branch not taken may divide by zero in elements that it is not used for.
-        quietly: Callable[..., Any] = np.errstate(all="ignore")(compute)
+
+        # A branch not taken may divide by zero in elements that it is not used for, which
+        # numpy can be told to pass over and Python's own numbers cannot.
+        @np.errstate(all="ignore")
+        def quietly(*columns: Any) -> Any:
+            return compute(*[np.asarray(column, np.float64) for column in columns])
+
         return quietly
 
     def vector(self, *columns: Any) -> Array:
@@ -89,26 +99,38 @@ class Formula:
 
         Raises `FormulaError`, pointing at the part, where the formula is not defined.
         """
-        fields = {}
+        fields, finite = {}, {}
         for name, (low, high) in box.items():
-            slopes = {name: point(1.0)} if name in along else {}
-            fields[name] = Enclosure(np.asarray(low, float), np.asarray(high, float), slopes)
-        return self._enclose(self.tree, fields)
+            bounds = np.asarray(low, float), np.asarray(high, float)
+            fields[name] = Enclosure(*bounds, {name: point(1.0)} if name in along else {})
+            finite[name] = Enclosure(*(np.clip(end, -LARGEST, LARGEST) for end in bounds))
+        with np.errstate(all="ignore"):
+            # A field is never infinite itself, so an infinity here is an overflow.
+            self._enclose(self.tree, finite, overflow=True)
+            return self._enclose(self.tree, fields)
 
-    def _enclose(self, term: Term, fields: dict[str, Enclosure]) -> Enclosure:
+    def _enclose(
+        self, term: Term, fields: dict[str, Enclosure], *, overflow: bool = False
+    ) -> Enclosure:
         match term:
             case Number(value=value):
                 return Enclosure(*point(value))
             case Field(name=name):
                 return fields[name]
             case Apply(operation=op.WHERE, terms=(condition, body, orelse)):
-                truth = self._enclose(condition, fields)
+                truth = self._enclose(condition, fields, overflow=overflow)
                 when = self._given(condition, fields, truth.high == 0, truth=True)
                 otherwise = self._given(condition, fields, truth.low == 1, truth=False)
-                parts = [truth, self._enclose(body, when), self._enclose(orelse, otherwise)]
+                parts = [
+                    truth,
+                    self._enclose(body, when, overflow=overflow),
+                    self._enclose(orelse, otherwise, overflow=overflow),
+                ]
             case Apply(terms=terms):
-                parts = [self._enclose(part, fields) for part in terms]
+                parts = [self._enclose(part, fields, overflow=overflow) for part in terms]
         try:
+            if overflow:
+                _refuse_overflow(term.operation, parts)
             return term.operation.enclosure(*parts)
         except Undefined as reason:
             start, stop = term.span
@@ -163,13 +185,13 @@ class Formula:
     ) -> dict[str, Enclosure]:
         """Narrow the fields knowing that the term `low` is below the term `high`."""
         narrowed = dict(fields)
-        if isinstance(low, Field):
+        if isinstance(low, Field) and _is_plain(high):
             field, limit = fields[low.name], self._enclose(high, fields).high
             limit = np.nextafter(limit, -np.inf) if strict else limit
             narrowed[low.name] = Enclosure(
                 field.low, np.maximum(field.low, np.minimum(field.high, limit)), field.slopes
             )
-        if isinstance(high, Field):
+        if isinstance(high, Field) and _is_plain(low):
             field, limit = fields[high.name], self._enclose(low, fields).low
             limit = np.nextafter(limit, np.inf) if strict else limit
             narrowed[high.name] = Enclosure(
@@ -185,6 +207,18 @@ _ORDER = {
     op.GREATER: (False, True),
     op.GREATER_EQUAL: (False, False),
 }
+
+
+def _refuse_overflow(operation: Operation, parts: Sequence[Enclosure]) -> None:
+    if operation.breaks is not None and np.any(operation.breaks(*parts)):
+        raise Undefined("may overflow and be no number")
+
+
+def _is_plain(term: Term) -> bool:
+    """Whether there is no choice in a term: to enclose nested ones again would take for ever."""
+    return not isinstance(term, Apply) or (
+        term.operation is not op.WHERE and all(map(_is_plain, term.terms))
+    )
 
 
 def _evaluate(source: str) -> Callable[..., Any]:
@@ -220,8 +254,19 @@ def _substitute(term: Term, values: Mapping[str, float]) -> Term:
             return Number(values[name], term.span)
         case Apply(operation=operation, terms=terms):
             replaced = tuple(_substitute(inner, values) for inner in terms)
-            constant = all(isinstance(inner, Number) for inner in replaced)
             term = Apply(operation, replaced, term.span)
-            if constant and operation.gives == "number":
-                return Number(float(_evaluate(f"lambda: {_scalar(term)}")()), term.span)
+            if operation.gives == "number" and all(isinstance(r, Number) for r in replaced):
+                return _constant(term)
     return term
+
+
+def _constant(term: Apply) -> Term:
+    """Return a term without names as a number, or as it is if it cannot be one.
+
+    That may well be so in the branch of a choice that is not taken.
+    """
+    try:
+        value = float(_evaluate(f"lambda: {_scalar(term)}")())
+    except (ArithmeticError, TypeError, ValueError):
+        return term
+    return Number(value, term.span) if math.isfinite(value) else term

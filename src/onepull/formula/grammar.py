@@ -87,9 +87,13 @@ def parse(text: str, names: Collection[str]) -> Term:
             stop=len(text),
         )
     for place, character in enumerate(text):
-        if not character.isascii():
+        # A comment would swallow the lines after it, which are one with it by now.
+        if not (character.isascii() and character.isprintable()) or character == "#":
             raise FormulaError(
-                f"a formula is ASCII, {character!r} is not", text=text, start=place, stop=place + 1
+                f"a formula is plain ASCII without comments, {character!r} is not part of it",
+                text=text,
+                start=place,
+                stop=place + 1,
             )
     return _Reader(text, names).read()
 
@@ -198,7 +202,14 @@ class _Reader:
         return Apply(operation, (left, right), _span(node))
 
     def comparison(self, node: ast.Compare, depth: int) -> Term:
-        sides = [self.number(side, depth + 1) for side in (node.left, *node.comparators)]
+        sides = [self.number(node.left, depth + 1)]
+        for side in node.comparators:
+            before = self.size
+            sides.append(self.number(side, depth + 1))
+            if side is not node.comparators[-1]:
+                self.size += self.size - before  # 'a < b < c' is 'a < b and b < c'
+        if self.size > SIZE:
+            raise self.refuse(node, f"a formula has at most {SIZE} parts")
         links = []
         for kind, left, right in zip(node.ops, sides, sides[1:], strict=False):
             if type(kind) not in _INFIX:

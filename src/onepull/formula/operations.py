@@ -14,6 +14,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onepull.formula import enclosure as enclose
 from onepull.formula.enclosure import Enclosure
@@ -51,6 +52,8 @@ class Operation:
     enclosure: Callable[..., Enclosure]
     takes: str = "number"
     gives: str = "number"
+    # Where arguments that have overflowed leave it without a value.
+    breaks: Callable[..., NDArray[np.bool_]] | None = None
 
 
 def _template(text: str) -> Source:
@@ -58,8 +61,16 @@ def _template(text: str) -> Source:
 
 
 def _fold(text: str) -> Source:
-    """Return the source of an associative operation on two or more terms."""
-    return lambda *terms: reduce(text.format, terms)
+    """Return the source of an associative operation on one or more terms.
+
+    It is folded by halves: Python reads parentheses only so deep.
+    """
+
+    def source(*terms: str) -> str:
+        middle = len(terms) // 2
+        return text.format(source(*terms[:middle]), source(*terms[middle:])) if middle else terms[0]
+
+    return source
 
 
 def _folded(function: Callable[[Enclosure, Enclosure], Enclosure]) -> Callable[..., Enclosure]:
@@ -89,24 +100,31 @@ def _swap(function: Callable[[Enclosure, Enclosure], Enclosure]) -> Callable[...
     return lambda a, b: function(b, a)
 
 
-def _infix(name: str, enclosure: Callable[..., Enclosure], *, gives: str = "number") -> Operation:
+def _infix(name: str, enclosure: Callable[..., Enclosure], **more: Any) -> Operation:
     source = _template(f"({{}} {name} {{}})")
-    return Operation(name, (2, 2), source, source, enclosure, gives=gives)
+    return Operation(name, (2, 2), source, source, enclosure, **more)
 
 
 def _function(
-    name: str, scalar: str, vector: str, enclosure: Callable[..., Enclosure]
+    name: str, scalar: str, vector: str, enclosure: Callable[..., Enclosure], **more: Any
 ) -> Operation:
-    return Operation(name, (1, 1), _template(scalar), _template(vector), enclosure)
+    return Operation(name, (1, 1), _template(scalar), _template(vector), enclosure, **more)
 
 
-ADD = _infix("+", enclose.plus)
-SUBTRACT = _infix("-", enclose.minus)
-MULTIPLY = _infix("*", enclose.times)
-DIVIDE = _infix("/", enclose.over)
-POWER = _infix("**", enclose.power)
+ADD = _infix("+", enclose.plus, breaks=enclose.opposed)
+SUBTRACT = _infix("-", enclose.minus, breaks=lambda a, b: enclose.opposed(a, enclose.negative(b)))
+MULTIPLY = _infix("*", enclose.times, breaks=enclose.nothing_times_infinity)
+DIVIDE = _infix("/", enclose.over, breaks=lambda a, b: a.infinite & b.infinite)
+# '-2.0 ** 2.0' would be the negative of a square.
+_POWER = _template("(({}) ** {})")
+POWER = Operation("**", (2, 2), _POWER, _POWER, enclose.power)
 REMAINDER = Operation(
-    "%", (2, 2), _template("({} % {})"), _template("_np.mod({}, {})"), enclose.remainder
+    "%",
+    (2, 2),
+    _template("({} % {})"),
+    _template("_np.mod({}, {})"),
+    enclose.remainder,
+    breaks=lambda a, _: a.infinite,
 )
 QUOTIENT = Operation(
     "//",
@@ -114,6 +132,7 @@ QUOTIENT = Operation(
     _template("_float(_floor({} / {}))"),
     _template("_np.floor({} / {})"),
     enclose.quotient,
+    breaks=lambda a, b: a.infinite | enclose.over(a, b).infinite,
 )
 NEGATIVE = Operation("-", (1, 1), _template("(-{})"), _template("(-{})"), enclose.negative)
 
@@ -205,7 +224,19 @@ FUNCTIONS = {
             enclose.logarithm(np.log1p, "log1p", math.e, shift=1.0),
         ),
         _function("sqrt", "_sqrt({})", "_np.sqrt({})", enclose.root),
-        _function("floor", "_float(_floor({}))", "_np.floor({})", enclose.staircase(np.floor)),
-        _function("ceil", "_float(_ceil({}))", "_np.ceil({})", enclose.staircase(np.ceil)),
+        _function(
+            "floor",
+            "_float(_floor({}))",
+            "_np.floor({})",
+            enclose.staircase(np.floor),
+            breaks=lambda a: a.infinite,
+        ),
+        _function(
+            "ceil",
+            "_float(_ceil({}))",
+            "_np.ceil({})",
+            enclose.staircase(np.ceil),
+            breaks=lambda a: a.infinite,
+        ),
     )
 }

@@ -108,9 +108,8 @@ class Payoff(ABC):
     @cached_property
     def monotone(self) -> dict[str, Fact[str | None]]:
         """For each state field, in which direction the reward goes with it in all contexts."""
-        declared = {
-            name: Fact[str | None](direction, "declared")
-            for name, direction in self.reward.monotone.items()
+        declared: dict[str, Fact[str | None]] = {
+            name: Fact(direction, "declared") for name, direction in self.reward.monotone.items()
         }
         return {name: declared.get(name) or self._monotone(name) for name in self.state}
 
@@ -154,7 +153,7 @@ class Payoff(ABC):
         if np.any(np.diff(values[order]) <= close):
             raise self._ambiguous(context, "several states give the same reward")
         nearest = int(np.argmin(np.abs(values - reward)))
-        if abs(values[nearest] - reward) > close:
+        if not abs(values[nearest] - reward) <= close:
             shown = ", ".join(f"{value:.6g}" for value in values[order][:12])
             raise RewardError(f"reward {reward!r} cannot be {self._where(context)}: it is {shown}")
         return tuple(float(column[nearest]) for column in states.values())
@@ -204,12 +203,8 @@ class Payoff(ABC):
         """Raise `DeclarationError` with a counter-example if one is found."""
         if not self.reward.declarations:
             return
-        generator = np.random.default_rng(0)
-        contexts = partition.points(self.context, SAMPLES, generator)
-        states = partition.points(self.state, SAMPLES, generator)
-        count = max(map(len, (*contexts.values(), *states.values())))
-        sample = {n: np.resize(generator.permutation(c), count) for n, c in contexts.items()}
-        sample |= _together(states, count)
+        everything = Box({**self.context, **self.state})
+        sample = partition.points(everything, SAMPLES, np.random.default_rng(0))
         self._check_bounds(sample)
         for name, direction in self.reward.monotone.items():
             self._check_direction(name, direction, sample)
@@ -237,7 +232,8 @@ class Payoff(ABC):
         sign = 1.0 if direction in ("increasing", "nondecreasing") else -1.0
         strict = direction in ("increasing", "decreasing")
         apart = two[name] > one[name]
-        wrong = apart & ((sign * gain <= 0) if strict else (sign * gain < 0))
+        slack = 1e-9 * max(1.0, *map(abs, self.whole_range))
+        wrong = apart & (sign * gain <= 0 if strict else sign * gain < -slack)
         if np.any(wrong):
             worst = int(np.argmax(wrong))
             raise DeclarationError(
@@ -261,7 +257,13 @@ class Payoff(ABC):
         self, name: str, sample: Mapping[str, Array]
     ) -> tuple[dict[str, Array], dict[str, Array], Array]:
         """Return pairs of points that differ in one field, and the rise of g between them."""
-        other = np.random.default_rng(1).permutation(sample[name])
+        listed = partition.listed(Box({**self.context, **self.state}))
+        values = np.sort(np.array(listed.get(name, ())))
+        if len(values):  # neighbours tell all of a finite field
+            above = np.searchsorted(values, sample[name]) + 1
+            other = values[np.minimum(above, len(values) - 1)]
+        else:
+            other = np.random.default_rng(1).permutation(sample[name])
         one = {**sample, name: np.minimum(sample[name], other)}
         two = {**sample, name: np.maximum(sample[name], other)}
         return one, two, self.vector(*two.values()) - self.vector(*one.values())
@@ -285,10 +287,6 @@ class _Memory(dict[State, Features]):
 def _interval(space: Any) -> Interval:
     assert isinstance(space, Interval)  # noqa: S101 - finite states are looked up instead
     return space
-
-
-def _together(columns: Mapping[str, Array], count: int) -> dict[str, Array]:
-    return {name: np.resize(column, count) for name, column in columns.items()}
 
 
 def _show(sample: Mapping[str, Array], place: int) -> str:

@@ -57,6 +57,21 @@ class CodedPayoff(Payoff):
         """Return the rewards in all contexts, one call each."""
         return lambda state: [self.scalar(*context, *state) for context in contexts]
 
+    def column(self, contexts: Sequence[State]) -> Callable[[State], Array]:
+        """Return the rewards in all contexts as an array, refusing the same as `scalar`."""
+        compute, listing = super().column(contexts), self.listing(contexts)
+        columns = np.array(contexts).T
+        low = -math.inf if self.low is None else self.low.vector(*columns)
+        high = math.inf if self.high is None else self.high.vector(*columns)
+
+        def checked(state: State) -> Array:
+            rewards = compute(state)
+            if np.any(rewards < low) or np.any(rewards > high):
+                return np.array(listing(state))  # which says where it is more than rounding
+            return rewards
+
+        return checked
+
     def _number(self, values: Sequence[float]) -> float:
         try:
             result = float(self.function(*values))
@@ -131,6 +146,8 @@ class CodedPayoff(Payoff):
         others = partition.points(Box({**self.context, **self.state}), 128, generator)
         space = self.context[name]
         line = np.array(sorted(partition.listed(Box(f=space)).get("f", ())))
+        if not len(line) and not math.isfinite(space.high - space.low):
+            return Fact(math.inf, "unknown")
         if not len(line):
             line = np.linspace(space.low, space.high, 257)
         if len(line) < 2:

@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 
-from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
+from onepull.errors import InputError, MergeError, SaveFileError, UnknownArm
 from onepull.policies import savefile
 from onepull.policies.explanation import ArmExplanation, Explanation
 from onepull.policies.sharing import Sharing
@@ -174,7 +175,7 @@ class Policy(ABC):
 
         All of them are taken in, as if observed one after the other, or none.
         """
-        columns: dict[str, list[Any]] = {"arm": _column("arm", arms)}
+        columns: dict[str, list[Any]] = {"arms": _column("arms", arms)}
         if reward is not None:
             columns["reward"] = _column("reward", reward)
         for name, values in fields.items():
@@ -187,7 +188,7 @@ class Policy(ABC):
         row = 0
         try:
             for row, record in enumerate(_rows(columns)):  # noqa: B007 - told if it fails
-                self.observe(record.pop("arm"), **record)
+                self.observe(record.pop("arms"), **record)
         except BaseException as error:
             self._sharing = before
             if isinstance(error, InputError):
@@ -198,7 +199,7 @@ class Policy(ABC):
 
     def add_arm(self, arm: str) -> None:
         """Add an arm; it has never been pulled, and the others keep what they taught."""
-        if arm in self._position:
+        if arm in self._arms:
             raise InputError(f"arm {arm!r} is there already")
         problem = self.problem.with_arms([*self._arms, arm])
         self._sharing.change_arms(problem)
@@ -237,6 +238,16 @@ class Policy(ABC):
         if self.parameters != other.parameters:
             raise MergeError(f"the parameters differ: {self.parameters} and {other.parameters}")
         self._sharing.merge(other._sharing, [other._position[arm] for arm in mine.arms])
+
+    @property
+    def sharing(self) -> Sharing:
+        """How this policy shares knowledge, and what it has learned."""
+        return self._sharing
+
+    @property
+    def draws_ties(self) -> bool:
+        """Whether ties are drawn instead of going to the first arm."""
+        return self._generator is not None
 
     @property
     def trials(self) -> int:
@@ -290,12 +301,17 @@ class Policy(ABC):
                 f"{where}: holds a {saved.policy}, which is not a {cls.__name__} known here"
             )
         try:
-            problem = _problem_of(saved, problem, where)
+            problem = _problem_of(saved, problem)
             policy: Self = kinds[saved.policy]._rebuilt(problem, saved.parameters)  # noqa: SLF001
             policy._sharing.restore(saved.learned)
             if saved.generator is not None:
                 policy._generator = savefile.generator_from(saved.generator)
-        except (ParameterError, TypeError) as error:
+        except (
+            AttributeError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as error:  # ours are all ValueErrors
             raise SaveFileError(f"{where}: {error}") from error
         return policy
 
@@ -306,7 +322,10 @@ class Policy(ABC):
 
     def __repr__(self) -> str:
         """Show the policy with its parameters and how much it has seen."""
-        stated = "".join(f", {name}={value!r}" for name, value in self.parameters.items())
+        return self._shown(self.parameters)
+
+    def _shown(self, parameters: Mapping[str, Any]) -> str:
+        stated = "".join(f", {name}={value!r}" for name, value in parameters.items())
         arms = f"{len(self._arms)} arm{'s' * (len(self._arms) > 1)}"
         return f"<{type(self).__name__}({arms}{stated}) after {self.trials} trials>"
 
@@ -334,18 +353,18 @@ def _kinds(cls: type[Any]) -> Iterator[type[Any]]:
         yield from _kinds(kind)
 
 
-def _problem_of(saved: savefile.Saved, problem: Problem | None, where: str) -> Problem:
+def _problem_of(saved: savefile.Saved, problem: Problem | None) -> Problem:
     if problem is None:
         if "reward" not in saved.problem:
             raise SaveFileError(
-                f"{where}: its reward is a Python callable, which no file holds; "
+                "its reward is a Python callable, which no file holds; "
                 "give the problem: load(path, problem=…)"
             )
         return Problem.from_dict(saved.problem)
-    outline = {key: saved.problem.get(key) for key in ("context", "state")}
-    given = problem.with_arms(saved.problem.get("arms", ())).outline()
-    if any(outline[key] != given[key] for key in outline) or (
-        "reward" in saved.problem and problem.to_dict()["reward"] != saved.problem["reward"]
-    ):
-        raise SaveFileError(f"{where}: was saved for another problem than the one given")
-    return problem.with_arms(saved.problem["arms"])
+    given = problem.with_arms(saved.problem.get("arms", ()))
+    whole = "reward" in saved.problem and given.reward.is_formula
+    written = given.to_dict() if whole else given.outline()
+    # Compared as text, since the order of fields numbers what was learned.
+    if msgspec.json.encode(written) != msgspec.json.encode(saved.problem):
+        raise SaveFileError("was saved for another problem than the one given")
+    return given

@@ -22,6 +22,13 @@ class Explanation(msgspec.Struct, frozen=True):
     """A decision taken apart; printed, it is a table.
 
     `arm` is None where a generator would draw among tied arms.
+
+    >>> row = ArmExplanation("wifi", 3, 1.5, 0.25, 1.75, eligible=True)
+    >>> print(Explanation("DCB", {"bits": 2.0}, 4, [row], "wifi", "highest index"))
+    DCB at trial 4 with bits=2
+      arm   pulls  estimate   bonus   index
+    → wifi      3    1.5000  0.2500  1.7500
+    wifi: highest index
     """
 
     policy: str

@@ -31,6 +31,8 @@ class Random(Policy):
 
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator = 0) -> None:
         super().__init__(Tally(problem), seed=seed)
+        if self._generator is None:
+            raise ParameterError("a random policy needs a seed or a generator, given None")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -161,6 +163,10 @@ class Genie(Policy):
     def _rebuilt(cls, problem: Problem, parameters: dict[str, Any]) -> Self:
         states = {arm: Discrete(**law) for arm, law in parameters["states"].items()}
         return cls(problem, states=states)
+
+    def __repr__(self) -> str:
+        """Show what the genie was told, whether or not it can be saved."""
+        return self._shown({"states": self.states})
 
     def add_arm(self, arm: str) -> None:
         """Add an arm whose distribution the genie was told."""

@@ -49,7 +49,7 @@ def decode(text: bytes, where: str) -> Saved:
     """Read the text of a save file; say what is wrong with one that is damaged or too new."""
     try:
         head = msgspec.json.decode(text, type=_Head)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SaveFileError(f"{where}: not a saved policy, or damaged: {error}") from None
     if head.format != FORMAT:
         raise SaveFileError(f"{where}: not a saved policy: its format is {head.format!r}")
@@ -63,7 +63,7 @@ def decode(text: bytes, where: str) -> Saved:
         # Encoded anew, so that a file which was merely reformatted is still whole.
         body = msgspec.json.encode(msgspec.json.decode(envelope.saved))
         saved = msgspec.json.decode(body, type=Saved)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SaveFileError(f"{where}: damaged: {error}") from None
     if zlib.crc32(body) != envelope.checksum:
         raise SaveFileError(f"{where}: damaged: its checksum does not match its contents")
@@ -98,7 +98,7 @@ def generator_from(state: dict[str, Any]) -> np.random.Generator:
     bits = getattr(np.random, kind)()
     try:
         bits.state = _numbers(state)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise SaveFileError(f"the saved random generator is damaged: {error}") from None
     return np.random.Generator(bits)
 
@@ -106,11 +106,13 @@ def generator_from(state: dict[str, Any]) -> np.random.Generator:
 def seeded(seed: int | np.random.Generator | None) -> np.random.Generator | None:
     """Return the generator of a seed."""
     try:
-        return None if seed is None else np.random.default_rng(seed)
+        if not isinstance(seed, bool):
+            return None if seed is None else np.random.default_rng(seed)
     except (TypeError, ValueError):
-        raise ParameterError(
-            f"seed must be None, a whole number from 0 or a numpy Generator, given {seed!r}"
-        ) from None
+        pass
+    raise ParameterError(
+        f"seed must be None, a whole number from 0 or a numpy Generator, given {seed!r}"
+    )
 
 
 def _plain(value: Any) -> Any:

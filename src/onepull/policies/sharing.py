@@ -232,12 +232,12 @@ class Doubling(Sharing):
 
     def __init__(self, problem: Problem, tuned: Callable[[Problem, int], Joint]) -> None:
         self.problem = problem
-        self._tuned = tuned
+        self.tuned = tuned
         self._enter(1)
 
     def _enter(self, phase: int) -> None:
         self.phase = phase
-        self.current = self._tuned(self.problem, 2**phase)
+        self.current = self.tuned(self.problem, 2**phase)
 
     @property
     def books(self) -> Mapping[str, ArmStatistics]:

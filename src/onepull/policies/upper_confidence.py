@@ -25,6 +25,7 @@ class UpperConfidence(Policy):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(sharing, seed=seed)
+        self.rule = rule
         self._aim, self._index, self._rule_parameters = rule.aim, rule.index, rule.parameters
 
     def _indices(self, context: Mapping[str, Any]) -> Any:

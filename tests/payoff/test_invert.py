@@ -1,0 +1,74 @@
+"""From a reward back to the state, where that can be done."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import channels, offloading
+
+from onepull import Finite, Interval, Problem, Reward
+from onepull.errors import RewardError
+
+POWERS = Interval(0.5, 1)
+
+
+def payoff(reward, state, context=POWERS):
+    return Problem(arms=["a"], context={"y": context}, state={"x": state}, reward=reward).payoff
+
+
+STRICT = [
+    payoff("log(1 + y * x)", Interval(0, 7)),
+    payoff("-(8 / (1 + x) + y)", Interval(0, 7)),
+    payoff("exp(-x * y)", Interval(0, 7)),
+    payoff(
+        Reward(lambda y, x: y * x**3, low=0, high=343, monotone={"x": "increasing"}), Interval(0, 7)
+    ),
+]
+
+
+@pytest.mark.parametrize("known", STRICT)
+@given(y=st.floats(0.5, 1), x=st.floats(0, 7))
+@settings(derandomize=True, deadline=None, max_examples=25)
+def test_a_strictly_monotone_reward_gives_the_state_back(known, y, x):
+    (state,) = known.invert(known(y=y, x=x), (y,))
+    assert 0 <= state <= 7
+    assert known(y=y, x=state) == pytest.approx(known(y=y, x=x), rel=1e-12, abs=1e-12)
+
+
+@given(y=st.floats(0.5, 1), x=st.sampled_from([0.0, 3.0, 1.0, 7.0]))
+@settings(derandomize=True, deadline=None)
+def test_finite_states_are_looked_up(y, x):
+    known = payoff("(x - 2.2) ** 2 * y", Finite([0, 3, 1, 7]))
+    assert known.invert(known(y=y, x=x), (y,)) == (x,)
+
+
+def test_several_finite_fields_are_looked_up():
+    problem = Problem(
+        arms=["a"],
+        context={"y": POWERS},
+        state={"u": Finite([1, 2]), "v": Finite([10, 20])},
+        reward="y * (u + v)",
+    )
+    assert problem.payoff.invert(0.5 * 12, (0.5,)) == (2.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("known", "context"),
+    [
+        (channels().payoff, (2.0,)),
+        (payoff("(x - 1) ** 2 * y", Finite([0, 2, 5])), (1.0,)),
+        (payoff("(x - 1) ** 2 * y", Interval(0, 5)), (1.0,)),
+        (offloading().payoff, (8.0, 1e3)),
+    ],
+)
+def test_a_reward_that_several_states_give_is_refused(known, context):
+    with pytest.raises(RewardError, match=r"observe the state instead \(\w+=…"):
+        known.invert(1.0, context)
+
+
+@pytest.mark.parametrize("known", [*STRICT, payoff("x * y", Finite([0, 1, 2]))])
+@pytest.mark.parametrize("reward", [1e6, -1e6, float("nan")])
+def test_a_reward_that_cannot_be_is_refused(known, reward):
+    with pytest.raises(RewardError, match=r"cannot be with y=0\.75"):
+        known.invert(reward, (0.75,))

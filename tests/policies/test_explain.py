@@ -1,0 +1,91 @@
+"""Explanations: the numbers behind a choice, and the reason in words."""
+
+from __future__ import annotations
+
+import math
+from textwrap import dedent
+
+import pytest
+from problems import channels
+
+from onepull import DCB, Discrete, FixedArm, Genie, Greedy, InputError, Random, UnknownArm
+
+
+def two_pulled(**keywords):
+    policy = DCB(channels(3), **keywords)
+    policy.observe("channel-1", capacity=1)
+    policy.observe("channel-2", capacity=2)
+    return policy
+
+
+def test_an_explanation_prints_as_a_table():
+    policy = two_pulled()
+    # Trial 3 with G = 3: 3·√(2.01 ln 3) = 4.4580.
+    assert str(policy.explain(bits=3, eligible=["channel-1", "channel-2"])) == dedent("""\
+        DCB at trial 3 with bits=3
+          arm        pulls  estimate   bonus   index
+          channel-1      1    1.0000  4.4580  5.4580
+        → channel-2      1    2.0000  4.4580  6.4580
+        × channel-3      0         –       ∞       ∞
+        channel-2: highest index""")
+
+
+def test_an_explanation_of_a_draw_points_at_no_arm():
+    policy = two_pulled(seed=1)
+    policy.observe("channel-3", capacity=2)
+    assert str(policy.explain(bits=1)) == dedent("""\
+        DCB at trial 4 with bits=1
+          arm        pulls  estimate   bonus   index
+          channel-1      1    1.0000  1.6693  2.6693
+          channel-2      1    1.0000  1.6693  2.6693
+          channel-3      1    1.0000  1.6693  2.6693
+        a draw: highest index, a tie of channel-1, channel-2, channel-3: one is drawn""")
+
+
+def test_reasons():
+    policy = two_pulled()
+    assert policy.explain(bits=1).reason == "never pulled"
+    assert policy.explain(bits=3, eligible=["channel-2"]).reason == "highest index"
+    tie = policy.explain(bits=1, eligible=["channel-2", "channel-1"])
+    assert tie.reason == "highest index, a tie of channel-1, channel-2: the first arm is taken"
+    assert tie.arm == "channel-1"
+    fresh = DCB(channels(2)).explain(bits=1)
+    assert fresh.reason == "never pulled, a tie of channel-1, channel-2: the first arm is taken"
+    assert fresh.trial == 1
+
+
+def test_reasons_of_the_points_of_reference():
+    problem = channels(2)
+    greedy = Greedy(problem)
+    greedy.observe_many(["channel-1", "channel-2"], capacity=[1, 2])
+    assert greedy.explain(bits=4).reason == "highest estimate"
+    assert [row.bonus for row in greedy.explain(bits=4).arms] == [0.0, 0.0]
+    assert FixedArm(problem, arm="channel-2").explain(bits=1).reason == (
+        "channel-2 is always pulled where it can be"
+    )
+    random = Random(problem, seed=1).explain(bits=1)
+    assert (random.arm, random.reason) == (
+        None,
+        "all arms are alike, a tie of channel-1, channel-2: one is drawn",
+    )
+    assert {(row.estimate, row.bonus) for row in random.arms} == {(None, None)}
+    genie = Genie(problem, states=dict.fromkeys(problem.arms, Discrete([1], [1.0])))
+    assert genie.explain(bits=1).reason.startswith("highest expected reward, a tie of")
+
+
+def test_an_unpulled_arm_has_no_estimate_and_an_infinite_index():
+    row = two_pulled().explain(bits=1).arms[2]
+    assert (row.pulls, row.estimate, row.bonus, row.index) == (0, None, math.inf, math.inf)
+
+
+def test_explaining_refuses_what_choosing_refuses():
+    policy = two_pulled()
+    for call in (policy.choose, policy.explain):
+        with pytest.raises(UnknownArm):
+            call(bits=1, eligible=["wifi"])
+        with pytest.raises(InputError, match="at least one arm, given none"):
+            call(bits=1, eligible=[])
+        with pytest.raises(InputError, match="a list of arms, given the text 'channel-1'"):
+            call(bits=1, eligible="channel-1")
+        with pytest.raises(InputError, match="'bits' is missing"):
+            call()

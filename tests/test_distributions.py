@@ -1,0 +1,67 @@
+"""Discrete distributions: exact expectations, honest samples, clear refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from onepull import Discrete, ParameterError
+
+
+def test_expectation_is_the_weighted_sum():
+    law = Discrete([0, 1, 5], [0.2, 0.3, 0.5])
+    assert law.expectation(np.square) == pytest.approx(0.3 + 0.5 * 25, abs=1e-12)
+
+
+def test_expectation_of_a_function_of_two_fields():
+    law = Discrete([[1, 10], [2, 20]], [0.25, 0.75])
+    assert law.expectation(lambda x, y: x * y) == pytest.approx(0.25 * 10 + 0.75 * 40, abs=1e-12)
+
+
+def test_samples_are_rows_with_the_stated_frequencies():
+    law = Discrete([[0, 1], [3, 4]], [0.3, 0.7])
+    rows = law.sample(np.random.default_rng(5), 10_000)
+    assert rows.shape == (10_000, 2)
+    assert set(map(tuple, rows.tolist())) == {(0.0, 1.0), (3.0, 4.0)}
+    # Hoeffding: off by 0.03 with probability below 2·exp(-2·10^4·0.03²) = 3e-8.
+    assert abs(np.mean(rows[:, 0] == 3) - 0.7) < 0.03
+
+
+def test_the_same_generator_gives_the_same_sample():
+    law = Discrete([0, 1], [0.5, 0.5])
+    one, two = (law.sample(np.random.default_rng(1), 50) for _ in range(2))
+    assert np.array_equal(one, two)
+
+
+def test_probabilities_are_scaled_to_sum_to_one():
+    law = Discrete([1, 2, 3], [1 / 3 + 1e-10, 1 / 3, 1 / 3])
+    assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-15)
+
+
+def test_it_is_shown_as_written():
+    assert repr(Discrete([0, 3], [0.5, 0.5])) == "Discrete([0.0, 3.0], [0.5, 0.5])"
+
+
+@pytest.mark.parametrize(
+    ("values", "probabilities", "said"),
+    [
+        ([1, 2], [0.5, 0.6], "sum to 1"),
+        ([1, 2], [1.5, -0.5], "sum to 1"),
+        ([1], [math.nan], "sum to 1"),
+        ([1, 2], [1.0], "one probability a state"),
+        ([], [], "one probability a state"),
+        (3, [1.0], "one probability a state"),
+        ([[], []], [0.5, 0.5], "one probability a state"),
+        ([[[1]]], [1.0], "one probability a state"),
+        ([math.inf], [1.0], "finite states"),
+        ([math.nan], [1.0], "finite states"),
+        ([[1], [1, 2]], [0.5, 0.5], "equal length"),
+        (["a"], [1.0], "numbers"),
+    ],
+)
+def test_what_is_not_a_distribution_is_refused(values, probabilities, said):
+    with pytest.raises(ParameterError, match=said) as error:
+        Discrete(values, probabilities)
+    assert "given" in str(error.value)

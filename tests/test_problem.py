@@ -1,0 +1,129 @@
+"""Problems are checked when made, and survive being written down."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from problems import coded, mixed, offloading
+
+from onepull import Finite, Interval, Problem, Reward
+from onepull.errors import ProblemError
+
+PARTS = {
+    "arms": ["a", "b"],
+    "context": {"y": Finite([1, 2])},
+    "state": {"x": Interval(0, 1)},
+    "reward": "x * y",
+}
+
+
+def problem(**changes):
+    return Problem(**{**PARTS, **changes})
+
+
+names = st.text(min_size=1) | st.text(alphabet="\"'\\\n\t\0\x1f\x7f\x85\u2028é😀[]=#", min_size=1)
+numbers = st.floats(-1e300, 1e300) | st.integers(-(2**60), 2**60)
+spaces = st.lists(numbers, min_size=1, max_size=4, unique_by=float).map(Finite) | (
+    st.tuples(numbers, numbers).filter(lambda p: float(min(p)) < float(max(p)))
+).map(lambda p: Interval(min(p), max(p)))
+rewards = st.sampled_from(
+    [
+        "clip(x + y, 0, 1)",
+        Reward("clip(x + y, 0, 1)", low=-0.5, high=1.0),
+        Reward("clip(x, 0, 1)", high="1 + 0 * min(y, 1)", monotone={"x": "nondecreasing"}),
+        Reward("clip(x, 0, 1)", lipschitz={"y": 0.25}),
+    ]
+)
+
+
+@given(st.lists(names, min_size=1, max_size=4, unique=True), spaces, spaces, rewards)
+@example(['😀\x7f\\"'], Finite([0.1]), Interval(-math.inf, math.inf), "clip(x, y, 1)")
+@settings(derandomize=True, deadline=None)
+def test_json_and_toml_bring_back_the_same_problem(arms, context, state, reward):
+    given_ = Problem(arms=arms, context={"y": context}, state={"x": state}, reward=reward)
+    assert Problem.from_json(given_.to_json()) == given_
+    assert Problem.from_json(given_.to_json().encode()) == given_
+    assert Problem.from_toml(given_.to_toml()) == given_
+
+
+@pytest.mark.parametrize("build", [mixed, offloading])
+def test_field_order_is_kept(build):
+    for again in (Problem.from_json(build().to_json()), Problem.from_toml(build().to_toml())):
+        assert again == build()
+        assert again.payoff.names == build().payoff.names
+
+
+@pytest.mark.parametrize(
+    ("path", "key"), [((), "arm"), (("reward",), "hi"), (("state", "x"), "lower")]
+)
+def test_unknown_keys_are_refused_by_name(path, key):
+    written = problem(reward=Reward("x * y", high=2)).to_dict()
+    inner = written
+    for step in path:
+        inner = inner[step]
+    inner[key] = 1
+    with pytest.raises(ProblemError, match=f"`{key}`"):
+        Problem.from_dict(written)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", b"\xff", '"\ud800"', "[" * 10**5, '{"arms": 1e999}']
+)
+def test_what_is_no_problem_is_refused(text):
+    with pytest.raises(ProblemError, match="not a problem"):
+        Problem.from_json(text)
+    with pytest.raises(ProblemError, match="not a problem"):
+        Problem.from_toml(text)
+
+
+@pytest.mark.parametrize("end", ["nan", "infinity", "1"])
+def test_an_end_in_words_is_infinity_only(end):
+    written = {**problem().to_dict(), "state": {"x": {"low": 0, "high": end}}}
+    with pytest.raises(ProblemError, match="an end of an interval"):
+        Problem.from_dict(written)
+
+
+@pytest.mark.parametrize("name", ["arm", "arms", "eligible", "reward", "self", "min", "log"])
+def test_reserved_names_are_refused(name):
+    with pytest.raises(ProblemError, match=f"'{name}': this name is taken"):
+        problem(state={name: Interval(0, 1), "x": Interval(0, 1)})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"state": {"x": Interval(0, 1), "y": Interval(0, 1)}}, "both a context and a state field"),
+        ({"context": {}}, "the context needs at least one field"),
+        ({"state": {}}, "the state needs at least one field"),
+        ({"arms": []}, "at least one arm"),
+        ({"arms": "ab"}, "given the text 'ab'"),
+        ({"arms": ["a", "b", "a"]}, "'a' twice"),
+        ({"arms": ["a", ""]}, "given ''"),
+        ({"arms": [1]}, "given 1"),
+        ({"arms": ["\ud800"]}, "Unicode"),
+        ({"reward": 3}, "a formula or a callable"),
+        ({"reward": "x * q"}, "unknown name 'q'"),
+        ({"reward": "1 / x"}, "divide by zero"),
+    ],
+)
+def test_a_problem_that_cannot_be_is_refused(changes, words):
+    with pytest.raises(ProblemError, match=words):
+        problem(**changes)
+
+
+def test_a_callable_reward_cannot_be_written_down():
+    for write in (coded().to_dict, coded().to_json, coded().to_toml):
+        with pytest.raises(ProblemError, match="callable cannot be written"):
+            write()
+    assert coded().outline()["arms"] == ["a", "b", "c"]
+
+
+def test_with_arms_changes_the_arms_only():
+    other = problem().with_arms(["c"])
+    assert other == problem(arms=["c"])
+    assert other.payoff(x=1, y=2) == 2.0
+    with pytest.raises(ProblemError, match="twice"):
+        problem().with_arms(["c", "c"])

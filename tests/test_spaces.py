@@ -1,0 +1,114 @@
+"""Spaces check what they are made of and what they are given."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onepull import Box, Finite, Interval
+from onepull.errors import ContextError, InputError, ProblemError, StateError
+from onepull.spaces import real
+
+steady = settings(derandomize=True, deadline=None)
+
+
+@pytest.mark.parametrize(
+    "values", [[], [1, 1], [1, 1.0], [math.nan], [math.inf], ["1"], [True], "12", 5, [10**400]]
+)
+def test_finite_refuses(values):
+    with pytest.raises(ProblemError, match="Finite takes"):
+        Finite(values)
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        *[(1, 1), (2, 1), (math.nan, 1), (math.inf, math.inf), (-1.7e308, 1.7e308)],
+        *[("0", 1), (None, 1), (False, 1)],
+    ],
+)
+def test_interval_refuses(ends):
+    with pytest.raises(ProblemError, match="Interval"):
+        Interval(*ends)
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, unique=True))
+@steady
+def test_finite_accepts_its_values_and_nothing_else(values):
+    space = Finite(values)
+    assert [space.accept(value) for value in values] == values == list(space.values)
+    assert (space.low, space.high) == (min(values), max(values))
+    assert eval(repr(space), {"Finite": Finite}) == space  # noqa: S307
+    with pytest.raises(ValueError, match="is not one of"):
+        space.accept(max(values) + 1)
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e9), st.floats(0, 1))
+@steady
+def test_interval_accepts_from_end_to_end(low, width, share):
+    space = Interval(low, low + width)
+    for value in (space.low, min(low + share * width, space.high), space.high):
+        assert space.accept(np.float64(value)) == value
+    for value in (np.nextafter(space.low, -math.inf), np.nextafter(space.high, math.inf), math.nan):
+        with pytest.raises(ValueError, match="is not a finite number in"):
+            space.accept(float(value))
+
+
+def test_an_unbounded_interval_leaves_infinity_out():
+    space = Interval(-math.inf, math.inf)
+    assert space.accept(1e308) == 1e308
+    for value in (math.inf, -math.inf, math.nan, 10**400):
+        with pytest.raises(ValueError, match="finite"):
+            space.accept(value)
+
+
+@pytest.mark.parametrize("value", ["1", None, True, [1], 1j, np.array([1.0])])
+def test_only_one_number_is_a_number(value):
+    with pytest.raises(TypeError, match="one number"):
+        real(value)
+
+
+@pytest.mark.parametrize("name", ["", "1a", "a b", "_a", "é", "lambda", "a.b", "a\n"])
+def test_box_refuses_a_name(name):
+    with pytest.raises(ProblemError, match="a name is"):
+        Box({name: Finite([1])})
+
+
+def test_box_refuses_what_is_no_space():
+    with pytest.raises(ProblemError, match="takes Finite or Interval"):
+        Box({"a": [1, 2]})  # type: ignore[dict-item]
+
+
+def test_box_reads_its_fields_in_order_and_leaves_others():
+    box = Box(b=Interval(0, 1), a=Finite([1, 2]))
+    assert box.read({"a": 2, "z": "?", "b": np.float32(0.5)}) == (0.5, 2.0)
+    assert box.exactly({"a": 1, "b": 0}) == (0.0, 1.0)
+    assert box != Box(a=Finite([1, 2]), b=Interval(0, 1))
+    assert len({box, Box(b=Interval(0, 1), a=Finite([1, 2]))}) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, ["context field 'a' is missing", "one of 1, 2"]),
+        ({"a": 3, "b": 0}, ["'a' must be one of 1, 2", "given 3"]),
+        ({"a": 1, "b": 2}, ["'b' must be a finite number in [0, 1]", "given 2"]),
+        ({"a": "1", "b": 0}, ["given '1'", "not one number"]),
+        ({"a": [9] * 99, "b": 0}, ["...", "not one number"]),
+        ({"a": 1, "b": 0, "c": 0, 7: 0}, ["unknown fields 'c', 7", "allowed here: a, b"]),
+        ({"a": 1, "c": 0}, ["'b' is missing"]),
+    ],
+)
+def test_refusals_say_what_was_given_and_what_is_allowed(fields, words):
+    box = Box(a=Finite([1, 2]), b=Interval(0, 1))
+    with pytest.raises(ContextError) as caught:
+        box.acting_as("context").exactly(fields)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    with pytest.raises(StateError):
+        box.acting_as("state").exactly(fields)
+    with pytest.raises(InputError):
+        box.exactly(fields)
