@@ -1,0 +1,37 @@
+"""Distributions of states and contexts: exact means, and draws from generators handed in."""
+
+from onepull.distributions.base import Distribution
+from onepull.distributions.combined import Independent, Switching
+from onepull.distributions.continuous import (
+    Beta,
+    Continuous,
+    Exponential,
+    Gamma,
+    LogNormal,
+    Nakagami,
+    Rayleigh,
+    Rician,
+    TruncatedNormal,
+    Uniform,
+)
+from onepull.distributions.discrete import Discrete, InOrder, empirical, scaled_bernoulli
+
+__all__ = [
+    "Beta",
+    "Continuous",
+    "Discrete",
+    "Distribution",
+    "Exponential",
+    "Gamma",
+    "InOrder",
+    "Independent",
+    "LogNormal",
+    "Nakagami",
+    "Rayleigh",
+    "Rician",
+    "Switching",
+    "TruncatedNormal",
+    "Uniform",
+    "empirical",
+    "scaled_bernoulli",
+]

@@ -1,0 +1,167 @@
+"""Distributions on finitely many points: given, resampled from a trace, or in order."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onepull.distributions.base import Distribution
+from onepull.errors import MissingExtra, ParameterError
+from onepull.formula import Array
+
+
+class Discrete(Distribution):
+    """Finitely many states with their probabilities.
+
+    A state is a number or, with several fields, a row of them.
+
+    >>> Discrete([0, 3], [0.5, 0.5]).expectation(lambda x: np.minimum(2.0, x))
+    1.0
+    """
+
+    def __init__(
+        self, values: Sequence[Any] | Array, probabilities: Sequence[float] | Array
+    ) -> None:
+        try:
+            rows = np.array(values, dtype=np.float64)
+            weights = np.array(probabilities, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"Discrete takes states of equal length and numbers as probabilities, "
+                f"given {values!r} and {probabilities!r}"
+            ) from None
+        rows = rows[:, None] if rows.ndim == 1 else rows
+        if rows.ndim != 2 or weights.shape != (len(rows),) or not rows.size:
+            raise ParameterError(
+                f"Discrete takes one probability a state, given {values!r} and {probabilities!r}"
+            )
+        if not np.all(np.isfinite(rows)):
+            raise ParameterError(f"Discrete takes finite states, given {values!r}")
+        if not np.all(weights >= 0) or abs(weights.sum() - 1.0) > 1e-9:
+            raise ParameterError(
+                f"Discrete takes probabilities that sum to 1, given {probabilities!r}"
+            )
+        self.values = rows
+        self.probabilities = weights / weights.sum()
+        self.fields = rows.shape[1]
+
+    def __repr__(self) -> str:
+        """Show states and probabilities."""
+        rows = self.values.ravel() if self.values.shape[1] == 1 else self.values
+        return f"Discrete({rows.tolist()}, {self.probabilities.tolist()})"
+
+    @property
+    def atoms(self) -> tuple[Array, Array]:
+        """The points and their probabilities."""
+        return self.values, self.probabilities
+
+    @property
+    def support(self) -> list[tuple[float, float]]:
+        """The least and the greatest value of each field."""
+        low, high = self.values.min(axis=0), self.values.max(axis=0)
+        return list(zip(low.tolist(), high.tolist(), strict=True))
+
+    def expectation(self, function: Callable[..., Array]) -> float:
+        """Return the mean of a vectorised function of the fields."""
+        return float(np.dot(self.probabilities, function(*self.values.T)))
+
+    def rule(self, nodes: int) -> tuple[Array, Array]:
+        """Return the atoms, which are exact however few nodes are asked for."""
+        del nodes
+        return self.atoms
+
+    def sample(self, generator: np.random.Generator, size: int) -> Array:
+        """Return `size` states, a row each."""
+        return self.values[generator.choice(len(self.values), size, p=self.probabilities)]
+
+
+def scaled_bernoulli(value: float, probability: float) -> Discrete:
+    """Return the law of an arm that is worth `value` with a probability and else nothing.
+
+    >>> scaled_bernoulli(3, 0.5)
+    Discrete([3.0, 0.0], [0.5, 0.5])
+    """
+    return Discrete([value, 0.0], [probability, 1.0 - probability])
+
+
+class InOrder(Discrete):
+    """Points taken one after the other, and again from the first after the last.
+
+    A deterministic cycle of contexts, or a trace replayed as it was recorded.  Its mean is
+    that of the points, each weighing the same.
+
+    >>> InOrder([1, 2, 2]).expectation(lambda x: x)
+    1.6666666666666665
+    """
+
+    in_order = True
+
+    def __init__(self, values: Sequence[Any] | Array) -> None:
+        count = max(1, len(values))
+        super().__init__(values, [1.0 / count] * count)
+
+    def sample(self, generator: np.random.Generator, size: int) -> Array:
+        """Return the first `size` points; the generator is not used."""
+        del generator
+        return np.resize(self.values, (size, self.fields))
+
+
+def empirical(path: str | Path, columns: Sequence[str], *, in_order: bool = False) -> Discrete:
+    """Return the law of the rows of a CSV or Parquet trace.
+
+    Parameters
+    ----------
+    columns
+        The columns of the trace, one for each field in its order.
+    in_order
+        Replay the rows as recorded instead of drawing among them.
+    """
+    rows = np.column_stack([_column(read_columns(path), name, path) for name in columns])
+    if in_order:
+        return InOrder(rows)
+    return Discrete(rows, np.full(len(rows), 1.0 / len(rows)))
+
+
+def read_columns(path: str | Path) -> Mapping[str, Sequence[Any]]:
+    """Return the columns of a CSV or Parquet file by name."""
+    file = Path(path)
+    if not file.exists():
+        raise ParameterError(f"trace {str(path)!r}: there is no such file")
+    if file.suffix == ".parquet":
+        return _read_parquet(file)
+    with file.open(newline="") as lines:
+        rows = list(csv.reader(lines))
+    if len(rows) < 2:
+        raise ParameterError(f"trace {str(path)!r}: no rows below its header")
+    return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
+
+
+def _read_parquet(file: Path) -> Mapping[str, Sequence[Any]]:
+    try:
+        from pyarrow import parquet  # type: ignore[import-not-found]  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingExtra("reading Parquet needs pyarrow: pip install pyarrow") from None
+    columns: Mapping[str, Sequence[Any]] = parquet.read_table(file).to_pydict()
+    return columns
+
+
+def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -> Array:
+    if name not in columns:
+        raise ParameterError(
+            f"trace {str(path)!r} has no column {name!r}; it has {', '.join(columns)}"
+        )
+    numbers = np.empty(len(columns[name]))
+    for i, text in enumerate(columns[name]):
+        try:
+            numbers[i] = float(text)
+        except (TypeError, ValueError):
+            numbers[i] = np.nan
+        if not np.isfinite(numbers[i]):
+            raise ParameterError(
+                f"trace {str(path)!r}, column {name!r}, row {i + 2}: {text!r} is not a number"
+            )
+    return numbers

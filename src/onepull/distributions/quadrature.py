@@ -1,0 +1,82 @@
+"""Means of functions under a density, to a stated tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from onepull.formula import Array
+
+TOLERANCE = 1e-11
+DEEPEST = 60
+FEW, MANY = (np.polynomial.legendre.leggauss(order) for order in (7, 15))
+
+
+def smooth(s: Array) -> tuple[Array, Array]:
+    """Return h(s) and h'(s) of a step from 0 to 1 that is flat at both ends.
+
+    Substituting it takes the sting out of densities that are infinite at an end.
+    """
+    return (
+        s**4 * (35.0 - 84.0 * s + 70.0 * s**2 - 20.0 * s**3),
+        140.0 * s**3 * (1.0 - s) ** 3,
+    )
+
+
+def rule(
+    density: Callable[[Array], Array], low: float, high: float, nodes: int
+) -> tuple[Array, Array]:
+    """Return points and weights of a composite Gauss rule under a density."""
+    panels = max(1, nodes // 8)
+    x, w = np.polynomial.legendre.leggauss(max(1, nodes // panels))
+    edges = np.linspace(0.0, 1.0, panels + 1)
+    half = 0.5 / panels
+    s = (edges[:-1, None] + half + half * x).ravel()
+    place, slope = smooth(s)
+    points = low + (high - low) * place
+    weights = np.tile(w * half, panels) * slope * (high - low) * density(points)
+    return points, weights / weights.sum()
+
+
+def mean(
+    function: Callable[[Array], Array], density: Callable[[Array], Array], low: float, high: float
+) -> float:
+    """Return the mean of a function, halving panels until two rules agree.
+
+    The error is below 1e-9 of the function's size for kinks and jumps too, since the
+    panels close in on them.
+    """
+    left = np.linspace(0.0, 1.0, 17)[:-1]
+    width = np.full(16, 1.0 / 16.0)
+    total, size = 0.0, 1e-300
+    for _ in range(DEEPEST):
+        fine, coarse = (
+            _panel(function, density, low, high, left, width, nodes) for nodes in (MANY, FEW)
+        )
+        size = max(size, float(np.max(np.abs(fine) / width)))
+        settled = np.abs(fine - coarse) <= TOLERANCE * size * np.maximum(width, 1e-3)
+        total += float(fine[settled].sum())
+        if settled.all():
+            return total
+        left, width = left[~settled], width[~settled] / 2
+        left, width = np.concatenate([left, left + width]), np.concatenate([width, width])
+    return total + float(_panel(function, density, low, high, left, width, MANY).sum())
+
+
+def _panel(  # noqa: PLR0913, PLR0917 - the parts of an integral
+    function: Callable[[Array], Array],
+    density: Callable[[Array], Array],
+    low: float,
+    high: float,
+    left: Array,
+    width: Array,
+    nodes: tuple[Array, Array],
+) -> Array:
+    x, w = nodes
+    s = left[:, None] + width[:, None] * (x + 1.0) / 2
+    place, slope = smooth(s)
+    points = low + (high - low) * place
+    values = np.broadcast_to(function(points), points.shape) * density(points) * slope
+    result: Array = (values @ w) * (high - low) * width / 2
+    return result

@@ -1,0 +1,163 @@
+"""Contexts and states with their laws, and the truth that follows: rewards, gaps, genie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onepull.distributions import Distribution, Independent
+from onepull.errors import ParameterError, UnknownArm
+from onepull.formula import Array
+from onepull.problem import Problem
+from onepull.spaces import Box, Finite
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of trials in which nothing changes: it begins at trial `start` (from 0)."""
+
+    start: int
+    contexts: Distribution
+    states: tuple[Distribution, ...]
+
+
+class Environment:
+    """The law of the contexts and of every arm's state.
+
+    Parameters
+    ----------
+    states
+        The law of each arm's state, by arm.
+    contexts
+        The law of the contexts; with several fields, one law for all or one for each by name.
+
+    Examples
+    --------
+    >>> from onepull import Discrete, Finite, Interval
+    >>> problem = Problem(
+    ...     arms=["steady", "risky"],
+    ...     context={"bits": Finite([1, 4])},
+    ...     state={"capacity": Interval(0, 4)},
+    ...     reward="min(bits, capacity)",
+    ... )
+    >>> environment = Environment(
+    ...     problem,
+    ...     states={"steady": Discrete([1], [1]), "risky": Discrete([0, 4], [0.5, 0.5])},
+    ...     contexts=Discrete([1, 4], [0.5, 0.5]),
+    ... )
+    >>> environment.expected_rewards(np.array([[1.0], [4.0]]))
+    array([[1. , 0.5],
+           [1. , 2. ]])
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        states: Mapping[str, Distribution],
+        contexts: Distribution | Mapping[str, Distribution],
+    ) -> None:
+        self.problem = problem
+        for arm in states:
+            if arm not in problem.arms:
+                raise UnknownArm(
+                    f"unknown arm {arm!r} among the laws; the arms are {', '.join(problem.arms)}"
+                )
+        missing = [arm for arm in problem.arms if arm not in states]
+        if missing:
+            raise ParameterError(f"no law for the states of {', '.join(map(repr, missing))}")
+        self.states = {arm: states[arm] for arm in problem.arms}
+        self.contexts = _joined(contexts, problem.context)
+        for arm, law in self.states.items():
+            _check(law, problem.state, f"the states of arm {arm!r}")
+        _check(self.contexts, problem.context, "the contexts")
+
+    def __repr__(self) -> str:
+        """Show the laws."""
+        return f"Environment(states={self.states}, contexts={self.contexts})"
+
+    def pieces(self) -> list[Piece]:
+        """Return the stationary stretches, in order."""
+        laws = [self.contexts, *self.states.values()]
+        starts = sorted({start for law in laws for start, _ in law.pieces()})
+        found = []
+        for start in starts:
+            now = [
+                max((s, i) for i, (s, _) in enumerate(law.pieces()) if s <= start) for law in laws
+            ]
+            current = [law.pieces()[i][1] for law, (_, i) in zip(laws, now, strict=True)]
+            found.append(Piece(start, current[0], tuple(current[1:])))
+        return found
+
+    def expected_rewards(self, contexts: Array, piece: Piece | None = None) -> Array:
+        """Return the mean reward of every arm in every context (a row each)."""
+        piece = piece or self.pieces()[0]
+        vector = self.problem.payoff.vector
+        rewards = np.empty((len(contexts), len(piece.states)))
+        for j, law in enumerate(piece.states):
+            if law.atoms is not None:
+                rows, weights = law.atoms
+                columns = [column[:, None] for column in contexts.T]
+                rewards[:, j] = vector(*columns, *rows.T) @ weights
+                continue
+            for i, context in enumerate(contexts):
+                rewards[i, j] = law.expectation(lambda *state, c=context: vector(*c, *state))
+        return rewards
+
+    def gaps(self, contexts: Array, piece: Piece | None = None) -> Array:
+        """Return by how much every arm falls short of the best in every context.
+
+        Differences below rounding are ties, and count as no gap.
+        """
+        return gaps_of(self.expected_rewards(contexts, piece), self.problem.payoff.whole_range)
+
+
+def gaps_of(rewards: Array, bounds: tuple[float, float]) -> Array:
+    """Return best minus each, with what is mere rounding taken for a tie."""
+    gaps = np.max(rewards, axis=1, keepdims=True) - rewards
+    slack = 1e-12 * max(1.0, abs(bounds[0]), abs(bounds[1]))
+    return np.where(gaps <= slack, 0.0, gaps)
+
+
+def _joined(contexts: Distribution | Mapping[str, Distribution], box: Box) -> Distribution:
+    if isinstance(contexts, Distribution):
+        return contexts
+    if set(contexts) != set(box):
+        raise ParameterError(
+            f"the context fields are {', '.join(box)}, given laws for {', '.join(contexts)}"
+        )
+    laws = [contexts[name] for name in box]
+    return laws[0] if len(laws) == 1 else Independent(*laws)
+
+
+def _check(law: Any, box: Box, what: str) -> None:
+    if not isinstance(law, Distribution):
+        raise ParameterError(f"{what} need a Distribution, given {law!r}")
+    if law.fields != len(box):
+        raise ParameterError(
+            f"{what} need {len(box)} field{'s' * (len(box) > 1)} ({', '.join(box)}), "
+            f"given {law.fields} by {law!r}"
+        )
+    for _, piece in law.pieces():
+        for place, (name, space) in enumerate(box.items()):
+            low, high = piece.support[place]
+            if low < space.low or high > space.high:
+                raise ParameterError(
+                    f"{what} leave the declared space: {name} goes from {low:g} to {high:g}, "
+                    f"and must be {space}"
+                )
+            if isinstance(space, Finite):
+                _check_values(piece, place, name, space, what)
+
+
+def _check_values(law: Distribution, place: int, name: str, space: Finite, what: str) -> None:
+    atoms = law.atoms
+    if atoms is None:
+        raise ParameterError(f"{what} are continuous, but {name} must be {space}")
+    rows, weights = atoms
+    for value, weight in zip(rows[:, place].tolist(), weights.tolist(), strict=True):
+        if weight and value not in space.values:
+            raise ParameterError(f"{what} can be {name}={value:g}, which is not {space}")

@@ -1,0 +1,68 @@
+"""Compiling plain functions, once for each version of their source."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import onepull
+from onepull.errors import MissingExtra
+
+try:
+    import numba
+except ImportError:
+    raise MissingExtra(
+        "the simulator needs the 'simulate' extra: pip install 'onepull[simulate]'"
+    ) from None
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@cache
+def cache_folder() -> Path:
+    """Return where compiled code is kept.
+
+    The compiler's own cache does not notice a change in a function imported from another
+    file, so the folder is named after everything that a kernel is made of.
+    """
+    package = Path(onepull.__file__).parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for file in [package / "index.py", package / "statistics.py"]:
+        digest.update(file.read_bytes())
+    for file in sorted((package / "simulation").glob("*.py")):
+        digest.update(file.read_bytes())
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = base / "onepull" / f"kernels-{digest.hexdigest()[:16]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="onepull-kernels-"))
+    return folder
+
+
+def is_warm() -> bool:
+    """Whether kernels of this version have been compiled here before."""
+    return any(cache_folder().rglob("*.nbi"))
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function that runs without the interpreter's lock and is kept on disk."""
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(cache_folder())
+    try:
+        return numba.njit(function, cache=True, nogil=True, error_model="numpy")  # type: ignore[no-any-return]
+    finally:
+        settings.CACHE_DIR = before
+
+
+def inlined(function: Function) -> Function:
+    """Compile a small function into whatever compiled function calls it."""
+    return numba.njit(function, error_model="numpy", inline="always")  # type: ignore[no-any-return]

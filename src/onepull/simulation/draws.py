@@ -1,0 +1,222 @@
+"""Draws that depend on nothing but key, trial and arm.
+
+A draw is a function of its place: the state that arm j would show at trial t is the same
+whichever policy asks, and whether or not it asks.  So policies are compared on the same
+luck without storing any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import cos, exp, log, pi, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.distributions import Continuous, Distribution, Independent
+from onepull.distributions.continuous import BETA, GAMMA, LOG_NORMAL, NORMAL, RICIAN, UNIFORM
+from onepull.errors import ParameterError
+from onepull.formula import Array
+from onepull.simulation.compiled import compiled, inlined
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
+SECOND = np.uint64(0x94D049BB133111EB)
+ASIDE = np.uint64(0xD1B54A32D192ED03)
+SCALE = 2.0**-53
+
+
+class Laws(NamedTuple):
+    """Laws as arrays, for compiled code: one an arm, or the one of the contexts.
+
+    A law with atoms has `size` of them from `start` on, drawn by Walker's alias method or
+    taken in order; one without has a kind and shape for each field.
+    """
+
+    start: NDArray[np.int64]
+    size: NDArray[np.int64]
+    ordered: NDArray[np.bool_]
+    keep: Array
+    alias: NDArray[np.int64]
+    rows: Array
+    kinds: NDArray[np.int64]
+    shapes: Array
+
+
+def keys(seed: int, experiment: int, replication: int) -> NDArray[np.uint64]:
+    """Return the keys of one replication: the environment's, and the policies' own."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(experiment, replication))
+    return sequence.generate_state(2, np.uint64).astype(np.uint64)
+
+
+def tabulate(laws: Sequence[Distribution]) -> Laws:
+    """Return laws as arrays."""
+    fields = laws[0].fields
+    start, count, ordered = [], [], []
+    keep: list[float] = []
+    alias: list[int] = []
+    rows: list[Array] = []
+    kinds, shapes = np.zeros((len(laws), fields), np.int64), np.zeros((len(laws), fields, 4))
+    for j, law in enumerate(laws):
+        start.append(len(keep))
+        ordered.append(law.in_order)
+        atoms = law.atoms
+        count.append(0 if atoms is None else len(atoms[0]))
+        if atoms is not None:
+            thresholds, others = _alias(atoms[1])
+            keep += thresholds.tolist()
+            alias += (others + start[-1]).tolist()
+            rows.append(atoms[0])
+            continue
+        for f, part in enumerate(law.laws if isinstance(law, Independent) else (law,)):
+            kinds[j, f], shape = _kind(part)
+            shapes[j, f, : len(shape)] = shape
+    return Laws(
+        np.array(start, np.int64),
+        np.array(count, np.int64),
+        np.array(ordered, np.bool_),
+        np.array(keep or [1.0]),
+        np.array(alias or [0], np.int64),
+        np.ascontiguousarray(np.vstack(rows) if rows else np.zeros((1, fields))),
+        kinds,
+        shapes,
+    )
+
+
+def _kind(law: Distribution) -> tuple[int, tuple[float, ...]]:
+    if isinstance(law, Continuous):
+        return law.kind, law.shape
+    atoms = law.atoms
+    if atoms is not None and len(atoms[1]) == 1:
+        # A constant beside continuous fields.
+        return UNIFORM, (float(atoms[0][0, 0]), float(atoms[0][0, 0]))
+    raise ParameterError(
+        "the simulator draws independent fields that are all finite or all continuous, "
+        f"given {law!r}"
+    )
+
+
+def _alias(weights: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Return Walker's tables: keep slot i with probability keep[i], else go to alias[i]."""
+    count = len(weights)
+    share = weights * count
+    keep, alias = np.ones(count), np.arange(count)
+    small = [i for i in range(count) if share[i] < 1.0]
+    large = [i for i in range(count) if share[i] >= 1.0]
+    while small and large:
+        less, more = small.pop(), large.pop()
+        keep[less], alias[less] = share[less], more
+        share[more] -= 1.0 - share[less]
+        (small if share[more] < 1.0 else large).append(more)
+    return keep, alias
+
+
+@inlined
+def bits(key: Any, counter: Any) -> Any:
+    """Return 64 random bits for a place (SplitMix64 at that place of its sequence)."""
+    z = key + np.uint64(counter) * GOLDEN
+    z = (z ^ (z >> np.uint64(30))) * FIRST
+    z = (z ^ (z >> np.uint64(27))) * SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+@inlined
+def uniform(key: Any, counter: Any) -> Any:
+    """Return a uniform number in [0, 1) for a place."""
+    # Signed, since a processor turns signed integers into floats in one instruction.
+    return np.float64(np.int64(bits(key, counter) >> np.uint64(11))) * SCALE
+
+
+@inlined
+def atom(
+    start: Any, count: Any, ordered: Any, keep: Any, alias: Any, key: Any, counter: Any, trial: Any
+) -> Any:
+    """Return the atom that a law with `count` atoms from `start` on shows at a place."""
+    if ordered:
+        return start + trial % count
+    place = uniform(key, counter) * count
+    slot = int(place)
+    found = start + slot
+    if place - slot >= keep[found]:
+        found = alias[found]
+    return found
+
+
+@inlined
+def draw(kinds: Any, shapes: Any, key: Any, counter: Any, out: Any) -> None:
+    """Write what a law without atoms shows at a place into `out`."""
+    # A stream of its own for each place, apart from the sequence of places.
+    stream = bits(key, counter) ^ ASIDE
+    used = 0
+    for f in range(out.size):
+        out[f], used = value(
+            kinds[f], shapes[f, 0], shapes[f, 1], shapes[f, 2], shapes[f, 3], stream, used
+        )
+
+
+@compiled
+def show(laws: Any, j: Any, key: Any, counter: Any, trial: Any, out: Any) -> Any:
+    """Write what law j shows at a place into `out`; return the atom, or -1 without one."""
+    if laws.size[j] == 0:
+        draw(laws.kinds[j], laws.shapes[j], key, counter, out)
+        return -1
+    found = atom(
+        laws.start[j], laws.size[j], laws.ordered[j], laws.keep, laws.alias, key, counter, trial
+    )
+    for f in range(out.size):
+        out[f] = laws.rows[found, f]
+    return found
+
+
+@compiled
+def normal(stream: Any, used: Any) -> Any:
+    """Return a standard normal number from two uniforms (Box and Muller)."""
+    radius = sqrt(-2.0 * log(1.0 - uniform(stream, used)))
+    return radius * cos(2.0 * pi * uniform(stream, used + 1))
+
+
+@compiled
+def gamma(shape: Any, stream: Any, used: Any) -> Any:
+    """Return a gamma number (Marsaglia and Tsang 2000) and the uniforms used."""
+    boost = 1.0
+    if shape < 1.0:
+        boost = (1.0 - uniform(stream, used)) ** (1.0 / shape)
+        used += 1
+        shape += 1.0
+    d = shape - 1.0 / 3.0
+    c = 1.0 / sqrt(9.0 * d)
+    while True:
+        x = normal(stream, used)
+        v = (1.0 + c * x) ** 3
+        u = 1.0 - uniform(stream, used + 2)
+        used += 3
+        if v > 0.0 and log(u) < 0.5 * x * x + d - d * v + d * log(v):
+            return d * v * boost, used
+
+
+@compiled
+def value(kind: Any, a: Any, b: Any, c: Any, d: Any, stream: Any, used: Any) -> Any:  # noqa: PLR0911 - one a kind
+    """Return a number of a continuous law with shape a, b, c, d, and the uniforms used."""
+    if kind == UNIFORM:
+        return a + (b - a) * uniform(stream, used), used + 1
+    if kind == NORMAL:
+        while True:
+            x = a + b * normal(stream, used)
+            used += 2
+            if c <= x <= d:
+                return x, used
+    if kind == LOG_NORMAL:
+        return exp(a + b * normal(stream, used)), used + 2
+    if kind == GAMMA:
+        x, used = gamma(a, stream, used)
+        return x * b, used
+    if kind == RICIAN:
+        x = a + b * normal(stream, used)
+        y = b * normal(stream, used + 2)
+        return x * x + y * y, used + 4
+    if kind == BETA:
+        x, used = gamma(a, stream, used)
+        y, used = gamma(b, stream, used)
+        return c + (d - c) * x / (x + y), used
+    return np.nan, used

@@ -1,0 +1,387 @@
+"""The steps of the policies in compiled loops.
+
+The mathematics is not here: a step calls the same plain functions of one arm that the
+library calls (`optimistic`, `hoeffding_width`, `moved`, `inverse_root`).  A kernel runs one
+policy through a stretch of trials and leaves its state in arrays, so that stretches can be
+joined.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.formula import Array
+from onepull.index import hoeffding_width, optimistic
+from onepull.simulation.compiled import compiled, inlined
+from onepull.simulation.draws import atom, show, uniform
+from onepull.statistics import inverse_root, moved
+
+index = inlined(optimistic)
+width_at = inlined(hoeffding_width)
+move = inlined(moved)
+root_of = inlined(inverse_root)
+
+WIDTHS = 1 << 20  # widths kept in a table; further ones are computed
+
+
+class Stretch(NamedTuple):
+    """Trials `first`, `first`+1, … of one replication, as every policy meets them."""
+
+    first: int
+    key: Any
+    own_key: Any
+    rows: NDArray[np.int64]  # row of `gaps` (and of tables over contexts) at each trial
+    contexts: Array
+    gaps: Array
+    checkpoints: NDArray[np.int64]
+
+
+class Tally(NamedTuple):
+    """What is written down about one policy in one replication."""
+
+    total: Array  # the regret so far
+    mark: NDArray[np.int64]  # the next checkpoint
+    pulls: NDArray[np.int64]
+    best_pulls: NDArray[np.int64]
+    regrets: Array  # at each checkpoint
+    pulls_at: NDArray[np.int64]
+    best_pulls_at: NDArray[np.int64]
+
+
+@compiled
+def unit_widths(count: int, alpha: float) -> Any:
+    """Return the width of a unit range at trials 0 to count-1."""
+    table = np.zeros(count)
+    for trial in range(1, count):
+        table[trial] = width_at(0.0, 1.0, trial, alpha)
+    return table
+
+
+@inlined
+def width(low: Any, high: Any, trial: Any, alpha: Any, table: Any) -> Any:
+    """Return the width at a trial, from the table where it reaches."""
+    if trial < table.size:
+        return (high - low) * table[trial]
+    return width_at(low, high, trial, alpha)
+
+
+@inlined
+def note(gap: Any, arm: Any, pulls: Any, best_pulls: Any) -> None:
+    """Write down a pull."""
+    pulls[arm] += 1
+    best_pulls[arm] += gap == 0.0
+
+
+@compiled
+def reach(tally: Any, total: Any, checkpoints: Any) -> Any:
+    """Write down a checkpoint and return the next one."""
+    mark = tally.mark[0]
+    tally.regrets[mark] = total
+    tally.pulls_at[mark] = tally.pulls
+    tally.best_pulls_at[mark] = tally.best_pulls
+    tally.mark[0] = mark + 1
+    return upcoming(tally, checkpoints)
+
+
+@compiled
+def upcoming(tally: Any, checkpoints: Any) -> Any:
+    """Return the next checkpoint, or -1 after the last."""
+    mark = tally.mark[0]
+    return checkpoints[mark] if mark < checkpoints.size else -1
+
+
+class JointState(NamedTuple):
+    """What a policy with joint learning knows: `means[feature, arm]`."""
+
+    means: Array
+    pulls: NDArray[np.int64]
+    roots: Array
+    trials: NDArray[np.int64]
+
+
+@compiled
+def joint(
+    stretch: Any,
+    tally: Any,
+    state: Any,
+    cells: Any,
+    lows: Any,
+    highs: Any,
+    alpha: Any,
+    widths: Any,
+    laws: Any,
+    features: Any,
+    centres: Any,
+    g: Any,
+) -> None:
+    """Run DCB, CCB or greed, keeping the mean of every feature.
+
+    `features[atom]` lists ψ of an atom; without atoms g is called at every centre.
+    """
+    # Everything into locals first: reaching into a tuple within the loop costs a count of
+    # references each time.
+    first, key, rows, gaps = stretch.first, stretch.key, stretch.rows, stretch.gaps
+    checkpoints, noted, best_noted = stretch.checkpoints, tally.pulls, tally.best_pulls
+    start, count, ordered = laws.start, laws.size, laws.ordered
+    keep, alias = laws.keep, laws.alias
+    means, pulls, roots = state.means, state.pulls, state.roots
+    trials, total, checkpoint = state.trials[0], tally.total[0], upcoming(tally, checkpoints)
+    arms = pulls.size
+    known = features.shape[0] > 0
+    at = centres.shape[1]
+    values = np.zeros(at + laws.rows.shape[1])
+    for i in range(cells.size):
+        cell = cells[i]
+        trials += 1
+        w = width(lows[cell], highs[cell], trials, alpha, widths)
+        best = 0
+        highest = -np.inf
+        for j in range(arms):
+            bound = index(means[cell, j], roots[j], w)
+            if bound > highest:
+                highest = bound
+                best = j
+        gap = gaps[rows[i], best]
+        total += gap
+        note(gap, best, noted, best_noted)
+        trial = first + i
+        if trial + 1 == checkpoint:
+            checkpoint = reach(tally, total, checkpoints)
+        place = trial * (arms + 1) + 1 + best
+        pulls[best] += 1
+        roots[best] = root_of(pulls[best])
+        weight = 1.0 / pulls[best]
+        if known:
+            found = atom(start[best], count[best], ordered[best], keep, alias, key, place, trial)
+            for r in range(means.shape[0]):
+                means[r, best] = move(means[r, best], features[found, r], weight)
+        else:
+            show(laws, best, key, place, trial, values[at:])
+            for r in range(means.shape[0]):
+                for f in range(at):
+                    values[f] = centres[r, f]
+                means[r, best] = move(means[r, best], g(values), weight)
+    state.trials[0] = trials
+    tally.total[0] = total
+
+
+class HistogramState(NamedTuple):
+    """How often each arm showed each of its atoms."""
+
+    counts: Array
+    pulls: NDArray[np.int64]
+    roots: Array
+    trials: NDArray[np.int64]
+
+
+@compiled
+def joint_histogram(
+    stretch: Any,
+    tally: Any,
+    state: Any,
+    cells: Any,
+    lows: Any,
+    highs: Any,
+    alpha: Any,
+    widths: Any,
+    laws: Any,
+    rewards: Any,
+) -> None:
+    """Run the same policies on counts of atoms: the work does not grow with the cells.
+
+    `rewards[cell, arm, k]` is the reward of the arm's k-th atom at the centre of the cell,
+    so an estimate is their mean, weighted by the counts.
+    """
+    first, key, rows, gaps = stretch.first, stretch.key, stretch.rows, stretch.gaps
+    checkpoints, noted, best_noted = stretch.checkpoints, tally.pulls, tally.best_pulls
+    start, count, ordered = laws.start, laws.size, laws.ordered
+    keep, alias = laws.keep, laws.alias
+    counts, pulls, roots = state.counts, state.pulls, state.roots
+    trials, total, checkpoint = state.trials[0], tally.total[0], upcoming(tally, checkpoints)
+    arms = pulls.size
+    for i in range(cells.size):
+        cell = cells[i]
+        trials += 1
+        w = width(lows[cell], highs[cell], trials, alpha, widths)
+        best = 0
+        highest = -np.inf
+        for j in range(arms):
+            mean = np.inf
+            if pulls[j] > 0:
+                mean = 0.0
+                for k in range(count[j]):
+                    mean += counts[j, k] * rewards[cell, j, k]
+                mean /= pulls[j]
+            bound = index(mean, roots[j], w)
+            if bound > highest:
+                highest = bound
+                best = j
+        gap = gaps[rows[i], best]
+        total += gap
+        note(gap, best, noted, best_noted)
+        trial = first + i
+        if trial + 1 == checkpoint:
+            checkpoint = reach(tally, total, checkpoints)
+        place = trial * (arms + 1) + 1 + best
+        found = atom(start[best], count[best], ordered[best], keep, alias, key, place, trial)
+        counts[best, found - start[best]] += 1.0
+        pulls[best] += 1
+        roots[best] = root_of(pulls[best])
+    state.trials[0] = trials
+    tally.total[0] = total
+
+
+class CellState(NamedTuple):
+    """What a policy knows that learns its own rewards in every cell: `means[cell, arm]`."""
+
+    means: Array
+    pulls: NDArray[np.int64]
+    roots: Array
+    trials: NDArray[np.int64]
+
+
+@compiled
+def per_cell(
+    stretch: Any,
+    tally: Any,
+    state: Any,
+    cells: Any,
+    lows: Any,
+    highs: Any,
+    alpha: Any,
+    widths: Any,
+    laws: Any,
+    rewards: Any,
+    g: Any,
+) -> None:
+    """Run UCB1 (one cell) or Multi-UCB.
+
+    `rewards[context, atom]` is looked up where contexts and states have atoms; elsewhere g
+    is called.
+    """
+    first, key, rows, gaps = stretch.first, stretch.key, stretch.rows, stretch.gaps
+    checkpoints, noted, best_noted = stretch.checkpoints, tally.pulls, tally.best_pulls
+    start, count, ordered = laws.start, laws.size, laws.ordered
+    keep, alias, contexts = laws.keep, laws.alias, stretch.contexts
+    means, pulls, roots, trials = state.means, state.pulls, state.roots, state.trials
+    total, checkpoint = tally.total[0], upcoming(tally, checkpoints)
+    arms = pulls.shape[1]
+    known = rewards.shape[0] > 0
+    at = contexts.shape[1]
+    values = np.zeros(at + laws.rows.shape[1])
+    for i in range(cells.size):
+        cell = cells[i]
+        trials[cell] += 1
+        w = width(lows[cell], highs[cell], trials[cell], alpha, widths)
+        best = 0
+        highest = -np.inf
+        for j in range(arms):
+            bound = index(means[cell, j], roots[cell, j], w)
+            if bound > highest:
+                highest = bound
+                best = j
+        gap = gaps[rows[i], best]
+        total += gap
+        note(gap, best, noted, best_noted)
+        trial = first + i
+        if trial + 1 == checkpoint:
+            checkpoint = reach(tally, total, checkpoints)
+        place = trial * (arms + 1) + 1 + best
+        if known:
+            found = atom(start[best], count[best], ordered[best], keep, alias, key, place, trial)
+            reward = rewards[rows[i], found]
+        else:
+            show(laws, best, key, place, trial, values[at:])
+            for f in range(at):
+                values[f] = contexts[i, f]
+            reward = g(values)
+        pulls[cell, best] += 1
+        roots[cell, best] = root_of(pulls[cell, best])
+        means[cell, best] = move(means[cell, best], reward, 1.0 / pulls[cell, best])
+    tally.total[0] = total
+
+
+@compiled
+def follow(stretch: Any, tally: Any, arms: Any) -> None:
+    """Write down the pulls of a policy whose arms are given."""
+    first, rows, gaps = stretch.first, stretch.rows, stretch.gaps
+    checkpoints, noted, best_noted = stretch.checkpoints, tally.pulls, tally.best_pulls
+    total, checkpoint = tally.total[0], upcoming(tally, checkpoints)
+    for i in range(arms.size):
+        gap = gaps[rows[i], arms[i]]
+        total += gap
+        note(gap, arms[i], noted, best_noted)
+        if first + i + 1 == checkpoint:
+            checkpoint = reach(tally, total, checkpoints)
+    tally.total[0] = total
+
+
+@compiled
+def random_arms(first: Any, key: Any, arms: Any, out: Any) -> None:
+    """Write an arm drawn evenly for every trial."""
+    for i in range(out.size):
+        out[i] = int(uniform(key, first + i) * arms)
+
+
+@compiled
+def best_arms(rows: Any, gaps: Any, out: Any) -> None:
+    """Write the first arm without a gap for every trial."""
+    for i in range(out.size):
+        arm = 0
+        while gaps[rows[i], arm] > 0.0:
+            arm += 1
+        out[i] = arm
+
+
+@compiled
+def arrivals(first: Any, key: Any, laws: Any, arms: Any, rows: Any, contexts: Any) -> None:
+    """Write the contexts of a stretch: the atom of each, and its values."""
+    start, count, ordered = laws.start[0], laws.size[0], laws.ordered[0]
+    keep, alias, values = laws.keep, laws.alias, laws.rows
+    fields = contexts.shape[1]
+    for i in range(rows.size):
+        trial = first + i
+        place = trial * (arms + 1)
+        if count > 0:
+            rows[i] = atom(start, count, ordered, keep, alias, key, place, trial)
+            for f in range(fields):
+                contexts[i, f] = values[rows[i], f]
+        else:
+            rows[i] = i
+            show(laws, 0, key, place, trial, contexts[i])
+
+
+@compiled
+def shortfalls(
+    contexts: Any, nodes: Any, starts: Any, used: Any, weights: Any, g: Any, slack: Any, gaps: Any
+) -> None:
+    """Write the gap of every arm in each context.
+
+    The reward is worked out once at each of `nodes`; arm j's mean is that of the nodes
+    `used[starts[j]:starts[j+1]]`, with their weights.
+    """
+    at = contexts.shape[1]
+    fields = nodes.shape[1]
+    values = np.zeros(at + fields)
+    rewards = np.zeros(nodes.shape[0])
+    arms = gaps.shape[1]
+    for i in range(contexts.shape[0]):
+        for f in range(at):
+            values[f] = contexts[i, f]
+        for s in range(rewards.size):
+            for f in range(fields):
+                values[at + f] = nodes[s, f]
+            rewards[s] = g(values)
+        top = -np.inf
+        for j in range(arms):
+            mean = 0.0
+            for k in range(starts[j], starts[j + 1]):
+                mean += weights[k] * rewards[used[k]]
+            gaps[i, j] = mean
+            top = max(top, mean)
+        for j in range(arms):
+            gap = top - gaps[i, j]
+            gaps[i, j] = gap if gap > slack else 0.0

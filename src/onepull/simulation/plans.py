@@ -1,0 +1,373 @@
+"""From a policy of the library to the kernel and arrays that run it.
+
+A plan is made once for a policy and an environment.  `begin` gives a runner for one
+replication, and the runner takes the policy through stretches of trials.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.environment.environment import Environment, Piece
+from onepull.factor import Cells
+from onepull.formula import Array
+from onepull.index import optimistic
+from onepull.policies import FixedArm, Genie, Policy, Random
+from onepull.policies.sharing import Blind, Doubling, Joint, PerContext, Sharing
+from onepull.policies.upper_confidence import UpperConfidence
+from onepull.simulation import kernels
+from onepull.simulation.draws import Laws, show, tabulate
+from onepull.simulation.kernels import Stretch, Tally
+
+FEW_FEATURES = 64  # up to here means are kept, beyond it counts of atoms where there are any
+
+
+class World:
+    """An environment's piece as arrays, shared by all policies."""
+
+    def __init__(self, environment: Environment, piece: Piece, g: Any) -> None:
+        self.problem = environment.problem
+        self.piece = piece
+        self.g = g
+        self.states = tabulate(piece.states)
+        self.arrivals = tabulate([piece.contexts])
+        atoms = piece.contexts.atoms
+        self.contexts: Array | None = None if atoms is None else atoms[0]
+        self.state_atoms = bool(np.all(self.states.size > 0))
+
+    def features(self, cells: Cells) -> Array:
+        """Return ψ of every atom, or nothing where states have none."""
+        if not self.state_atoms:
+            return np.zeros((0, cells.features))
+        return np.array([cells.psi(tuple(row)) for row in self.states.rows.tolist()], np.float64)
+
+    def rewards(self) -> Array:
+        """Return the reward of every state atom in every context atom, if both have any."""
+        if self.contexts is None or not self.state_atoms:
+            return np.zeros((0, 0))
+        columns = [column[:, None] for column in self.contexts.T]
+        return np.ascontiguousarray(self.problem.payoff.vector(*columns, *self.states.rows.T))
+
+
+class Runner(Protocol):
+    """One policy in one replication."""
+
+    def run(self, stretch: Stretch, world: World, tally: Tally) -> None:
+        """Go through a stretch of trials."""
+
+
+class Plan(ABC):
+    """A policy made ready for one environment."""
+
+    is_compiled = True
+
+    @abstractmethod
+    def begin(self) -> Runner:
+        """Return a runner that has seen nothing."""
+
+
+class _Compiled(Plan):
+    """A plan whose runner is a function of the stretch, with state in arrays."""
+
+    def __init__(self, start: Callable[[], Callable[[Stretch, World, Tally], None]]) -> None:
+        self._start = start
+
+    def begin(self) -> Runner:
+        """Return a runner that has seen nothing."""
+        return _FunctionRunner(self._start())
+
+
+class _FunctionRunner:
+    def __init__(self, run: Callable[[Stretch, World, Tally], None]) -> None:
+        self.run = run
+
+
+def plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
+    """Return the plan of a policy; one that has no kernel runs in the interpreter."""
+    if type(policy) in (FixedArm, Genie, Random):
+        return _unlearned(policy)
+    if isinstance(policy, UpperConfidence) and policy.rule.index is optimistic:
+        (alpha,) = policy.rule.parameters
+        if policy.draws_ties:
+            return Interpreted(policy)
+        return sharing_plan(policy.sharing, environment, alpha, horizon)
+    return Interpreted(policy)
+
+
+def _unlearned(policy: Policy) -> Plan:
+    """Return the plan of a policy whose arms do not depend on what it sees."""
+
+    def fixed(stretch: Stretch, out: NDArray[np.int64]) -> None:
+        del stretch
+        out[:] = policy.problem.arms.index(policy.parameters["arm"])
+
+    def genie(stretch: Stretch, out: NDArray[np.int64]) -> None:
+        kernels.best_arms(stretch.rows, stretch.gaps, out)
+
+    def random(stretch: Stretch, out: NDArray[np.int64]) -> None:
+        kernels.random_arms(stretch.first, stretch.own_key, len(policy.problem.arms), out)
+
+    pick = {FixedArm: fixed, Genie: genie, Random: random}[type(policy)]
+
+    def run(stretch: Stretch, world: World, tally: Tally) -> None:
+        del world
+        arms = np.empty(len(stretch.rows), np.int64)
+        pick(stretch, arms)
+        kernels.follow(stretch, tally, arms)
+
+    return _Compiled(lambda: run)
+
+
+@singledispatch
+def sharing_plan(sharing: Sharing, environment: Environment, alpha: float, horizon: int) -> Plan:
+    """Return the plan for an upper confidence bound on shared knowledge."""
+    del environment, alpha, horizon
+    raise TypeError(f"no kernel for {type(sharing).__name__}")
+
+
+@sharing_plan.register
+def _(sharing: Joint, environment: Environment, alpha: float, horizon: int) -> Plan:
+    factor = sharing.factor
+    assert isinstance(factor, Cells)  # noqa: S101 - the only factorisations so far
+    return JointPlan(factor, environment, alpha, horizon)
+
+
+@sharing_plan.register
+def _(sharing: PerContext, environment: Environment, alpha: float, horizon: int) -> Plan:
+    lows, highs = sharing.cells.cell_bounds()
+    return CellPlan(sharing.cells, np.array(lows), np.array(highs), environment, alpha, horizon)
+
+
+@sharing_plan.register
+def _(sharing: Blind, environment: Environment, alpha: float, horizon: int) -> Plan:
+    low, high = sharing.problem.payoff.whole_range
+    return CellPlan(None, np.array([low]), np.array([high]), environment, alpha, horizon)
+
+
+@sharing_plan.register
+def _(sharing: Doubling, environment: Environment, alpha: float, horizon: int) -> Plan:
+    return PhasePlan(sharing, environment, alpha, horizon)
+
+
+class _Places:
+    """The cell of each context: looked up for atoms, worked out for others."""
+
+    def __init__(self, cells: Cells | None) -> None:
+        self.cells = cells
+        self._of_atoms: dict[int, NDArray[np.int64]] = {}
+
+    def of(self, stretch: Stretch, world: World) -> NDArray[np.int64]:
+        if self.cells is None:
+            return np.zeros(len(stretch.rows), np.int64)
+        if world.contexts is None:
+            return self.cells.locate_many(stretch.contexts)
+        known = self._of_atoms.get(id(world))
+        if known is None:
+            known = self._of_atoms[id(world)] = self.cells.locate_many(world.contexts)
+        return known[stretch.rows]
+
+
+class JointPlan(Plan):
+    """One pull teaches every cell."""
+
+    def __init__(self, cells: Cells, environment: Environment, alpha: float, horizon: int) -> None:
+        self.cells = cells
+        self.arms = len(environment.problem.arms)
+        self.alpha = alpha
+        self.widths = kernels.unit_widths(min(horizon + 2, kernels.WIDTHS), alpha)
+        self.places = _Places(cells)
+        self.lows, self.highs = (np.array(bound) for bound in cells.centre_bounds)
+        self.centres = np.array(cells.centres)
+        pieces = environment.pieces()
+        # Counts stand for one set of atoms, so they serve where the laws never change.
+        self.counts_atoms = (
+            cells.features > FEW_FEATURES
+            and len(pieces) == 1
+            and all(law.atoms is not None for law in pieces[0].states)
+            and max(len(law.atoms[0]) for law in pieces[0].states if law.atoms) <= FEW_FEATURES
+        )
+        self._tables: dict[int, Any] = {}
+
+    def begin(self) -> Runner:
+        """Return a runner that has seen nothing."""
+        return _HistogramRunner(self) if self.counts_atoms else _JointRunner(self)
+
+    def table(self, world: World, make: Callable[[World], Array]) -> Array:
+        """Return a table of this plan for a world, made once."""
+        if id(world) not in self._tables:
+            self._tables[id(world)] = make(world)
+        table: Array = self._tables[id(world)]
+        return table
+
+
+class _JointRunner:
+    def __init__(self, plan: JointPlan) -> None:
+        self.plan = plan
+        arms = plan.arms
+        self.state = kernels.JointState(
+            np.full((plan.cells.features, arms), np.inf),
+            np.zeros(arms, np.int64),
+            np.zeros(arms),
+            np.zeros(1, np.int64),
+        )
+
+    def run(self, stretch: Stretch, world: World, tally: Tally) -> None:
+        plan = self.plan
+        features = plan.table(world, lambda world: world.features(plan.cells))
+        kernels.joint(
+            stretch, tally, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
+            plan.alpha, plan.widths, world.states, features, plan.centres, world.g,
+        )  # fmt: skip
+
+
+class _HistogramRunner:
+    def __init__(self, plan: JointPlan) -> None:
+        self.plan = plan
+        self.state: kernels.HistogramState | None = None
+
+    def run(self, stretch: Stretch, world: World, tally: Tally) -> None:
+        plan = self.plan
+        rewards = plan.table(world, lambda world: _atom_rewards(plan, world.states))
+        if self.state is None:
+            arms = plan.arms
+            self.state = kernels.HistogramState(
+                np.zeros((arms, rewards.shape[2])),
+                np.zeros(arms, np.int64),
+                np.zeros(arms),
+                np.zeros(1, np.int64),
+            )
+        kernels.joint_histogram(
+            stretch, tally, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
+            plan.alpha, plan.widths, world.states, rewards,
+        )  # fmt: skip
+
+
+def _atom_rewards(plan: JointPlan, laws: Laws) -> Array:
+    """Return the reward of each arm's atoms at each centre: `[cell, arm, k]`."""
+    vector = plan.cells.problem.payoff.vector
+    table = np.zeros((plan.cells.features, plan.arms, int(laws.size.max())))
+    columns = [column[:, None] for column in plan.centres.T]
+    for j, (start, count) in enumerate(zip(laws.start, laws.size, strict=True)):
+        table[:, j, :count] = vector(*columns, *laws.rows[start : start + count].T)
+    return table
+
+
+class CellPlan(Plan):
+    """Each cell learns its own rewards; with a single cell, blind to the context."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what a kernel needs
+        self,
+        cells: Cells | None,
+        lows: Array,
+        highs: Array,
+        environment: Environment,
+        alpha: float,
+        horizon: int,
+    ) -> None:
+        self.arms = len(environment.problem.arms)
+        self.alpha, self.lows, self.highs = alpha, lows, highs
+        self.widths = kernels.unit_widths(min(horizon + 2, kernels.WIDTHS), alpha)
+        self.places = _Places(cells)
+        self.rewards: dict[int, Array] = {}
+
+    def begin(self) -> Runner:
+        """Return a runner that has seen nothing."""
+        shape = (len(self.lows), self.arms)
+        state = kernels.CellState(
+            np.full(shape, np.inf), np.zeros(shape, np.int64), np.zeros(shape),
+            np.zeros(len(self.lows), np.int64),
+        )  # fmt: skip
+
+        def run(stretch: Stretch, world: World, tally: Tally) -> None:
+            if id(world) not in self.rewards:
+                self.rewards[id(world)] = world.rewards()
+            kernels.per_cell(
+                stretch, tally, state, self.places.of(stretch, world), self.lows, self.highs,
+                self.alpha, self.widths, world.states, self.rewards[id(world)], world.g,
+            )  # fmt: skip
+
+        return _FunctionRunner(run)
+
+
+class PhasePlan(Plan):
+    """Fresh joint learning in every phase of 2, 4, 8, … trials."""
+
+    def __init__(
+        self, sharing: Doubling, environment: Environment, alpha: float, horizon: int
+    ) -> None:
+        self.phases: list[tuple[int, Plan]] = []
+        start, phase = 0, 1
+        while start < horizon:
+            current = sharing.tuned(sharing.problem, 2**phase)
+            self.phases.append((start, sharing_plan(current, environment, alpha, 2**phase)))
+            start += 2**phase
+            phase += 1
+
+    def begin(self) -> Runner:
+        """Return a runner that has seen nothing."""
+        return _PhaseRunner(self.phases)
+
+
+class _PhaseRunner:
+    def __init__(self, phases: list[tuple[int, Plan]]) -> None:
+        self.phases = phases
+        self.number = -1
+        self.current: Runner
+
+    def run(self, stretch: Stretch, world: World, tally: Tally) -> None:
+        """Cut the stretch where phases begin."""
+        stop = stretch.first + len(stretch.rows)
+        trial = stretch.first
+        while trial < stop:
+            if self.number + 1 < len(self.phases) and trial >= self.phases[self.number + 1][0]:
+                self.number += 1
+                self.current = self.phases[self.number][1].begin()
+            end = stop
+            if self.number + 1 < len(self.phases):
+                end = min(stop, self.phases[self.number + 1][0])
+            cut = slice(trial - stretch.first, end - stretch.first)
+            part = stretch._replace(
+                first=trial, rows=stretch.rows[cut], contexts=stretch.contexts[cut]
+            )
+            self.current.run(part, world, tally)
+            trial = end
+
+
+class Interpreted(Plan):
+    """Any policy, called request by request; hundreds of times slower."""
+
+    is_compiled = False
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    def begin(self) -> Runner:
+        """Return a runner that has seen nothing."""
+        twin = type(self.policy).from_bytes(self.policy.to_bytes(), problem=self.policy.problem)
+        return _InterpretedRunner(twin)
+
+
+class _InterpretedRunner:
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    def run(self, stretch: Stretch, world: World, tally: Tally) -> None:
+        problem = world.problem
+        position = {arm: j for j, arm in enumerate(problem.arms)}
+        shown = np.zeros(len(problem.state))
+        arms = np.empty(len(stretch.rows), np.int64)
+        for i in range(len(stretch.rows)):
+            context = dict(zip(problem.context, stretch.contexts[i].tolist(), strict=True))
+            arm = self.policy.choose(**context)
+            j, trial = position[arm], stretch.first + i
+            show(world.states, j, stretch.key, trial * (len(position) + 1) + 1 + j, trial, shown)
+            state = dict(zip(problem.state, shown.tolist(), strict=True))
+            self.policy.observe(arm, **context, **state)
+            arms[i] = j
+        kernels.follow(stretch, tally, arms)

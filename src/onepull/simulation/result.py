@@ -1,0 +1,169 @@
+"""What a simulation found, as tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.formula import Array
+
+QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Replications `start` to `stop` of every policy.
+
+    Regrets are kept for each replication, so that policies can be compared pair by pair;
+    pulls are summed.
+    """
+
+    start: int
+    stop: int
+    regrets: Array  # [policy, replication, checkpoint]
+    pulls: NDArray[np.int64]  # [policy, checkpoint, arm], summed
+    best_pulls: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Regret and pulls of every policy at every checkpoint.
+
+    Attributes
+    ----------
+    policies
+        Their names, in order.
+    regrets
+        `[policy, replication, checkpoint]`.
+    pulls, best_pulls
+        Mean pulls of each arm, `[policy, checkpoint, arm]`: all, and those in which the arm
+        was the best.
+    """
+
+    policies: list[str]
+    parameters: list[dict[str, Any]]
+    arms: list[str]
+    checkpoints: NDArray[np.int64]
+    regrets: Array
+    pulls: Array
+    best_pulls: Array
+    storage: list[int]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def replications(self) -> int:
+        """The number of replications."""
+        return int(self.regrets.shape[1])
+
+    @property
+    def horizon(self) -> int:
+        """The last checkpoint."""
+        return int(self.checkpoints[-1])
+
+    def rows(self, baseline: str | None = None) -> list[dict[str, Any]]:
+        """Return a tidy table: a row for each policy and checkpoint.
+
+        With a baseline, each row has the mean paired difference to it and its 95 % interval.
+        """
+        base = None if baseline is None else self.regrets[self._find(baseline)]
+        return [
+            self._row(p, c, base)
+            for p in range(len(self.policies))
+            for c in range(len(self.checkpoints))
+        ]
+
+    def final(self, baseline: str | None = None) -> list[dict[str, Any]]:
+        """Return the rows of the last checkpoint."""
+        return [row for row in self.rows(baseline) if row["trial"] == self.horizon]
+
+    def regret(self, policy: str) -> Array:
+        """Return the regrets of a policy at the horizon, one a replication."""
+        return self.regrets[self._find(policy), :, -1]
+
+    def _find(self, policy: str) -> int:
+        try:
+            return self.policies.index(policy)
+        except ValueError:
+            raise KeyError(
+                f"unknown policy {policy!r}; there are {', '.join(self.policies)}"
+            ) from None
+
+    def _row(self, p: int, c: int, base: Array | None) -> dict[str, Any]:
+        regrets = self.regrets[p, :, c]
+        mean, error = mean_and_error(regrets)
+        row: dict[str, Any] = {
+            "policy": self.policies[p],
+            **self.parameters[p],
+            "trial": int(self.checkpoints[c]),
+            "replications": self.replications,
+            "regret": mean,
+            "standard_error": error,
+        }
+        for q, value in zip(QUANTILES, np.quantile(regrets, QUANTILES), strict=True):
+            row[f"q{100 * q:g}"] = float(value)
+        row["worst"] = float(regrets.max())
+        if base is not None:
+            difference, spread = mean_and_error(regrets - base[:, c])
+            row["difference"] = difference
+            row["difference_low"] = difference - 1.96 * spread
+            row["difference_high"] = difference + 1.96 * spread
+        for j, arm in enumerate(self.arms):
+            row[f"pulls[{arm}]"] = float(self.pulls[p, c, j])
+            row[f"best_pulls[{arm}]"] = float(self.best_pulls[p, c, j])
+        row["storage"] = self.storage[p]
+        return row
+
+    def to_pandas(self, baseline: str | None = None) -> Any:
+        """Return the tidy table as a pandas DataFrame, if pandas is installed."""
+        import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415, ICN001
+
+        return pandas.DataFrame(self.rows(baseline))
+
+    def __str__(self) -> str:
+        """Show the regret of every policy at the horizon."""
+        lines = [f"regret at trial {self.horizon:,}, {self.replications} replications"]
+        width = max(map(len, self.policies))
+        lines += [
+            f"  {row['policy']:<{width}}  {row['regret']:>12,.2f} ± {row['standard_error']:,.2f}"
+            f"  (95 % of runs {row['q2.5']:,.1f} to {row['q97.5']:,.1f})"
+            for row in self.final()
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Show the same table in a notebook."""
+        head = "".join(f"<th>{h}</th>" for h in ("policy", "regret", "± s.e.", "95 % of runs"))
+        body = "".join(
+            f"<tr><td>{row['policy']}</td><td>{row['regret']:,.2f}</td>"
+            f"<td>{row['standard_error']:,.2f}</td>"
+            f"<td>{row['q2.5']:,.1f} – {row['q97.5']:,.1f}</td></tr>"
+            for row in self.final()
+        )
+        caption = f"regret at trial {self.horizon:,}, {self.replications} replications"
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
+
+
+def mean_and_error(values: Array) -> tuple[float, float]:
+    """Return the mean and its standard error; the latter is unknown for one value."""
+    error = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+    return float(values.mean()), error
+
+
+def joined(blocks: Iterable[Block]) -> tuple[Array, Array, Array]:
+    """Return the regrets of all blocks in the order of replications, and the mean pulls."""
+    ordered = sorted(blocks, key=lambda block: block.start)
+    regrets = np.concatenate([block.regrets for block in ordered], axis=1)
+    count = regrets.shape[1]
+    pulls = _sum([block.pulls for block in ordered]) / count
+    best = _sum([block.best_pulls for block in ordered]) / count
+    return regrets, pulls, best
+
+
+def _sum(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    total: NDArray[np.int64] = np.sum(parts, axis=0)
+    return total
