@@ -76,7 +76,7 @@ class ArmStatistics(ABC):
     @staticmethod
     def empty(*, arms: int, features: int) -> ArmStatistics:
         """Return statistics without an observation; lists while small, arrays beyond."""
-        kind = ListStatistics if max(arms, features) <= COMPACT else ArrayStatistics
+        kind = ListStatistics if arms + features < COMPACT else ArrayStatistics
         return kind(arms, features)
 
     @abstractmethod

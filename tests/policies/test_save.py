@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -28,6 +27,7 @@ from onepull import (
     Random,
     SaveFileError,
 )
+from onepull.distributions import Uniform
 from onepull.policies import savefile
 from onepull.testing.draws import observations
 
@@ -101,22 +101,13 @@ def test_a_policy_that_cannot_be_written_keeps_the_old_file(tmp_path):
     path = tmp_path / "policy.json"
     Genie(channels(), states=PAPER_ARMS).save(path)
     before = path.read_bytes()
-    law: Any = Unwritable()
-    unwritable = Genie(channels(), states=dict.fromkeys(channels().arms, law))
+    unwritable = Genie(channels(), states=dict.fromkeys(channels().arms, Uniform(0, 7)))
     with pytest.raises(OnepullError, match="only a Discrete distribution can be saved"):
         unwritable.save(path)
     with pytest.raises(TypeError):
         savefile.write(path, "not bytes")  # type: ignore[arg-type]
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["policy.json"]
-
-
-class Unwritable:
-    def expectation(self, function):
-        return float(function(np.array([1.0]))[0])
-
-    def sample(self, generator, size):
-        return generator.random((size, 1))
 
 
 def test_a_file_cut_short_anywhere_is_refused():

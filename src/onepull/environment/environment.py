@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from onepull.distributions import Distribution, Independent
+from onepull.distributions.fit import check_fit
 from onepull.errors import ParameterError, UnknownArm
 from onepull.formula import Array
 from onepull.problem import Problem
-from onepull.spaces import Box, Finite
+from onepull.spaces import Box
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Environment:
         self.states = {arm: states[arm] for arm in problem.arms}
         self.contexts = _joined(contexts, problem.context)
         for arm, law in self.states.items():
-            _check(law, problem.state, f"the states of arm {arm!r}")
-        _check(self.contexts, problem.context, "the contexts")
+            check_fit(law, problem.state, f"the states of arm {arm!r}")
+        check_fit(self.contexts, problem.context, "the contexts")
 
     def __repr__(self) -> str:
         """Show the laws."""
@@ -131,33 +131,3 @@ def _joined(contexts: Distribution | Mapping[str, Distribution], box: Box) -> Di
         )
     laws = [contexts[name] for name in box]
     return laws[0] if len(laws) == 1 else Independent(*laws)
-
-
-def _check(law: Any, box: Box, what: str) -> None:
-    if not isinstance(law, Distribution):
-        raise ParameterError(f"{what} need a Distribution, given {law!r}")
-    if law.fields != len(box):
-        raise ParameterError(
-            f"{what} need {len(box)} field{'s' * (len(box) > 1)} ({', '.join(box)}), "
-            f"given {law.fields} by {law!r}"
-        )
-    for _, piece in law.pieces():
-        for place, (name, space) in enumerate(box.items()):
-            low, high = piece.support[place]
-            if low < space.low or high > space.high:
-                raise ParameterError(
-                    f"{what} leave the declared space: {name} goes from {low:g} to {high:g}, "
-                    f"and must be {space}"
-                )
-            if isinstance(space, Finite):
-                _check_values(piece, place, name, space, what)
-
-
-def _check_values(law: Distribution, place: int, name: str, space: Finite, what: str) -> None:
-    atoms = law.atoms
-    if atoms is None:
-        raise ParameterError(f"{what} are continuous, but {name} must be {space}")
-    rows, weights = atoms
-    for value, weight in zip(rows[:, place].tolist(), weights.tolist(), strict=True):
-        if weight and value not in space.values:
-            raise ParameterError(f"{what} can be {name}={value:g}, which is not {space}")

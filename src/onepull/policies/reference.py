@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from onepull.distributions import Discrete, Distribution
+from onepull.distributions.fit import check_fit
 from onepull.errors import InputError, ParameterError
 from onepull.index import hoeffding
 from onepull.policies.base import Policy
@@ -145,6 +146,7 @@ class Genie(Policy):
     def _known(self, arm: str) -> None:
         if arm not in self.states:
             raise ParameterError(f"the genie is not told the distribution of arm {arm!r}")
+        check_fit(self.states[arm], self.problem.state, f"the states of arm {arm!r}")
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 import zlib
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,8 @@ def decode(text: bytes, where: str) -> Saved:
         raise SaveFileError(f"{where}: not a saved policy, or damaged: {error}") from None
     if head.format != FORMAT:
         raise SaveFileError(f"{where}: not a saved policy: its format is {head.format!r}")
+    if head.version < 1:
+        raise SaveFileError(f"{where}: damaged: its version is {head.version}")
     if head.version > VERSION:
         raise SaveFileError(
             f"{where}: saved by a newer onepull (file version {head.version}, this one reads "
@@ -73,15 +75,15 @@ def decode(text: bytes, where: str) -> Saved:
 def write(path: str | os.PathLike[str], text: bytes) -> None:
     """Write a file so that a crash leaves the old one or the new one, never a part."""
     target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with part.open("xb") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(target)
+        part.replace(target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 

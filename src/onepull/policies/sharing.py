@@ -208,6 +208,7 @@ class PerContext(Sharing):
         if context is None:
             raise self.problem.context.refusal({})
         cell = self.cells.locate(dict(zip(self.problem.context, context, strict=True)))
+        _check_reward(value, self._lows[cell], self._highs[cell])
         self.book(str(cell)).update(arm, (value,))
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
@@ -324,7 +325,7 @@ def observed_reward(
     problem: Problem, fields: Mapping[str, Any], reward: Any
 ) -> tuple[State | None, float]:
     """Return the context, if told, and the reward: given, or of the context and state."""
-    given, state = _split(problem, fields)
+    given, state = _split(problem, fields) if fields else (set(), set())
     if reward is None:
         context = problem.context.read(fields)
         return context, problem.payoff.scalar(*context, *problem.state.read(fields))
@@ -332,11 +333,14 @@ def observed_reward(
         raise InputError("give the state or the reward, not both")
     told = problem.context.read(fields) if given else None
     value = _reward(reward)
-    low, high = problem.payoff.whole_range
+    _check_reward(value, *problem.payoff.whole_range)
+    return told, value
+
+
+def _check_reward(value: float, low: float, high: float) -> None:
     slack = 1e-9 * max(1.0, abs(low), abs(high))
     if not low - slack <= value <= high + slack:
-        raise RewardError(f"reward {reward!r} cannot be: it is in [{low:.6g}, {high:.6g}]")
-    return told, value
+        raise RewardError(f"reward {value!r} cannot be: it is in [{low:.6g}, {high:.6g}]")
 
 
 def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
