@@ -12,6 +12,7 @@
     │   ├── ContextError
     │   ├── StateError
     │   └── RewardError
+    ├── ClusterError          a cluster that cannot be reached, or cannot run this
     ├── MissingExtra          a part of onepull that is not installed
     ├── MergeError            two policies whose learning cannot be added
     └── SaveFileError         a saved policy that cannot be read
@@ -82,6 +83,10 @@ class StateError(InputError):
 
 class RewardError(InputError):
     """A reward that cannot be, or from which the state cannot be told."""
+
+
+class ClusterError(OnepullError, RuntimeError):
+    """A cluster that cannot be reached, or whose workers cannot run what they would be sent."""
 
 
 class MissingExtra(OnepullError, ImportError):  # noqa: N818 - reads as what happened

@@ -1,0 +1,235 @@
+"""Figures of a simulation's result: regret and pulls against the trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onepull.errors import ParameterError
+from onepull.formula import Array
+from onepull.report.endlabels import label_ends, label_height
+from onepull.report.ink import any_script, save, style, svg
+
+if TYPE_CHECKING:  # the simulator loads a compiler, and matplotlib takes 0.6 s
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from onepull.simulation import Result
+
+__all__ = ["pulls", "regret", "save", "svg"]
+
+# Okabe and Ito's colours, told apart by the colour-blind; their yellow is lost on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# With 7 colours, 4 strokes and 5 markers the first 140 lines are all different.
+STROKES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 2, 2)))
+MARKERS = ("o", "s", "^", "D", "v")
+
+
+@dataclass(frozen=True, slots=True)
+class Divisor:
+    """What regret is measured against."""
+
+    of: Callable[[Array], Array]
+    label: str
+
+
+DIVISORS = {
+    "nothing": Divisor(np.ones_like, "cumulative regret"),
+    "log": Divisor(np.log, "cumulative regret / ln n"),
+    "root": Divisor(np.sqrt, "cumulative regret / √n"),
+}
+
+
+def regret(  # noqa: PLR0913 - a full statement
+    result: Result,
+    divide_by: Literal["nothing", "log", "root"] = "nothing",
+    *,
+    title: str | None = None,
+    policies: Sequence[str] | None = None,
+    log_x: bool = True,
+    log_y: bool = False,
+) -> Figure:
+    r"""Draw mean regret against the trial, with the 95 % confidence band of the mean.
+
+    Parameters
+    ----------
+    divide_by
+        Measure regret against nothing, ln n or √n; where the divisor is 0, at trial 1,
+        nothing is drawn.
+    policies
+        Which to draw, all if not given.  A policy looks the same in every figure of a result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onepull.simulation import Result
+    >>> result = Result(
+    ...     policies=["DCB"], parameters=[{}], arms=["a"], checkpoints=np.array([1, 10, 100]),
+    ...     regrets=np.array([[[0, 1.0, 2.0], [0, 3.0, 4.0]]]),
+    ...     pulls=np.ones((1, 3, 1)), best_pulls=np.ones((1, 3, 1)), storage=[4],
+    ... )
+    >>> regret(result, "log").axes[0].get_ylabel()
+    'cumulative regret / ln n\nmean of 2 runs, 95 % band'
+    """
+    if divide_by not in DIVISORS:
+        raise ParameterError(
+            f"regret is divided by {', '.join(DIVISORS)}, given divide_by={divide_by!r}"
+        )
+    chosen = result.policies if policies is None else list(policies)
+    numbers = [_find(result.policies, policy, "policy") for policy in chosen]
+    divisor = DIVISORS[divide_by]
+    scale = divisor.of(result.checkpoints.astype(float))
+    drawn = scale > 0
+    if not drawn.any():
+        raise ParameterError("regret / ln n needs a checkpoint after trial 1")
+    rows, shape = result.rows(), (len(result.policies), -1)
+    means = np.array([row["regret"] for row in rows]).reshape(shape)[:, drawn] / scale[drawn]
+    errors = np.array([row["standard_error"] for row in rows]).reshape(shape)[:, drawn]
+    bands = 1.96 * errors / scale[drawn]
+    trials = result.checkpoints[drawn]
+    log_y = log_y and bool((means[numbers] > 0).any())  # a logarithmic scale of zeros is none
+    with style(), any_script():
+        figure, axes = _sheet(chosen, title)
+        for p in numbers:
+            line = _line(axes, p, trials, means[p], log_y=log_y)
+            low, high = means[p] - bands[p], means[p] + bands[p]
+            axes.fill_between(trials, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
+        runs = result.replications
+        spread = f"mean of {runs:,} runs, 95 % band" if runs > 1 else "one run"
+        axes.set_ylabel(f"{divisor.label}\n{spread}")
+        _scales(axes, trials, log_x=log_x, log_y=log_y)
+        _label(figure, axes, chosen)
+    return figure
+
+
+def pulls(
+    result: Result,
+    policy: str,
+    *,
+    bounds: Mapping[str, ArrayLike] | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw how often a policy pulled each arm against the trial, both on logarithmic scales.
+
+    Parameters
+    ----------
+    bounds
+        Lines to compare with, by name: a number, or one for each checkpoint.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onepull.simulation import Result
+    >>> result = Result(
+    ...     policies=["DCB"], parameters=[{}], arms=["a", "b"], checkpoints=np.array([1, 10]),
+    ...     regrets=np.zeros((1, 2, 2)), pulls=np.array([[[1, 0], [8, 2]]]),
+    ...     best_pulls=np.zeros((1, 2, 2)), storage=[4],
+    ... )
+    >>> figure = pulls(result, "DCB", bounds={"ln n": np.log(result.checkpoints), "three": 3})
+    >>> figure.axes[0].get_xlabel()
+    'trial n'
+    """
+    p = _find(result.policies, policy, "policy")
+    curves = {
+        name: _curve(name, values, len(result.checkpoints))
+        for name, values in (bounds or {}).items()
+    }
+    log_y = bool((result.pulls[p] > 0).any())  # a logarithmic scale of zeros is none
+    with style(), any_script():
+        names = [*result.arms, *curves]
+        figure, axes = _sheet(names, title)
+        for j in range(len(result.arms)):
+            _line(axes, j, result.checkpoints, result.pulls[p, :, j], log_y=log_y)
+        for stroke, values in zip(cycle(STROKES[1:]), curves.values()):
+            shown = np.where(values > 0, values, np.nan)
+            axes.plot(result.checkpoints, shown, color="#777777", linestyle=stroke, linewidth=1.2)
+        runs = f"mean of {result.replications:,} runs" if result.replications > 1 else "one run"
+        axes.set_ylabel(f"pulls of each arm\n{runs}")
+        _scales(axes, result.checkpoints, log_x=True, log_y=log_y)
+        _label(figure, axes, names)
+    return figure
+
+
+def _sheet(names: Sequence[str], title: str | None) -> tuple[Figure, Axes]:
+    from matplotlib.figure import Figure  # noqa: PLC0415 - for drawing only
+
+    # Room for every label at the right; constrained layout makes room for their width.
+    height = 1.1 + sum(map(label_height, names)) / 72
+    figure = Figure(figsize=(7.6, max(4.2, height)), layout="constrained")
+    axes = figure.add_subplot()
+    if title is not None:
+        axes.set_title(title, parse_math=False, wrap=True)
+    return figure, axes
+
+
+def _line(axes: Axes, number: int, trials: Any, values: Array, *, log_y: bool) -> Any:
+    """Draw one line; `number` alone decides how it looks."""
+    every = max(1, len(trials) // 8)
+    (line,) = axes.plot(
+        trials,
+        # What a logarithmic scale cannot show is left out, not drawn to the foot.
+        np.where(values > 0, values, np.nan) if log_y else values,
+        color=COLOURS[number % len(COLOURS)],
+        linestyle=STROKES[number % len(STROKES)],
+        marker=MARKERS[number % len(MARKERS)],
+        markevery=((number * every // 3 + every // 2) % every, every),
+    )
+    return line
+
+
+def _scales(axes: Axes, trials: Any, *, log_x: bool, log_y: bool) -> None:
+    """Set scales, limits and ticks."""
+    from matplotlib import ticker  # noqa: PLC0415 - for drawing only
+
+    axes.set_xlabel("trial n")
+    axes.set_xscale("log" if log_x else "linear")
+    axes.set_yscale("log" if log_y else "linear")
+    for axis, log in ((axes.xaxis, log_x), (axes.yaxis, log_y)):
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: tick(value)))
+        if log:
+            axis.set_minor_formatter(ticker.LogFormatter(minor_thresholds=(1, 0.4)))
+    if trials[0] < trials[-1]:
+        axes.set_xlim(trials[0] if log_x else 0, trials[-1])
+    if not log_y:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+
+
+def _label(figure: Figure, axes: Axes, names: Sequence[str]) -> None:
+    """Label the lines, and lay out for good."""
+    figure.draw_without_rendering()  # the labels' places depend on the height they have
+    label_ends(axes, list(axes.lines), names)
+    figure.draw_without_rendering()
+    # Laying out again at every drawing would move things by a rounding error each time, and
+    # the same figure would not give the same file twice.
+    figure.set_layout_engine("none")
+
+
+def tick(value: float) -> str:
+    """Return the number at a tick: short, and never in powers.
+
+    >>> [tick(v) for v in (0.05, 1, 2500, 20000, 3e6)]
+    ['0.05', '1', '2,500', '20,000', '3M']
+    """
+    text = f"{value / 1e6:,g}M" if abs(value) >= 1e6 else f"{value:,.6g}"
+    return text.replace("-", "−")
+
+
+def _curve(name: str, values: ArrayLike, count: int) -> Array:
+    given = np.asarray(values, float)
+    if given.shape not in {(), (count,)}:
+        raise ParameterError(
+            f"bound {name!r} must be one number or one for each of the {count} checkpoints, "
+            f"given an array of shape {given.shape}"
+        )
+    return np.broadcast_to(given, (count,))
+
+
+def _find(names: Sequence[str], name: str, what: str) -> int:
+    if name not in names:
+        raise ParameterError(f"unknown {what} {name!r}; there are {', '.join(names)}")
+    return list(names).index(name)

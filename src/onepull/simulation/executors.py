@@ -1,0 +1,261 @@
+"""Where simulations run: in this thread, on these cores, or on a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache, partial
+from importlib import import_module
+from multiprocessing import get_context
+from pkgutil import resolve_name
+from typing import Any
+
+import onepull
+from onepull.errors import ClusterError, MissingExtra, ParameterError
+from onepull.simulation.simulate import workers
+
+ALLOWED = "serial, threads, threads:N, processes, processes:N or dask:ADDRESS"
+SECONDS_TO_CONNECT = 10.0
+
+
+def open_executor(where: str) -> AbstractContextManager[Executor]:
+    """Return an executor to be used in a `with` block.
+
+    What is submitted in the block has run when it is left; when an exception leaves it,
+    what has not begun is dropped.
+
+    Parameters
+    ----------
+    where
+        `serial` runs in this thread.  `threads:N` and `processes:N` run on N of this
+        machine's cores, all of them if N is not given; the compiled simulator needs no
+        more than threads, policies in Python gain from processes.  `dask:ADDRESS` runs on
+        the Dask cluster of the scheduler at ADDRESS, such as `tcp://10.0.0.5:8786`.  The
+        cluster gives the work of a worker that dies to another, and a cluster that has no
+        worker yet is waited for.
+
+    Examples
+    --------
+    >>> with open_executor("threads:2") as executor:
+    ...     executor.submit(pow, 2, 10).result()
+    1024
+    >>> open_executor("gpu")
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: cannot run on 'gpu'; allowed are serial, threads, threads:N, \
+processes, processes:N or dask:ADDRESS
+    """
+    kind, colon, detail = where.partition(":")
+    try:
+        opener = OPENERS[kind]
+    except KeyError:
+        raise ParameterError(f"cannot run on {where!r}; allowed are {ALLOWED}") from None
+    return opener(detail if colon else None)
+
+
+def parallelism(executor: Executor) -> int:
+    """Return how many tasks an executor runs at once; for a foreign one, a guess.
+
+    >>> with open_executor("threads:3") as executor:
+    ...     parallelism(executor)
+    3
+    """
+    return int(getattr(executor, "parallelism", workers()))
+
+
+class Serial(Executor):
+    """Runs what is submitted at once, in the thread that submits it.
+
+    >>> with Serial() as executor:
+    ...     executor.submit(pow, 2, 10).done()
+    True
+    """
+
+    parallelism = 1
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run a function and return the future that holds its outcome."""
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - whoever asks for the result is told
+            future.set_exception(error)
+        return future
+
+
+class _Threads(ThreadPoolExecutor):
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.parallelism = count
+
+
+class _Remote(Executor):
+    """Runs functions where they have to be sent to.
+
+    A simulation that arrives has to be tabulated and its reward compiled, which takes
+    about 60 ms.  So functions are sent as bytes, and the receiver keeps what it made of
+    the last ones.
+    """
+
+    def __init__(self, pool: Executor, count: int, pack: Callable[[Any], bytes]) -> None:
+        self.parallelism = count
+        self._pool = pool
+        self._pack = pack
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self._pool.submit(_run, self._pack(fn), args, kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - the interface's
+        self._pool.shutdown(wait, cancel_futures=cancel_futures)
+
+
+class _Cluster(_Remote):
+    """Runs functions on a Dask cluster.
+
+    The scheduler itself gives a dead worker's tasks to others, and gives a task up after
+    four deaths.  Dask's `retries` are for tasks that raise, which would raise again.
+    """
+
+    def __init__(self, address: str) -> None:
+        _check_scheduler(address)
+        self._client = _dask_module("distributed").Client(
+            address, timeout=SECONDS_TO_CONNECT, set_as_default=False
+        )
+        try:
+            self._check_workers()
+            count = sum(self._client.nthreads().values())
+        except BaseException:
+            self._client.close()
+            raise
+        # Impure: the same block asked for twice is run twice, instead of told apart by hash.
+        pool = self._client.get_executor(pure=False)
+        super().__init__(pool, max(1, count), _dask_module("cloudpickle").dumps)
+
+    def _check_workers(self) -> None:
+        """Refuse workers that cannot run a simulation, or would run another version of it."""
+        name = "onepull.simulation.compiled:onepull.__version__"
+        versions = self._client.run(resolve_name, name, on_error="return")
+        for worker, version in versions.items():
+            if isinstance(version, ImportError):
+                raise ClusterError(f"the worker at {worker} cannot run simulations: {version}")
+            if isinstance(version, str) and version != onepull.__version__:
+                raise ClusterError(
+                    f"the worker at {worker} has onepull {version}, here is {onepull.__version__}"
+                )
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - the interface's
+        # Dask's executor either waits or cancels, and cannot be told both.
+        self._pool.shutdown(wait and not cancel_futures)
+        self._client.close()
+
+
+@lru_cache(maxsize=4)
+def _unpacked(packed: bytes) -> Callable[..., Any]:
+    function: Callable[..., Any] = pickle.loads(packed)  # noqa: S301 - sent by our own submit
+    return function
+
+
+def _run(packed: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _unpacked(packed)(*args, **kwargs)
+
+
+def _check_scheduler(address: str) -> None:
+    """Refuse an address where no scheduler answers.
+
+    A client that cannot connect leaves its thread behind, and waits for ever for a server
+    that accepts and is silent; so it is built for a scheduler that has answered.
+    """
+    # In a thread of its own, since in a notebook this one has an event loop already.
+    with ThreadPoolExecutor(1) as aside:
+        try:
+            found = aside.submit(asyncio.run, _identity(address)).result()
+        except (OSError, ValueError) as error:
+            reason = str(error) or f"no answer within {SECONDS_TO_CONNECT:g} s"
+            raise ClusterError(f"no Dask scheduler at {address!r}: {reason}") from None
+    if found != "Scheduler":
+        raise ClusterError(f"no Dask scheduler at {address!r}, but a {found}")
+
+
+async def _identity(address: str) -> str:
+    core = _dask_module("distributed.core")
+    settings = _dask_module("distributed").Security().get_connection_args("client")
+    async with (
+        asyncio.timeout(SECONDS_TO_CONNECT),
+        core.rpc(address, timeout=SECONDS_TO_CONNECT, connection_args=settings) as server,
+    ):
+        return str((await server.identity())["type"])
+
+
+def _serial(detail: str | None) -> AbstractContextManager[Executor]:
+    if detail is not None:
+        raise ParameterError(f"serial takes no number, given {detail!r}")
+    return _opened(Serial)
+
+
+def _threads(detail: str | None) -> AbstractContextManager[Executor]:
+    return _opened(partial(_Threads, _count("threads", detail)))
+
+
+def _processes(detail: str | None) -> AbstractContextManager[Executor]:
+    count = _count("processes", detail)
+
+    def build() -> Executor:
+        pool = ProcessPoolExecutor(
+            count,
+            # A fork copies locks that threads of this process may hold.
+            mp_context=get_context("spawn"),
+            # An interrupt reaches every process of a terminal; this one sees to the others.
+            initializer=signal.signal,
+            initargs=(signal.SIGINT, signal.SIG_IGN),
+        )
+        return _Remote(pool, count, pickle.dumps)
+
+    return _opened(build)
+
+
+def _dask(detail: str | None) -> AbstractContextManager[Executor]:
+    if not detail:
+        raise ParameterError("dask needs the scheduler's address, such as dask:tcp://10.0.0.5:8786")
+    _dask_module("distributed")
+    return _opened(partial(_Cluster, detail))
+
+
+def _dask_module(name: str) -> Any:
+    """Import what is slow to import, not always installed, and has no types."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingExtra(
+            "running on Dask needs the 'distributed' extra: pip install 'onepull[distributed]'"
+        ) from None
+
+
+OPENERS: dict[str, Callable[[str | None], AbstractContextManager[Executor]]] = {
+    "serial": _serial,
+    "threads": _threads,
+    "processes": _processes,
+    "dask": _dask,
+}
+
+
+@contextmanager
+def _opened(build: Callable[[], Executor]) -> Iterator[Executor]:
+    executor = build()
+    try:
+        yield executor
+    except BaseException:
+        executor.shutdown(cancel_futures=True)
+        raise
+    executor.shutdown()
+
+
+def _count(kind: str, detail: str | None) -> int:
+    if detail is None:
+        return workers()
+    if not (detail.isascii() and detail.isdigit() and int(detail) >= 1):
+        raise ParameterError(f"{kind}:N takes a whole number N from 1, given {detail!r}")
+    return int(detail)

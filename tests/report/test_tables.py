@@ -1,0 +1,181 @@
+"""Tables say what the result says, in every form they are written in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from onepull.errors import ParameterError
+from onepull.report import Span, Table, pulls, summary, tidy
+from onepull.report.cells import shown
+
+
+def test_summary_is_mean_error_and_quantiles_at_the_horizon(result):
+    for p, row in enumerate(summary(result).records()):
+        runs = result.regrets[p, :, -1]
+        assert row["policy"] == result.policies[p]
+        assert row["regret"] == pytest.approx(runs.mean())
+        assert row["± s.e."] == pytest.approx(runs.std(ddof=1) / math.sqrt(len(runs)))
+        assert row["95 % of runs low"] == pytest.approx(np.quantile(runs, 0.025))
+        assert row["95 % of runs high"] == pytest.approx(np.quantile(runs, 0.975))
+        assert row["p99"] == pytest.approx(np.quantile(runs, 0.99))
+        assert row["worst"] == runs.max()
+        assert row["storage"] == 4
+
+
+def test_difference_to_the_baseline_is_paired(result):
+    row = summary(result, baseline="DCB").records()[2]
+    difference = result.regret("UCB1") - result.regret("DCB")
+    half = 1.96 * difference.std(ddof=1) / math.sqrt(len(difference))
+    assert row["vs DCB"] == pytest.approx(difference.mean())
+    assert row["95 % interval low"] == pytest.approx(difference.mean() - half)
+    assert row["95 % interval high"] == pytest.approx(difference.mean() + half)
+
+
+def test_baseline_is_not_compared_with_itself(result):
+    row = summary(result, baseline="DCB").records()[0]
+    assert row["vs DCB"] is row["95 % interval low"] is row["95 % interval high"] is None
+
+
+@pytest.mark.parametrize("make", [summary, tidy])
+def test_unknown_baseline_is_refused_by_name(result, make):
+    with pytest.raises(ParameterError, match=r"unknown baseline 'Nobody'.*DCB, Multi-UCB, UCB1"):
+        make(result, baseline="Nobody")
+
+
+def test_optimal_and_other_pulls_add_up(result):
+    rows = pulls(result).records()
+    assert len(rows) == 6
+    for row in rows:
+        assert row["optimal"] + row["non-optimal"] == pytest.approx(row["pulls"])
+    assert rows[1]["pulls"] == result.pulls[0, -1, 1]
+
+
+def test_tidy_has_every_row_with_every_parameter_a_column(result):
+    table = tidy(result, baseline="UCB1")
+    assert table.columns[:4] == ["policy", "epsilon", "delta", "trial"]
+    for row, source in zip(table.records(), result.rows("UCB1"), strict=True):
+        assert {k: v for k, v in row.items() if v is not None} == source
+    assert table.notes == result.notes
+
+
+def test_one_run_has_no_error_in_json(single):
+    row = json.loads(json.dumps(summary(single, "DCB").records(), allow_nan=False))[1]
+    assert row["± s.e."] is None
+    assert row["95 % interval low"] is None
+    assert row["vs DCB"] == pytest.approx(float(single.regret("UCB1")[0] - single.regret("DCB")[0]))
+
+
+@pytest.mark.parametrize("name", ["result", "hostile"])
+def test_json_round_trip(name, request):
+    records = tidy(request.getfixturevalue(name)).records()
+    assert json.loads(json.dumps(records, allow_nan=False)) == records
+
+
+@pytest.mark.parametrize("name", ["result", "hostile"])
+def test_csv_round_trip_in_full_precision(name, request):
+    table = summary(request.getfixturevalue(name), baseline=None)
+    for read, kept in zip(
+        csv.DictReader(io.StringIO(table.to_csv())), table.records(), strict=True
+    ):
+        assert {k: type(kept[k])(v) for k, v in read.items()} == kept
+
+
+class Reader(HTMLParser):
+    """Reads back the cells of a table, and notices any element that is not ours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.values: list[str] = []
+        self.tags: set[str] = set()
+        self._in_cell = False
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"td", "th"}:
+            self.rows[-1].append("")
+            self._in_cell = True
+        self.values += [value or "" for name, value in attrs if (tag, name) == ("data", "value")]
+
+    def handle_endtag(self, tag):
+        self._in_cell = self._in_cell and tag not in {"td", "th"}
+
+    def handle_data(self, data):
+        if self._in_cell:
+            self.rows[-1][-1] += data
+
+
+@pytest.mark.parametrize("name", ["result", "hostile"])
+def test_html_round_trip_and_escaping(name, request):
+    table = pulls(request.getfixturevalue(name))
+    reader = Reader()
+    reader.feed(table.to_html())
+    assert reader.rows[0] == table.columns
+    assert reader.rows[1:] == [[shown(cell) for cell in row] for row in table.rows]
+    assert [float(v) for v in reader.values] == [cell for row in table.rows for cell in row[2:]]
+    ours = "div table caption thead tbody tr th td data p"
+    assert reader.tags <= set(ours.split())
+
+
+def test_markdown_keeps_one_line_a_row_and_takes_signs_for_themselves(hostile):
+    lines = summary(hostile).to_markdown().splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 4
+    assert r"\<script\>" in rows[2]
+    assert "<script>" not in rows[2].replace(r"\<", "")
+    assert rows[2].replace(r"\|", "").count("|") == rows[0].count("|")
+
+
+def test_rich_shows_names_as_they_are_and_numbers_flush_right(hostile):
+    table = summary(hostile).to_rich()
+    assert [column.justify for column in table.columns][:2] == ["left", "right"]
+    console = Console(width=250, file=io.StringIO(), record=True)
+    console.print(table)
+    assert "[red]t[/red]" in console.export_text()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (100_000, "100,000"),
+        (np.int64(7), "7"),
+        (17103.46, "17,103"),
+        (999.96, "1,000"),
+        (310.24, "310.2"),
+        (3.14159, "3.142"),
+        (0.5, "0.5"),
+        (-14.321, "−14.32"),
+        (0.0, "0"),
+        (float("nan"), "–"),
+        (float("-inf"), "−∞"),
+        (Span(math.nan, math.nan), "–"),
+        (Span(1, 2.5), "1 to 2.500"),
+    ],
+)
+def test_numbers_are_shown_in_four_or_five_digits(value, text):
+    assert shown(value) == text
+
+
+def test_what_is_not_a_table_is_refused():
+    with pytest.raises(ParameterError, match="has 2 columns, but row 2 has 1 cells"):
+        Table("t", ["a", "b"], [[1, 2], [3]])
+    with pytest.raises(ParameterError, match="names a column twice"):
+        Table("t", ["a", "a"], [])
+
+
+def test_an_empty_table_can_be_written():
+    table = Table("none", ["a"], [])
+    assert table.records() == []
+    assert table.to_csv() == "a\n"
+    assert "<caption>none</caption>" in table.to_html()
+    assert table.to_rich().row_count == 0
