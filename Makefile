@@ -5,12 +5,16 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 PEERS  := $(VENV)/.peers
 
-.DEFAULT_GOAL := demo
-.PHONY: demo test check format benchmark clean
+.DEFAULT_GOAL := reproduce
+.PHONY: reproduce quick test check format benchmark clean
 
-## A live demonstration: choosing a channel for every request.
-demo: $(READY)
-	@$(BIN)/onepull demo
+## The paper's experiments, run again: tables here, figures and a report in reproduction/.
+reproduce: $(READY)
+	@$(BIN)/onepull reproduce
+
+## The same with fewer replications, in seconds.
+quick: $(READY)
+	@$(BIN)/onepull reproduce --quick
 
 ## Every test: behaviour, layers, documentation.
 test: $(READY)
@@ -27,14 +31,15 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## Microseconds per decision beside a plain loop and other packages.
+## A decision and a simulated trial, beside plain loops and other packages.
 benchmark: $(PEERS)
 	$(BIN)/python benchmarks/step.py
+	$(BIN)/python benchmarks/simulate.py
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[simulate,distributed]' --group dev
 	@touch $@
 
 $(PEERS): $(READY)

@@ -87,6 +87,11 @@ class Problem:
         object.__setattr__(other, "arms", _arm_names(arms))
         return other
 
+    def __reduce__(self) -> Any:
+        """Travel to other processes as what it was built from."""
+        spaces = dict(self.context), dict(self.state)
+        return _unpickled, (self.arms, *spaces, self.reward.source, self.reward.declarations)
+
     # To files and back
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,6 +164,16 @@ class Problem:
             state={name: _space_in(space) for name, space in read.state.items()},
             reward=_reward_in(read.reward),
         )
+
+
+def _unpickled(
+    arms: tuple[str, ...],
+    context: dict[str, Space],
+    state: dict[str, Space],
+    source: Source,
+    declared: dict[str, Any],
+) -> Problem:
+    return Problem(arms=arms, context=context, state=state, reward=Reward(source, **declared))
 
 
 class _Range(msgspec.Struct, forbid_unknown_fields=True):

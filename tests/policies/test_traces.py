@@ -11,6 +11,7 @@ import pytest
 from problems import PAPER_ARMS, channels, harvesting
 
 from onepull import DCB, UCB1, Discrete, Finite, Genie, Interval, MultiUCB, Problem
+from onepull.distributions import Uniform
 
 
 def row(policy, arm, **context):
@@ -116,14 +117,7 @@ def test_arms_three_and_four_are_best_for_harvesting():
 
 
 def test_the_genie_may_be_told_any_distribution():
-    class Uniform:
-        def expectation(self, function):
-            return float(np.mean(function((np.arange(1000) + 0.5) / 1000)))
-
-        def sample(self, generator, size):
-            return generator.random((size, 1))
-
-    laws: dict[str, Any] = {"a": Uniform(), "b": Discrete([0.4], [1.0])}
+    laws: dict[str, Any] = {"a": Uniform(0, 1), "b": Discrete([0.4], [1.0])}
     genie = Genie(pair(), states=laws)
     assert genie.explain(bits=1).arms[0].estimate == pytest.approx(0.5, abs=1e-9)
     assert "Uniform" in repr(genie)

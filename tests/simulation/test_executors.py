@@ -23,8 +23,7 @@ from onepull import DCB, MultiUCB
 from onepull.environment import channel_selection
 from onepull.errors import ClusterError, MissingExtra, ParameterError
 from onepull.simulation import Simulation, executors
-from onepull.simulation.executors import Serial, open_executor, parallelism
-from onepull.simulation.simulate import workers
+from onepull.simulation.executors import Serial, open_executor, parallelism, workers
 
 BLOCKS = [(start, start + 6) for start in range(0, 60, 6)]
 SECONDS = 60.0  # that any wait may take

@@ -141,10 +141,12 @@ class Switching(Distribution):
         return self._pieces[0][1].rule(nodes)
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return draws of the first `size` trials, a row each."""
+        """Return draws of the first `size` trials, a row each; what is in order goes by trial."""
         starts = [start for start, _ in self._pieces] + [size]
         parts = [
-            law.sample(generator, max(0, min(size, stop) - start))
+            law.sample(generator, min(size, stop))[start:]
+            if law.in_order
+            else law.sample(generator, max(0, min(size, stop) - start))
             for (start, law), stop in zip(self._pieces, starts[1:], strict=True)
             if start < size
         ]

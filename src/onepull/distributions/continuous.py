@@ -20,6 +20,8 @@ from onepull.errors import ParameterError
 from onepull.formula import Array
 from onepull.spaces import real
 
+STEEPEST = 0.2  # least exponent of a density at an end, as in x^(a-1)
+LEAST_MASS = 1e-3  # of a normal law within its bounds, since draws outside are thrown away
 UNIFORM, NORMAL, LOG_NORMAL, GAMMA, RICIAN, BETA = range(1, 7)
 
 
@@ -67,6 +69,14 @@ class Continuous(Distribution):
                 )
             self._stated[name] = number
 
+    def _require_integrable(self, name: str) -> None:
+        """Refuse densities so steep at an end that neither means nor draws resolve them."""
+        if not self._stated[name] >= STEEPEST:
+            raise ParameterError(
+                f"{type(self).__name__} {name} must be at least {STEEPEST:g}, "
+                f"given {self._stated[name]:g}"
+            )
+
     def _require(self, name: str, *, above: float) -> None:
         if not self._stated[name] > above:
             raise ParameterError(
@@ -110,22 +120,53 @@ class Beta(Continuous):
 
     def __init__(self, a: float, b: float, *, low: float = 0.0, high: float = 1.0) -> None:
         super().__init__(a=a, b=b, low=low, high=high)
-        self._require("a", above=0.0)
-        self._require("b", above=0.0)
+        self._require_integrable("a")
+        self._require_integrable("b")
         self._require("high", above=self._stated["low"])
-        self.bulk = self._stated["low"], self._stated["high"]
-        self.shape = (self._stated["a"], self._stated["b"], *self.bulk)
+        a, b, low, high = self.shape = tuple(self._stated.values())
+        centre = a / (a + b)
+        reach = 12.0 * math.sqrt(centre * (1 - centre) / (a + b + 1)) + 45.0 / (a + b)
+        ends = max(0.0, centre - reach), min(1.0, centre + reach)
+        self.bulk = low + (high - low) * ends[0], low + (high - low) * ends[1]
+        self._logarithm = (a - 1) * math.log(centre) + (b - 1) * math.log1p(-centre)
+
+    @property
+    def support(self) -> list[tuple[float, float]]:
+        """The interval."""
+        return [(self._stated["low"], self._stated["high"])]
+
+    def expectation(self, function: Callable[..., Array]) -> float:
+        """Return the mean of a vectorised function, to nine digits of its size."""
+        if self.shape[1] >= 1.0:
+            return super().expectation(function)
+        # Infinite at the upper end: the distance to an end is exact only counted from it.
+        a, b, low, high = self.shape
+        width = high - low
+
+        def whole(f: Callable[..., Array]) -> float:
+            below = quadrature.mean(lambda u: f(low + width * u), _power(a, b), 0.0, 0.5)
+            return below + quadrature.mean(lambda u: f(high - width * u), _power(b, a), 0.0, 0.5)
+
+        return whole(function) / whole(np.ones_like)
 
     def density(self, x: Array) -> Array:
         """Return the density up to a factor."""
         a, b, low, high = self.shape
         share = np.clip((x - low) / (high - low), 1e-300, 1.0 - 1e-16)
-        return np.asarray(np.exp((a - 1) * np.log(share) + (b - 1) * np.log1p(-share)))
+        logarithm = (a - 1) * np.log(share) + (b - 1) * np.log1p(-share)
+        return np.asarray(np.exp(logarithm - self._logarithm))
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
         """Return `size` draws, a row each."""
         a, b, low, high = self.shape
-        return low + (high - low) * generator.beta(a, b, (size, 1))
+        return np.minimum(high, low + (high - low) * generator.beta(a, b, (size, 1)))
+
+
+def _power(near: float, far: float) -> Callable[[Array], Array]:
+    """Return the density of a beta law by the distance from one of its ends."""
+    return lambda u: np.asarray(
+        np.exp((near - 1) * np.log(np.maximum(u, 1e-300)) + (far - 1) * np.log1p(-u))
+    )
 
 
 class TruncatedNormal(Continuous):
@@ -142,13 +183,19 @@ class TruncatedNormal(Continuous):
         self._require("sd", above=0.0)
         self._require("high", above=self._stated["low"])
         mean, sd, low, high = self._stated.values()
-        if not low - 8 * sd < mean < high + 8 * sd:
+        mass = _normal_mass((low - mean) / sd, (high - mean) / sd)
+        if mass < LEAST_MASS:
             raise ParameterError(
-                f"TruncatedNormal has no mass between {low:g} and {high:g}: "
-                f"its mean {mean:g} is more than eight sd away"
+                f"TruncatedNormal keeps {mass:.1g} of its mass between {low:g} and {high:g}, "
+                f"and needs at least {LEAST_MASS:g}, given mean {mean:g} and sd {sd:g}"
             )
-        self.bulk = low, high
+        self.bulk = max(low, min(mean, high) - 9 * sd), min(high, max(mean, low) + 9 * sd)
         self.shape = mean, sd, low, high
+
+    @property
+    def support(self) -> list[tuple[float, float]]:
+        """The interval."""
+        return [self.shape[2:]]  # type: ignore[list-item]
 
     def density(self, x: Array) -> Array:
         """Return the density up to a factor."""
@@ -162,6 +209,10 @@ class TruncatedNormal(Continuous):
             drawn = generator.normal(mean, sd, max(64, 2 * size))
             kept = np.concatenate([kept, drawn[(drawn >= low) & (drawn <= high)]])
         return kept[:size, None]
+
+
+def _bell(z: Array) -> Array:
+    return np.asarray(np.exp(-0.5 * z**2))
 
 
 class LogNormal(Continuous):
@@ -183,6 +234,18 @@ class LogNormal(Continuous):
     def support(self) -> list[tuple[float, float]]:
         """All positive numbers."""
         return [(0.0, math.inf)]
+
+    def expectation(self, function: Callable[..., Array]) -> float:
+        """Return the mean of a vectorised function, on the normal scale."""
+        mean, sd = self.shape
+        mass = quadrature.mean(np.ones_like, _bell, -9.0, 9.0)
+        return quadrature.mean(lambda z: function(np.exp(mean + sd * z)), _bell, -9.0, 9.0) / mass
+
+    def rule(self, nodes: int) -> tuple[Array, Array]:
+        """Return points and weights of a Gauss rule on the normal scale."""
+        mean, sd = self.shape
+        points, weights = quadrature.rule(_bell, -9.0, 9.0, nodes)
+        return np.exp(mean + sd * points)[:, None], weights
 
     def density(self, x: Array) -> Array:
         """Return the density up to a factor."""
@@ -207,10 +270,11 @@ class Gamma(Continuous):
     def __init__(self, *, mean: float, shape: float) -> None:
         super().__init__(mean=mean, shape=shape)
         self._require("mean", above=0.0)
-        self._require("shape", above=0.0)
+        self._require_integrable("shape")
         self.shape = self._stated["shape"], self._stated["mean"] / self._stated["shape"]
-        spread = self.shape[0] + 12.0 * math.sqrt(self.shape[0]) + 45.0
-        self.bulk = 0.0, self.shape[1] * spread
+        spread = 12.0 * math.sqrt(self.shape[0])
+        ends = max(0.0, self.shape[0] - spread), self.shape[0] + spread + 45.0
+        self.bulk = self.shape[1] * ends[0], self.shape[1] * ends[1]
 
     @property
     def support(self) -> list[tuple[float, float]]:
@@ -221,7 +285,8 @@ class Gamma(Continuous):
         """Return the density up to a factor."""
         shape, scale = self.shape
         share = np.maximum(x / scale, 1e-300)
-        return np.asarray(np.exp((shape - 1) * np.log(share) - share))
+        # Relative to the density at the mean, since a large shape would overflow.
+        return np.asarray(np.exp((shape - 1) * np.log(share / shape) - (share - shape)))
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
         """Return `size` draws, a row each."""
@@ -238,6 +303,7 @@ class Exponential(Gamma):
 
     def __init__(self, mean: float) -> None:
         super().__init__(mean=mean, shape=1.0)
+        del self._stated["shape"]
 
 
 class Rayleigh(Gamma):
@@ -249,6 +315,7 @@ class Rayleigh(Gamma):
 
     def __init__(self, *, snr_db: float) -> None:
         super().__init__(mean=decibel(snr_db), shape=1.0)
+        self._stated = {"snr_db": float(snr_db)}
 
 
 class Nakagami(Gamma):
@@ -260,6 +327,7 @@ class Nakagami(Gamma):
 
     def __init__(self, *, snr_db: float, m: float) -> None:
         super().__init__(mean=decibel(snr_db), shape=m)
+        self._stated = {"snr_db": float(snr_db), "m": self._stated["shape"]}
 
 
 class Rician(Continuous):
@@ -297,7 +365,9 @@ class Rician(Continuous):
             argument < 500, np.i0(np.minimum(argument, 500)) * np.exp(-np.minimum(argument, 500)), 0
         )
         tail = 1.0 / np.sqrt(2 * np.pi * np.maximum(argument, 1.0))
-        bessel = np.where(argument < 500, scaled, tail * (1 + 1 / (8 * np.maximum(argument, 1.0))))
+        part = 1.0 / (8.0 * np.maximum(argument, 1.0))
+        series = 1 + part * (1 + part * (4.5 + part * 37.5))
+        bessel = np.where(argument < 500, scaled, tail * series)
         return np.asarray(np.exp(-0.5 * ((root - sight) / spread) ** 2) * bessel)
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
@@ -314,6 +384,16 @@ def decibel(snr_db: float) -> float:
     10.0
     """
     try:
-        return float(10.0 ** (real(snr_db) / 10.0))
+        power = float(10.0 ** (real(snr_db) / 10.0))
     except (TypeError, OverflowError):
-        raise ParameterError(f"snr_db must be a number of decibels, given {snr_db!r}") from None
+        power = math.inf
+    if not 0.0 < power < math.inf:
+        raise ParameterError(f"snr_db must be a number of decibels, given {snr_db!r}")
+    return power
+
+
+def _normal_mass(low: float, high: float) -> float:
+    """Return the mass of a standard normal law between two numbers."""
+    if low > 0:  # the tail is told apart from one only on the other side
+        low, high = -high, -low
+    return 0.5 * (math.erfc(-high / math.sqrt(2)) - math.erfc(-low / math.sqrt(2)))

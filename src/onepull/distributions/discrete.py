@@ -120,7 +120,10 @@ def empirical(path: str | Path, columns: Sequence[str], *, in_order: bool = Fals
     in_order
         Replay the rows as recorded instead of drawing among them.
     """
-    rows = np.column_stack([_column(read_columns(path), name, path) for name in columns])
+    if isinstance(columns, str) or not columns:
+        raise ParameterError(f"columns takes a list of column names, given {columns!r}")
+    found = read_columns(path)
+    rows = np.column_stack([_column(found, name, path) for name in columns])
     if in_order:
         return InOrder(rows)
     return Discrete(rows, np.full(len(rows), 1.0 / len(rows)))
@@ -129,15 +132,15 @@ def empirical(path: str | Path, columns: Sequence[str], *, in_order: bool = Fals
 def read_columns(path: str | Path) -> Mapping[str, Sequence[Any]]:
     """Return the columns of a CSV or Parquet file by name."""
     file = Path(path)
-    if not file.exists():
+    if not file.is_file():
         raise ParameterError(f"trace {str(path)!r}: there is no such file")
     if file.suffix == ".parquet":
         return _read_parquet(file)
-    with file.open(newline="") as lines:
-        rows = list(csv.reader(lines))
-    if len(rows) < 2:
-        raise ParameterError(f"trace {str(path)!r}: no rows below its header")
-    return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
+    with file.open(newline="", encoding="utf-8-sig") as lines:
+        header, *rows = list(csv.reader(lines)) or [[]]
+    while rows and not rows[-1]:  # blank lines at the end
+        rows.pop()
+    return {name: [row[i] if i < len(row) else "" for row in rows] for i, name in enumerate(header)}
 
 
 def _read_parquet(file: Path) -> Mapping[str, Sequence[Any]]:
@@ -154,6 +157,8 @@ def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -
         raise ParameterError(
             f"trace {str(path)!r} has no column {name!r}; it has {', '.join(columns)}"
         )
+    if not len(columns[name]):
+        raise ParameterError(f"trace {str(path)!r}: no rows below its header")
     numbers = np.empty(len(columns[name]))
     for i, text in enumerate(columns[name]):
         try:

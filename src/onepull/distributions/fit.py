@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from onepull.distributions.base import Distribution
+from onepull.distributions.combined import Independent
 from onepull.errors import ParameterError
 from onepull.spaces import Box, Finite
 
@@ -31,6 +32,8 @@ def check_fit(law: Any, box: Box, what: str) -> None:
 
 
 def _check_values(law: Distribution, place: int, name: str, space: Finite, what: str) -> None:
+    if isinstance(law, Independent):
+        law, place = law.laws[place], 0
     atoms = law.atoms
     if atoms is None:
         raise ParameterError(f"{what} are continuous, but {name} must be {space}")

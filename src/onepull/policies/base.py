@@ -12,7 +12,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from onepull.errors import InputError, MergeError, SaveFileError, UnknownArm
+from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.policies import savefile
 from onepull.policies.explanation import ArmExplanation, Explanation
 from onepull.policies.sharing import Sharing
@@ -57,6 +57,10 @@ class Policy(ABC):
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """The keyword arguments that build this policy again, as plain values."""
+
+    def _written(self) -> dict[str, Any]:
+        """Return the parameters as a save file holds them."""
+        return self.parameters
 
     @abstractmethod
     def _indices(self, context: Mapping[str, Any]) -> Any:
@@ -269,7 +273,7 @@ class Policy(ABC):
         return savefile.encode(
             savefile.Saved(
                 policy=type(self).__name__,
-                parameters=self.parameters,
+                parameters=self._written(),
                 problem=written,
                 learned=self._sharing.state(),
                 generator=generator,
@@ -320,6 +324,13 @@ class Policy(ABC):
         """Build a policy from its parameters."""
         return cls(problem, **parameters)  # type: ignore[arg-type]
 
+    def __reduce__(self) -> Any:
+        """Travel to other processes as a save file does, with the problem beside it."""
+        try:
+            return _unpickled, (type(self), self.to_bytes(), self.problem)
+        except ParameterError:  # a genie's laws are in no file, but its parts travel as they are
+            return object.__new__, (type(self),), self.__dict__
+
     def __repr__(self) -> str:
         """Show the policy with its parameters and how much it has seen."""
         return self._shown(self.parameters)
@@ -345,6 +356,10 @@ def _column(name: str, values: Any) -> list[Any]:
 def _rows(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
     for values in zip(*columns.values(), strict=True):
         yield dict(zip(columns, values, strict=True))
+
+
+def _unpickled(kind: type[Policy], text: bytes, problem: Problem) -> Policy:
+    return kind.from_bytes(text, problem=problem)
 
 
 def _kinds(cls: type[Any]) -> Iterator[type[Any]]:

@@ -150,7 +150,10 @@ class Genie(Policy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The distributions, where they are discrete."""
+        """The distributions, as they are written."""
+        return {"states": {arm: repr(law) for arm, law in self.states.items()}}
+
+    def _written(self) -> dict[str, Any]:
         told = {}
         for arm, law in self.states.items():
             if not isinstance(law, Discrete):
@@ -165,10 +168,6 @@ class Genie(Policy):
     def _rebuilt(cls, problem: Problem, parameters: dict[str, Any]) -> Self:
         states = {arm: Discrete(**law) for arm, law in parameters["states"].items()}
         return cls(problem, states=states)
-
-    def __repr__(self) -> str:
-        """Show what the genie was told, whether or not it can be saved."""
-        return self._shown({"states": self.states})
 
     def add_arm(self, arm: str) -> None:
         """Add an arm whose distribution the genie was told."""

@@ -1,6 +1,7 @@
 """The compiled simulator: many replications of policies on an environment, paired draw by draw."""
 
+from onepull.simulation.replicate import simulate
 from onepull.simulation.result import Result
-from onepull.simulation.simulate import Simulation, simulate
+from onepull.simulation.simulation import Simulation
 
 __all__ = ["Result", "Simulation", "simulate"]

@@ -64,5 +64,9 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Compile a small function into whatever compiled function calls it."""
-    return numba.njit(function, error_model="numpy", inline="always")  # type: ignore[no-any-return]
+    """Compile a small function into whatever compiled function calls it.
+
+    Inlined as machine code: inlined as source, its arrays would be new variables, each with
+    references to count.
+    """
+    return numba.njit(function, error_model="numpy", forceinline=True)  # type: ignore[no-any-return]

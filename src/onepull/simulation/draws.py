@@ -138,35 +138,32 @@ def atom(
     place = uniform(key, counter) * count
     slot = int(place)
     found = start + slot
-    if place - slot >= keep[found]:
-        found = alias[found]
-    return found
+    # Read in any case, so that no branch hangs on luck: it would be mispredicted.
+    other = alias[found]
+    return other if place - slot >= keep[found] else found
 
 
 @inlined
-def draw(kinds: Any, shapes: Any, key: Any, counter: Any, out: Any) -> None:
-    """Write what a law without atoms shows at a place into `out`."""
+def draw(kinds: Any, shapes: Any, j: Any, key: Any, counter: Any, out: Any, at: Any) -> None:
+    """Write what law j, one without atoms, shows at a place into `out` from `at` on."""
     # A stream of its own for each place, apart from the sequence of places.
     stream = bits(key, counter) ^ ASIDE
     used = 0
-    for f in range(out.size):
-        out[f], used = value(
-            kinds[f], shapes[f, 0], shapes[f, 1], shapes[f, 2], shapes[f, 3], stream, used
-        )
+    for f in range(kinds.shape[1]):
+        a, b, c, d = shapes[j, f, 0], shapes[j, f, 1], shapes[j, f, 2], shapes[j, f, 3]
+        out[at + f], used = value(kinds[j, f], a, b, c, d, stream, used)
 
 
 @compiled
-def show(laws: Any, j: Any, key: Any, counter: Any, trial: Any, out: Any) -> Any:
-    """Write what law j shows at a place into `out`; return the atom, or -1 without one."""
+def show(laws: Any, j: Any, key: Any, counter: Any, trial: Any, out: Any) -> None:
+    """Write what law j shows at a place into `out`."""
     if laws.size[j] == 0:
-        draw(laws.kinds[j], laws.shapes[j], key, counter, out)
-        return -1
-    found = atom(
-        laws.start[j], laws.size[j], laws.ordered[j], laws.keep, laws.alias, key, counter, trial
-    )
-    for f in range(out.size):
+        draw(laws.kinds, laws.shapes, j, key, counter, out, 0)
+        return
+    start, count, ordered = laws.start[j], laws.size[j], laws.ordered[j]
+    found = atom(start, count, ordered, laws.keep, laws.alias, key, counter, trial)
+    for f in range(laws.rows.shape[1]):
         out[f] = laws.rows[found, f]
-    return found
 
 
 @compiled
@@ -218,5 +215,5 @@ def value(kind: Any, a: Any, b: Any, c: Any, d: Any, stream: Any, used: Any) -> 
     if kind == BETA:
         x, used = gamma(a, stream, used)
         y, used = gamma(b, stream, used)
-        return c + (d - c) * x / (x + y), used
+        return min(d, c + (d - c) * (x / (x + y))), used  # rounding may go beyond the end
     return np.nan, used

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import pickle
 import signal
 from collections.abc import Callable, Iterator
@@ -16,7 +17,6 @@ from typing import Any
 
 import onepull
 from onepull.errors import ClusterError, MissingExtra, ParameterError
-from onepull.simulation.simulate import workers
 
 ALLOWED = "serial, threads, threads:N, processes, processes:N or dask:ADDRESS"
 SECONDS_TO_CONNECT = 10.0
@@ -54,6 +54,11 @@ processes, processes:N or dask:ADDRESS
     except KeyError:
         raise ParameterError(f"cannot run on {where!r}; allowed are {ALLOWED}") from None
     return opener(detail if colon else None)
+
+
+def workers() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def parallelism(executor: Executor) -> int:

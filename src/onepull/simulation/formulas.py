@@ -10,23 +10,30 @@ from onepull.formula.operations import NAMESPACE
 from onepull.payoff import Payoff
 from onepull.payoff.written import WrittenPayoff
 
-SIGNATURE = numba.float64(numba.types.Array(numba.float64, 1, "C"))
+SIGNATURE = numba.void(
+    numba.types.Array(numba.float64, 2, "C"), numba.types.Array(numba.float64, 1, "C")
+)
 
 
 def machine_code(payoff: Payoff) -> Any:
-    """Return g as a function of one array: the context fields, then the state fields.
+    """Return g as a function of columns, and of the rewards that it writes, one a row.
+
+    The columns are the context fields, then the state fields.
 
     A kernel takes it as a function pointer, so it compiles in milliseconds and the kernel
     not at all.  A reward in Python code has none, and gives NaN where it is called.
     """
-    source = "def g(values):\n"
+    # Underscores, since a field may be called anything else.
+    source = "def _g(_columns, _rewards):\n    for _i in _range(_rewards.size):\n"
     if isinstance(payoff, WrittenPayoff):
-        unpacked = ", ".join(f"values[{i}]" for i in range(len(payoff.names)))
+        unpacked = ", ".join(f"_columns[{f}, _i]" for f in range(len(payoff.names)))
         body = payoff.formula.source.split(":", 1)[1]
-        source += f"    {', '.join(payoff.names)}, = ({unpacked},)\n    return float({body})\n"
+        source += f"        {', '.join(payoff.names)}, = ({unpacked},)\n"
+        source += f"        _rewards[_i] = _float({body})\n"
     else:
-        source += "    return _nan\n"
-    scope: dict[str, Any] = {**NAMESPACE, "__builtins__": {"float": float}, "_nan": float("nan")}
+        source += "        _rewards[_i] = _nan\n"
+    scope: dict[str, Any] = {**NAMESPACE, "__builtins__": {}, "_nan": float("nan")}
+    scope.update(_range=range, _float=float)
     del scope["_np"]
     exec(source, scope)  # noqa: S102 - generated from a checked tree
-    return numba.cfunc(SIGNATURE, error_model="numpy")(scope["g"])
+    return numba.cfunc(SIGNATURE, error_model="numpy")(scope["_g"])

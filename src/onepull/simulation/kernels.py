@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onepull.formula import Array
 from onepull.index import hoeffding_width, optimistic
 from onepull.simulation.compiled import compiled, inlined
-from onepull.simulation.draws import atom, show, uniform
+from onepull.simulation.draws import atom, draw, show, uniform
 from onepull.statistics import inverse_root, moved
 
 index = inlined(optimistic)
@@ -25,6 +25,7 @@ move = inlined(moved)
 root_of = inlined(inverse_root)
 
 WIDTHS = 1 << 20  # widths kept in a table; further ones are computed
+TOGETHER = 128  # contexts whose gaps are worked out at a time
 
 
 class Stretch(NamedTuple):
@@ -80,8 +81,10 @@ def reach(tally: Any, total: Any, checkpoints: Any) -> Any:
     """Write down a checkpoint and return the next one."""
     mark = tally.mark[0]
     tally.regrets[mark] = total
-    tally.pulls_at[mark] = tally.pulls
-    tally.best_pulls_at[mark] = tally.best_pulls
+    # Number by number: an assignment of whole arrays takes seconds to compile.
+    for j in range(tally.pulls.size):
+        tally.pulls_at[mark, j] = tally.pulls[j]
+        tally.best_pulls_at[mark, j] = tally.best_pulls[j]
     tally.mark[0] = mark + 1
     return upcoming(tally, checkpoints)
 
@@ -91,6 +94,14 @@ def upcoming(tally: Any, checkpoints: Any) -> Any:
     """Return the next checkpoint, or -1 after the last."""
     mark = tally.mark[0]
     return checkpoints[mark] if mark < checkpoints.size else -1
+
+
+@inlined
+def spread(shown: Any, values: Any, at: Any) -> None:
+    """Write one state beside every context: into the rows of `values` from `at` on."""
+    for f in range(shown.size):
+        for r in range(values.shape[1]):
+            values[at + f, r] = shown[f]
 
 
 class JointState(NamedTuple):
@@ -119,7 +130,7 @@ def joint(
 ) -> None:
     """Run DCB, CCB or greed, keeping the mean of every feature.
 
-    `features[atom]` lists ψ of an atom; without atoms g is called at every centre.
+    `features[atom]` lists ψ of an atom; without atoms g is called for all centres.
     """
     # Everything into locals first: reaching into a tuple within the loop costs a count of
     # references each time.
@@ -132,7 +143,12 @@ def joint(
     arms = pulls.size
     known = features.shape[0] > 0
     at = centres.shape[1]
-    values = np.zeros(at + laws.rows.shape[1])
+    shown = np.zeros(laws.rows.shape[1])
+    values = np.zeros((at + shown.size, centres.shape[0]))
+    rewards = np.zeros(centres.shape[0])
+    for r in range(rewards.size):
+        for f in range(at):
+            values[f, r] = centres[r, f]
     for i in range(cells.size):
         cell = cells[i]
         trials += 1
@@ -159,11 +175,11 @@ def joint(
             for r in range(means.shape[0]):
                 means[r, best] = move(means[r, best], features[found, r], weight)
         else:
-            show(laws, best, key, place, trial, values[at:])
+            show(laws, best, key, place, trial, shown)
+            spread(shown, values, at)
+            g(values, rewards)
             for r in range(means.shape[0]):
-                for f in range(at):
-                    values[f] = centres[r, f]
-                means[r, best] = move(means[r, best], g(values), weight)
+                means[r, best] = move(means[r, best], rewards[r], weight)
     state.trials[0] = trials
     tally.total[0] = total
 
@@ -271,7 +287,8 @@ def per_cell(
     arms = pulls.shape[1]
     known = rewards.shape[0] > 0
     at = contexts.shape[1]
-    values = np.zeros(at + laws.rows.shape[1])
+    shown = np.zeros(laws.rows.shape[1])
+    values, value = np.zeros((at + shown.size, 1)), np.zeros(1)
     for i in range(cells.size):
         cell = cells[i]
         trials[cell] += 1
@@ -294,10 +311,12 @@ def per_cell(
             found = atom(start[best], count[best], ordered[best], keep, alias, key, place, trial)
             reward = rewards[rows[i], found]
         else:
-            show(laws, best, key, place, trial, values[at:])
+            show(laws, best, key, place, trial, shown)
             for f in range(at):
-                values[f] = contexts[i, f]
-            reward = g(values)
+                values[f, 0] = contexts[i, f]
+            spread(shown, values, at)
+            g(values, value)
+            reward = value[0]
         pulls[cell, best] += 1
         roots[cell, best] = root_of(pulls[cell, best])
         means[cell, best] = move(means[cell, best], reward, 1.0 / pulls[cell, best])
@@ -341,6 +360,7 @@ def arrivals(first: Any, key: Any, laws: Any, arms: Any, rows: Any, contexts: An
     """Write the contexts of a stretch: the atom of each, and its values."""
     start, count, ordered = laws.start[0], laws.size[0], laws.ordered[0]
     keep, alias, values = laws.keep, laws.alias, laws.rows
+    kinds, shapes, flat = laws.kinds, laws.shapes, contexts.reshape(-1)
     fields = contexts.shape[1]
     for i in range(rows.size):
         trial = first + i
@@ -351,7 +371,24 @@ def arrivals(first: Any, key: Any, laws: Any, arms: Any, rows: Any, contexts: An
                 contexts[i, f] = values[rows[i], f]
         else:
             rows[i] = i
-            show(laws, 0, key, place, trial, contexts[i])
+            draw(kinds, shapes, 0, key, place, flat, i * fields)
+
+
+@inlined
+def expect(rewards: Any, starts: Any, used: Any, weights: Any, means: Any, top: Any) -> None:
+    """Write the mean reward of every arm, and the highest, for each column of `rewards`."""
+    for i in range(top.size):
+        top[i] = -np.inf
+    for j in range(means.shape[0]):
+        for i in range(top.size):
+            means[j, i] = 0.0
+        for k in range(starts[j], starts[j + 1]):
+            weight, node = weights[k], used[k]
+            for i in range(top.size):
+                means[j, i] += weight * rewards[node, i]
+        for i in range(top.size):
+            mean = means[j, i]
+            top[i] = mean if mean > top[i] else top[i]  # noqa: FURB136 - max() is no vector's
 
 
 @compiled
@@ -365,23 +402,24 @@ def shortfalls(
     """
     at = contexts.shape[1]
     fields = nodes.shape[1]
-    values = np.zeros(at + fields)
-    rewards = np.zeros(nodes.shape[0])
     arms = gaps.shape[1]
-    for i in range(contexts.shape[0]):
-        for f in range(at):
-            values[f] = contexts[i, f]
-        for s in range(rewards.size):
+    # Many contexts at a time: g is called rarely and the innermost loops become vectors.
+    values = np.zeros((at + fields, TOGETHER))
+    rewards = np.zeros((nodes.shape[0], TOGETHER))
+    means = np.zeros((arms, TOGETHER))
+    top = np.zeros(TOGETHER)
+    for first in range(0, contexts.shape[0], TOGETHER):
+        count = min(TOGETHER, contexts.shape[0] - first)
+        for i in range(count):
+            for f in range(at):
+                values[f, i] = contexts[first + i, f]
+        for s in range(nodes.shape[0]):
             for f in range(fields):
-                values[at + f] = nodes[s, f]
-            rewards[s] = g(values)
-        top = -np.inf
-        for j in range(arms):
-            mean = 0.0
-            for k in range(starts[j], starts[j + 1]):
-                mean += weights[k] * rewards[used[k]]
-            gaps[i, j] = mean
-            top = max(top, mean)
-        for j in range(arms):
-            gap = top - gaps[i, j]
-            gaps[i, j] = gap if gap > slack else 0.0
+                for i in range(count):
+                    values[at + f, i] = nodes[s, f]
+            g(values, rewards[s, :count])
+        expect(rewards, starts, used, weights, means, top)
+        for i in range(count):
+            for j in range(arms):
+                gap = top[i] - means[j, i]
+                gaps[first + i, j] = gap if gap > slack else 0.0

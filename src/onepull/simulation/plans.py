@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from onepull.environment.environment import Environment, Piece
 from onepull.factor import Cells
 from onepull.formula import Array
-from onepull.index import optimistic
+from onepull.index import hoeffding_width, optimistic
+from onepull.payoff.written import WrittenPayoff
 from onepull.policies import FixedArm, Genie, Policy, Random
 from onepull.policies.sharing import Blind, Doubling, Joint, PerContext, Sharing
 from onepull.policies.upper_confidence import UpperConfidence
@@ -92,12 +93,25 @@ def plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
     """Return the plan of a policy; one that has no kernel runs in the interpreter."""
     if type(policy) in (FixedArm, Genie, Random):
         return _unlearned(policy)
-    if isinstance(policy, UpperConfidence) and policy.rule.index is optimistic:
-        (alpha,) = policy.rule.parameters
-        if policy.draws_ties:
-            return Interpreted(policy)
-        return sharing_plan(policy.sharing, environment, alpha, horizon)
-    return Interpreted(policy)
+    if not isinstance(policy, UpperConfidence) or policy.draws_ties:
+        return Interpreted(policy)
+    rule = policy.rule
+    if rule.index is not optimistic or rule.aim is not hoeffding_width:
+        return Interpreted(policy)
+    if not _can_compute(environment, policy.sharing):
+        return Interpreted(policy)
+    (alpha,) = rule.parameters
+    return sharing_plan(policy.sharing, environment, alpha, horizon)
+
+
+def _can_compute(environment: Environment, sharing: Sharing) -> bool:
+    """Whether kernels get every reward they need: from a formula, or from tables over atoms."""
+    if isinstance(environment.problem.payoff, WrittenPayoff):
+        return True
+    laws = [law for piece in environment.pieces() for law in piece.states]
+    if isinstance(sharing, (Blind, PerContext)):  # which need rewards in the very context
+        laws += [piece.contexts for piece in environment.pieces()]
+    return all(law.atoms is not None for law in laws)
 
 
 def _unlearned(policy: Policy) -> Plan:

@@ -1,4 +1,4 @@
-"""Discrete distributions: exact expectations, honest samples, clear refusals."""
+"""Laws on finitely many points: exact expectations, honest samples, clear refusals."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from onepull import Discrete, ParameterError
+from onepull.distributions import InOrder, scaled_bernoulli
 
 
 def test_expectation_is_the_weighted_sum():
@@ -65,3 +66,40 @@ def test_what_is_not_a_distribution_is_refused(values, probabilities, said):
     with pytest.raises(ParameterError, match=said) as error:
         Discrete(values, probabilities)
     assert "given" in str(error.value)
+
+
+def test_its_atoms_are_its_rule_and_its_support_their_ends():
+    law = Discrete([[0, 1], [3, 4], [2, 9]], [0.3, 0.6, 0.1])
+    for nodes in (1, 100):
+        points, weights = law.rule(nodes)
+        assert np.array_equal(points, law.atoms[0])
+        assert np.array_equal(weights, law.atoms[1])
+    assert law.support == [(0.0, 3.0), (1.0, 9.0)]
+    assert law.pieces() == [(0, law)]
+    assert not law.in_order
+
+
+def test_a_scaled_bernoulli_is_worth_its_value_or_nothing():
+    law = scaled_bernoulli(3, 0.4)
+    assert law.expectation(lambda x: x) == pytest.approx(1.2, abs=1e-15)
+    assert law.support == [(0.0, 3.0)]
+    with pytest.raises(ParameterError, match="sum to 1"):
+        scaled_bernoulli(1, 1.5)
+
+
+def test_in_order_cycles_whatever_the_generator():
+    law = InOrder([3, 1, 2])
+    assert law.in_order
+    drawn = law.sample(np.random.default_rng(0), 7)
+    assert drawn.tolist() == [[3], [1], [2], [3], [1], [2], [3]]
+    assert law.expectation(np.square) == pytest.approx(14 / 3, rel=1e-15)
+
+
+def test_in_order_takes_rows_of_several_fields():
+    law = InOrder([[1, 10], [2, 20]])
+    assert law.sample(np.random.default_rng(0), 3).tolist() == [[1, 10], [2, 20], [1, 10]]
+
+
+def test_in_order_needs_a_point():
+    with pytest.raises(ParameterError, match="one probability a state"):
+        InOrder([])

@@ -1,0 +1,33 @@
+"""`onepull compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from onepull.cli.output import as_json, show
+from onepull.experiments import ResultFolder
+from onepull.report import Table, summary
+from onepull.report import tables as made
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--baseline", help="Show the paired difference of each policy to this one.")
+@click.option("--pulls", "with_pulls", is_flag=True, help="Show the pulls of every arm too.")
+@as_json
+def command(
+    folders: tuple[Path, ...], baseline: str | None, *, with_pulls: bool, as_json: bool
+) -> None:
+    """Compare the policies of one or more result FOLDERS."""
+    tables: list[Table] = []
+    for path in folders:
+        folder = ResultFolder.open(path)
+        result = folder.result()
+        table = summary(result, baseline or folder.experiment.baseline)
+        found = [table, made.pulls(result)] if with_pulls else [table]
+        if len(folders) > 1:
+            found = [table.titled(f"{path}: {table.title}") for table in found]
+        tables += found
+    show(tables, as_json=as_json)

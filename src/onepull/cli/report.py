@@ -1,0 +1,40 @@
+"""`onepull report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from onepull.experiments import ResultFolder
+from onepull.policies.savefile import write
+from onepull.report import Heading, Part, Picture, Text, figures, page, summary, tables
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="[FOLDER/report.html]")
+def command(folder: Path, out: Path | None) -> None:
+    """Write a result FOLDER up as one HTML page that opens without a network."""
+    opened = ResultFolder.open(folder)
+    result, experiment = opened.result(), opened.experiment
+    lines = experiment.text.replace("`", "'").splitlines()
+    trials = f"{result.horizon:,} trials, {result.replications} replications"
+    parts: list[Part] = [
+        Text(f"{trials}, seed {experiment.simulation.seed}. All policies met the same draws."),
+        Heading("Regret"),
+        summary(result, experiment.baseline),
+        Picture(figures.regret(result), "Cumulative regret.", "Regret of each policy by trial."),
+        Picture(
+            figures.regret(result, "log"),
+            "Regret over ln n: level where regret is logarithmic.",
+            "Regret over the logarithm of the trial, for each policy.",
+        ),
+        Heading("Pulls"),
+        tables.pulls(result),
+        Heading("The experiment"),
+        Text("\n\n".join(f"`{line}`" for line in lines if line.strip())),
+    ]
+    target = out or folder / "report.html"
+    write(target, page(experiment.name, parts).encode())
+    click.echo(f"written to {target}", err=True)

@@ -1,0 +1,42 @@
+"""`onepull run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from onepull.cli.output import as_json, progress, show, where
+from onepull.experiments import Experiment, ResultFolder
+from onepull.report import summary, tidy
+from onepull.simulation.executors import open_executor
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="The result folder. [FILE's name]")
+@where
+@as_json
+def command(file: Path, out: Path | None, where: str, *, as_json: bool) -> None:
+    """Run the experiment in FILE, or take it up again.
+
+    Finished replications are kept in the result folder, so a run that was stopped goes on
+    where it was, and more replications can be added later.
+    """
+    experiment = Experiment.read(file)
+    folder = ResultFolder(out or file.with_suffix(""), experiment)
+    with open_executor(where) as executor:
+        folder.prepare(file.parent)
+        with progress(experiment.name) as update:
+            try:
+                result = folder.run(
+                    executor,
+                    lambda done, total: update(
+                        experiment.name, experiment.simulation.horizon, done, total
+                    ),
+                )
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt("; the same command goes on where it was") from None
+    folder.write("result.csv", tidy(result, experiment.baseline).to_csv().encode())
+    show([summary(result, experiment.baseline)], as_json=as_json)
+    click.echo(f"results in {folder.path}", err=True)

@@ -1,0 +1,251 @@
+"""Experiment files: everything about a run, in one TOML file."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from onepull import policies as p
+from onepull.environment import Environment, channel_selection, energy_harvesting, offloading
+from onepull.errors import OnepullError, ProblemError
+from onepull.experiments.laws import law_of
+from onepull.policies import Policy
+from onepull.policies.known_reward import tuned_delta
+from onepull.problem import Problem
+from onepull.simulation import Simulation
+
+APPLICATIONS = {
+    "channel-selection": channel_selection,
+    "energy-harvesting": energy_harvesting,
+    "offloading": offloading,
+}
+POLICIES: dict[str, type[Policy]] = {
+    kind.__name__: kind
+    for kind in (
+        p.UCB1,
+        p.MultiUCB,
+        p.DCB,
+        p.CCB,
+        p.DoublingCCB,
+        p.Greedy,
+        p.Random,
+        p.FixedArm,
+        p.Genie,
+    )
+}
+
+
+class _Laws(msgspec.Struct, forbid_unknown_fields=True):
+    contexts: Any
+    states: dict[str, Any]
+
+
+class _Written(msgspec.Struct, forbid_unknown_fields=True):
+    horizon: int
+    replications: int
+    policies: list[dict[str, Any]]
+    name: str = ""
+    seed: int = 0
+    checkpoints: list[int] | None = None
+    baseline: str | None = None
+    application: str | dict[str, Any] | None = None
+    problem: dict[str, Any] | None = None
+    environment: _Laws | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A simulation with its number of replications, as read from a file.
+
+    Examples
+    --------
+    >>> experiment = Experiment.from_toml('''
+    ... application = "channel-selection"
+    ... horizon = 1000
+    ... replications = 20
+    ... [[policies]]
+    ... policy = "DCB"
+    ... epsilon = [0.01, 0.1]
+    ... ''')
+    >>> list(experiment.simulation.policies)
+    ['DCB(epsilon=0.01)', 'DCB(epsilon=0.1)']
+    """
+
+    name: str
+    text: str
+    simulation: Simulation
+    replications: int
+    baseline: str | None
+
+    @classmethod
+    def read(
+        cls, path: str | Path, *, traces: Path | None = None, name: str | None = None
+    ) -> Experiment:
+        """Read an experiment from a TOML file; traces are looked for beside it."""
+        file = Path(path)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError as error:
+            raise ProblemError(f"{path}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ProblemError(f"{path}: is not text") from None
+        try:
+            return cls.from_toml(text, folder=traces or file.parent, name=name or file.stem)
+        except OnepullError as error:
+            raise ProblemError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_toml(cls, text: str, *, folder: Path = Path(), name: str = "experiment") -> Experiment:
+        """Read an experiment from TOML text, refusing unknown keys by name."""
+        try:
+            written = msgspec.toml.decode(text, type=_Written)
+        except msgspec.DecodeError as error:
+            raise ProblemError(f"not an experiment: {error}") from None
+        environment = _environment(written, folder)
+        if written.replications < 1:
+            raise ProblemError(f"replications must be 1 or more, given {written.replications}")
+        policies = dict(_policies(written, environment))
+        if written.baseline is not None and written.baseline not in policies:
+            raise ProblemError(f"baseline {written.baseline!r} is not one of {', '.join(policies)}")
+        simulation = Simulation(
+            environment,
+            policies,
+            horizon=written.horizon,
+            seed=written.seed,
+            checkpoints=written.checkpoints,
+        )
+        return cls(written.name or name, text, simulation, written.replications, written.baseline)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that a replication depends on; their number may grow later.
+
+        It is made of what is written, which has every digit, and of what was read, which
+        has the contents of traces and of applications.
+        """
+        s = self.simulation
+        written = msgspec.toml.decode(self.text, type=_Written)
+        written.name, written.replications, written.baseline = "", 0, None
+        said = [
+            written,
+            s.environment.problem.to_dict(),
+            repr(s.environment),
+            [(name, repr(policy.parameters)) for name, policy in s.policies.items()],
+            s.checkpoints.tolist(),
+        ]
+        return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
+
+
+def _environment(written: _Written, folder: Path) -> Environment:
+    if written.application is not None:
+        if written.problem is not None or written.environment is not None:
+            raise ProblemError("an application has its own problem and environment: give one only")
+        return _application(written.application)
+    if written.problem is None or written.environment is None:
+        raise ProblemError("needs [problem] and [environment], or an application")
+    problem = Problem.from_dict(written.problem)
+    laws = written.environment
+    for arm in laws.states:
+        if arm not in problem.arms:
+            raise ProblemError(
+                f"environment states: unknown arm {arm!r}; the arms are {', '.join(problem.arms)}"
+            )
+    states = {
+        arm: law_of(law, problem.state, folder, f"states of arm {arm!r}")
+        for arm, law in laws.states.items()
+    }
+    contexts = law_of(laws.contexts, problem.context, folder, "contexts")
+    return Environment(problem, states=states, contexts=contexts)
+
+
+def _application(written: str | dict[str, Any]) -> Environment:
+    stated = {"name": written} if isinstance(written, str) else dict(written)
+    name = stated.pop("name", None)
+    if not isinstance(name, str) or name not in APPLICATIONS:
+        raise ProblemError(f"unknown application {name!r}; there are {', '.join(APPLICATIONS)}")
+    build = APPLICATIONS[name]
+    allowed = list(inspect.signature(build).parameters)
+    if unknown := [key for key in stated if key not in allowed]:
+        raise ProblemError(
+            f"application {name!r} does not take {', '.join(unknown)}; "
+            f"it takes {', '.join(allowed) or 'nothing'}"
+        )
+    try:
+        return build(**stated)
+    except (OnepullError, TypeError) as error:
+        raise ProblemError(f"application {name!r}: {error}") from None
+
+
+def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str, Policy]]:
+    """Build every policy, once for each combination of its listed parameters."""
+    seen: set[str] = set()
+    for number, entry in enumerate(written.policies, start=1):
+        stated = dict(entry)
+        kind, label = stated.pop("policy", None), stated.pop("name", None)
+        if not isinstance(kind, str) or kind not in POLICIES:
+            raise ProblemError(
+                f"policy {number}: unknown policy {kind!r}; there are {', '.join(POLICIES)}"
+            )
+        if label is not None and not (isinstance(label, str) and label):
+            raise ProblemError(f"policy {number}: a name is text, given {label!r}")
+        if empty := [key for key, value in stated.items() if value == []]:
+            raise ProblemError(f"policy {number}: nothing to sweep over in {', '.join(empty)}")
+        for parameters in sweep(stated):
+            policy = _policy(POLICIES[kind], parameters, environment, written.horizon)
+            swept = {
+                k: v for k, v in parameters.items() if label is None or isinstance(stated[k], list)
+            }
+            told = ", ".join(f"{key}={value}" for key, value in swept.items())
+            name = f"{label or kind}({told})" if told else label or kind
+            if name in seen:
+                raise ProblemError(f"policy {number}: a second {name!r}; give it a name")
+            seen.add(name)
+            yield name, policy
+
+
+def sweep(stated: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield every combination of the parameters that are lists.
+
+    >>> list(sweep({"epsilon": [0.1, 0.2], "seed": 3}))
+    [{'epsilon': 0.1, 'seed': 3}, {'epsilon': 0.2, 'seed': 3}]
+    """
+    lists = [value if isinstance(value, list) else [value] for value in stated.values()]
+    for values in itertools.product(*lists):
+        yield dict(zip(stated, values, strict=True))
+
+
+def _policy(
+    kind: type[Policy], parameters: dict[str, Any], environment: Environment, horizon: int
+) -> Policy:
+    taken = inspect.signature(kind).parameters
+    allowed = [n for n in taken if n not in ("problem", "states")]
+    if "delta" in allowed:
+        allowed.append("growth")  # a delta tuned to the horizon
+    if unknown := [key for key in parameters if key not in allowed]:
+        raise ProblemError(
+            f"policy {kind.__name__} does not take {', '.join(unknown)}; "
+            f"it takes {', '.join(allowed) or 'nothing'}"
+        )
+    stated: dict[str, Any] = dict(parameters)
+    if kind is p.Genie:
+        stated["states"] = environment.states
+    if "delta" in stated and "growth" in stated:
+        raise ProblemError(f"policy {kind.__name__}: give delta or growth, not both")
+    build: Any = kind
+    try:
+        if "delta" in allowed and "growth" in stated:
+            stated["delta"] = tuned_delta(horizon, stated.pop("growth"))
+        needed = [n for n in allowed if n in taken and taken[n].default is inspect.Parameter.empty]
+        if missing := [n for n in needed if n not in stated]:
+            raise ProblemError(f"needs {', '.join(missing)}")
+        policy: Policy = build(environment.problem, **stated)
+    except (OnepullError, TypeError) as error:
+        raise ProblemError(f"policy {kind.__name__}: {error}") from None
+    return policy

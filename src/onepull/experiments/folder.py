@@ -1,0 +1,184 @@
+"""Result folders: every finished block at once on disk, so that a run can be taken up again."""
+
+from __future__ import annotations
+
+import io
+import platform
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+import onepull
+from onepull.errors import OnepullError, ProblemError
+from onepull.experiments.experiment import Experiment
+from onepull.policies.savefile import write
+from onepull.simulation.replicate import run
+from onepull.simulation.result import Block, Result
+
+BLOCK = re.compile(r"(\d+)-(\d+)\.npz")
+
+
+class About(msgspec.Struct):
+    """What produced a result folder."""
+
+    name: str
+    fingerprint: str
+    seed: int
+    onepull: str
+    python: str
+    numpy: str
+
+
+class ResultFolder:
+    """The folder of one experiment: its file, its blocks, and the tables made of them.
+
+    A folder holds one experiment only.  More replications may be added to it; a change of
+    anything else is refused.
+    """
+
+    def __init__(self, path: str | Path, experiment: Experiment) -> None:
+        self.path = Path(path)
+        self.experiment = experiment
+        about = self.path / "about.json"
+        if about.exists():
+            self._check(about)
+        elif self.path.exists() and (not self.path.is_dir() or self._is_foreign()):
+            raise ProblemError(f"{self.path}: is not empty and not a result folder")
+
+    def _is_foreign(self) -> bool:
+        # A run that was killed while it wrote its first file leaves a hidden part of it.
+        return any(not file.name.startswith(".about.json.") for file in self.path.iterdir())
+
+    def _check(self, about: Path) -> None:
+        try:
+            found = msgspec.json.decode(about.read_bytes(), type=About)
+        except msgspec.DecodeError as error:
+            raise ProblemError(f"{about}: damaged: {error}") from None
+        if found.fingerprint != self.experiment.fingerprint:
+            raise ProblemError(
+                f"{self.path}: holds the results of another experiment ({found.name!r}), "
+                "or its traces have changed; choose another folder"
+            )
+
+    @classmethod
+    def open(cls, path: str | Path) -> ResultFolder:
+        """Open the folder of an experiment that has been run."""
+        file = Path(path) / "experiment.toml"
+        if not file.exists():
+            raise ProblemError(f"{path}: is not a result folder (it has no experiment.toml)")
+        origin = Path(path) / "origin.txt"
+        folder = Path(origin.read_text(encoding="utf-8")) if origin.exists() else file.parent
+        return cls(path, Experiment.read(file, traces=folder, name=Path(path).name))
+
+    def prepare(self, origin: Path | None = None) -> None:
+        """Create the folder and write down what it is for, which comes first.
+
+        Parameters
+        ----------
+        origin
+            The folder that the experiment's traces are relative to.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        about = About(
+            name=self.experiment.name,
+            fingerprint=self.experiment.fingerprint,
+            seed=self.experiment.simulation.seed,
+            onepull=onepull.__version__,
+            python=platform.python_version(),
+            numpy=np.__version__,
+        )
+        self.write("about.json", msgspec.json.format(msgspec.json.encode(about)) + b"\n")
+        self.write("experiment.toml", self.experiment.text.encode())
+        if origin is not None:
+            self.write("origin.txt", str(origin.resolve()).encode())
+        (self.path / "blocks").mkdir(exist_ok=True)
+
+    def write(self, name: str, contents: bytes) -> None:
+        """Write a file of the folder, all or nothing."""
+        target = self.path / name
+        try:
+            write(target, contents)
+        except OSError as error:
+            raise OnepullError(f"{target}: cannot be written: {error.strerror}") from None
+
+    def blocks(self) -> Iterator[Block]:
+        """Read the blocks that are done; one that is damaged counts as not done."""
+        covered = 0
+        for start, stop, file in sorted(self._files()):
+            if start < covered:
+                continue
+            block = self._read(file)
+            if block is None or (block.start, block.stop) != (start, stop):
+                continue
+            covered = stop
+            yield block
+
+    def _read(self, file: Path) -> Block | None:
+        simulation = self.experiment.simulation
+        try:
+            with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as saved:
+                start, stop = int(saved["start"]), int(saved["stop"])
+                block = Block(start, stop, saved["regrets"], saved["pulls"], saved["best_pulls"])
+        except Exception:  # noqa: BLE001 - damaged files fail in many ways
+            return None
+        policies, marks = len(simulation.policies), len(simulation.checkpoints)
+        arms = len(simulation.environment.problem.arms)
+        fits = block.regrets.shape == (
+            policies,
+            stop - start,
+            marks,
+        ) and block.pulls.shape == block.best_pulls.shape == (policies, marks, arms)
+        return block if fits else None
+
+    def _files(self) -> list[tuple[int, int, Path]]:
+        folder = self.path / "blocks"
+        names = [(BLOCK.fullmatch(f.name), f) for f in folder.iterdir()] if folder.exists() else []
+        return [(int(m[1]), int(m[2]), f) for m, f in names if m]
+
+    def keep(self, block: Block) -> None:
+        """Write a block, all or nothing."""
+        memory = io.BytesIO()
+        np.savez_compressed(
+            memory,
+            start=block.start,
+            stop=block.stop,
+            regrets=block.regrets,
+            pulls=block.pulls,
+            best_pulls=block.best_pulls,
+        )
+        self.write(f"blocks/{block.start:07}-{block.stop:07}.npz", memory.getvalue())
+
+    def missing(self) -> list[tuple[int, int]]:
+        """Return the ranges of replications that are not done."""
+        total, covered = self.experiment.replications, 0
+        gaps = []
+        for block in self.blocks():
+            gaps.append((covered, min(block.start, total)))
+            covered = block.stop
+        gaps.append((covered, total))
+        return [(start, stop) for start, stop in gaps if start < stop]
+
+    def run(self, executor: Executor, progress: Callable[[int, int], None] | None = None) -> Result:
+        """Run what is missing and return the result; what is done is on disk at once."""
+        total, missing = self.experiment.replications, self.missing()
+        before = total - sum(stop - start for start, stop in missing)
+
+        def report(done: int, _: int) -> None:
+            if progress is not None:
+                progress(before + done, total)
+
+        report(0, total)
+        for block in run(self.experiment.simulation, missing, executor, report):
+            self.keep(block)
+        return self.result()
+
+    def result(self) -> Result:
+        """Put together the blocks that are done."""
+        found = list(self.blocks())
+        if not found:
+            raise ProblemError(f"{self.path}: no replication is done yet; run it")
+        return self.experiment.simulation.result(found)

@@ -1,0 +1,96 @@
+"""Laws as they are written in an experiment file."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from onepull import distributions as d
+from onepull.errors import OnepullError, ProblemError
+from onepull.spaces import Box
+
+LAWS: dict[str, Callable[..., d.Distribution]] = {
+    "discrete": d.Discrete,
+    "in-order": d.InOrder,
+    "scaled-bernoulli": d.scaled_bernoulli,
+    "uniform": d.Uniform,
+    "beta": d.Beta,
+    "truncated-normal": d.TruncatedNormal,
+    "log-normal": d.LogNormal,
+    "exponential": d.Exponential,
+    "gamma": d.Gamma,
+    "rayleigh": d.Rayleigh,
+    "rician": d.Rician,
+    "nakagami": d.Nakagami,
+    "trace": d.empirical,
+}
+
+
+def law_of(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
+    """Return the law of a state or context from how it is written.
+
+    A table with the key `law` is a law of all fields; otherwise it has a law for every
+    field.  A list of such tables with the key `from` switches between them.
+
+    >>> from onepull.spaces import Interval
+    >>> box = Box(gain=Interval(0, 4))
+    >>> law_of({"gain": {"law": "uniform", "low": 0, "high": 4}}, box, Path(), "states")
+    Uniform(low=0, high=4)
+    """
+    if isinstance(written, list):
+        return _switching(written, box, folder, where)
+    if not isinstance(written, Mapping):
+        raise ProblemError(f"{where}: a law is a table, given {written!r}")
+    if isinstance(written.get("law"), str):
+        return _build(written, folder, where)
+    if set(written) != set(box):
+        raise ProblemError(
+            f"{where}: needs a law for each of {', '.join(box)}, "
+            f"given {', '.join(written) or 'none'}"
+        )
+    laws = [_build(written[name], folder, f"{where}, field {name!r}") for name in box]
+    return laws[0] if len(laws) == 1 else d.Independent(*laws)
+
+
+def _switching(written: Sequence[Any], box: Box, folder: Path, where: str) -> d.Distribution:
+    pieces: dict[int, d.Distribution] = {}
+    for i, part in enumerate(written):
+        start = part.get("from") if isinstance(part, Mapping) else None
+        if type(start) is not int:
+            raise ProblemError(f"{where}, piece {i + 1}: needs the key 'from', a trial")
+        if start in pieces:
+            raise ProblemError(f"{where}: two pieces begin at trial {start}")
+        rest = {key: value for key, value in part.items() if key != "from"}
+        pieces[start] = law_of(rest, box, folder, f"{where}, from {start}")
+    try:
+        return d.Switching(pieces)
+    except OnepullError as error:
+        raise ProblemError(f"{where}: {error}") from None
+
+
+def _build(written: Any, folder: Path, where: str) -> d.Distribution:
+    if not isinstance(written, Mapping) or "law" not in written:
+        raise ProblemError(f"{where}: a law is a table with the key 'law', given {written!r}")
+    stated = dict(written)
+    name = stated.pop("law")
+    if not isinstance(name, str) or name not in LAWS:
+        raise ProblemError(f"{where}: unknown law {name!r}; there are {', '.join(LAWS)}")
+    taken = inspect.signature(LAWS[name]).parameters
+    allowed = list(taken)
+    if unknown := [key for key in stated if key not in allowed]:
+        raise ProblemError(
+            f"{where}: law {name!r} does not take {', '.join(unknown)}; "
+            f"it takes {', '.join(allowed)}"
+        )
+    if missing := [k for k, v in taken.items() if v.default is v.empty and k not in stated]:
+        raise ProblemError(f"{where}: law {name!r} needs {', '.join(missing)}")
+    try:
+        if "path" in stated:
+            stated["path"] = folder / stated["path"]
+        return LAWS[name](**stated)
+    # A trace may also be no text or no table, and a parameter too large for a number.
+    except (OnepullError, TypeError, ValueError, ArithmeticError, csv.Error) as error:
+        raise ProblemError(f"{where}: {error}") from None

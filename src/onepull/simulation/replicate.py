@@ -1,0 +1,138 @@
+"""Running the replications of a simulation, wherever there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+
+from onepull.environment.environment import Environment
+from onepull.errors import ClusterError, ParameterError
+from onepull.policies import Policy
+from onepull.simulation.executors import open_executor, parallelism
+from onepull.simulation.result import Block, Result
+from onepull.simulation.simulation import Simulation, plain_parameters, whole
+
+
+def simulate(  # noqa: PLR0913 - a full statement
+    environment: Environment,
+    policies: Mapping[str, Policy] | Sequence[Policy],
+    *,
+    horizon: int,
+    replications: int,
+    seed: int = 0,
+    checkpoints: Iterable[int] | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Result:
+    """Run policies on an environment and return what they lost.
+
+    Every policy meets the same contexts and the same states, so that their differences
+    are their own.  Replications run on all cores, or on any `concurrent.futures` executor.
+
+    Parameters
+    ----------
+    policies
+        Fresh policies, by name or in a list.
+    progress
+        Called with the replications done and the replications in all.
+
+    Examples
+    --------
+    >>> from onepull import DCB, MultiUCB
+    >>> from onepull.environment import channel_selection
+    >>> channels = channel_selection(4)
+    >>> result = simulate(
+    ...     channels,
+    ...     {"DCB": DCB(channels.problem), "Multi-UCB": MultiUCB(channels.problem)},
+    ...     horizon=10_000, replications=20, seed=1,
+    ... )
+    >>> bool(result.regret("DCB").mean() < 0.05 * result.regret("Multi-UCB").mean())
+    True
+    """
+    named = policies if isinstance(policies, Mapping) else _named(policies)
+    simulation = Simulation(environment, named, horizon=horizon, seed=seed, checkpoints=checkpoints)
+    count = whole("replications", replications)
+    if executor is not None:
+        return simulation.result(run(simulation, [(0, count)], executor, progress))
+    with open_executor("threads") as threads:
+        return simulation.result(run(simulation, [(0, count)], threads, progress))
+
+
+def run(
+    simulation: Simulation,
+    ranges: Sequence[tuple[int, int]],
+    executor: Executor,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Block]:
+    """Run ranges of replications on an executor and yield each block when it is done.
+
+    Few blocks are under way at a time, so that what is done can be kept at once and an
+    interrupt does not wait for what has not begun.
+    """
+    simulation.prepare()
+    pool = parallelism(executor)
+    total = sum(stop - start for start, stop in ranges)
+    done = 0
+    for block in _finished(simulation, cut(ranges, simulation.block_size(), pool), executor, pool):
+        done += block.stop - block.start
+        yield block
+        if progress is not None:
+            progress(done, total)
+
+
+def _finished(
+    simulation: Simulation, tasks: Iterable[tuple[int, int]], executor: Executor, pool: int
+) -> Iterator[Block]:
+    under_way: set[Future[Block]] = set()
+    try:
+        for task in tasks:
+            under_way.add(executor.submit(simulation.block, *task))
+            patience = 0 if len(under_way) < 2 * pool else None
+            finished, under_way = wait(under_way, patience, FIRST_COMPLETED)
+            yield from map(_outcome, finished)
+        while under_way:
+            finished, under_way = wait(under_way, None, FIRST_COMPLETED)
+            yield from map(_outcome, finished)
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+def _outcome(future: Future[Block]) -> Block:
+    try:
+        return future.result()
+    except BrokenExecutor as error:
+        raise ClusterError(f"a worker process died: {error}") from None
+    except Exception as error:
+        # Dask is not imported for its exception alone.
+        if type(error).__name__ == "KilledWorker":
+            raise ClusterError(f"workers kept dying on the same replications: {error}") from None
+        raise
+
+
+def cut(ranges: Sequence[tuple[int, int]], size: int, pool: int) -> list[tuple[int, int]]:
+    """Cut ranges of replications into blocks, small enough to leave work for every worker.
+
+    >>> cut([(0, 10)], size=100, pool=2)
+    [(0, 5), (5, 10)]
+    """
+    total = sum(stop - start for start, stop in ranges)
+    size = max(1, min(size, -(-total // pool)))
+    return [
+        (first, min(first + size, stop))
+        for start, stop in ranges
+        for first in range(start, stop, size)
+    ]
+
+
+def _named(policies: Sequence[Policy]) -> dict[str, Policy]:
+    named: dict[str, Policy] = {}
+    for policy in policies:
+        if not isinstance(policy, Policy):
+            raise ParameterError(f"policies takes a list of them, given {policy!r} in it")
+        stated = ", ".join(f"{k}={v!r}" for k, v in plain_parameters(policy).items())
+        name = f"{type(policy).__name__}({stated})" if stated else type(policy).__name__
+        if name in named:
+            raise ParameterError(f"two policies are called {name}; give them names")
+        named[name] = policy
+    return named

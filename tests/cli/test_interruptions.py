@@ -1,0 +1,142 @@
+"""A run that is killed, interrupted or out of disk goes on where it was, to the same result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from onepull.cli import main
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
+
+# About a second on two cores, in six blocks of 40 kB.
+TEXT = """
+application = "channel-selection"
+horizon = 100_000
+replications = 240
+[[policies]]
+policy = "DCB"
+[[policies]]
+policy = "UCB1"
+"""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return the folder of a run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "long.toml").write_text(TEXT)
+    done = CliRunner().invoke(main, ["run", str(folder / "long.toml"), "--on", "threads:2"])
+    assert done.exit_code == 0, done.output
+    return folder / "long"
+
+
+@pytest.fixture
+def long(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "long.toml").write_text(TEXT)
+    return tmp_path / "long"
+
+
+def command(before, *arguments):
+    """Return a call of the command, in a process that first runs some code."""
+    call = f"from onepull.cli import main; main({[*map(str, arguments)]!r}, prog_name='onepull')"
+    return [sys.executable, "-c", f"{before}\n{call}"]
+
+
+def blocks(folder):
+    return {file.name: file.stat().st_mtime_ns for file in (folder / "blocks").glob("[0-9]*.npz")}
+
+
+@contextmanager
+def running(folder, on):
+    """Start a run and hand it over once it has written a block."""
+    # A shell may have had us ignore interrupts, which processes inherit.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    arguments = command(heed, "run", "long.toml", "--on", on)
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not blocks(folder):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def goes_on(folder, whole):
+    """Check that running again keeps what there is and ends as if nothing had happened."""
+    before = blocks(folder)
+    assert 1 <= len(before) < len(blocks(whole))
+    assert not (folder / "result.csv").exists()
+    again = CliRunner().invoke(main, ["run", "long.toml"])
+    assert again.exit_code == 0, again.output
+    assert blocks(folder).items() >= before.items()
+    assert (folder / "result.csv").read_bytes() == (whole / "result.csv").read_bytes()
+
+
+def test_killed(long, whole):
+    with running(long, "threads:2") as process:
+        process.send_signal(signal.SIGKILL)
+        assert process.wait(10) == -signal.SIGKILL
+    goes_on(long, whole)
+
+
+@pytest.mark.parametrize("on", ["serial", "threads:2", "processes:2"])
+def test_interrupted(long, whole, on):
+    with running(long, on) as process:
+        process.send_signal(signal.SIGINT)
+        shown, told = process.communicate(timeout=30)
+    assert process.returncode == 130, told
+    assert shown == ""
+    assert told.split("\n")[-2] == "onepull: stopped; the same command goes on where it was"
+    assert "Traceback" not in told
+    goes_on(long, whole)
+
+
+def test_a_full_disk(long, whole, refuses):
+    long.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(long)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk can be mounted by root only")
+    try:
+        stopped = subprocess.run(
+            command("", "run", "long.toml"), capture_output=True, text=True, check=False
+        )
+        refuses(stopped, "cannot be written: No space left on device", str(long.name))
+        for name in blocks(long):
+            kept, good = (np.load(folder / "blocks" / name) for folder in (long, whole))
+            with kept, good:
+                np.testing.assert_array_equal(kept["regrets"], good["regrets"])
+        assert not list((long / "blocks").glob(".*"))
+        subprocess.run(["mount", "-o", "remount,size=10m", long], check=True)  # noqa: S607
+        goes_on(long, whole)
+    finally:
+        subprocess.run(["umount", long], check=True)  # noqa: S607
+
+
+def test_a_file_that_may_not_grow(long, whole, refuses):
+    """The same for those who cannot mount: a first small block, then a limit of 16 kB."""
+    few = TEXT.replace("replications = 240", "replications = 4")
+    (long.parent / "long.toml").write_text(few)
+    assert CliRunner().invoke(main, ["run", "long.toml", "--on", "serial"]).exit_code == 0
+    (long / "result.csv").unlink()
+    (long.parent / "long.toml").write_text(TEXT)
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, 16_000))"
+    stopped = subprocess.run(
+        command(limit, "run", "long.toml"), capture_output=True, text=True, check=False
+    )
+    refuses(stopped, "cannot be written: File too large", str(long.name))
+    assert list(blocks(long)) == ["0000000-0000004.npz"]
+    goes_on(long, whole)

@@ -1,0 +1,163 @@
+"""`onepull run` and what reads its results, as a user meets them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from onepull.cli import main
+from onepull.cli.output import show
+from onepull.experiments import ResultFolder
+from onepull.report import Table
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory):
+    """Return the result folder of a small experiment."""
+    folder = tmp_path_factory.mktemp("ready")
+    (folder / "small.toml").write_text(
+        'application = {name = "channel-selection", channels = 4}\n'
+        'horizon = 300\nreplications = 8\nbaseline = "UCB1"\n'
+        '[[policies]]\npolicy = "DCB"\nepsilon = [0.01, 0.5]\n[[policies]]\npolicy = "UCB1"\n'
+    )
+    done = CliRunner().invoke(main, ["run", str(folder / "small.toml")])
+    assert done.exit_code == 0, done.output
+    return folder / "small"
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def test_run_prints_a_table_and_says_where_the_rest_is(onepull, small, tmp_path):
+    done = onepull("run", small.name)
+    assert done.returncode == 0
+    assert done.stdout.startswith("Regret at trial 300, 8 replications\n")
+    assert done.stderr.splitlines()[-1] == "results in small"
+    rows = list(csv.DictReader((tmp_path / "small" / "result.csv").read_text().splitlines()))
+    assert {row["policy"] for row in rows} == {"DCB", "UCB1"}
+    assert {row["replications"] for row in rows} == {"8"}
+    assert (tmp_path / "small" / "experiment.toml").read_text() == small.read_text()
+
+
+def test_json_is_all_there_is_on_standard_output(onepull, small):
+    done = onepull("run", small.name, "--json", env={"FORCE_COLOR": "1"})
+    ((title, rows),) = json.loads(done.stdout).items()
+    assert title == "Regret at trial 300, 8 replications"
+    assert [row["policy"] for row in rows] == ["DCB", "UCB1"]
+    assert rows[0]["regret"] < rows[1]["regret"]
+
+
+@pytest.mark.parametrize("on", ["serial", "threads:2", "processes:2"])
+def test_where_it_runs_makes_no_difference(onepull, small, ready, on, tmp_path):
+    small.write_text((ready / "experiment.toml").read_text())
+    done = onepull("run", small.name, "--on", on, "--out", "elsewhere")
+    assert done.returncode == 0, done.stderr
+    found = (tmp_path / "elsewhere" / "result.csv").read_bytes()
+    assert found == (ready / "result.csv").read_bytes()
+
+
+def test_running_again_does_nothing_and_says_the_same(ready, tmp_path):
+    copy = shutil.copytree(ready, tmp_path / "copy")
+    before = {file: file.stat().st_mtime_ns for file in (copy / "blocks").iterdir()}
+    again = invoke("run", ready.parent / "small.toml", "--out", copy)
+    assert again.exit_code == 0
+    assert {file: file.stat().st_mtime_ns for file in (copy / "blocks").iterdir()} == before
+
+
+def test_compare(ready):
+    shown = invoke("compare", ready)
+    assert shown.exit_code == 0
+    assert "vs UCB1" in shown.stdout
+    assert (
+        "vs DCB(epsilon=0.5)" in invoke("compare", ready, "--baseline", "DCB(epsilon=0.5)").stdout
+    )
+    assert "Mean pulls by trial 300" in invoke("compare", ready, "--pulls").stdout
+
+
+def test_compare_of_folders_with_the_same_name_keeps_both(ready, tmp_path):
+    copy = shutil.copytree(ready, tmp_path / ready.name)
+    found = json.loads(invoke("compare", ready, copy, "--json").stdout)
+    assert [title.split(": ")[0] for title in found] == [str(ready), str(copy)]
+
+
+@pytest.mark.parametrize("kind", ["regret", "regret/log", "regret/root", "pulls"])
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_plot(ready, tmp_path, kind, suffix):
+    out = tmp_path / f"figure.{suffix}"
+    done = invoke("plot", ready, "--kind", kind, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert out.read_bytes()[:5] in {b"<?xml", b"\x89PNG\r", b"%PDF-"}
+
+
+def test_plot_of_one_policy(ready, tmp_path):
+    out = tmp_path / "figure.svg"
+    for kind in ("regret", "pulls"):
+        assert (
+            invoke("plot", ready, "--kind", kind, "--policy", "UCB1", "--out", out).exit_code == 0
+        )
+        assert "epsilon" not in out.read_text()
+
+
+def test_report(ready, tmp_path):
+    out = tmp_path / "page.html"
+    assert invoke("report", ready, "--out", out).exit_code == 0
+    page = out.read_text()
+    assert page.count("<svg") == 2
+    assert page.count("<table>") == 2
+    assert "<code>horizon = 300</code>" in page
+    copy = shutil.copytree(ready, tmp_path / "copy")
+    assert invoke("report", copy).exit_code == 0
+    assert (copy / "report.html").exists()
+    ResultFolder.open(copy)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes end differently")
+def test_a_reader_that_stops_reading_is_no_error(ready):
+    done = subprocess.run(  # noqa: S602 - a pipe of our own
+        f"'{sys.executable}' -m onepull compare --json --pulls '{ready}' | true",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+
+
+# Tables on a terminal
+
+
+def shown(tables, capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    show(tables, as_json=False)
+    return capsys.readouterr().out
+
+
+def test_a_wide_table_is_shown_in_parts_that_fit(capsys, monkeypatch):
+    columns = ["policy", *(f"column number {i}" for i in range(9))]
+    rows = [["DCB", *(1000 + i for i in range(9))], ["UCB1", *(2000 + i for i in range(9))]]
+    text = shown([Table("Wide", columns, rows)], capsys, monkeypatch, 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(text.count(column) == 1 for column in columns[1:])
+    assert text.count("DCB") == text.count("policy") == 3
+    assert "…" not in text
+
+
+def test_brackets_and_trailing_blanks(capsys, monkeypatch):
+    made = Table("T [bold]x[/bold]", ["arm"], [["[red]"]], ["note [blue] :smile:"])
+    text = shown([made], capsys, monkeypatch, 80)
+    assert text.splitlines() == [
+        "T [bold]x[/bold]",
+        "",
+        "arm",
+        "─────",
+        "[red]",
+        "",
+        "note [blue] :smile:",
+    ]

@@ -1,0 +1,298 @@
+"""An experiment file says everything about a run; what it says wrongly is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onepull.errors import OnepullError, ProblemError
+from onepull.experiments import Experiment
+from onepull.experiments.experiment import POLICIES, sweep
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+
+APPLICATION = 'application = "channel-selection"\n'
+HEAD = "horizon = 1000\nreplications = 20\n"
+DCB = '[[policies]]\npolicy = "DCB"\n'
+OWN = """
+[problem]
+arms = ["near", "far"]
+reward = "clip(1 - size / rate, 0, 1)"
+[problem.context]
+size = [1, 4]
+[problem.state]
+rate = {low = 1, high = 20}
+[environment.contexts]
+size = {law = "discrete", values = [1, 4], probabilities = [0.5, 0.5]}
+[environment.states.near]
+rate = {law = "uniform", low = 8, high = 20}
+[environment.states.far]
+rate = {law = "uniform", low = 4, high = 10}
+"""
+
+
+def names(policies, head=APPLICATION + HEAD):
+    return list(Experiment.from_toml(head + policies).simulation.policies)
+
+
+def refused(text, **kwargs):
+    with pytest.raises(OnepullError) as caught:
+        Experiment.from_toml(text, **kwargs)
+    return str(caught.value)
+
+
+def changed(text, old, new):
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_the_examples_can_be_read_and_simulated(file):
+    experiment = Experiment.read(file)
+    experiment.simulation.prepare()
+    assert experiment.replications > 1
+
+
+def test_everything_that_is_written_is_read():
+    head = 'name = "mirrors"\nseed = 5\ncheckpoints = [10, 100]\nbaseline = "DCB"\n'
+    experiment = Experiment.from_toml(head + HEAD + OWN + DCB)
+    simulation = experiment.simulation
+    assert (experiment.name, experiment.replications, experiment.baseline) == ("mirrors", 20, "DCB")
+    assert (simulation.horizon, simulation.seed) == (1000, 5)
+    assert simulation.checkpoints.tolist() == [10, 100, 1000]
+    assert simulation.environment.problem.arms == ("near", "far")
+    assert repr(simulation.environment.states["far"]) == "Uniform(low=4, high=10)"
+
+
+def test_a_name_is_the_files_unless_given(tmp_path):
+    file = tmp_path / "mirrors.toml"
+    file.write_text(APPLICATION + HEAD + DCB + "# Größe: nicht ASCII\n", encoding="utf-8")
+    assert Experiment.read(file).name == "mirrors"
+    file.write_text('name = "other"\n' + APPLICATION + HEAD + DCB)
+    assert Experiment.read(file).name == "other"
+
+
+def test_an_application_with_parameters():
+    head = 'application = {name = "channel-selection", channels = 4}\n' + HEAD
+    assert len(Experiment.from_toml(head + DCB).simulation.environment.problem.arms) == 4
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_every_policy_can_be_written(kind):
+    head = 'application = "energy-harvesting"\n' + HEAD
+    needed = {"CCB": "delta = 0.1", "FixedArm": 'arm = "channel 2"', "MultiUCB": "delta = 0.1",
+              "Greedy": "delta = 0.1"}  # fmt: skip
+    written = f'[[policies]]\npolicy = "{kind}"\n{needed.get(kind, "")}\n'
+    if kind == "DCB":  # for listed contexts only
+        head = APPLICATION + HEAD
+    (policy,) = Experiment.from_toml(head + written).simulation.policies.values()
+    assert type(policy) is POLICIES[kind]
+
+
+# Sweeps and names
+
+
+def test_lists_are_swept_in_order():
+    swept = '[[policies]]\npolicy = "DCB"\nepsilon = [0.01, 0.5]\nseed = [1, 2]\n'
+    assert names(swept) == [
+        "DCB(epsilon=0.01, seed=1)",
+        "DCB(epsilon=0.01, seed=2)",
+        "DCB(epsilon=0.5, seed=1)",
+        "DCB(epsilon=0.5, seed=2)",
+    ]
+    assert list(sweep({})) == [{}]
+
+
+def test_a_given_name_keeps_only_what_is_swept():
+    assert names('[[policies]]\npolicy = "DCB"\nname = "ours"\nepsilon = 0.5\n') == ["ours"]
+    swept = '[[policies]]\npolicy = "DCB"\nname = "ours"\nepsilon = [0.1, 0.5]\nseed = 1\n'
+    assert names(swept) == ["ours(epsilon=0.1)", "ours(epsilon=0.5)"]
+
+
+def test_the_same_name_twice_is_refused():
+    assert "policy 2: a second 'DCB'; give it a name" in refused(APPLICATION + HEAD + DCB + DCB)
+
+
+def test_growth_tunes_delta_to_the_horizon():
+    head = 'application = "energy-harvesting"\nhorizon = 10_000\nreplications = 1\n'
+    policies = (
+        '[[policies]]\npolicy = "CCB"\ngrowth = 0.5\n'
+        '[[policies]]\npolicy = "MultiUCB"\ngrowth = 0.5\n'
+        '[[policies]]\npolicy = "DoublingCCB"\ngrowth = 0.5\n'
+    )
+    ccb, multi, doubling = Experiment.from_toml(head + policies).simulation.policies.values()
+    assert ccb.parameters["delta"] == multi.parameters["delta"] == pytest.approx(0.01)
+    assert doubling.parameters["growth"] == 0.5
+
+
+# What is refused
+
+GOOD = HEAD + OWN + DCB
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("horizon = 1000", "horizn = 1000", "unknown field `horizn`"),
+        ("horizon = 1000", "", "missing required field `horizon`"),
+        ("horizon = 1000", "horizon = 1e3", "Expected `int`, got `float` - at `$.horizon`"),
+        ("horizon = 1000", "horizon = 1", "at least the number of arms, 2, given 1"),
+        ("horizon = 1000", "horizon = 1000\nhorizon = 2", "not an experiment: "),
+        ("horizon = 1000", "horizon = ", "not an experiment: "),
+        ("horizon = 1000", "horizon = 1000\nseed = -1", "seed must be a whole number from 0"),
+        ("horizon = 1000", "horizon = 1000\ncheckpoints = [2000]", "beyond the horizon of 1000"),
+        ("horizon = 1000", 'horizon = 1000\nbaseline = "UCB1"', "'UCB1' is not one of DCB"),
+        ("horizon = 1000", 'horizon = 1000\napplication = "offloading"', "give one only"),
+        ("replications = 20", "replications = 0", "replications must be 1 or more, given 0"),
+        ("[problem]", "[problm]", "unknown field `problm`"),
+        ('reward = "clip', 'rewrad = "clip', "unknown field `rewrad`"),
+        ("size / rate", "size / rat", "rat"),
+        ('arms = ["near", "far"]', "arms = []", "at least one arm"),
+        ("[environment.states.far]", "[environment.states.fra]", "unknown arm 'fra'; the arms are"),
+        ("[environment.states.far]", "[environment.sates.far]", "unknown field `sates`"),
+        (
+            '[environment.states.far]\nrate = {law = "uniform", low = 4, high = 10}\n',
+            "",
+            "no law for the states of 'far'",
+        ),
+        ("low = 4, high = 10", "low = 4, high = 30", "rate goes from 4 to 30, and must be"),
+        ("low = 4, high = 10", "low = 4, hig = 10", "arm 'far', field 'rate': law 'uniform' does"),
+        ("values = [1, 4]", "values = [1, 5]", "the contexts"),
+        ("size = {law", "sizes = {law", "contexts: needs a law for each of size, given sizes"),
+        ('policy = "DCB"', 'policy = "DBC"', "policy 1: unknown policy 'DBC'; there are UCB1, "),
+        ('policy = "DCB"', 'policy = ["DCB"]', "policy 1: unknown policy ['DCB']"),
+        ('policy = "DCB"', 'kind = "DCB"', "policy 1: unknown policy None"),
+        ('policy = "DCB"', 'policy = "DCB"\nepsilom = 1', "policy DCB does not take epsilom; it "),
+        ('policy = "DCB"', 'policy = "DCB"\nepsilon = -1', "policy DCB: epsilon must be > 0"),
+        ('policy = "DCB"', 'policy = "DCB"\nepsilon = "x"', "policy DCB: "),
+        ('policy = "DCB"', 'policy = "DCB"\nepsilon = []', "policy 1: nothing to sweep over in e"),
+        ('policy = "DCB"', 'policy = "DCB"\nname = ["a", "b"]', "policy 1: a name is text"),
+        ('policy = "DCB"', 'policy = "DCB"\ngrowth = 0.5', "policy DCB does not take growth"),
+        ('policy = "DCB"', 'policy = "FixedArm"', "policy FixedArm: needs arm"),
+        ('policy = "DCB"', 'policy = "FixedArm"\narm = "fra"', "policy FixedArm: "),
+        ('policy = "DCB"', 'policy = "Genie"\nstates = 3', "policy Genie does not take states"),
+        ('policy = "DCB"', 'policy = "CCB"', "policy CCB: needs delta"),
+        ('policy = "DCB"', 'policy = "CCB"\ndelta = 1\ngrowth = 0.5', "give delta or growth, not"),
+        ('policy = "DCB"', 'policy = "CCB"\ngrowth = 2', "policy CCB: growth must be between"),
+        (DCB, "policies = []", "not an experiment: "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(old, new, words, tmp_path):
+    file = tmp_path / "wrong.toml"
+    file.write_text(changed(GOOD, old, new))
+    with pytest.raises(ProblemError) as caught:
+        Experiment.read(file)
+    told = str(caught.value)
+    assert told.startswith(f"{file}: ")
+    assert words in told
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_no_policy_is_refused():
+    assert "at least one policy" in refused("policies = []\n" + APPLICATION + HEAD)
+
+
+@pytest.mark.parametrize(
+    ("application", "words"),
+    [
+        ('"channels"', "unknown application 'channels'; there are channel-selection, "),
+        ("{channels = 4}", "unknown application None"),
+        ('{name = ["offloading"]}', "unknown application ['offloading']"),
+        ('{name = "channel-selection", arms = 4}', "does not take arms; it takes channels"),
+        ('{name = "offloading", arms = 4}', "does not take arms; it takes nothing"),
+        ('{name = "channel-selection", channels = "x"}', "application 'channel-selection': "),
+        ('{name = "channel-selection", channels = 0}', "application 'channel-selection': "),
+        ('{name = "channel-selection", channels = 9}', "application 'channel-selection': "),
+    ],
+)
+def test_applications_are_checked(application, words):
+    assert words in refused(f"application = {application}\n" + HEAD + DCB)
+
+
+def test_neither_problem_nor_application_is_refused():
+    assert "needs [problem] and [environment], or an application" in refused(HEAD + DCB)
+
+
+@pytest.mark.parametrize(("contents", "words"), [(None, "No such file"), (b"\xff", "is not text")])
+def test_a_file_that_cannot_be_read_is_named(tmp_path, contents, words):
+    file = tmp_path / "experiment.toml"
+    if contents is not None:
+        file.write_bytes(contents)
+    with pytest.raises(ProblemError, match=words) as caught:
+        Experiment.read(file)
+    assert str(file) in str(caught.value)
+
+
+def test_a_missing_column_names_the_file_and_the_arm(tmp_path):
+    (tmp_path / "trace.csv").write_text("speed\n5\n")
+    text = changed(
+        GOOD,
+        'rate = {law = "uniform", low = 4, high = 10}',
+        'law = "trace"\npath = "trace.csv"\ncolumns = ["rate"]',
+    )
+    told = refused(text, folder=tmp_path)
+    assert "states of arm 'far'" in told
+    assert "has no column 'rate'; it has speed" in told
+
+
+# The fingerprint
+
+
+def fingerprint(text, **kwargs):
+    return Experiment.from_toml(text, **kwargs).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("horizon = 1000", "horizon = 1001"),
+        ("horizon = 1000", "horizon = 1000\nseed = 1"),
+        ("horizon = 1000", "horizon = 1000\ncheckpoints = [10]"),
+        ('arms = ["near", "far"]', 'arms = ["far", "near"]'),
+        ("1 - size", "2 - size"),
+        ("high = 20}\n[environment.contexts]", "high = 21}\n[environment.contexts]"),
+        ("probabilities = [0.5, 0.5]", "probabilities = [0.4, 0.6]"),
+        ("low = 4, high = 10", "low = 4, high = 9"),
+        ("low = 4, high = 10", "low = 4, high = 9.9999999999"),
+        (
+            'law = "discrete", values = [1, 4], probabilities = [0.5, 0.5]',
+            'law = "in-order", values = [1, 4]',
+        ),
+        (DCB, DCB + "epsilon = 0.02\n"),
+        (DCB, DCB + "seed = 1\n"),
+        (DCB, DCB + 'name = "ours"\n'),
+        ('policy = "DCB"', 'policy = "UCB1"'),
+        (DCB, DCB + '[[policies]]\npolicy = "UCB1"\n'),
+    ],
+)
+def test_the_fingerprint_changes_with_what_matters(old, new):
+    assert fingerprint(changed(GOOD, old, new)) != fingerprint(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("replications = 20", "replications = 21"),
+        ("horizon = 1000", "# a thousand\nhorizon = 1_000  # trials"),
+        ("horizon = 1000", "horizon = 1000\nseed = 0"),
+        ("horizon = 1000", 'horizon = 1000\nname = "mirrors"'),
+        ("horizon = 1000", 'horizon = 1000\nbaseline = "DCB"'),
+        ("low = 4, high = 10", "high = 10, low = 4"),
+    ],
+)
+def test_the_fingerprint_does_not_change_with_what_does_not(old, new):
+    assert fingerprint(changed(GOOD, old, new)) == fingerprint(GOOD)
+
+
+def test_the_fingerprint_changes_with_the_contents_of_a_trace(tmp_path):
+    text = changed(
+        GOOD,
+        'rate = {law = "uniform", low = 4, high = 10}',
+        'law = "trace"\npath = "trace.csv"\ncolumns = ["rate"]',
+    )
+    (tmp_path / "trace.csv").write_text("rate\n5\n6\n")
+    before = fingerprint(text, folder=tmp_path)
+    (tmp_path / "trace.csv").write_text("rate\n5\n6.0000001\n")
+    assert fingerprint(text, folder=tmp_path) != before

@@ -1,0 +1,325 @@
+"""A result folder can be interrupted, damaged and extended, and its result stays the same."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onepull.errors import OnepullError, ProblemError
+from onepull.experiments import Experiment, ResultFolder
+from onepull.report import tidy
+from onepull.simulation.executors import Serial, open_executor
+
+TEXT = """
+application = {name = "channel-selection", channels = 4}
+horizon = 500
+replications = 12
+seed = 4
+[[policies]]
+policy = "DCB"
+[[policies]]
+policy = "UCB1"
+"""
+
+
+def experiment(text=TEXT):
+    return Experiment.from_toml(text, name="channels")
+
+
+def more(count, text=TEXT):
+    return experiment(text.replace("replications = 12", f"replications = {count}"))
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    """Cut the twelve replications into four blocks."""
+    monkeypatch.setattr("onepull.simulation.Simulation.block_size", lambda _: 3)
+
+
+def run(path, stated=None, **kwargs):
+    folder = ResultFolder(path, stated or experiment())
+    folder.prepare()
+    with open_executor("threads:2") as executor:
+        return folder.run(executor, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return the folder of an uninterrupted run."""
+    path = tmp_path_factory.mktemp("whole") / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("onepull.simulation.Simulation.block_size", lambda _: 3)
+        run(path)
+    return path
+
+
+@pytest.fixture
+def copied(whole, tmp_path):
+    return shutil.copytree(whole, tmp_path / "results")
+
+
+def files(path):
+    return sorted(file.name for file in (path / "blocks").iterdir())
+
+
+def csv(result):
+    return tidy(result).to_csv()
+
+
+NAMES = [f"{start:07}-{start + 3:07}.npz" for start in (0, 3, 6, 9)]
+
+
+def test_a_run_leaves_all_that_is_needed(whole):
+    assert files(whole) == NAMES
+    assert {file.name for file in whole.iterdir()} == {"about.json", "experiment.toml", "blocks"}
+    opened = ResultFolder.open(whole)
+    assert opened.experiment.text == TEXT
+    assert opened.missing() == []
+
+
+def test_the_folder_gives_what_a_plain_simulation_gives(whole):
+    simulation = experiment().simulation
+    plain = simulation.result([simulation.block(0, 12)])
+    found = ResultFolder.open(whole).result()
+    np.testing.assert_array_equal(found.regrets, plain.regrets)
+    np.testing.assert_array_equal(found.pulls, plain.pulls)
+    np.testing.assert_array_equal(found.best_pulls, plain.best_pulls)
+
+
+@pytest.mark.parametrize("lost", [[0], [1], [3], [0, 2], [1, 2, 3], [0, 1, 2, 3]])
+def test_lost_blocks_are_run_again_and_no_others(whole, copied, lost):
+    kept = {}
+    for number, name in enumerate(NAMES):
+        file = copied / "blocks" / name
+        if number in lost:
+            file.unlink()
+        else:
+            kept[name] = file.stat().st_mtime_ns
+    again = run(copied)
+    assert csv(again) == csv(ResultFolder.open(whole).result())
+    assert kept == {name: (copied / "blocks" / name).stat().st_mtime_ns for name in kept}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: b"",
+        lambda data: data[:20],
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:-1],
+        lambda _: b"not a block at all",
+        lambda _: b"\x93NUMPY\x01\x00",
+        lambda data: bytes(len(data)),
+        lambda data: data[:200] + bytes([data[200] ^ 255]) + data[201:],
+    ],
+)
+def test_a_damaged_block_counts_as_not_done(whole, copied, damage):
+    file = copied / "blocks" / NAMES[1]
+    file.write_bytes(damage(file.read_bytes()))
+    assert ResultFolder.open(copied).missing() == [(3, 6)]
+    assert csv(run(copied)) == csv(ResultFolder.open(whole).result())
+
+
+def test_no_changed_byte_is_taken_for_a_result(copied):
+    """A flipped byte either makes no difference or makes the block count as not done."""
+    folder = ResultFolder.open(copied)
+    file = copied / "blocks" / NAMES[0]
+    good = file.read_bytes()
+    (expected, *_) = folder.blocks()
+    for place in range(0, len(good), max(1, len(good) // 150)):
+        file.write_bytes(good[:place] + bytes([good[place] ^ 0x5A]) + good[place + 1 :])
+        for block in folder.blocks():
+            if block.start == 0:
+                np.testing.assert_array_equal(block.regrets, expected.regrets)
+                np.testing.assert_array_equal(block.pulls, expected.pulls)
+
+
+def test_blocks_that_do_not_belong_are_left_out(whole, copied, tmp_path):
+    blocks = copied / "blocks"
+    shutil.copy(blocks / NAMES[0], blocks / NAMES[1])  # says that it is another
+    other = run(tmp_path / "other", experiment(TEXT + '[[policies]]\npolicy = "Greedy"\n'))
+    assert other.regrets.shape[0] == 3
+    shutil.copy(tmp_path / "other" / "blocks" / NAMES[2], blocks / NAMES[2])  # another shape
+    (blocks / "notes.txt").write_text("mine")
+    assert ResultFolder.open(copied).missing() == [(3, 9)]
+    assert csv(run(copied)) == csv(ResultFolder.open(whole).result())
+    assert (blocks / "notes.txt").read_text() == "mine"
+
+
+def test_overlapping_blocks_count_once(whole, copied):
+    folder = ResultFolder.open(copied)
+    folder.keep(experiment().simulation.block(0, 4))
+    assert csv(run(copied)) == csv(ResultFolder.open(whole).result())
+
+
+def test_more_replications_extend_and_equal_a_run_of_all(copied, tmp_path):
+    before = {name: (copied / "blocks" / name).stat().st_mtime_ns for name in NAMES}
+    extended = run(copied, more(20))
+    assert extended.replications == 20
+    assert csv(extended) == csv(run(tmp_path / "at once", more(20)))
+    assert before == {name: (copied / "blocks" / name).stat().st_mtime_ns for name in NAMES}
+    assert ResultFolder.open(copied).experiment.replications == 20
+
+
+def test_fewer_replications_run_nothing_and_keep_what_is_done(copied):
+    (copied / "blocks" / NAMES[0]).unlink()
+    assert ResultFolder(copied, more(2)).missing() == [(0, 2)]
+    assert ResultFolder(copied, more(5)).missing() == [(0, 3)]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("seed = 4", "seed = 5"), ("horizon = 500", "horizon = 501")]
+)
+def test_the_folder_of_another_experiment_is_refused(copied, old, new):
+    before = files(copied)
+    with pytest.raises(ProblemError, match=r"results of another experiment \('channels'\)"):
+        ResultFolder(copied, experiment(TEXT.replace(old, new)))
+    assert files(copied) == before
+
+
+def test_a_foreign_folder_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(ProblemError, match="is not empty and not a result folder"):
+        ResultFolder(tmp_path, experiment())
+    with pytest.raises(ProblemError, match="is not empty and not a result folder"):
+        ResultFolder(tmp_path / "thesis.tex", experiment())
+    with pytest.raises(ProblemError, match="is not a result folder"):
+        ResultFolder.open(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_an_empty_folder_is_welcome(tmp_path):
+    assert run(tmp_path).replications == 12
+
+
+def test_damaged_papers_are_named(copied):
+    (copied / "about.json").write_text("{")
+    with pytest.raises(ProblemError, match=r"about\.json: damaged"):
+        ResultFolder(copied, experiment())
+
+
+def test_a_folder_without_results_says_so(tmp_path):
+    folder = ResultFolder(tmp_path / "results", experiment())
+    folder.prepare()
+    with pytest.raises(ProblemError, match="no replication is done yet"):
+        ResultFolder.open(folder.path).result()
+
+
+# Interruptions
+
+
+class Refusing(Serial):
+    """Fails with an error after a few blocks."""
+
+    def __init__(self, after, error):
+        self.left, self.error = after, error
+
+    def submit(self, fn, /, *args, **kwargs):
+        self.left -= 1
+        if self.left >= 0:
+            return super().submit(fn, *args, **kwargs)
+        if isinstance(self.error, KeyboardInterrupt):
+            raise self.error
+        future: Future[Any] = Future()
+        future.set_exception(self.error)
+        return future
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), BrokenProcessPool(), MemoryError()])
+def test_what_was_finished_before_an_interruption_is_kept(tmp_path, whole, error):
+    folder = ResultFolder(tmp_path / "results", experiment())
+    folder.prepare()
+    shown = OnepullError if isinstance(error, BrokenExecutor) else type(error)
+    with pytest.raises(shown):
+        folder.run(Refusing(2, error))
+    assert files(folder.path) == NAMES[:2]
+    assert csv(run(folder.path)) == csv(ResultFolder.open(whole).result())
+
+
+def test_progress_tells_what_is_done_already(copied):
+    (copied / "blocks" / NAMES[1]).unlink()
+    told = []
+    folder = ResultFolder.open(copied)
+    folder.run(Serial(), lambda *numbers: told.append(numbers))
+    assert told == [(9, 12), (12, 12)]
+
+
+def test_every_block_is_on_disk_before_the_next_is_told_of(tmp_path):
+    folder = ResultFolder(tmp_path / "results", experiment())
+    folder.prepare()
+    seen = []
+    folder.run(Serial(), lambda done, _: seen.append((done, files(folder.path))))
+    assert seen == [(3 * count, NAMES[:count]) for count in range(5)]
+
+
+def test_a_block_is_written_all_or_not_at_all(tmp_path, monkeypatch):
+    folder = ResultFolder(tmp_path / "results", experiment())
+    folder.prepare()
+
+    def fail(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OnepullError, match=r"0000000-0000003\.npz: cannot be written: No space"):
+        folder.run(Serial())
+    assert files(folder.path) == []
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_a_run_killed_while_it_prepares_can_be_started_again(tmp_path, monkeypatch, steps):
+    folder = ResultFolder(tmp_path / "results", experiment())
+    real, left = ResultFolder.write, [steps]
+
+    def dying(self, name, contents):
+        left[0] -= 1
+        if left[0] < 0:
+            (self.path / f".{name}.0123456789abcdef").write_bytes(contents[:5])
+            raise KeyboardInterrupt
+        real(self, name, contents)
+
+    monkeypatch.setattr(ResultFolder, "write", dying)
+    if steps < 3:
+        with pytest.raises(KeyboardInterrupt):
+            folder.prepare(tmp_path)
+    monkeypatch.setattr(ResultFolder, "write", real)
+    assert run(folder.path).replications == 12
+
+
+def test_traces_are_found_where_the_experiment_was(tmp_path, monkeypatch):
+    text = """
+    horizon = 50
+    replications = 2
+    [problem]
+    arms = ["a"]
+    reward = "x * y"
+    context = {y = [1]}
+    state = {x = {low = 0, high = 9}}
+    [environment]
+    contexts = {y = {law = "discrete", values = [1], probabilities = [1]}}
+    states = {a = {law = "trace", path = "trace.csv", columns = ["x"]}}
+    [[policies]]
+    policy = "UCB1"
+    """
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "trace.csv").write_text("x\n1\n2\n")
+    (tmp_path / "here" / "e.toml").write_text(text)
+    monkeypatch.chdir(tmp_path / "here")
+    folder = ResultFolder("results", Experiment.read("e.toml"))
+    folder.prepare(folder.path.parent)
+    folder.run(Serial())
+    monkeypatch.chdir(tmp_path)
+    assert ResultFolder.open("here/results").result().replications == 2
+    (tmp_path / "here" / "trace.csv").write_text("x\n1\n3\n")
+    with pytest.raises(ProblemError, match="or its traces have changed"):
+        ResultFolder.open("here/results")
+    (tmp_path / "here" / "trace.csv").unlink()
+    with pytest.raises(ProblemError, match=r"experiment\.toml: states of arm 'a': trace"):
+        ResultFolder.open("here/results")
