@@ -14,7 +14,7 @@ import pytest
 
 from onepull.cli import COMMANDS
 from onepull.experiments import Experiment
-from onepull.experiments.experiment import APPLICATIONS, POLICIES
+from onepull.experiments.experiment import APPLICATIONS, POLICIES, _Written
 from onepull.experiments.laws import LAWS
 
 ROOT = Path(__file__).parent.parent
@@ -59,6 +59,6 @@ def test_the_experiments_of_the_page_can_be_read(number, tmp_path):
     experiment.simulation.prepare()
 
 
-@pytest.mark.parametrize("name", [*LAWS, *POLICIES, *APPLICATIONS])
-def test_every_law_policy_and_application_is_on_the_page(name):
+@pytest.mark.parametrize("name", [*_Written.__struct_fields__, *LAWS, *POLICIES, *APPLICATIONS])
+def test_every_key_law_policy_and_application_is_on_the_page(name):
     assert f"`{name}`" in EXPERIMENTS_PAGE

@@ -41,7 +41,8 @@ def test_reproduce(invoke, tmp_path):
     assert all(lines[i - 2] == "" for i in rules)
 
 
-def test_json_and_seed(invoke):
+def test_json_and_seed(invoke, monkeypatch):
+    monkeypatch.setattr("onepull.experiments.reproduction.Reproduction.write", lambda *_: "")
     first, again, other = (
         json.loads(invoke("--json", "--seed", seed).stdout) for seed in ("1", "1", "2")
     )

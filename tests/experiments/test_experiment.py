@@ -250,6 +250,7 @@ def fingerprint(text, **kwargs):
         ("horizon = 1000", "horizon = 1001"),
         ("horizon = 1000", "horizon = 1000\nseed = 1"),
         ("horizon = 1000", "horizon = 1000\ncheckpoints = [10]"),
+        ("horizon = 1000", "horizon = 1000\nrealised = true"),
         ('arms = ["near", "far"]', 'arms = ["far", "near"]'),
         ("1 - size", "2 - size"),
         ("high = 20}\n[environment.contexts]", "high = 21}\n[environment.contexts]"),

@@ -100,8 +100,8 @@ def test_measured_tells_where_a_number_falls():
     assert error == pytest.approx(regrets.std(ddof=1) / 10)
     assert tuple(span) == pytest.approx((3.475, 97.525))
     assert paper.measured(regrets, 3.475)[-1] == "inside"
-    assert paper.measured(regrets, 3.4)[-1] == "below"
-    assert paper.measured(regrets, 97.6)[-1] == "above"
+    assert paper.measured(regrets, 3.4)[-1] == "outside"
+    assert paper.measured(regrets, 97.6)[-1] == "outside"
     assert math.isnan(paper.measured(np.array([3.0]), 3.0)[1])
 
 

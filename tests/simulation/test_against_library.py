@@ -87,6 +87,22 @@ def continuous_both() -> Environment:
     return Environment(problem, states=laws, contexts=fields)
 
 
+def mixed_fields() -> Environment:
+    """Return finite fields beside continuous ones, in contexts and states."""
+    problem = Problem(
+        arms=ARMS,
+        context={"weight": Finite([-1, 2]), "size": Interval(0, 3)},
+        state={"speed": Finite([1, 2, 4]), "load": Interval(0, 1)},
+        reward="weight * min(size, speed * (1 - load))",
+    )
+    laws = {
+        arm: Independent(Discrete([1, 2, 4], [0.2, 0.3, 0.5]), Beta(2, 2 + j))
+        for j, arm in enumerate(ARMS)
+    }
+    fields = {"weight": Discrete([-1, 2], [0.4, 0.6]), "size": Uniform(0, 3)}
+    return Environment(problem, states=laws, contexts=fields)
+
+
 def generic_harvesting() -> Environment:
     """Return one continuous context field and states that never tie."""
     generator = np.random.default_rng(9)
@@ -140,6 +156,7 @@ INTERVALS = {
     "harvesting": energy_harvesting,
     "generic": generic_harvesting,
     "continuous": continuous_both,
+    "mixed fields": mixed_fields,
 }
 ON_FINITE: dict[str, Any] = {
     "UCB1": UCB1,
@@ -162,7 +179,8 @@ ON_INTERVALS: dict[str, Any] = {
 class AsItIs(Interpreted):
     """Runs a policy that learns nothing, and so needs no twin."""
 
-    def begin(self):
+    def begin(self, own_key):
+        del own_key
         return _InterpretedRunner(self.policy)
 
 

@@ -22,7 +22,6 @@ from onepull.distributions import (
     TruncatedNormal,
     Uniform,
 )
-from onepull.errors import ParameterError
 from onepull.simulation import kernels
 from onepull.simulation.draws import keys, show, tabulate
 
@@ -103,10 +102,18 @@ def test_the_fields_of_a_vector_are_independent_and_each_its_own():
     assert np.all(np.abs(found) < 6 / math.sqrt(DRAWS))
 
 
-def test_finite_fields_beside_continuous_ones_are_refused():
-    law = Independent(Uniform(0, 1), Discrete([1, 2], [0.5, 0.5]))
-    with pytest.raises(ParameterError, match="all finite or all continuous"):
-        tabulate([law])
+def test_finite_fields_beside_continuous_ones_keep_their_probabilities():
+    law = Independent(Uniform(0, 1), Discrete([1, 2, 5], [0.5, 0.3, 0.2]), Uniform(2, 3))
+    laws, shown = tabulate([law, law]), np.zeros(3)
+    seen = np.empty((DRAWS, 3))
+    for trial in range(DRAWS):
+        show(laws, 1, np.uint64(7), trial, trial, shown)
+        seen[trial] = shown
+    shares = [np.mean(seen[:, 1] == value) for value in (1, 2, 5)]
+    # Six standard deviations: 2e-9 each.
+    assert np.allclose(shares, [0.5, 0.3, 0.2], atol=6 * 0.5 / math.sqrt(DRAWS))
+    assert abs(seen[:, 0].mean() - 0.5) < 6 * 0.3 / math.sqrt(DRAWS)
+    assert seen[:, 2].min() >= 2
 
 
 # Alias tables

@@ -26,7 +26,7 @@ from onepull import (
     Problem,
     Random,
 )
-from onepull.distributions import Exponential, Independent, InOrder, Switching, Uniform
+from onepull.distributions import Exponential, InOrder, Switching, Uniform
 from onepull.environment import Environment, channel_selection, energy_harvesting
 from onepull.errors import ParameterError
 from onepull.simulation import Simulation, simulate
@@ -324,27 +324,6 @@ def test_policies_of_a_list_are_named_by_their_parameters():
     assert result.policies == ["DCB(epsilon=0.01)", "DCB(epsilon=0.5)", "MultiUCB"]
     with pytest.raises(ParameterError, match="two policies are called MultiUCB"):
         simulate(world, [MultiUCB(problem)] * 2, horizon=50, replications=1)
-
-
-def test_a_law_that_cannot_be_drawn_is_refused_before_any_work():
-    problem = Problem(
-        arms=["a"],
-        context={"weight": Finite([1, 2]), "size": Interval(0, 1)},
-        state={"x": Interval(0, 1)},
-        reward="weight * min(size, x)",
-    )
-    law = Independent(Discrete([1, 2], [0.5, 0.5]), Uniform(0, 1))
-    world = Environment(problem, states={"a": Uniform(0, 1)}, contexts=law)
-    seen: list[int] = []
-    with pytest.raises(ParameterError, match="all finite or all continuous"):
-        simulate(
-            world,
-            [UCB1(problem)],
-            horizon=10,
-            replications=1,
-            progress=lambda *_: seen.append(1),
-        )
-    assert not seen
 
 
 def test_blocks_are_cut_so_that_every_worker_has_one():

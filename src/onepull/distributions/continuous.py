@@ -53,7 +53,7 @@ class Continuous(Distribution):
 
     def __repr__(self) -> str:
         """Show the law as it was written."""
-        stated = ", ".join(f"{name}={value:g}" for name, value in self._stated.items())
+        stated = ", ".join(f"{name}={value:.15g}" for name, value in self._stated.items())
         return f"{type(self).__name__}({stated})"
 
     def __init__(self, **stated: Any) -> None:

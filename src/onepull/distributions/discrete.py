@@ -104,6 +104,11 @@ class InOrder(Discrete):
         count = max(1, len(values))
         super().__init__(values, [1.0 / count] * count)
 
+    def __repr__(self) -> str:
+        """Show the points."""
+        rows = self.values.ravel() if self.fields == 1 else self.values
+        return f"InOrder({rows.tolist()})"
+
     def sample(self, generator: np.random.Generator, size: int) -> Array:
         """Return the first `size` points; the generator is not used."""
         del generator

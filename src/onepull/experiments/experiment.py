@@ -55,6 +55,7 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
     seed: int = 0
     checkpoints: list[int] | None = None
     baseline: str | None = None
+    realised: bool = False
     application: str | dict[str, Any] | None = None
     problem: dict[str, Any] | None = None
     environment: _Laws | None = None
@@ -120,6 +121,7 @@ class Experiment:
             horizon=written.horizon,
             seed=written.seed,
             checkpoints=written.checkpoints,
+            realised=written.realised,
         )
         return cls(written.name or name, text, simulation, written.replications, written.baseline)
 
@@ -139,6 +141,7 @@ class Experiment:
             repr(s.environment),
             [(name, repr(policy.parameters)) for name, policy in s.policies.items()],
             s.checkpoints.tolist(),
+            s.realised,
         ]
         return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
 

@@ -38,6 +38,21 @@ class ResultFolder:
 
     A folder holds one experiment only.  More replications may be added to it; a change of
     anything else is refused.
+
+    >>> import tempfile
+    >>> from onepull.simulation.executors import open_executor
+    >>> experiment = Experiment.from_toml('''
+    ... application = "channel-selection"
+    ... horizon = 100
+    ... replications = 8
+    ... policies = [{policy = "DCB"}]
+    ... ''')
+    >>> with tempfile.TemporaryDirectory() as place, open_executor("threads") as executor:
+    ...     folder = ResultFolder(place, experiment)
+    ...     folder.prepare()
+    ...     result = folder.run(executor)
+    ...     result.replications, folder.missing()
+    (8, [])
     """
 
     def __init__(self, path: str | Path, experiment: Experiment) -> None:

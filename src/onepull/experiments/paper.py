@@ -137,7 +137,7 @@ def measured(regrets: Array, said: float) -> list[Any]:
     """
     mean, error = mean_and_error(regrets)
     low, high = (float(q) for q in np.quantile(regrets, [0.025, 0.975]))
-    verdict = "inside" if low <= said <= high else "above" if said > high else "below"
+    verdict = "inside" if low <= said <= high else "outside"
     return [mean, error, Span(low, high), verdict]
 
 

@@ -253,6 +253,10 @@ class Policy(ABC):
         """Whether ties are drawn instead of going to the first arm."""
         return self._generator is not None
 
+    def reseed(self, seed: int | np.random.Generator) -> None:
+        """Draw from another generator from now on."""
+        self._generator = savefile.seeded(seed)
+
     @property
     def trials(self) -> int:
         """The number of observations behind the current estimates."""

@@ -82,8 +82,10 @@ def write(path: str | os.PathLike[str], text: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(target)  # a full disk does not say whose
         raise
 
 

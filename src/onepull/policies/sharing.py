@@ -52,6 +52,11 @@ class Sharing(ABC):
         """The number of numbers kept."""
         return sum(book.storage for book in self.books.values())
 
+    def storage_after(self, trials: int) -> int:
+        """Return the number of numbers kept after so many trials."""
+        del trials
+        return self.storage
+
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Take on a problem with one arm more at the end, or one removed."""
         self.problem = problem
@@ -250,6 +255,11 @@ class Doubling(Sharing):
         if key != str(self.phase):
             raise SaveFileError(f"statistics of phase {key!r} do not fit phase {self.phase}")
         return self.current.statistics
+
+    def storage_after(self, trials: int) -> int:
+        """Return the numbers kept in the phase that so many trials lead to, the largest so far."""
+        phase = max(1, (trials + 2).bit_length() - 1)
+        return self.tuned(self.problem, 2**phase).storage
 
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds of the current phase."""

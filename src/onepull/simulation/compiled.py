@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,15 +53,22 @@ def is_warm() -> bool:
     return any(cache_folder().rglob("*.nbi"))
 
 
-def compiled(function: Function) -> Function:
-    """Compile a function that runs without the interpreter's lock and is kept on disk."""
+@contextmanager
+def kept() -> Iterator[None]:
+    """Keep what is compiled within in our own folder, and leave other people's code alone."""
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(cache_folder())
     try:
-        return numba.njit(function, cache=True, nogil=True, error_model="numpy")  # type: ignore[no-any-return]
+        yield
     finally:
         settings.CACHE_DIR = before
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function that runs without the interpreter's lock and is kept on disk."""
+    with kept():
+        return numba.njit(function, cache=True, nogil=True, error_model="numpy")  # type: ignore[no-any-return]
 
 
 def inlined(function: Function) -> Function:

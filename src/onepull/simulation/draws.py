@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from onepull.distributions import Continuous, Distribution, Independent
 from onepull.distributions.continuous import BETA, GAMMA, LOG_NORMAL, NORMAL, RICIAN, UNIFORM
-from onepull.errors import ParameterError
 from onepull.formula import Array
 from onepull.simulation.compiled import compiled, inlined
 
@@ -25,13 +24,15 @@ FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 ASIDE = np.uint64(0xD1B54A32D192ED03)
 SCALE = 2.0**-53
+LISTED = 0  # the kind of a field with listed values
 
 
 class Laws(NamedTuple):
     """Laws as arrays, for compiled code: one an arm, or the one of the contexts.
 
     A law with atoms has `size` of them from `start` on, drawn by Walker's alias method or
-    taken in order; one without has a kind and shape for each field.
+    taken in order; one without has a kind and shape for each field.  A field with listed
+    values beside continuous ones has rows of its own, from shape[0] on, shape[1] of them.
     """
 
     start: NDArray[np.int64]
@@ -70,8 +71,18 @@ def tabulate(laws: Sequence[Distribution]) -> Laws:
             rows.append(atoms[0])
             continue
         for f, part in enumerate(law.laws if isinstance(law, Independent) else (law,)):
-            kinds[j, f], shape = _kind(part)
-            shapes[j, f, : len(shape)] = shape
+            if isinstance(part, Continuous):
+                kinds[j, f] = part.kind
+                shapes[j, f, : len(part.shape)] = part.shape
+                continue
+            points, weights = part.rule(1)
+            kinds[j, f], shapes[j, f, :2] = LISTED, (len(keep), len(weights))
+            thresholds, others = _alias(weights)
+            alias += (others + len(keep)).tolist()
+            keep += thresholds.tolist()
+            column = np.zeros((len(weights), fields))
+            column[:, f] = points[:, 0]
+            rows.append(column)
     return Laws(
         np.array(start, np.int64),
         np.array(count, np.int64),
@@ -81,19 +92,6 @@ def tabulate(laws: Sequence[Distribution]) -> Laws:
         np.ascontiguousarray(np.vstack(rows) if rows else np.zeros((1, fields))),
         kinds,
         shapes,
-    )
-
-
-def _kind(law: Distribution) -> tuple[int, tuple[float, ...]]:
-    if isinstance(law, Continuous):
-        return law.kind, law.shape
-    atoms = law.atoms
-    if atoms is not None and len(atoms[1]) == 1:
-        # A constant beside continuous fields.
-        return UNIFORM, (float(atoms[0][0, 0]), float(atoms[0][0, 0]))
-    raise ParameterError(
-        "the simulator draws independent fields that are all finite or all continuous, "
-        f"given {law!r}"
     )
 
 
@@ -144,21 +142,36 @@ def atom(
 
 
 @inlined
-def draw(kinds: Any, shapes: Any, j: Any, key: Any, counter: Any, out: Any, at: Any) -> None:
+def draw(
+    kinds: Any,
+    shapes: Any,
+    keep: Any,
+    alias: Any,
+    rows: Any,
+    j: Any,
+    key: Any,
+    counter: Any,
+    out: Any,
+    at: Any,
+) -> None:
     """Write what law j, one without atoms, shows at a place into `out` from `at` on."""
     # A stream of its own for each place, apart from the sequence of places.
     stream = bits(key, counter) ^ ASIDE
     used = 0
     for f in range(kinds.shape[1]):
         a, b, c, d = shapes[j, f, 0], shapes[j, f, 1], shapes[j, f, 2], shapes[j, f, 3]
-        out[at + f], used = value(kinds[j, f], a, b, c, d, stream, used)
+        if kinds[j, f] == LISTED:
+            out[at + f] = rows[atom(int(a), int(b), False, keep, alias, stream, used, 0), f]
+            used += 1
+        else:
+            out[at + f], used = value(kinds[j, f], a, b, c, d, stream, used)
 
 
 @compiled
 def show(laws: Any, j: Any, key: Any, counter: Any, trial: Any, out: Any) -> None:
     """Write what law j shows at a place into `out`."""
     if laws.size[j] == 0:
-        draw(laws.kinds, laws.shapes, j, key, counter, out, 0)
+        draw(laws.kinds, laws.shapes, laws.keep, laws.alias, laws.rows, j, key, counter, out, 0)
         return
     start, count, ordered = laws.start[j], laws.size[j], laws.ordered[j]
     found = atom(start, count, ordered, laws.keep, laws.alias, key, counter, trial)

@@ -37,7 +37,6 @@ class Stretch(NamedTuple):
     rows: NDArray[np.int64]  # row of `gaps` (and of tables over contexts) at each trial
     contexts: Array
     gaps: Array
-    checkpoints: NDArray[np.int64]
 
 
 class Tally(NamedTuple):
@@ -70,33 +69,6 @@ def width(low: Any, high: Any, trial: Any, alpha: Any, table: Any) -> Any:
 
 
 @inlined
-def note(gap: Any, arm: Any, pulls: Any, best_pulls: Any) -> None:
-    """Write down a pull."""
-    pulls[arm] += 1
-    best_pulls[arm] += gap == 0.0
-
-
-@compiled
-def reach(tally: Any, total: Any, checkpoints: Any) -> Any:
-    """Write down a checkpoint and return the next one."""
-    mark = tally.mark[0]
-    tally.regrets[mark] = total
-    # Number by number: an assignment of whole arrays takes seconds to compile.
-    for j in range(tally.pulls.size):
-        tally.pulls_at[mark, j] = tally.pulls[j]
-        tally.best_pulls_at[mark, j] = tally.best_pulls[j]
-    tally.mark[0] = mark + 1
-    return upcoming(tally, checkpoints)
-
-
-@compiled
-def upcoming(tally: Any, checkpoints: Any) -> Any:
-    """Return the next checkpoint, or -1 after the last."""
-    mark = tally.mark[0]
-    return checkpoints[mark] if mark < checkpoints.size else -1
-
-
-@inlined
 def spread(shown: Any, values: Any, at: Any) -> None:
     """Write one state beside every context: into the rows of `values` from `at` on."""
     for f in range(shown.size):
@@ -116,7 +88,7 @@ class JointState(NamedTuple):
 @compiled
 def joint(
     stretch: Any,
-    tally: Any,
+    chosen: Any,
     state: Any,
     cells: Any,
     lows: Any,
@@ -134,12 +106,11 @@ def joint(
     """
     # Everything into locals first: reaching into a tuple within the loop costs a count of
     # references each time.
-    first, key, rows, gaps = stretch.first, stretch.key, stretch.rows, stretch.gaps
-    checkpoints, noted, best_noted = stretch.checkpoints, tally.pulls, tally.best_pulls
+    first, key = stretch.first, stretch.key
     start, count, ordered = laws.start, laws.size, laws.ordered
     keep, alias = laws.keep, laws.alias
     means, pulls, roots = state.means, state.pulls, state.roots
-    trials, total, checkpoint = state.trials[0], tally.total[0], upcoming(tally, checkpoints)
+    trials = state.trials[0]
     arms = pulls.size
     known = features.shape[0] > 0
     at = centres.shape[1]
@@ -160,12 +131,8 @@ def joint(
             if bound > highest:
                 highest = bound
                 best = j
-        gap = gaps[rows[i], best]
-        total += gap
-        note(gap, best, noted, best_noted)
+        chosen[i] = best
         trial = first + i
-        if trial + 1 == checkpoint:
-            checkpoint = reach(tally, total, checkpoints)
         place = trial * (arms + 1) + 1 + best
         pulls[best] += 1
         roots[best] = root_of(pulls[best])
@@ -181,7 +148,6 @@ def joint(
             for r in range(means.shape[0]):
                 means[r, best] = move(means[r, best], rewards[r], weight)
     state.trials[0] = trials
-    tally.total[0] = total
 
 
 class HistogramState(NamedTuple):
@@ -196,7 +162,7 @@ class HistogramState(NamedTuple):
 @compiled
 def joint_histogram(
     stretch: Any,
-    tally: Any,
+    chosen: Any,
     state: Any,
     cells: Any,
     lows: Any,
@@ -211,12 +177,11 @@ def joint_histogram(
     `rewards[cell, arm, k]` is the reward of the arm's k-th atom at the centre of the cell,
     so an estimate is their mean, weighted by the counts.
     """
-    first, key, rows, gaps = stretch.first, stretch.key, stretch.rows, stretch.gaps
-    checkpoints, noted, best_noted = stretch.checkpoints, tally.pulls, tally.best_pulls
+    first, key = stretch.first, stretch.key
     start, count, ordered = laws.start, laws.size, laws.ordered
     keep, alias = laws.keep, laws.alias
     counts, pulls, roots = state.counts, state.pulls, state.roots
-    trials, total, checkpoint = state.trials[0], tally.total[0], upcoming(tally, checkpoints)
+    trials = state.trials[0]
     arms = pulls.size
     for i in range(cells.size):
         cell = cells[i]
@@ -235,19 +200,14 @@ def joint_histogram(
             if bound > highest:
                 highest = bound
                 best = j
-        gap = gaps[rows[i], best]
-        total += gap
-        note(gap, best, noted, best_noted)
+        chosen[i] = best
         trial = first + i
-        if trial + 1 == checkpoint:
-            checkpoint = reach(tally, total, checkpoints)
         place = trial * (arms + 1) + 1 + best
         found = atom(start[best], count[best], ordered[best], keep, alias, key, place, trial)
         counts[best, found - start[best]] += 1.0
         pulls[best] += 1
         roots[best] = root_of(pulls[best])
     state.trials[0] = trials
-    tally.total[0] = total
 
 
 class CellState(NamedTuple):
@@ -262,7 +222,7 @@ class CellState(NamedTuple):
 @compiled
 def per_cell(
     stretch: Any,
-    tally: Any,
+    chosen: Any,
     state: Any,
     cells: Any,
     lows: Any,
@@ -278,12 +238,11 @@ def per_cell(
     `rewards[context, atom]` is looked up where contexts and states have atoms; elsewhere g
     is called.
     """
-    first, key, rows, gaps = stretch.first, stretch.key, stretch.rows, stretch.gaps
-    checkpoints, noted, best_noted = stretch.checkpoints, tally.pulls, tally.best_pulls
+    first, key = stretch.first, stretch.key
     start, count, ordered = laws.start, laws.size, laws.ordered
     keep, alias, contexts = laws.keep, laws.alias, stretch.contexts
     means, pulls, roots, trials = state.means, state.pulls, state.roots, state.trials
-    total, checkpoint = tally.total[0], upcoming(tally, checkpoints)
+    rows = stretch.rows
     arms = pulls.shape[1]
     known = rewards.shape[0] > 0
     at = contexts.shape[1]
@@ -300,12 +259,8 @@ def per_cell(
             if bound > highest:
                 highest = bound
                 best = j
-        gap = gaps[rows[i], best]
-        total += gap
-        note(gap, best, noted, best_noted)
+        chosen[i] = best
         trial = first + i
-        if trial + 1 == checkpoint:
-            checkpoint = reach(tally, total, checkpoints)
         place = trial * (arms + 1) + 1 + best
         if known:
             found = atom(start[best], count[best], ordered[best], keep, alias, key, place, trial)
@@ -320,22 +275,44 @@ def per_cell(
         pulls[cell, best] += 1
         roots[cell, best] = root_of(pulls[cell, best])
         means[cell, best] = move(means[cell, best], reward, 1.0 / pulls[cell, best])
-    tally.total[0] = total
 
 
 @compiled
-def follow(stretch: Any, tally: Any, arms: Any) -> None:
-    """Write down the pulls of a policy whose arms are given."""
-    first, rows, gaps = stretch.first, stretch.rows, stretch.gaps
-    checkpoints, noted, best_noted = stretch.checkpoints, tally.pulls, tally.best_pulls
-    total, checkpoint = tally.total[0], upcoming(tally, checkpoints)
-    for i in range(arms.size):
-        gap = gaps[rows[i], arms[i]]
-        total += gap
-        note(gap, arms[i], noted, best_noted)
-        if first + i + 1 == checkpoint:
-            checkpoint = reach(tally, total, checkpoints)
+def follow(stretch: Any, chosen: Any, losses: Any, lost: Any, checkpoints: Any, tally: Any) -> None:
+    """Write down what choosing these arms cost: `losses[lost[i], arm]` at the i-th trial.
+
+    A pull counts as best where the arm has no gap, whatever it cost this time.
+    """
+    rows, gaps, pulls, best_pulls = stretch.rows, stretch.gaps, tally.pulls, tally.best_pulls
+    regrets, pulls_at, best_pulls_at = tally.regrets, tally.pulls_at, tally.best_pulls_at
+    total, mark = tally.total[0], tally.mark[0]
+    for i in range(chosen.size):
+        arm = chosen[i]
+        total += losses[lost[i], arm]
+        pulls[arm] += 1
+        best_pulls[arm] += gaps[rows[i], arm] == 0.0
+        if stretch.first + i + 1 == checkpoints[mark]:
+            regrets[mark] = total
+            # Number by number: an assignment of whole arrays takes seconds to compile.
+            for j in range(pulls.size):
+                pulls_at[mark, j] = pulls[j]
+                best_pulls_at[mark, j] = best_pulls[j]
+            mark += 1
     tally.total[0] = total
+    tally.mark[0] = mark
+
+
+@compiled
+def potential_states(first: Any, key: Any, laws: Any, shown: Any) -> None:
+    """Write the state that every arm would show at each trial: `shown[trial, arm, field]`."""
+    arms = shown.shape[1]
+    state = np.zeros(shown.shape[2])
+    for i in range(shown.shape[0]):
+        trial = first + i
+        for j in range(arms):
+            show(laws, j, key, trial * (arms + 1) + 1 + j, trial, state)
+            for f in range(state.size):
+                shown[i, j, f] = state[f]
 
 
 @compiled
@@ -371,7 +348,7 @@ def arrivals(first: Any, key: Any, laws: Any, arms: Any, rows: Any, contexts: An
                 contexts[i, f] = values[rows[i], f]
         else:
             rows[i] = i
-            draw(kinds, shapes, 0, key, place, flat, i * fields)
+            draw(kinds, shapes, keep, alias, values, 0, key, place, flat, i * fields)
 
 
 @inlined

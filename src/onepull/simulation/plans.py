@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,9 @@ from onepull.policies.sharing import Blind, Doubling, Joint, PerContext, Sharing
 from onepull.policies.upper_confidence import UpperConfidence
 from onepull.simulation import kernels
 from onepull.simulation.draws import Laws, show, tabulate
-from onepull.simulation.kernels import Stretch, Tally
+from onepull.simulation.kernels import Stretch
+
+Arms: TypeAlias = NDArray[np.int64]  # the position of the arm chosen at each trial
 
 FEW_FEATURES = 64  # up to here means are kept, beyond it counts of atoms where there are any
 
@@ -59,8 +61,8 @@ class World:
 class Runner(Protocol):
     """One policy in one replication."""
 
-    def run(self, stretch: Stretch, world: World, tally: Tally) -> None:
-        """Go through a stretch of trials."""
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        """Go through a stretch of trials, writing the arm chosen at each."""
 
 
 class Plan(ABC):
@@ -69,23 +71,24 @@ class Plan(ABC):
     is_compiled = True
 
     @abstractmethod
-    def begin(self) -> Runner:
-        """Return a runner that has seen nothing."""
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing; the key is for its own luck, if it has any."""
 
 
 class _Compiled(Plan):
     """A plan whose runner is a function of the stretch, with state in arrays."""
 
-    def __init__(self, start: Callable[[], Callable[[Stretch, World, Tally], None]]) -> None:
+    def __init__(self, start: Callable[[], Callable[[Stretch, World, Arms], None]]) -> None:
         self._start = start
 
-    def begin(self) -> Runner:
+    def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
+        del own_key
         return _FunctionRunner(self._start())
 
 
 class _FunctionRunner:
-    def __init__(self, run: Callable[[Stretch, World, Tally], None]) -> None:
+    def __init__(self, run: Callable[[Stretch, World, Arms], None]) -> None:
         self.run = run
 
 
@@ -93,15 +96,26 @@ def plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
     """Return the plan of a policy; one that has no kernel runs in the interpreter."""
     if type(policy) in (FixedArm, Genie, Random):
         return _unlearned(policy)
-    if not isinstance(policy, UpperConfidence) or policy.draws_ties:
-        return Interpreted(policy)
-    rule = policy.rule
-    if rule.index is not optimistic or rule.aim is not hoeffding_width:
+    if not isinstance(policy, UpperConfidence) or not _has_kernel(policy):
         return Interpreted(policy)
     if not _can_compute(environment, policy.sharing):
         return Interpreted(policy)
-    (alpha,) = rule.parameters
+    (alpha,) = policy.rule.parameters
     return sharing_plan(policy.sharing, environment, alpha, horizon)
+
+
+def _has_kernel(policy: UpperConfidence) -> bool:
+    """Whether a policy does what the kernels do: someone's subclass may do otherwise."""
+    steps = ("choose", "observe", "_indices", "_leader")
+    rule, sharing = policy.rule, policy.sharing
+    return (
+        all(getattr(type(policy), step) is getattr(UpperConfidence, step) for step in steps)
+        and rule.index is optimistic
+        and rule.aim is hoeffding_width
+        and not policy.draws_ties
+        and type(sharing) in sharing_plan.registry
+        and isinstance(getattr(sharing, "factor", None), (Cells, type(None)))
+    )
 
 
 def _can_compute(environment: Environment, sharing: Sharing) -> bool:
@@ -117,23 +131,21 @@ def _can_compute(environment: Environment, sharing: Sharing) -> bool:
 def _unlearned(policy: Policy) -> Plan:
     """Return the plan of a policy whose arms do not depend on what it sees."""
 
-    def fixed(stretch: Stretch, out: NDArray[np.int64]) -> None:
+    def fixed(stretch: Stretch, out: Arms) -> None:
         del stretch
         out[:] = policy.problem.arms.index(policy.parameters["arm"])
 
-    def genie(stretch: Stretch, out: NDArray[np.int64]) -> None:
+    def genie(stretch: Stretch, out: Arms) -> None:
         kernels.best_arms(stretch.rows, stretch.gaps, out)
 
-    def random(stretch: Stretch, out: NDArray[np.int64]) -> None:
+    def random(stretch: Stretch, out: Arms) -> None:
         kernels.random_arms(stretch.first, stretch.own_key, len(policy.problem.arms), out)
 
     pick = {FixedArm: fixed, Genie: genie, Random: random}[type(policy)]
 
-    def run(stretch: Stretch, world: World, tally: Tally) -> None:
+    def run(stretch: Stretch, world: World, chosen: Arms) -> None:
         del world
-        arms = np.empty(len(stretch.rows), np.int64)
-        pick(stretch, arms)
-        kernels.follow(stretch, tally, arms)
+        pick(stretch, chosen)
 
     return _Compiled(lambda: run)
 
@@ -208,8 +220,9 @@ class JointPlan(Plan):
         )
         self._tables: dict[int, Any] = {}
 
-    def begin(self) -> Runner:
+    def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
+        del own_key
         return _HistogramRunner(self) if self.counts_atoms else _JointRunner(self)
 
     def table(self, world: World, make: Callable[[World], Array]) -> Array:
@@ -231,11 +244,11 @@ class _JointRunner:
             np.zeros(1, np.int64),
         )
 
-    def run(self, stretch: Stretch, world: World, tally: Tally) -> None:
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         plan = self.plan
         features = plan.table(world, lambda world: world.features(plan.cells))
         kernels.joint(
-            stretch, tally, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
+            stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
             plan.alpha, plan.widths, world.states, features, plan.centres, world.g,
         )  # fmt: skip
 
@@ -245,7 +258,7 @@ class _HistogramRunner:
         self.plan = plan
         self.state: kernels.HistogramState | None = None
 
-    def run(self, stretch: Stretch, world: World, tally: Tally) -> None:
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         plan = self.plan
         rewards = plan.table(world, lambda world: _atom_rewards(plan, world.states))
         if self.state is None:
@@ -257,7 +270,7 @@ class _HistogramRunner:
                 np.zeros(1, np.int64),
             )
         kernels.joint_histogram(
-            stretch, tally, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
+            stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
             plan.alpha, plan.widths, world.states, rewards,
         )  # fmt: skip
 
@@ -290,19 +303,20 @@ class CellPlan(Plan):
         self.places = _Places(cells)
         self.rewards: dict[int, Array] = {}
 
-    def begin(self) -> Runner:
+    def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
+        del own_key
         shape = (len(self.lows), self.arms)
         state = kernels.CellState(
             np.full(shape, np.inf), np.zeros(shape, np.int64), np.zeros(shape),
             np.zeros(len(self.lows), np.int64),
         )  # fmt: skip
 
-        def run(stretch: Stretch, world: World, tally: Tally) -> None:
+        def run(stretch: Stretch, world: World, chosen: Arms) -> None:
             if id(world) not in self.rewards:
                 self.rewards[id(world)] = world.rewards()
             kernels.per_cell(
-                stretch, tally, state, self.places.of(stretch, world), self.lows, self.highs,
+                stretch, chosen, state, self.places.of(stretch, world), self.lows, self.highs,
                 self.alpha, self.widths, world.states, self.rewards[id(world)], world.g,
             )  # fmt: skip
 
@@ -323,25 +337,26 @@ class PhasePlan(Plan):
             start += 2**phase
             phase += 1
 
-    def begin(self) -> Runner:
+    def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
-        return _PhaseRunner(self.phases)
+        return _PhaseRunner(self.phases, own_key)
 
 
 class _PhaseRunner:
-    def __init__(self, phases: list[tuple[int, Plan]]) -> None:
+    def __init__(self, phases: list[tuple[int, Plan]], own_key: int) -> None:
         self.phases = phases
+        self.own_key = own_key
         self.number = -1
         self.current: Runner
 
-    def run(self, stretch: Stretch, world: World, tally: Tally) -> None:
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         """Cut the stretch where phases begin."""
         stop = stretch.first + len(stretch.rows)
         trial = stretch.first
         while trial < stop:
             if self.number + 1 < len(self.phases) and trial >= self.phases[self.number + 1][0]:
                 self.number += 1
-                self.current = self.phases[self.number][1].begin()
+                self.current = self.phases[self.number][1].begin(self.own_key)
             end = stop
             if self.number + 1 < len(self.phases):
                 end = min(stop, self.phases[self.number + 1][0])
@@ -349,7 +364,7 @@ class _PhaseRunner:
             part = stretch._replace(
                 first=trial, rows=stretch.rows[cut], contexts=stretch.contexts[cut]
             )
-            self.current.run(part, world, tally)
+            self.current.run(part, world, chosen[cut])
             trial = end
 
 
@@ -361,9 +376,11 @@ class Interpreted(Plan):
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
 
-    def begin(self) -> Runner:
+    def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
         twin = type(self.policy).from_bytes(self.policy.to_bytes(), problem=self.policy.problem)
+        if twin.draws_ties:
+            twin.reseed(own_key)
         return _InterpretedRunner(twin)
 
 
@@ -371,11 +388,10 @@ class _InterpretedRunner:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
 
-    def run(self, stretch: Stretch, world: World, tally: Tally) -> None:
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         problem = world.problem
         position = {arm: j for j, arm in enumerate(problem.arms)}
         shown = np.zeros(len(problem.state))
-        arms = np.empty(len(stretch.rows), np.int64)
         for i in range(len(stretch.rows)):
             context = dict(zip(problem.context, stretch.contexts[i].tolist(), strict=True))
             arm = self.policy.choose(**context)
@@ -383,5 +399,4 @@ class _InterpretedRunner:
             show(world.states, j, stretch.key, trial * (len(position) + 1) + 1 + j, trial, shown)
             state = dict(zip(problem.state, shown.tolist(), strict=True))
             self.policy.observe(arm, **context, **state)
-            arms[i] = j
-        kernels.follow(stretch, tally, arms)
+            chosen[i] = j

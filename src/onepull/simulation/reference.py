@@ -8,6 +8,7 @@ from onepull.environment.environment import Environment, Piece, gaps_of
 from onepull.formula import Array
 from onepull.payoff.written import WrittenPayoff
 from onepull.simulation import kernels
+from onepull.simulation.kernels import Stretch
 from onepull.simulation.plans import World
 
 NODES = (16, 64, 256)
@@ -80,3 +81,14 @@ class Reference:
         parts = zip(self._starts, self._starts[1:], strict=False)
         means = [rewards[:, self._used[a:b]] @ self._weights[a:b] for a, b in parts]
         return gaps_of(np.column_stack(means), self._payoff.whole_range)
+
+    def realised(self, stretch: Stretch) -> Array:
+        """Return what each arm would really have cost at each trial, against the genie's."""
+        count, arms = len(stretch.rows), len(self.world.piece.states)
+        states = np.empty((count, arms, self.world.states.rows.shape[1]))
+        kernels.potential_states(stretch.first, stretch.key, self.world.states, states)
+        columns = [column[:, None] for column in stretch.contexts.T]
+        rewards = self._payoff.vector(*columns, *np.moveaxis(states, 2, 0))
+        genie = np.empty(count, np.int64)
+        kernels.best_arms(stretch.rows, stretch.gaps, genie)
+        return np.asarray(rewards[np.arange(count), genie][:, None] - rewards)

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    wait,
+)
 
 from onepull.environment.environment import Environment
 from onepull.errors import ClusterError, ParameterError
@@ -21,6 +28,7 @@ def simulate(  # noqa: PLR0913 - a full statement
     replications: int,
     seed: int = 0,
     checkpoints: Iterable[int] | None = None,
+    realised: bool = False,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
@@ -33,6 +41,8 @@ def simulate(  # noqa: PLR0913 - a full statement
     ----------
     policies
         Fresh policies, by name or in a list.
+    realised
+        Count what pulls really cost instead of what they cost on average.
     progress
         Called with the replications done and the replications in all.
 
@@ -50,7 +60,14 @@ def simulate(  # noqa: PLR0913 - a full statement
     True
     """
     named = policies if isinstance(policies, Mapping) else _named(policies)
-    simulation = Simulation(environment, named, horizon=horizon, seed=seed, checkpoints=checkpoints)
+    simulation = Simulation(
+        environment,
+        named,
+        horizon=horizon,
+        seed=seed,
+        checkpoints=checkpoints,
+        realised=realised,
+    )
     count = whole("replications", replications)
     if executor is not None:
         return simulation.result(run(simulation, [(0, count)], executor, progress))
@@ -103,6 +120,8 @@ def _outcome(future: Future[Block]) -> Block:
         return future.result()
     except BrokenExecutor as error:
         raise ClusterError(f"a worker process died: {error}") from None
+    except CancelledError:
+        raise ClusterError("the work was dropped before it was done") from None
     except Exception as error:
         # Dask is not imported for its exception alone.
         if type(error).__name__ == "KilledWorker":

@@ -31,6 +31,16 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Trace:
+    """One replication, trial by trial."""
+
+    policies: list[str]
+    contexts: Array  # [trial, field]
+    arms: NDArray[np.int64]  # [policy, trial], positions in the problem's arms
+    regrets: Array  # [policy, trial], summed up to and including the trial
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """Regret and pulls of every policy at every checkpoint.
 
@@ -43,6 +53,17 @@ class Result:
     pulls, best_pulls
         Mean pulls of each arm, `[policy, checkpoint, arm]`: all, and those in which the arm
         was the best.
+
+    Examples
+    --------
+    >>> result = Result(
+    ...     policies=["DCB"], parameters=[{}], arms=["a"], checkpoints=np.array([10]),
+    ...     regrets=np.array([[[1.0], [3.0]]]), pulls=np.array([[[10.0]]]),
+    ...     best_pulls=np.array([[[9.0]]]), storage=[2],
+    ... )
+    >>> row = result.final()[0]
+    >>> row["regret"], row["standard_error"], row["worst"]
+    (2.0, 1.0, 3.0)
     """
 
     policies: list[str]

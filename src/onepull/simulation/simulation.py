@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from onepull.environment.environment import Environment
 from onepull.errors import ParameterError
+from onepull.formula import Array
 from onepull.policies import Policy
 from onepull.problem import Problem
 from onepull.simulation import kernels
 from onepull.simulation.draws import keys
 from onepull.simulation.formulas import machine_code
 from onepull.simulation.kernels import Stretch, Tally
-from onepull.simulation.plans import World, plan
+from onepull.simulation.plans import Arms, World, plan
 from onepull.simulation.reference import Reference
-from onepull.simulation.result import Block, Result, joined
+from onepull.simulation.result import Block, Result, Trace, joined
 
 STRETCH = 16384
 SECONDS_A_TASK = 0.5
@@ -44,6 +45,9 @@ class Simulation:
     checkpoints
         The trials at which regret and pulls are written down; spread evenly on a
         logarithmic scale if not given.  The horizon is always among them.
+    realised
+        Count what the pulls really cost instead of what they cost on average: the reward
+        the genie's arm would have given at that trial less the reward of the arm chosen.
     """
 
     def __init__(  # noqa: PLR0913 - a full statement
@@ -55,12 +59,14 @@ class Simulation:
         seed: int = 0,
         experiment: int = 0,
         checkpoints: Iterable[int] | None = None,
+        realised: bool = False,
     ) -> None:
         self.environment = environment
         self.policies = dict(policies)
         self.horizon = whole("horizon", horizon)
         self.seed = whole("seed", seed, least=0)
         self.experiment = whole("experiment", experiment, least=0)
+        self.realised = realised
         arms = len(environment.problem.arms)
         if self.horizon < arms:
             raise ParameterError(
@@ -79,6 +85,7 @@ class Simulation:
             "seed": self.seed,
             "experiment": self.experiment,
             "checkpoints": self.checkpoints.tolist(),
+            "realised": self.realised,
         }
         return _rebuilt, (self.environment, self.policies, told)
 
@@ -107,6 +114,8 @@ class Simulation:
             f"{name} has no compiled step and runs in the interpreter, about 100 times slower"
             for name in slow
         ]
+        if self.realised:
+            found.append("regret is realised: rewards foregone at the same draws, not on average")
         found += [note for reference in self._references for note in reference.notes]
         return list(dict.fromkeys(found))
 
@@ -126,17 +135,42 @@ class Simulation:
 
     def _replication(self, number: int) -> list[Tally]:
         arms, marks = len(self.environment.problem.arms), len(self.checkpoints)
+        tallies = [_tally(arms, marks) for _ in self.policies]
+        for stretch, chosen, losses, lost in self._stretches(number):
+            for tally, arms_pulled in zip(tallies, chosen, strict=True):
+                kernels.follow(stretch, arms_pulled, losses, lost, self.checkpoints, tally)
+        return tallies
+
+    def trace(self, number: int) -> Trace:
+        """Return one replication trial by trial; this is the only thing that grows with T."""
+        parts = [
+            (stretch.contexts, np.array(chosen), np.array([losses[lost, arms] for arms in chosen]))
+            for stretch, chosen, losses, lost in self._stretches(number)
+        ]
+        contexts, arms, losses = zip(*parts, strict=True)
+        return Trace(
+            policies=list(self.policies),
+            contexts=np.concatenate(contexts),
+            arms=np.concatenate(arms, axis=1),
+            regrets=np.cumsum(np.concatenate(losses, axis=1), axis=1),
+        )
+
+    def _stretches(self, number: int) -> Iterator[tuple[Stretch, list[Arms], Array, Arms]]:
+        """Yield stretches, the arms that each policy chose, and what choosing them cost."""
         key, own_key = keys(self.seed, self.experiment, number)
-        runners = [plan.begin() for plan in self._plans]
-        tallies = [_tally(arms, marks) for _ in runners]
+        runners = [plan.begin(int(own_key)) for plan in self._plans]
         starts = [world.piece.start for world in self._worlds]
         for w, (world, reference) in enumerate(zip(self._worlds, self._references, strict=True)):
             end = min(self.horizon, [*starts, self.horizon][w + 1])
             for first in range(starts[w], end, STRETCH):
                 stretch = self._stretch(first, min(first + STRETCH, end), key, own_key, reference)
-                for runner, tally in zip(runners, tallies, strict=True):
-                    runner.run(stretch, world, tally)
-        return tallies
+                chosen = [np.empty(len(stretch.rows), np.int64) for _ in runners]
+                for runner, arms in zip(runners, chosen, strict=True):
+                    runner.run(stretch, world, arms)
+                if self.realised:
+                    yield stretch, chosen, reference.realised(stretch), np.arange(len(chosen[0]))
+                else:
+                    yield stretch, chosen, stretch.gaps, stretch.rows
 
     def _stretch(
         self, first: int, stop: int, key: Any, own_key: Any, reference: Reference
@@ -146,8 +180,7 @@ class Simulation:
         contexts = np.empty((count, len(self.environment.problem.context)))
         arms = len(self.environment.problem.arms)
         kernels.arrivals(first, key, reference.world.arrivals, arms, rows, contexts)
-        gaps = reference.gaps(contexts)
-        return Stretch(first, key, own_key, rows, contexts, gaps, self.checkpoints)
+        return Stretch(first, key, own_key, rows, contexts, reference.gaps(contexts))
 
     def block_size(self) -> int:
         """Return how many replications make a task that is worth sending."""
@@ -166,7 +199,7 @@ class Simulation:
             regrets=regrets,
             pulls=pulls,
             best_pulls=best,
-            storage=[policy.storage for policy in self.policies.values()],
+            storage=[p.sharing.storage_after(self.horizon) for p in self.policies.values()],
             notes=self.notes,
         )
 
