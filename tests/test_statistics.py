@@ -43,9 +43,10 @@ def learned(kind, arms, features, rows):
 
 
 def test_small_ones_are_lists_and_large_ones_arrays():
-    assert isinstance(ArmStatistics.empty(arms=64, features=64), ListStatistics)
-    assert isinstance(ArmStatistics.empty(arms=65, features=1), ArrayStatistics)
-    assert isinstance(ArmStatistics.empty(arms=1, features=65), ArrayStatistics)
+    for arms, features in [(7, 4), (1, 62), (62, 1), (31, 32)]:
+        assert isinstance(ArmStatistics.empty(arms=arms, features=features), ListStatistics)
+    for arms, features in [(64, 4), (7, 64), (32, 32)]:
+        assert isinstance(ArmStatistics.empty(arms=arms, features=features), ArrayStatistics)
 
 
 @both

@@ -228,23 +228,21 @@ def _evaluate(source: str) -> Callable[..., Any]:
 
 
 def _scalar(term: Term) -> str:
-    match term:
-        case Number(value=value):
-            return repr(value)
-        case Field(name=name):
-            return name
-        case Apply(operation=operation, terms=terms):
-            return operation.scalar(*map(_scalar, terms))
+    return _source(term, lambda operation: operation.scalar)
 
 
 def _vector(term: Term) -> str:
+    return _source(term, lambda operation: operation.vector)
+
+
+def _source(term: Term, form: Callable[[Operation], Callable[..., str]]) -> str:
     match term:
         case Number(value=value):
             return repr(value)
         case Field(name=name):
             return name
         case Apply(operation=operation, terms=terms):
-            return operation.vector(*map(_vector, terms))
+            return form(operation)(*(_source(inner, form) for inner in terms))
 
 
 def _substitute(term: Term, values: Mapping[str, float]) -> Term:
