@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from problems import coded, mixed, offloading
 
-from onepull import Finite, Interval, Problem, Reward
-from onepull.errors import ProblemError
+from onepull import Finite, Interval, Problem, Reward, errors
+from onepull.errors import FormulaError, ProblemError
 
 PARTS = {
     "arms": ["a", "b"],
@@ -98,6 +99,14 @@ def test_reserved_names_are_refused(name):
         ({"state": {"x": Interval(0, 1), "y": Interval(0, 1)}}, "both a context and a state field"),
         ({"context": {}}, "the context needs at least one field"),
         ({"state": {}}, "the state needs at least one field"),
+        (
+            {"state": {f"x{i}": Interval(0, 1) for i in range(17)}},
+            "the state has at most 16 fields, given 17",
+        ),
+        (
+            {"context": {f"y{i}": Finite([1]) for i in range(17)}},
+            "the context has at most 16 fields, given 17",
+        ),
         ({"arms": []}, "at least one arm"),
         ({"arms": "ab"}, "given the text 'ab'"),
         ({"arms": ["a", "b", "a"]}, "'a' twice"),
@@ -127,3 +136,44 @@ def test_with_arms_changes_the_arms_only():
     assert other.payoff(x=1, y=2) == 2.0
     with pytest.raises(ProblemError, match="twice"):
         problem().with_arms(["c", "c"])
+
+
+def area(y, x):
+    return x * y
+
+
+@pytest.mark.parametrize(
+    "reward",
+    [
+        Reward("x * y"),
+        Reward("x * y", low=0, high="y", monotone={"x": "increasing"}, lipschitz={"y": 1}),
+        Reward(area, low=0, high="y"),
+    ],
+)
+def test_rewards_and_problems_survive_pickling(reward):
+    assert pickle.loads(pickle.dumps(reward)) == reward  # noqa: S301
+    again = pickle.loads(pickle.dumps(problem(reward=reward)))  # noqa: S301
+    assert again == problem(reward=reward)
+    assert again.payoff(x=1, y=2) == 2.0
+
+
+PLAIN_ERRORS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, errors.OnepullError) and kind is not FormulaError
+]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(kind("what, and where") for kind in PLAIN_ERRORS),
+        FormulaError("unknown name", text="1 + x", start=4, stop=5),
+    ],
+)
+def test_errors_survive_pickling(error):
+    error.add_note("seen by a worker")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)

@@ -6,7 +6,7 @@
     ├── ProblemError          the problem as written cannot be
     │   ├── FormulaError      a formula was refused; points at the offending part
     │   └── DeclarationError  a declared fact is contradicted by an example
-    ├── ParameterError        a policy or factorisation was given a bad parameter
+    ├── ParameterError        a parameter that is not allowed
     ├── InputError            what a call was given does not fit the problem
     │   ├── UnknownArm
     │   ├── ContextError
@@ -22,6 +22,9 @@ changed nothing: a policy that refuses an input is exactly as it was before.
 """
 
 from __future__ import annotations
+
+from functools import partial
+from typing import Any
 
 
 class OnepullError(Exception):
@@ -56,13 +59,18 @@ class FormulaError(ProblemError):
         marks = " " * (start - left) + "^" * max(1, min(stop, left + 120) - start)
         super().__init__(f"{reason}\n    {shown}\n    {marks}")
 
+    def __reduce__(self) -> Any:
+        """Travel to other processes as what it was made from."""
+        rebuild = partial(type(self), self.reason, text=self.text, start=self.start, stop=self.stop)
+        return rebuild, (), self.__dict__
+
 
 class DeclarationError(ProblemError):
     """Something declared about the reward is contradicted by an example."""
 
 
 class ParameterError(OnepullError, ValueError):
-    """A policy or a factorisation was built with a parameter that is not allowed."""
+    """A policy, factorisation, law, simulation or figure got a parameter that is not allowed."""
 
 
 class InputError(OnepullError, ValueError):

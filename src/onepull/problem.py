@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,6 +19,8 @@ from onepull.spaces import Box, Finite, Interval, Space
 
 # Names with a meaning of their own in `choose` and `observe`.
 RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self"})
+# What is derived about a reward takes longer with every field.
+FIELDS = 16
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -89,8 +92,8 @@ class Problem:
 
     def __reduce__(self) -> Any:
         """Travel to other processes as what it was built from."""
-        spaces = dict(self.context), dict(self.state)
-        return _unpickled, (self.arms, *spaces, self.reward.source, self.reward.declarations)
+        spaces = {"context": dict(self.context), "state": dict(self.state)}
+        return partial(type(self), arms=self.arms, **spaces, reward=self.reward), ()
 
     # To files and back
 
@@ -166,16 +169,6 @@ class Problem:
         )
 
 
-def _unpickled(
-    arms: tuple[str, ...],
-    context: dict[str, Space],
-    state: dict[str, Space],
-    source: Source,
-    declared: dict[str, Any],
-) -> Problem:
-    return Problem(arms=arms, context=context, state=state, reward=Reward(source, **declared))
-
-
 class _Range(msgspec.Struct, forbid_unknown_fields=True):
     # JSON has no infinity, so an end may be written as text.
     low: float | str
@@ -217,6 +210,8 @@ def _check_fields(context: Box, state: Box) -> None:
     for box, role in ((context, "context"), (state, "state")):
         if not box:
             raise ProblemError(f"the {role} needs at least one field, given none")
+        if len(box) > FIELDS:
+            raise ProblemError(f"the {role} has at most {FIELDS} fields, given {len(box)}")
     for name in (*context, *state):
         if name in RESERVED or name in FUNCTIONS:
             raise ProblemError(f"field {name!r}: this name is taken; choose another")

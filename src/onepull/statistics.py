@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from math import inf, sqrt
 from typing import Any, Self
 
@@ -33,6 +34,13 @@ def moved(mean: Any, value: Any, weight: float) -> Any:
     weight of one replaces the mean, which is infinite before the first pull.
     """
     return value if weight == 1.0 else mean + (value - mean) * weight
+
+
+def weighted(phi: Array, means: Any) -> Array:
+    """Return φ·means for every arm, given `means[feature][arm]`; unpulled stays infinite."""
+    table = np.asarray(means, dtype=np.float64)
+    unpulled = np.isinf(table).any(axis=0)
+    return np.where(unpulled, UNPULLED, phi @ np.where(unpulled, 0.0, table))
 
 
 class StatisticsState(msgspec.Struct, forbid_unknown_fields=True):
@@ -113,9 +121,7 @@ class ArmStatistics(ABC):
 
     def copy(self) -> Self:
         """Return an independent copy."""
-        twin = type(self)(len(self.pulls), self.features)
-        twin.restore(self.state())
-        return twin
+        return deepcopy(self)
 
     def state(self) -> StatisticsState:
         """Return everything learned as plain values."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from onepull.environment import channel_selection, energy_harvesting, offloading
+from onepull.errors import ParameterError
 
 
 def best(environment, contexts):
@@ -45,3 +46,12 @@ def test_offloading_keeps_three_servers_in_use():
     # Data go to the fast link, work to the fast processor.
     assert best(world, [[100, 100]]) == [[world.problem.arms.index("edge")]]
     assert best(world, [[1, 10000]]) == [[world.problem.arms.index("cloud")]]
+
+
+@pytest.mark.parametrize("build", [channel_selection, energy_harvesting])
+def test_there_are_one_to_seven_channels(build):
+    for count in (1, 7, np.int64(3)):
+        assert len(build(count).problem.arms) == count
+    for wrong in (0, 8, 9, -1, 2.0, True, "4", None):
+        with pytest.raises(ParameterError, match=f"whole number from 1 to 7, given {wrong!r}"):
+            build(wrong)

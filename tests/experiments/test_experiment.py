@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from onepull import FixedArm, simulate
+from onepull.environment import channel_selection
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import Experiment
 from onepull.experiments.experiment import POLICIES, sweep
@@ -105,6 +107,14 @@ def test_lists_are_swept_in_order():
     assert list(sweep({})) == [{}]
 
 
+def test_values_are_told_as_simulate_tells_them():
+    (name,) = names('[[policies]]\npolicy = "FixedArm"\narm = "channel 2"\n')
+    assert name == "FixedArm(arm='channel 2')"
+    world = channel_selection()
+    found = simulate(world, [FixedArm(world.problem, arm="channel 2")], horizon=9, replications=1)
+    assert found.policies == [name]
+
+
 def test_a_given_name_keeps_only_what_is_swept():
     assert names('[[policies]]\npolicy = "DCB"\nname = "ours"\nepsilon = 0.5\n') == ["ours"]
     swept = '[[policies]]\npolicy = "DCB"\nname = "ours"\nepsilon = [0.1, 0.5]\nseed = 1\n'
@@ -202,9 +212,15 @@ def test_no_policy_is_refused():
         ('{name = ["offloading"]}', "unknown application ['offloading']"),
         ('{name = "channel-selection", arms = 4}', "does not take arms; it takes channels"),
         ('{name = "offloading", arms = 4}', "does not take arms; it takes nothing"),
-        ('{name = "channel-selection", channels = "x"}', "application 'channel-selection': "),
-        ('{name = "channel-selection", channels = 0}', "application 'channel-selection': "),
-        ('{name = "channel-selection", channels = 9}', "application 'channel-selection': "),
+        (
+            '{name = "channel-selection", channels = "x"}',
+            "channels must be a whole number from 1 to 7",
+        ),
+        (
+            '{name = "channel-selection", channels = 0}',
+            "application 'channel-selection': channels must be",
+        ),
+        ('{name = "channel-selection", channels = 9}', "whole number from 1 to 7, given 9"),
     ],
 )
 def test_applications_are_checked(application, words):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 import shutil
 from concurrent.futures import BrokenExecutor, Future
 from concurrent.futures.process import BrokenProcessPool
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import onepull
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import Experiment, ResultFolder
 from onepull.report import tidy
@@ -184,6 +187,7 @@ def test_fewer_replications_run_nothing_and_keep_what_is_done(copied):
     (copied / "blocks" / NAMES[0]).unlink()
     assert ResultFolder(copied, more(2)).missing() == [(0, 2)]
     assert ResultFolder(copied, more(5)).missing() == [(0, 3)]
+    assert run(copied, more(5)).replications == 12
 
 
 # What is refused
@@ -218,6 +222,28 @@ def test_damaged_papers_are_named(copied):
     (copied / "about.json").write_text("{")
     with pytest.raises(ProblemError, match=r"about\.json: damaged"):
         ResultFolder(copied, experiment())
+
+
+def test_another_version_can_read_but_not_add(copied, expected, monkeypatch):
+    papers = {name: (copied / name).read_bytes() for name in ("about.json", "experiment.toml")}
+    monkeypatch.setattr("onepull.__version__", "99.0")
+    assert csv(ResultFolder.open(copied).result()) == expected
+    with pytest.raises(ProblemError, match=r"begun by onepull \S+, and this is 99\.0"):
+        run(copied, more(20))
+    with pytest.raises(ProblemError, match=r"begun by onepull"):
+        ResultFolder.open(copied).run(Serial())
+    assert papers == {name: (copied / name).read_bytes() for name in papers}
+    assert files(copied) == NAMES
+
+
+def test_what_began_a_folder_is_written_once(copied, monkeypatch):
+    before = (copied / "about.json").read_bytes()
+    about = json.loads(before)
+    assert about["numba"] == importlib.metadata.version("numba")
+    assert about["onepull"] == onepull.__version__
+    monkeypatch.setattr("platform.python_version", lambda: "4.0")
+    run(copied, more(15))
+    assert (copied / "about.json").read_bytes() == before
 
 
 def test_a_folder_without_results_says_so(tmp_path):
@@ -331,6 +357,10 @@ def test_traces_are_found_where_the_experiment_was(tmp_path, monkeypatch):
     folder.run(Serial())
     monkeypatch.chdir(tmp_path)
     assert ResultFolder.open("here/results").result().replications == 2
+    assert (tmp_path / "here" / "results" / "origin.txt").read_text() == ".."
+    (tmp_path / "here").rename(tmp_path / "there")  # both together
+    assert ResultFolder.open("there/results").result().replications == 2
+    (tmp_path / "there").rename(tmp_path / "here")
     (tmp_path / "here" / "trace.csv").write_text("x\n1\n3\n")
     with pytest.raises(ProblemError, match="or its traces have changed"):
         ResultFolder.open("here/results")

@@ -12,6 +12,8 @@ import pytest
 from onepull.environment import channel_selection
 from onepull.experiments import paper
 from onepull.experiments.reproduction import Reproduction, Scale
+from onepull.report import Table
+from onepull.simulation import Result
 from onepull.simulation.executors import open_executor
 from onepull.theory import never_optimal, theorem_1_corrected, theorem_1_printed
 
@@ -105,6 +107,36 @@ def test_measured_tells_where_a_number_falls():
     assert math.isnan(paper.measured(np.array([3.0]), 3.0)[1])
 
 
+def test_table_1_is_inside_if_every_number_is():
+    rows = [["K=7", "A", 1.0, "inside"], ["K=4", "B", 2.0, "inside"]]
+    table = Table("Table I", ["case", "policy", "paper", "verdict"], rows)
+    assert paper.table_1_inside(table).holds
+    rows[1][-1] = "outside"
+    found = paper.table_1_inside(table)
+    assert (found.holds, found.because) == (False, "1 of 2 are; not K=4 B")
+
+
+@pytest.mark.parametrize(
+    ("regrets", "holds"),
+    [
+        ({"CCB, known T": 1, "CCB, unknown T": 2, "Multi-UCB": 3}, True),
+        ({"CCB, known T": 2, "CCB, unknown T": 1, "Multi-UCB": 3}, False),
+        ({"CCB, known T": 1, "CCB, unknown T": 1, "Multi-UCB": 3}, None),
+    ],
+)
+def test_the_order_of_table_2_holds_fails_or_cannot_be_told(regrets, holds):
+    names = [f"{policy}, {step}" for policy in regrets for step in paper.STEPS]
+    noise = np.random.default_rng(1).normal(0, 0.01, (len(names), 12, 1))
+    values = np.repeat([float(value) for value in regrets.values()], 3)
+    count = len(names)
+    result = Result(
+        policies=names, parameters=[{}] * count, arms=["a"], checkpoints=np.array([10]),
+        regrets=values[:, None, None] + noise - noise.mean(axis=1, keepdims=True),
+        pulls=np.zeros((count, 1, 1)), best_pulls=np.zeros((count, 1, 1)), storage=[1] * count,
+    )  # fmt: skip
+    assert paper.table_2_order(result).holds is holds
+
+
 # All of it, on a small scale
 
 
@@ -161,10 +193,14 @@ def test_wrong_pulls_of_arms_that_are_somewhere_best_stop_growing(small):
 def test_everything_is_written(small, tmp_path):
     report = small.write(tmp_path / "new" / "folder")
     names = {file.name for file in report.parent.iterdir()}
-    figures = {f"figure-{name}.{kind}" for name in ("4a", "4b", "5") for kind in ("svg", "png")}
+    drawn = ("figure-4a", "figure-4b", "figure-5", "theorem-1")
+    figures = {f"{name}.{kind}" for name in drawn for kind in ("svg", "png")}
     assert names == figures | {f"table-{number}.csv" for number in range(1, 7)} | {"report.html"}
     text = report.read_text()
     for made in small.tables():
         assert made.title.replace("'", "&#x27;") in text
-    assert text.count("<svg") == 3
+    assert text.count("<svg") == 4
+    verdicts = re.findall(r'<div class="verdict (\w+)"', text)
+    assert len(verdicts) == 4
+    assert verdicts[2:] == ["fails", "holds"]
     assert (report.parent / "table-1.csv").read_text() == small.tables()[0].to_csv()

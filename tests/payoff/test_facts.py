@@ -12,6 +12,7 @@ from problems import channels
 
 from onepull import Finite, Interval, Problem, Reward
 from onepull.errors import DeclarationError, ProblemError, RewardError
+from onepull.formula import Formula
 from onepull.payoff import Fact
 
 
@@ -194,3 +195,59 @@ def test_unbounded_rewards_are_refused_and_bounded_ones_not():
 def test_a_reward_that_cannot_be_told_from_nan_is_no_state():
     with pytest.raises(RewardError):
         payoff("x * y", FEW, FEW).invert(math.nan, (1.0,))
+
+
+NAMES = [f"x{i}" for i in range(16)]
+LARGE: dict[str, tuple[str, list[str], Any, tuple[float, float]]] = {
+    "240 remainders": (f"max({', '.join(['x0 % y'] * 240)})", NAMES[:1], UNIT, (0, 1)),
+    "16 state fields": (f"clip({' + '.join(NAMES)}, 0, 1) * y", NAMES, UNIT, (0, 1)),
+    "16 endless ones": (
+        f"clip({' + '.join(NAMES)}, -1, y)",
+        NAMES,
+        Interval(-math.inf, math.inf),
+        (-1, 1),
+    ),
+    "16 finite ones": (f"({' + '.join(NAMES)}) * y", NAMES, FEW, (0, 48)),
+    "long lists": ("x0 % (1 + y)", NAMES[:1], Finite(range(4096)), (0, 4095)),
+}
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_a_large_formula_is_made_with_bounded_work(case, monkeypatch):
+    text, names, space, limits = LARGE[case]
+    work = []
+    enclose, vector = Formula.enclose, Formula.vector
+
+    def boxes(formula, columns, *args, **more):
+        shape = np.broadcast_shapes(*(np.shape(low) for low, _ in columns.values()))
+        work.append(formula.size * math.prod(shape))
+        return enclose(formula, columns, *args, **more)
+
+    def elements(formula, *columns):
+        values = vector(formula, *columns)
+        work.append(formula.size * values.size)
+        return values
+
+    monkeypatch.setattr(Formula, "enclose", boxes)
+    monkeypatch.setattr(Formula, "vector", elements)
+    contexts: dict[str, Any] = {"long lists": Finite(range(4096)), "240 remainders": Interval(1, 2)}
+    known = Problem(
+        arms=["a"],
+        context={"y": contexts.get(case, UNIT)},
+        state=dict.fromkeys(names, space),
+        reward=text,
+    ).payoff
+    assert sum(work) < 4e7
+    assert known.whole_range[0] <= limits[0]
+    assert known.whole_range[1] >= limits[1]
+    assert known.whole_range[1] - known.whole_range[0] <= 2 * (limits[1] - limits[0])
+
+
+def test_a_monotone_callable_of_many_fields_is_tried_at_two_ends():
+    reward = Reward(
+        lambda y, **fields: y * (fields["x1"] - fields["x0"] + 0 * sum(fields.values())),
+        monotone={name: "nonincreasing" if name == "x0" else "nondecreasing" for name in NAMES},
+    )
+    state = dict.fromkeys(NAMES, UNIT)
+    known = Problem(arms=["a"], context={"y": FEW}, state=state, reward=reward).payoff
+    assert known.whole_range == (-3.0, 3.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,6 +62,13 @@ def test_several_finite_fields_are_looked_up():
         (payoff("(x - 1) ** 2 * y", Finite([0, 2, 5])), (1.0,)),
         (payoff("(x - 1) ** 2 * y", Interval(0, 5)), (1.0,)),
         (offloading().payoff, (8.0, 1e3)),
+        # Strictly monotone but for rounding.
+        (payoff("1 - exp(-x * y)", Interval(0, 60)), (1.0,)),
+        (payoff("exp(-x * y) - 1", Interval(0, 60)), (1.0,)),
+        (payoff("1e20 + x * y", Interval(0, 60)), (1.0,)),
+        (payoff("1e17 + x * y - 1e17", Interval(0, 60)), (1.0,)),
+        (payoff("1 - 1 / (1 + x * y)", Interval(0, math.inf)), (1.0,)),
+        (payoff("x * y", Finite(range(65537))), (1.0,)),
     ],
 )
 def test_a_reward_that_several_states_give_is_refused(known, context):
@@ -72,3 +81,9 @@ def test_a_reward_that_several_states_give_is_refused(known, context):
 def test_a_reward_that_cannot_be_is_refused(known, reward):
     with pytest.raises(RewardError, match=r"cannot be with y=0\.75"):
         known.invert(reward, (0.75,))
+
+
+def test_an_endless_state_is_told_where_the_reward_is_declared_strict():
+    reward = Reward("1 - 1 / (1 + x * y)", high=1, monotone={"x": "increasing"})
+    known = payoff(reward, Interval(0, math.inf))
+    assert known.invert(0.75, (1.0,)) == (pytest.approx(3.0),)

@@ -248,7 +248,7 @@ def test_doubling_ccb_runs_a_fresh_ccb_for_each_phase_of_two_to_the_k(seed, grow
     low, high = 0.0, 1.7
     policy = DoublingCCB(case.problem(Interval(low, high)), growth=growth, epsilon=0.01)
     for k in range(1, 10):
-        cell, centres, _ = cut(low, high, (2**k) ** -(1 - growth))
+        cell, centres, _ = cut(low, high, (high - low) * (2**k) ** -(1 - growth))
         paper = PaperDCB(case.arms, [spread(case.formula, c) for c in centres], 0.01)
         for _ in range(2**k):
             assert policy.phase == k

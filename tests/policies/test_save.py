@@ -28,7 +28,7 @@ from onepull import (
     SaveFileError,
 )
 from onepull.distributions import Uniform
-from onepull.policies import savefile
+from onepull.files import write
 from onepull.testing.draws import observations
 
 POLICIES = {
@@ -105,7 +105,7 @@ def test_a_policy_that_cannot_be_written_keeps_the_old_file(tmp_path):
     with pytest.raises(OnepullError, match="only a Discrete distribution can be saved"):
         unwritable.save(path)
     with pytest.raises(TypeError):
-        savefile.write(path, "not bytes")  # type: ignore[arg-type]
+        write(path, "not bytes")  # type: ignore[arg-type]
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["policy.json"]
 

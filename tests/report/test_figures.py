@@ -13,12 +13,13 @@ import pytest
 from onepull.errors import MissingExtra, ParameterError
 from onepull.report import figures
 from onepull.report.endlabels import spread
+from onepull.simulation.result import student
 
 DIVISORS: dict[Any, Any] = {"nothing": np.ones_like, "log": np.log, "root": np.sqrt}
 
 
 @pytest.mark.parametrize("divide_by", DIVISORS)
-def test_line_is_the_mean_and_band_is_196_standard_errors(result, divide_by):
+def test_line_is_the_mean_and_band_is_the_95_percent_interval(result, divide_by):
     axes = figures.regret(result, divide_by).axes[0]
     first = 1 if divide_by == "log" else 0
     trials = result.checkpoints[first:]
@@ -26,7 +27,7 @@ def test_line_is_the_mean_and_band_is_196_standard_errors(result, divide_by):
     for p, policy in enumerate(result.policies):
         runs = result.regrets[p, :, first:]
         mean = runs.mean(axis=0) / scale
-        half = 1.96 * runs.std(axis=0, ddof=1) / np.sqrt(result.replications) / scale
+        half = student(25) * runs.std(axis=0, ddof=1) / np.sqrt(result.replications) / scale
         np.testing.assert_allclose(np.asarray(axes.lines[p].get_xdata()), trials)
         np.testing.assert_allclose(np.asarray(axes.lines[p].get_ydata()), mean)
         corners = np.asarray(axes.collections[p].get_paths()[0].vertices)
@@ -106,6 +107,34 @@ def test_what_cannot_be_drawn_is_refused(result):
         figures.pulls(result, "X")
     with pytest.raises(ParameterError, match="one for each of the 8 checkpoints"):
         figures.pulls(result, "DCB", bounds={"b": [1, 2]})
+    with pytest.raises(ParameterError, match="unknown arm 'X'; there are near, far"):
+        figures.pulls(result, "DCB", arms=["X"])
+
+
+def test_a_bound_on_each_arm_has_the_colour_of_the_arm(result):
+    table = np.arange(1.0, 17.0).reshape(8, 2)
+    bounds = {"one": table, "two": 2 * table}
+    axes = figures.pulls(result, "DCB", arms=["far"], bounds=bounds).axes[0]
+    far, one, two = axes.lines[:3]
+    np.testing.assert_array_equal(np.asarray(far.get_ydata()), result.pulls[0, :, 1])
+    np.testing.assert_array_equal(np.asarray(one.get_ydata()), table[:, 1])
+    np.testing.assert_array_equal(np.asarray(two.get_ydata()), 2 * table[:, 1])
+    assert far.get_color() == one.get_color() == two.get_color()
+    assert far.get_color() == figures.pulls(result, "DCB").axes[0].lines[1].get_color()
+    assert [text.get_text() for text in axes.texts] == ["far", "far, one", "far, two"]
+
+
+def test_a_figure_that_cannot_be_written_leaves_the_old_one(result, tmp_path, monkeypatch):
+    target = tmp_path / "regret.svg"
+    target.write_text("old")
+
+    def fail(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        figures.save(figures.regret(result), target)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("regret.svg", "old")]
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])

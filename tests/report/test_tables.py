@@ -15,6 +15,7 @@ from rich.console import Console
 from onepull.errors import ParameterError
 from onepull.report import Span, Table, pulls, summary, tidy
 from onepull.report.cells import shown
+from onepull.simulation.result import student
 
 
 def test_summary_is_mean_error_and_quantiles_at_the_horizon(result):
@@ -33,7 +34,7 @@ def test_summary_is_mean_error_and_quantiles_at_the_horizon(result):
 def test_difference_to_the_baseline_is_paired(result):
     row = summary(result, baseline="DCB").records()[2]
     difference = result.regret("UCB1") - result.regret("DCB")
-    half = 1.96 * difference.std(ddof=1) / math.sqrt(len(difference))
+    half = student(25) * difference.std(ddof=1) / math.sqrt(len(difference))
     assert row["vs DCB"] == pytest.approx(difference.mean())
     assert row["95 % interval low"] == pytest.approx(difference.mean() - half)
     assert row["95 % interval high"] == pytest.approx(difference.mean() + half)

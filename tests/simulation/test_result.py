@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from onepull import DCB, Genie, MultiUCB, Problem
 from onepull.distributions import Discrete, Uniform
 from onepull.environment import Environment, channel_selection
+from onepull.errors import ParameterError
 from onepull.simulation import simulate
-from onepull.simulation.result import QUANTILES, mean_and_error
+from onepull.simulation.result import QUANTILES, mean_and_error, student
 from onepull.spaces import Finite, Interval
 
 
@@ -48,10 +50,10 @@ def test_rows_are_what_numpy_says(result):
             assert row[f"q{100 * q:g}"] == np.quantile(regrets, q)
         assert row["worst"] == regrets.max()
         paired = regrets - result.regrets[1, :, c]
-        half = 1.96 * np.std(paired, ddof=1) / 3
+        half = 2.306 * np.std(paired, ddof=1) / 3  # Student's t with 8 degrees of freedom
         assert row["difference"] == pytest.approx(np.mean(paired), abs=1e-12)
-        assert row["difference_high"] - row["difference"] == pytest.approx(half, abs=1e-12)
-        assert row["difference"] - row["difference_low"] == pytest.approx(half, abs=1e-12)
+        assert row["difference_high"] - row["difference"] == pytest.approx(half, rel=1e-4)
+        assert row["difference"] - row["difference_low"] == pytest.approx(half, rel=1e-4)
         assert row["replications"] == 9
         arms = [row[f"pulls[channel {j}]"] for j in range(1, 5)]
         assert sum(arms) == pytest.approx(row["trial"], rel=1e-12)
@@ -78,9 +80,9 @@ def test_regret_never_falls(result):
 
 
 def test_an_unknown_policy_is_named(result):
-    with pytest.raises(KeyError, match="unknown policy 'LCB'; there are DCB, Multi-UCB"):
+    with pytest.raises(ParameterError, match="unknown policy 'LCB'; there are DCB, Multi-UCB"):
         result.regret("LCB")
-    with pytest.raises(KeyError, match="unknown policy"):
+    with pytest.raises(ParameterError, match="unknown baseline 'LCB'; there are DCB, Multi-UCB"):
         result.rows(baseline="LCB")
 
 
@@ -88,6 +90,28 @@ def test_it_shows_itself(result):
     assert "regret at trial 1,000, 9 replications" in str(result)
     assert "Multi-UCB" in str(result)
     assert result._repr_html_().count("<tr>") == 3
+
+
+def test_names_are_escaped_in_a_notebook(result):
+    html = replace(result, policies=["<b>", "a & b"])._repr_html_()
+    assert "<td>&lt;b&gt;</td>" in html
+    assert "<td>a &amp; b</td>" in html
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"),
+    [
+        (1, 12.7062), (2, 4.30265), (3, 3.18245), (4, 2.77645), (5, 2.57058), (6, 2.44691),
+        (7, 2.36462), (8, 2.30600), (9, 2.26216), (10, 2.22814), (19, 2.09302), (24, 2.06390),
+        (39, 2.02269), (99, 1.98422), (399, 1.96593), (10**9, 1.95996),
+    ],
+)  # fmt: skip
+def test_intervals_are_by_students_t(freedom, quantile):
+    assert student(freedom + 1) == pytest.approx(quantile, rel=1.1e-4)
+
+
+def test_one_run_has_no_interval():
+    assert math.isnan(student(1))
 
 
 def test_one_replication_has_no_error():

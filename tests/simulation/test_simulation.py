@@ -226,7 +226,7 @@ def test_gaps_switch_at_the_stated_trial():
     assert found == pytest.approx(np.repeat([0.0, 3.0, 0.0], [10, 8990, 1000]), abs=1e-9)
     found = steps(world, FixedArm(problem, arm="a"), 10_000)
     assert found == pytest.approx(np.repeat([1.0, 0.0, 0.0], [10, 8990, 1000]), abs=1e-9)
-    assert not np.any(steps(world, Genie(problem, states={"a": one, "b": two}), 10_000))
+    assert not np.any(steps(world, Genie(problem, states=world.states), 10_000))
 
 
 def test_a_switch_beyond_the_horizon_is_not_met():

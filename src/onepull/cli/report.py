@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from onepull.experiments import ResultFolder
-from onepull.policies.savefile import write
+from onepull.files import write
 from onepull.report import Heading, Part, Picture, Text, figures, page, summary, tables
 
 

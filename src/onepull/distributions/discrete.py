@@ -128,6 +128,8 @@ def empirical(path: str | Path, columns: Sequence[str], *, in_order: bool = Fals
     if isinstance(columns, str) or not columns:
         raise ParameterError(f"columns takes a list of column names, given {columns!r}")
     found = read_columns(path)
+    if not isinstance(in_order, bool):
+        raise ParameterError(f"in_order must be true or false, given {in_order!r}")
     rows = np.column_stack([_column(found, name, path) for name in columns])
     if in_order:
         return InOrder(rows)
@@ -150,7 +152,7 @@ def read_columns(path: str | Path) -> Mapping[str, Sequence[Any]]:
 
 def _read_parquet(file: Path) -> Mapping[str, Sequence[Any]]:
     try:
-        from pyarrow import parquet  # type: ignore[import-not-found]  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415 - optional
     except ImportError:
         raise MissingExtra("reading Parquet needs pyarrow: pip install pyarrow") from None
     columns: Mapping[str, Sequence[Any]] = parquet.read_table(file).to_pydict()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 from onepull.distributions import (
     Discrete,
     Distribution,
@@ -11,12 +13,15 @@ from onepull.distributions import (
     scaled_bernoulli,
 )
 from onepull.environment.environment import Environment
+from onepull.errors import ParameterError
 from onepull.problem import Problem
 from onepull.spaces import Finite, Interval
 
 
 def _channels(count: int) -> dict[str, Distribution]:
     """Return the arms of the paper's simulations: worth j with probability (8-j)/10."""
+    if not isinstance(count, Integral) or isinstance(count, bool) or not 1 <= count <= 7:
+        raise ParameterError(f"channels must be a whole number from 1 to 7, given {count!r}")
     return {f"channel {j}": scaled_bernoulli(j, (8 - j) / 10) for j in range(1, count + 1)}
 
 

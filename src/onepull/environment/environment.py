@@ -100,8 +100,10 @@ class Environment:
         for j, law in enumerate(piece.states):
             if law.atoms is not None:
                 rows, weights = law.atoms
-                columns = [column[:, None] for column in contexts.T]
-                rewards[:, j] = vector(*columns, *rows.T) @ weights
+                step = max(1, 2**22 // len(rows))  # a long trace does not fit in memory at once
+                for first in range(0, len(contexts), step):
+                    columns = [column[:, None] for column in contexts[first : first + step].T]
+                    rewards[first : first + step, j] = vector(*columns, *rows.T) @ weights
                 continue
             for i, context in enumerate(contexts):
                 rewards[i, j] = law.expectation(lambda *state, c=context: vector(*c, *state))
@@ -118,8 +120,12 @@ class Environment:
 def gaps_of(rewards: Array, bounds: tuple[float, float]) -> Array:
     """Return best minus each, with what is mere rounding taken for a tie."""
     gaps = np.max(rewards, axis=1, keepdims=True) - rewards
-    slack = 1e-12 * max(1.0, abs(bounds[0]), abs(bounds[1]))
-    return np.where(gaps <= slack, 0.0, gaps)
+    return np.where(gaps <= tie_slack(bounds), 0.0, gaps)
+
+
+def tie_slack(bounds: tuple[float, float]) -> float:
+    """Return the difference between mean rewards below which they are tied."""
+    return 1e-12 * max(1.0, abs(bounds[0]), abs(bounds[1]))
 
 
 def _joined(contexts: Distribution | Mapping[str, Distribution], box: Box) -> Distribution:

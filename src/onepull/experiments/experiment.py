@@ -205,7 +205,7 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
             swept = {
                 k: v for k, v in parameters.items() if label is None or isinstance(stated[k], list)
             }
-            told = ", ".join(f"{key}={value}" for key, value in swept.items())
+            told = ", ".join(f"{key}={value!r}" for key, value in swept.items())
             name = f"{label or kind}({told})" if told else label or kind
             if name in seen:
                 raise ProblemError(f"policy {number}: a second {name!r}; give it a name")
@@ -244,7 +244,7 @@ def _policy(
     build: Any = kind
     try:
         if "delta" in allowed and "growth" in stated:
-            stated["delta"] = tuned_delta(horizon, stated.pop("growth"))
+            stated["delta"] = tuned_delta(environment.problem, horizon, stated.pop("growth"))
         needed = [n for n in allowed if n in taken and taken[n].default is inspect.Parameter.empty]
         if missing := [n for n in needed if n not in stated]:
             raise ProblemError(f"needs {', '.join(missing)}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import platform
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
@@ -15,7 +17,7 @@ import numpy as np
 import onepull
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.experiment import Experiment
-from onepull.policies.savefile import write
+from onepull.files import write
 from onepull.simulation.replicate import run
 from onepull.simulation.result import Block, Result
 
@@ -23,7 +25,7 @@ BLOCK = re.compile(r"(\d+)-(\d+)\.npz")
 
 
 class About(msgspec.Struct):
-    """What produced a result folder."""
+    """What began a result folder."""
 
     name: str
     fingerprint: str
@@ -31,13 +33,14 @@ class About(msgspec.Struct):
     onepull: str
     python: str
     numpy: str
+    numba: str
 
 
 class ResultFolder:
     """The folder of one experiment: its file, its blocks, and the tables made of them.
 
-    A folder holds one experiment only.  More replications may be added to it; a change of
-    anything else is refused.
+    A folder holds one experiment only, run by one version of onepull.  More replications may
+    be added to it; a change of anything else is refused.
 
     >>> import tempfile
     >>> from onepull.simulation.executors import open_executor
@@ -58,9 +61,8 @@ class ResultFolder:
     def __init__(self, path: str | Path, experiment: Experiment) -> None:
         self.path = Path(path)
         self.experiment = experiment
-        about = self.path / "about.json"
-        if about.exists():
-            self._check(about)
+        if (begun := self._begun()) is not None:
+            self._check(begun)
         elif self.path.exists() and (not self.path.is_dir() or self._is_foreign()):
             raise ProblemError(f"{self.path}: is not empty and not a result folder")
 
@@ -68,15 +70,29 @@ class ResultFolder:
         # A run that was killed while it wrote its first file leaves a hidden part of it.
         return any(not file.name.startswith(".about.json.") for file in self.path.iterdir())
 
-    def _check(self, about: Path) -> None:
+    def _begun(self) -> About | None:
+        about = self.path / "about.json"
+        if not about.exists():
+            return None
         try:
-            found = msgspec.json.decode(about.read_bytes(), type=About)
+            return msgspec.json.decode(about.read_bytes(), type=About)
         except msgspec.DecodeError as error:
             raise ProblemError(f"{about}: damaged: {error}") from None
-        if found.fingerprint != self.experiment.fingerprint:
+
+    def _check(self, begun: About) -> None:
+        if begun.fingerprint != self.experiment.fingerprint:
             raise ProblemError(
-                f"{self.path}: holds the results of another experiment ({found.name!r}), "
+                f"{self.path}: holds the results of another experiment ({begun.name!r}), "
                 "or its traces have changed; choose another folder"
+            )
+
+    def _check_version(self, begun: About) -> None:
+        """Refuse to add to what another version has done; reading it is allowed."""
+        if begun.onepull != onepull.__version__:
+            raise ProblemError(
+                f"{self.path}: was begun by onepull {begun.onepull}, and this is "
+                f"{onepull.__version__}, whose results are not mixed with those; "
+                "choose another folder"
             )
 
     @classmethod
@@ -86,7 +102,8 @@ class ResultFolder:
         if not file.exists():
             raise ProblemError(f"{path}: is not a result folder (it has no experiment.toml)")
         origin = Path(path) / "origin.txt"
-        folder = Path(origin.read_text(encoding="utf-8")) if origin.exists() else file.parent
+        # Relative to the result folder, so that both can be moved together.
+        folder = Path(path) / (origin.read_text(encoding="utf-8") if origin.exists() else "")
         return cls(path, Experiment.read(file, traces=folder, name=Path(path).name))
 
     def prepare(self, origin: Path | None = None) -> None:
@@ -98,19 +115,26 @@ class ResultFolder:
             The folder that the experiment's traces are relative to.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        about = About(
+        if (begun := self._begun()) is not None:
+            self._check_version(begun)
+        else:
+            about = msgspec.json.format(msgspec.json.encode(self._about()))
+            self.write("about.json", about + b"\n")
+        self.write("experiment.toml", self.experiment.text.encode())
+        if origin is not None:
+            self.write("origin.txt", _relative(origin.resolve(), self.path.resolve()).encode())
+        (self.path / "blocks").mkdir(exist_ok=True)
+
+    def _about(self) -> About:
+        return About(
             name=self.experiment.name,
             fingerprint=self.experiment.fingerprint,
             seed=self.experiment.simulation.seed,
             onepull=onepull.__version__,
             python=platform.python_version(),
             numpy=np.__version__,
+            numba=version("numba"),
         )
-        self.write("about.json", msgspec.json.format(msgspec.json.encode(about)) + b"\n")
-        self.write("experiment.toml", self.experiment.text.encode())
-        if origin is not None:
-            self.write("origin.txt", str(origin.resolve()).encode())
-        (self.path / "blocks").mkdir(exist_ok=True)
 
     def write(self, name: str, contents: bytes) -> None:
         """Write a file of the folder, all or nothing."""
@@ -178,7 +202,12 @@ class ResultFolder:
         return [(start, stop) for start, stop in gaps if start < stop]
 
     def run(self, executor: Executor, progress: Callable[[int, int], None] | None = None) -> Result:
-        """Run what is missing and return the result; what is done is on disk at once."""
+        """Run what is missing and return the result; what is done is on disk at once.
+
+        The result is of all that is done, even if the experiment now asks for fewer.
+        """
+        if (begun := self._begun()) is not None:
+            self._check_version(begun)
         total, missing = self.experiment.replications, self.missing()
         before = total - sum(stop - start for start, stop in missing)
 
@@ -197,3 +226,10 @@ class ResultFolder:
         if not found:
             raise ProblemError(f"{self.path}: no replication is done yet; run it")
         return self.experiment.simulation.result(found)
+
+
+def _relative(target: Path, start: Path) -> str:
+    try:
+        return Path(os.path.relpath(target, start)).as_posix()
+    except ValueError:  # on another drive
+        return str(target)

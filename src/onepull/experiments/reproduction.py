@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from onepull.experiments import paper
 from onepull.experiments.paper import Study
-from onepull.policies.savefile import write
+from onepull.files import write
 from onepull.report import Heading, Part, Picture, Table, Text, figures, page, save
 from onepull.simulation import Result
 from onepull.simulation.replicate import run
@@ -72,7 +72,7 @@ class Reproduction:
         return found
 
     def figures(self) -> dict[str, tuple[Figure, str, str]]:
-        """Return figures 4a, 4b and 5 by file name, each with a caption and a description."""
+        """Return the figures by file name, each with a caption and a description."""
         assert self.harvesting is not None  # noqa: S101 - run first
         middle = "T^-1/2"
         shown = ["UCB1", *(f"{name}, {middle}" for name in paper.TABLE_2)]
@@ -94,6 +94,17 @@ class Reproduction:
                 "Figure 5: regret over √n with δ = T^-1/2.",
                 "CCB with known T is lowest, Multi-UCB highest.",
             ),
+            "theorem-1": (
+                figures.pulls(
+                    self.channels[7][1],
+                    "DCB(0.01)",
+                    arms=paper.never_best(self.channels[7][0]),
+                    bounds=paper.theorem_1_bounds(*self.channels[7]),
+                    title="Theorem 1: pulls of the channels that are never best, K = 7",
+                ),
+                "Theorem 1: its bounds as printed, and with the ranges G that its proof needs.",
+                "Pulls of three channels by trial, each with two bounds.",
+            ),
         }
 
     def write(self, folder: Path) -> Path:
@@ -101,14 +112,20 @@ class Reproduction:
         folder.mkdir(parents=True, exist_ok=True)
         parts: list[Part] = [Text(INTRODUCTION)]
         tables = self.tables()
+        first, second, *rest = tables
+        (theorem,) = [table for table in rest if table.title.startswith("Theorem 1")]
+        assert self.harvesting is not None  # noqa: S101 - run first
         for name, (figure, _, _) in (drawn := self.figures()).items():
             save(figure, folder / f"{name}.svg")
             save(figure, folder / f"{name}.png")
         pictures = {name: Picture(*drawn[name]) for name in drawn}
-        parts += [Heading("Channel selection"), tables[0]]
+        parts += [Heading("Channel selection"), first, paper.table_1_inside(first)]
         parts += [pictures["figure-4a"], pictures["figure-4b"]]
-        parts += [Heading("Energy harvesting"), tables[1], pictures["figure-5"]]
-        parts += [Heading("What the theorems say"), *tables[2:]]
+        parts += [Heading("Energy harvesting"), second, paper.table_2_order(self.harvesting)]
+        parts += [pictures["figure-5"]]
+        parts += rest[: rest.index(theorem)]
+        parts += [Heading("What the theorems say"), theorem, *paper.theorem_1_verdicts(theorem)]
+        parts += [pictures["theorem-1"], *rest[rest.index(theorem) + 1 :]]
         for number, table in enumerate(tables, start=1):
             write(folder / f"table-{number}.csv", table.to_csv().encode())
         report = folder / "report.html"

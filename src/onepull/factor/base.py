@@ -9,6 +9,7 @@ from typing import Any
 from onepull.formula import Array
 from onepull.payoff import Features, State
 from onepull.problem import Problem
+from onepull.statistics import weighted
 
 
 class Factorisation(ABC):
@@ -57,3 +58,16 @@ class Factorisation(ABC):
 
         Takes `means[feature][arm]` and the context as fields; refuses one that is none.
         """
+
+
+class Dense(Factorisation):
+    """A factorisation whose φ mixes features, so that an estimate is a product in full."""
+
+    @abstractmethod
+    def bounds(self, context: State) -> tuple[float, float]:
+        """Return bounds on φ(y)·ψ(x) over all states."""
+
+    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
+        """Return φ(y)·means for every arm, and bounds on φ(y)·ψ(x) over all states."""
+        context = self.problem.context.exactly(fields)
+        return weighted(self.phi(context), means), *self.bounds(context)

@@ -16,7 +16,7 @@ from onepull.formula import Array, Bounds
 from onepull.payoff import State
 from onepull.payoff.partition import product
 from onepull.problem import Problem
-from onepull.spaces import Finite, Interval
+from onepull.spaces import Finite, Interval, real
 
 MOST_CELLS = 1_000_000
 
@@ -43,13 +43,19 @@ class Axis:
 def listed(space: Finite) -> Axis:
     """Return the axis of a finite field: every value is its own cell."""
     numbers = {value: i for i, value in enumerate(space.values)}
+
+    def cell(value: Any) -> int:
+        kind = type(value)
+        # Anything but plain numbers is read first: True is not 1 here, as elsewhere.
+        return numbers[value if kind is float or kind is int else real(value)]
+
     values = np.array(space.values)
     order = np.argsort(values)
 
     def cells(column: Array) -> NDArray[np.int64]:
         return order[np.searchsorted(values[order], column)]
 
-    return Axis(numbers.__getitem__, cells, (values, values), space.values)
+    return Axis(cell, cells, (values, values), space.values)
 
 
 def cut(space: Interval, delta: float) -> Axis:
@@ -137,8 +143,15 @@ class Cells(Factorisation):
 
     def cell_bounds(self) -> tuple[list[float], list[float]]:
         """Return bounds on the reward over all contexts of each cell, not only its centre."""
-        lows = product({name: axis.edges[0] for name, axis in self._parts.items()})
-        highs = product({name: axis.edges[1] for name, axis in self._parts.items()})
+        # Rounding may put a context beside its edge into the cell beyond it.
+        slack = {name: 1e-12 * axis.width for name, axis in self._parts.items()}
+        spaces = self.problem.context
+        lows = product(
+            {n: np.maximum(a.edges[0] - slack[n], spaces[n].low) for n, a in self._parts.items()}
+        )
+        highs = product(
+            {n: np.minimum(a.edges[1] + slack[n], spaces[n].high) for n, a in self._parts.items()}
+        )
         boxes = {name: (lows[name], highs[name]) for name in self._parts}
         low, high = self.problem.payoff.range(boxes)
         return low.tolist(), high.tolist()

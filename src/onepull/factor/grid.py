@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from onepull.errors import ParameterError
-from onepull.factor.cells import MOST_CELLS, Cells, cells_needed, cut, listed
+from onepull.factor.cells import MOST_CELLS, Cells, cut, listed
 from onepull.problem import Problem
 from onepull.spaces import Finite, real
 
@@ -62,19 +62,23 @@ class Grid(Cells):
         self.error = sum(lipschitz[name].value * axes[name].width / 2 for name in intervals)
 
     @classmethod
-    def finest(cls, problem: Problem, *, delta: float) -> Grid:
+    def finest(cls, problem: Problem, *, delta: float | Mapping[str, float]) -> Grid:
         """Return the grid of δ, or with δ doubled as often as it takes to keep to MOST_CELLS."""
-        intervals = [s for s in problem.context.values() if not isinstance(s, Finite)]
-        widest = max((space.width for space in intervals), default=0.0)
-        while delta < widest < math.inf and _count(problem, delta) > MOST_CELLS:
-            delta *= 2
-        return cls(problem, delta=delta)
+        intervals = {n: s for n, s in problem.context.items() if not isinstance(s, Finite)}
+        if not all(math.isfinite(space.width) for space in intervals.values()):
+            return cls(problem, delta=1.0)  # which says what is wrong
+        widths = _by_field(delta, list(intervals)) if intervals else {}
+        while _count(problem, widths) > MOST_CELLS and any(
+            widths[name] < space.width for name, space in intervals.items()
+        ):
+            widths = {name: 2 * width for name, width in widths.items()}
+        return cls(problem, delta=widths if len(widths) != 1 else next(iter(widths.values())))
 
 
-def _count(problem: Problem, delta: float) -> int:
+def _count(problem: Problem, widths: Mapping[str, float]) -> float:
     return math.prod(
-        len(space.values) if isinstance(space, Finite) else cells_needed(space, delta)
-        for space in problem.context.values()
+        len(space.values) if isinstance(space, Finite) else space.width / widths[name] + 1
+        for name, space in problem.context.items()
     )
 
 

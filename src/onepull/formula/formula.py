@@ -42,9 +42,19 @@ class Formula:
         return f"Formula({self.text!r}, {list(self.names)})"
 
     @cached_property
+    def size(self) -> int:
+        """The work of enclosing one box: its terms, and for a choice the fields it narrows."""
+        return _size(self.tree, len(self.names))
+
+    @cached_property
+    def body(self) -> str:
+        """Python source of the value as an expression in the names, for whoever compiles it."""
+        return _scalar(self.tree)
+
+    @property
     def source(self) -> str:
-        """Python source of the function on numbers, for whoever compiles it."""
-        return f"lambda {', '.join(self.names)}: {_scalar(self.tree)}"
+        """Python source of the function on numbers."""
+        return f"lambda {', '.join(self.names)}: {self.body}"
 
     @cached_property
     def scalar(self) -> Callable[..., float]:
@@ -219,6 +229,13 @@ def _is_plain(term: Term) -> bool:
     return not isinstance(term, Apply) or (
         term.operation is not op.WHERE and all(map(_is_plain, term.terms))
     )
+
+
+def _size(term: Term, fields: int) -> int:
+    if not isinstance(term, Apply):
+        return 1
+    own = 1 + 2 * fields if term.operation is op.WHERE else 1
+    return own + sum(_size(inner, fields) for inner in term.terms)
 
 
 def _evaluate(source: str) -> Callable[..., Any]:

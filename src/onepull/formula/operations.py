@@ -35,6 +35,7 @@ NAMESPACE: dict[str, Any] = {
     "_max": max,
     "_min": min,
     "_np": np,
+    "_pow": math.pow,
     "_sqrt": math.sqrt,
 }
 
@@ -50,7 +51,6 @@ class Operation:
     scalar: Source
     vector: Source
     enclosure: Callable[..., Enclosure]
-    takes: str = "number"
     gives: str = "number"
     # Where arguments that have overflowed leave it without a value.
     breaks: Callable[..., NDArray[np.bool_]] | None = None
@@ -115,9 +115,13 @@ ADD = _infix("+", enclose.plus, breaks=enclose.opposed)
 SUBTRACT = _infix("-", enclose.minus, breaks=lambda a, b: enclose.opposed(a, enclose.negative(b)))
 MULTIPLY = _infix("*", enclose.times, breaks=enclose.nothing_times_infinity)
 DIVIDE = _infix("/", enclose.over, breaks=lambda a, b: a.infinite & b.infinite)
-# '-2.0 ** 2.0' would be the negative of a square.
-_POWER = _template("(({}) ** {})")
-POWER = Operation("**", (2, 2), _POWER, _POWER, enclose.power)
+POWER = Operation(
+    "**",
+    (2, 2),
+    _template("_pow({}, {})"),
+    _template("(({}) ** {})"),  # '-2.0 ** 2.0' would be the negative of a square
+    enclose.power,
+)
 REMAINDER = Operation(
     "%",
     (2, 2),
@@ -149,7 +153,6 @@ AND = Operation(
     _fold("({} and {})"),
     _fold("({} & {})"),
     _folded(enclose.lesser),
-    takes="truth",
     gives="truth",
 )
 OR = Operation(
@@ -158,7 +161,6 @@ OR = Operation(
     _fold("({} or {})"),
     _fold("({} | {})"),
     _folded(enclose.greater),
-    takes="truth",
     gives="truth",
 )
 NOT = Operation(
@@ -167,7 +169,6 @@ NOT = Operation(
     _template("(not {})"),
     _template("_np.logical_not({})"),
     enclose.opposite,
-    takes="truth",
     gives="truth",
 )
 # A comparison used as a number is 0 or 1; numpy would refuse to subtract truths.
@@ -177,7 +178,6 @@ INDICATOR = Operation(
     _template("(1.0 if {} else 0.0)"),
     _template("_np.where({}, 1.0, 0.0)"),
     lambda truth: truth,
-    takes="truth",
 )
 WHERE = Operation(
     "where",

@@ -22,6 +22,7 @@ State: TypeAlias = tuple[float, ...]
 
 COMPACT = 64  # up to here plain lists are quicker than arrays
 SAMPLES = 2048
+LISTING = 65536  # so many states are tried one by one
 
 
 class Payoff(ABC):
@@ -137,7 +138,9 @@ class Payoff(ABC):
         Raises `RewardError` if several states give the same reward, which is so however
         the reward turned out: learning only from the unambiguous ones would be biased.
         """
-        if partition.is_finite(self.state) and partition.size(self.state) <= 65536:
+        if partition.is_finite(self.state):
+            if partition.size(self.state) > LISTING:
+                raise self._ambiguous(context, "there are too many states to try")
             return self._look_up(reward, context)
         if len(self.state) > 1:
             raise self._ambiguous(context, "the state has several fields")

@@ -13,12 +13,10 @@ import numpy as np
 from onepull.errors import DeclarationError, ProblemError, RewardError
 from onepull.formula import Array, Bounds
 from onepull.payoff import partition
-from onepull.payoff.base import Payoff, State
+from onepull.payoff.base import LISTING, Payoff, State
 from onepull.payoff.facts import Fact
 from onepull.payoff.reward import Reward
 from onepull.spaces import Box
-
-LARGEST_LISTING = 65536
 
 
 class CodedPayoff(Payoff):
@@ -128,12 +126,18 @@ class CodedPayoff(Payoff):
 
     def _state_ends(self) -> dict[str, Array] | None:
         """Return states among which the least and the greatest reward surely are."""
-        if partition.is_finite(self.state) and partition.size(self.state) <= LARGEST_LISTING:
+        if partition.is_finite(self.state) and partition.size(self.state) <= LISTING:
             return partition.product(partition.listed(self.state))
         if all(name in self.reward.monotone for name in self.state) and all(
             math.isfinite(space.low) and math.isfinite(space.high) for space in self.state.values()
         ):
-            return partition.product({n: (s.low, s.high) for n, s in self.state.items()})
+            falling = ("decreasing", "nonincreasing")
+            return {
+                name: np.array((space.low, space.high))[
+                    :: -1 if self.reward.monotone[name] in falling else 1
+                ]
+                for name, space in self.state.items()
+            }
         return None
 
     def _monotone(self, name: str) -> Fact[str | None]:

@@ -52,30 +52,34 @@ def product(columns: Mapping[str, Sequence[float] | Array]) -> dict[str, Array]:
     return dict(zip(columns, (grid.ravel() for grid in grids), strict=True))
 
 
-def pieces(box: Box, budget: int) -> dict[str, Bounds]:
+def pieces(box: Box, budget: int, listing: int = 4096) -> dict[str, Bounds]:
     """Cut a box into about `budget` pieces that cover it.
 
-    A finite field is taken value by value, so on finite boxes the pieces are points and
-    an enclosure is an enumeration.
+    Finite fields are taken value by value if that makes no more than `listing` pieces, so on
+    finite boxes the pieces are points and an enclosure is an enumeration.
     """
     finite = size(box)
     continuous = sum(isinstance(space, Interval) for space in box.values())
     each = max(1, int((budget / finite) ** (1 / continuous))) if continuous else 1
     lows, highs = {}, {}
     for name, space in box.items():
-        ends = _ends(space, each, whole=finite > max(budget, 4096))
+        ends = _ends(space, each, whole=finite > max(budget, listing))
         lows[name], highs[name] = ends
     low, high = product(lows), product(highs)
     return {name: (low[name], high[name]) for name in box}
 
 
 def _ends(space: Space, pieces: int, *, whole: bool) -> Bounds:
+    if isinstance(space, Finite) and not whole:
+        return np.array(space.values), np.array(space.values)
     if isinstance(space, Interval):
-        edges = cuts(space, pieces)
-        return edges[:-1], edges[1:]
-    if whole:
-        return np.array([space.low]), np.array([space.high])
-    return np.array(space.values), np.array(space.values)
+        # An unbounded one is cut into one more, or into twice that; with many fields it counts.
+        unbounded = int(np.isinf(space.low)) + int(np.isinf(space.high))
+        pieces = pieces // unbounded - 1 if unbounded else pieces
+        if pieces > 1:
+            edges = cuts(space, pieces)
+            return edges[:-1], edges[1:]
+    return np.array([space.low]), np.array([space.high])
 
 
 def points(box: Box, budget: int, generator: np.random.Generator) -> dict[str, Array]:

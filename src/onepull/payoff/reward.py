@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -82,6 +83,10 @@ class Reward:
         declared |= {"monotone": dict(self.monotone)} if self.monotone else {}
         declared |= {"lipschitz": dict(self.lipschitz)} if self.lipschitz else {}
         return declared
+
+    def __reduce__(self) -> Any:
+        """Travel to other processes as what it was made from."""
+        return partial(type(self), self.source, **self.declarations), ()
 
     def __hash__(self) -> int:
         """Hash by the source; equal rewards have equal sources."""

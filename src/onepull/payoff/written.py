@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -15,8 +17,12 @@ from onepull.payoff.facts import Fact
 from onepull.payoff.reward import Reward
 from onepull.spaces import Box, Finite
 
-PIECES = (1, 64, 1024)  # cut the states finer while the bounds are not tight
-SLOPE_PIECES = 4096
+PIECES = 4096  # into so many the spaces are cut, if the formula is not too large
+STATE_PIECES = (1, 64, 1024)  # the states are cut finer while the bounds are not tight
+WORK = 2**21  # about as many terms on boxes are enclosed at a time
+LEAST = 64  # but so many boxes always
+CORNERS = 64
+SLOPE = 1e-9  # strictly monotone is at least so steep, compared with the whole
 STRICT = ("increasing", "decreasing")
 
 
@@ -35,9 +41,10 @@ class WrittenPayoff(Payoff):
         self.formula = Formula(str(reward.source), self.names)
         self.scalar = self.formula.scalar
         self.vector = self.formula.vector
+        self._boxes = max(LEAST, WORK // self.formula.size)
         self._strict_at = lru_cache(maxsize=4096)(self._strictly_monotone)
         # Refuses a formula that is undefined anywhere on the declared spaces.
-        self.formula.enclose(partition.pieces(Box({**context, **state}), 4096))
+        self.formula.enclose(partition.pieces(Box({**context, **state}), min(PIECES, self._boxes)))
 
     def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
         """Return the rewards in all contexts as one generated function."""
@@ -54,14 +61,14 @@ class WrittenPayoff(Payoff):
         }
         count = np.size(next(iter(contexts.values()))[0])
         lows = highs = np.zeros(())
-        for budget in PIECES:
-            states = partition.pieces(self.state, budget)
+        finest = max(1, min(STATE_PIECES[-1], self._boxes // count))
+        for budget in [*(some for some in STATE_PIECES if 16 * some <= finest), finest]:
+            states = partition.pieces(self.state, budget, min(4096, 4 * self._boxes // count))
             values = self.formula.enclose({**columns, **states})
             shape = np.broadcast_shapes(np.shape(values.low), (count, 1))
             lows = np.min(np.broadcast_to(values.low, shape), axis=-1)
             highs = np.max(np.broadcast_to(values.high, shape), axis=-1)
-            finer = len(next(iter(states.values()))[0]) * 64 * count
-            if self._is_tight(columns, states, lows, highs) or finer > 2**22:
+            if budget < finest and self._is_tight(columns, states, lows, highs):
                 break
         return lows, highs
 
@@ -72,7 +79,7 @@ class WrittenPayoff(Payoff):
         reached_low, reached_high = np.full(lows.shape, np.inf), np.full(lows.shape, -np.inf)
         for side in (0, 1):
             context = [bounds[side] for bounds in columns.values()]
-            for corner in np.ndindex(*(2,) * len(states)):
+            for corner in _corners(len(states)):
                 state = [b[s] for b, s in zip(states.values(), corner, strict=True)]
                 values = self.vector(*context, *(np.clip(s, -1e300, 1e300) for s in state))
                 reached_low = np.fmin(reached_low, np.min(values, axis=-1))
@@ -82,7 +89,8 @@ class WrittenPayoff(Payoff):
 
     def _slopes(self, name: str, box: Box) -> Bounds:
         """Bound the slopes along one field; nothing is known where the formula has a gap."""
-        boxes = partition.pieces(partition.stretched(box, name), SLOPE_PIECES)
+        budget = min(PIECES, self._boxes)
+        boxes = partition.pieces(partition.stretched(box, name), budget, listing=budget)
         try:
             slopes = self.formula.enclose(boxes, along=[name]).slopes
         except FormulaError:
@@ -104,8 +112,28 @@ class WrittenPayoff(Payoff):
         (name,) = self.state
         if self.reward.monotone.get(name) in STRICT:
             return True
+        width = self.state[name].high - self.state[name].low
+        if math.isinf(width):
+            return False
         here = {n: Finite([v]) for n, v in zip(self.context, context, strict=True)}
-        return _direction(*self._slopes(name, Box({**here, **self.state}))) in STRICT
+        low, high = self._slopes(name, Box({**here, **self.state}))
+        # Where it is too flat, states that differ give the same reward to rounding.  Rounding
+        # within the formula can do that too, which shows in its values.
+        line = np.linspace(self.state[name].low, self.state[name].high, 257)
+        values = self.vector(*context, line)
+        least = SLOPE * 2 * float(np.max(np.abs(values))) / width
+        rises, steps = np.diff(values), least * np.diff(line)
+        rising = np.all(low >= least) and np.all(rises >= steps)
+        falling = np.all(-high >= least) and np.all(-rises >= steps)
+        return bool(least > 0 and (rising or falling))
+
+
+def _corners(fields: int) -> Iterable[Sequence[int]]:
+    """Return the corners of a box, or some of too many."""
+    if 2**fields <= CORNERS:
+        return itertools.product((0, 1), repeat=fields)
+    some = np.random.default_rng(0).integers(0, 2, (CORNERS - 2, fields)).tolist()
+    return [(0,) * fields, (1,) * fields, *some]
 
 
 def _direction(low: Array, high: Array) -> str | None:

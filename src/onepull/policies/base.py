@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
+from onepull.files import write
 from onepull.policies import savefile
 from onepull.policies.explanation import ArmExplanation, Explanation
 from onepull.policies.sharing import Sharing
@@ -286,7 +287,7 @@ class Policy(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a JSON file; a crash leaves the old file or the new one."""
-        savefile.write(path, self.to_bytes())
+        write(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, problem: Problem | None = None) -> Self:

@@ -13,6 +13,7 @@ from onepull.index import hoeffding
 from onepull.policies.sharing import Doubling, Joint
 from onepull.policies.upper_confidence import UpperConfidence, number
 from onepull.problem import Problem
+from onepull.spaces import Interval
 
 _WHY_POSITIVE = (
     "theorem 2 bounds the wrong pulls of arms that are right somewhere by a series in "
@@ -125,16 +126,17 @@ class CCB(_KnownReward):
         super().__init__(Joint(grid), epsilon=epsilon, beyond_theory=beyond_theory, seed=seed)
 
     @classmethod
-    def for_horizon(
+    def for_horizon(  # noqa: PLR0913 - a full statement
         cls,
         problem: Problem,
         *,
         horizon: int,
         growth: float = 0.5,
         epsilon: float = 0.01,
+        beyond_theory: bool = False,
         seed: int | np.random.Generator | None = None,
     ) -> CCB:
-        """Return the policy with δ = T^-(1-growth), whose regret grows like T^growth.
+        """Return the policy with δ = T^-(1-growth) of a width, for a regret of order T^growth.
 
         >>> from onepull import Interval, Problem
         >>> problem = Problem(
@@ -146,8 +148,8 @@ class CCB(_KnownReward):
         >>> CCB.for_horizon(problem, horizon=10**6).delta
         0.001
         """
-        delta = tuned_delta(horizon, growth)
-        return cls(problem, delta=delta, epsilon=epsilon, seed=seed)
+        delta = tuned_delta(problem, horizon, growth)
+        return cls(problem, delta=delta, epsilon=epsilon, beyond_theory=beyond_theory, seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -191,7 +193,7 @@ class DoublingCCB(_KnownReward):
         self.growth = _growth(growth)
 
         def tuned(problem: Problem, trials: int) -> Joint:
-            return Joint(Grid.finest(problem, delta=tuned_delta(trials, self.growth)))
+            return Joint(Grid.finest(problem, delta=tuned_delta(problem, trials, self.growth)))
 
         self._sharing: Doubling
         super().__init__(
@@ -209,10 +211,16 @@ class DoublingCCB(_KnownReward):
         return {"growth": self.growth, **super().parameters}
 
 
-def tuned_delta(horizon: int, growth: float) -> float:
-    """Return δ_T = T^-(1-growth), the cell width for a regret of order T^growth."""
+def tuned_delta(problem: Problem, horizon: int, growth: float) -> float | dict[str, float]:
+    """Return δ_T = T^-(1-growth) of each interval's width, for a regret of order T^growth.
+
+    The paper's contexts are between 0 and 1; taken as a share of the width, a field is cut
+    into T^(1-growth) cells whatever its unit.
+    """
     trials = number("horizon", horizon, above=1.0, at_least=True)
-    return float(trials ** -(1.0 - _growth(growth)))
+    share = trials ** -(1.0 - _growth(growth))
+    widths = {n: s.width * share for n, s in problem.context.items() if isinstance(s, Interval)}
+    return next(iter(widths.values())) if len(widths) == 1 else widths
 
 
 def _growth(growth: Any) -> float:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import zlib
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -49,7 +46,7 @@ def decode(text: bytes, where: str) -> Saved:
     """Read the text of a save file; say what is wrong with one that is damaged or too new."""
     try:
         head = msgspec.json.decode(text, type=_Head)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SaveFileError(f"{where}: not a saved policy, or damaged: {error}") from None
     if head.format != FORMAT:
         raise SaveFileError(f"{where}: not a saved policy: its format is {head.format!r}")
@@ -65,28 +62,11 @@ def decode(text: bytes, where: str) -> Saved:
         # Encoded anew, so that a file which was merely reformatted is still whole.
         body = msgspec.json.encode(msgspec.json.decode(envelope.saved))
         saved = msgspec.json.decode(body, type=Saved)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SaveFileError(f"{where}: damaged: {error}") from None
     if zlib.crc32(body) != envelope.checksum:
         raise SaveFileError(f"{where}: damaged: its checksum does not match its contents")
     return saved
-
-
-def write(path: str | os.PathLike[str], text: bytes) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never a part."""
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with part.open("xb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-    except BaseException as error:
-        part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename = str(target)  # a full disk does not say whose
-        raise
 
 
 def generator_state(generator: np.random.Generator) -> dict[str, Any]:

@@ -52,6 +52,11 @@ class Sharing(ABC):
         """The number of numbers kept."""
         return sum(book.storage for book in self.books.values())
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing has been observed yet."""
+        return not any(book.trials for book in self.books.values())
+
     def storage_after(self, trials: int) -> int:
         """Return the number of numbers kept after so many trials."""
         del trials
@@ -213,7 +218,8 @@ class PerContext(Sharing):
         if context is None:
             raise self.problem.context.refusal({})
         cell = self.cells.locate(dict(zip(self.problem.context, context, strict=True)))
-        _check_reward(value, self._lows[cell], self._highs[cell])
+        if reward is not None:
+            _check_reward(value, self._lows[cell], self._highs[cell])
         self.book(str(cell)).update(arm, (value,))
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
@@ -255,6 +261,11 @@ class Doubling(Sharing):
         if key != str(self.phase):
             raise SaveFileError(f"statistics of phase {key!r} do not fit phase {self.phase}")
         return self.current.statistics
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing has been observed yet, in this phase or before."""
+        return self.phase == 1 and super().is_fresh
 
     def storage_after(self, trials: int) -> int:
         """Return the numbers kept in the phase that so many trials lead to, the largest so far."""

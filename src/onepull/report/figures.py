@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
@@ -80,8 +80,10 @@ def regret(  # noqa: PLR0913 - a full statement
         raise ParameterError(
             f"regret is divided by {', '.join(DIVISORS)}, given divide_by={divide_by!r}"
         )
+    from onepull.simulation.result import student  # noqa: PLC0415 - loaded by any result
+
     chosen = result.policies if policies is None else list(policies)
-    numbers = [_find(result.policies, policy, "policy") for policy in chosen]
+    numbers = [result.find(policy) for policy in chosen]
     divisor = DIVISORS[divide_by]
     scale = divisor.of(result.checkpoints.astype(float))
     drawn = scale > 0
@@ -90,7 +92,7 @@ def regret(  # noqa: PLR0913 - a full statement
     rows, shape = result.rows(), (len(result.policies), -1)
     means = np.array([row["regret"] for row in rows]).reshape(shape)[:, drawn] / scale[drawn]
     errors = np.array([row["standard_error"] for row in rows]).reshape(shape)[:, drawn]
-    bands = 1.96 * errors / scale[drawn]
+    bands = student(result.replications) * errors / scale[drawn]
     trials = result.checkpoints[drawn]
     log_y = log_y and bool((means[numbers] > 0).any())  # a logarithmic scale of zeros is none
     with style(), any_script():
@@ -111,6 +113,7 @@ def pulls(
     result: Result,
     policy: str,
     *,
+    arms: Sequence[str] | None = None,
     bounds: Mapping[str, ArrayLike] | None = None,
     title: str | None = None,
 ) -> Figure:
@@ -118,8 +121,11 @@ def pulls(
 
     Parameters
     ----------
+    arms
+        Which to draw, all if not given.  An arm looks the same in every figure of a result.
     bounds
-        Lines to compare with, by name: a number, or one for each checkpoint.
+        Lines to compare with, by name: a number, one for each checkpoint, or a table of one
+        for each checkpoint and arm, whose lines have the colours of the arms.
 
     Examples
     --------
@@ -134,20 +140,22 @@ def pulls(
     >>> figure.axes[0].get_xlabel()
     'trial n'
     """
-    p = _find(result.policies, policy, "policy")
-    curves = {
-        name: _curve(name, values, len(result.checkpoints))
-        for name, values in (bounds or {}).items()
-    }
-    log_y = bool((result.pulls[p] > 0).any())  # a logarithmic scale of zeros is none
+    p = result.find(policy)
+    chosen = {arm: _position(result.arms, arm) for arm in (result.arms if arms is None else arms)}
+    curves = [
+        (name, colour, stroke, values)
+        for stroke, (bound, given) in zip(cycle(STROKES[1:]), (bounds or {}).items())
+        for name, colour, values in _curves(bound, given, result, chosen)
+    ]
+    log_y = bool((result.pulls[p][:, list(chosen.values())] > 0).any())  # else it has no scale
     with style(), any_script():
-        names = [*result.arms, *curves]
+        names = [*chosen, *(name for name, *_ in curves)]
         figure, axes = _sheet(names, title)
-        for j in range(len(result.arms)):
+        for j in chosen.values():
             _line(axes, j, result.checkpoints, result.pulls[p, :, j], log_y=log_y)
-        for stroke, values in zip(cycle(STROKES[1:]), curves.values()):
+        for _, colour, stroke, values in curves:
             shown = np.where(values > 0, values, np.nan)
-            axes.plot(result.checkpoints, shown, color="#777777", linestyle=stroke, linewidth=1.2)
+            axes.plot(result.checkpoints, shown, color=colour, linestyle=stroke, linewidth=1.2)
         runs = f"mean of {result.replications:,} runs" if result.replications > 1 else "one run"
         axes.set_ylabel(f"pulls of each arm\n{runs}")
         _scales(axes, result.checkpoints, log_x=True, log_y=log_y)
@@ -219,17 +227,25 @@ def tick(value: float) -> str:
     return text.replace("-", "−")
 
 
-def _curve(name: str, values: ArrayLike, count: int) -> Array:
-    given = np.asarray(values, float)
-    if given.shape not in {(), (count,)}:
+def _curves(
+    name: str, given: ArrayLike, result: Result, arms: Mapping[str, int]
+) -> Iterator[tuple[str, str, Array]]:
+    """Yield the lines of a bound: what they are called, their colours, their values."""
+    values, count = np.asarray(given, float), len(result.checkpoints)
+    if values.shape == (count, len(result.arms)):
+        for arm, j in arms.items():
+            yield f"{arm}, {name}", COLOURS[j % len(COLOURS)], values[:, j]
+    elif values.shape in {(), (count,)}:
+        yield name, "#777777", np.broadcast_to(values, (count,))
+    else:
         raise ParameterError(
-            f"bound {name!r} must be one number or one for each of the {count} checkpoints, "
-            f"given an array of shape {given.shape}"
+            f"bound {name!r} must be one number, one for each of the {count} checkpoints, "
+            f"or one for each of these and each of the {len(result.arms)} arms, "
+            f"given an array of shape {values.shape}"
         )
-    return np.broadcast_to(given, (count,))
 
 
-def _find(names: Sequence[str], name: str, what: str) -> int:
-    if name not in names:
-        raise ParameterError(f"unknown {what} {name!r}; there are {', '.join(names)}")
-    return list(names).index(name)
+def _position(arms: Sequence[str], arm: str) -> int:
+    if arm not in arms:
+        raise ParameterError(f"unknown arm {arm!r}; there are {', '.join(arms)}")
+    return list(arms).index(arm)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onepull.errors import MissingExtra, ParameterError
+from onepull.files import write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,8 +84,7 @@ def save(figure: Figure, path: str | Path) -> None:
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in UNDATED:
         raise ParameterError(f"a figure is saved as .svg, .png or .pdf, given {str(path)!r}")
-    # Drawn whole before the file is touched: a failure leaves what was there.
-    Path(path).write_bytes(_drawn(figure, kind))
+    write(path, _drawn(figure, kind))
 
 
 def svg(figure: Figure) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onepull.errors import ParameterError
 from onepull.report.cells import Span
 from onepull.report.table import Table
 
@@ -37,7 +36,6 @@ def summary(result: Result, baseline: str | None = None) -> Table:
     >>> [(row["policy"], row["regret"], row["vs DCB"]) for row in table.records()]
     [('DCB', 2.0, None), ('UCB1', 7.0, 5.0)]
     """
-    _check_baseline(result, baseline)
     columns = ["policy", "regret", "± s.e.", "95 % of runs", "p99", "worst"]
     notes = ["95 % of runs: from the 2.5th to the 97.5th percentile of the replications."]
     if baseline is not None:
@@ -109,7 +107,6 @@ def tidy(result: Result, baseline: str | None = None) -> Table:
     >>> [row[:3] for row in tidy(result).rows]
     [['DCB', 0.01, 1], ['DCB', 0.01, 10], ['UCB1', None, 1], ['UCB1', None, 10]]
     """
-    _check_baseline(result, baseline)
     found = result.rows(baseline)
     # The policies' parameters differ; each has its column, next to the policy.
     stated = [name for parameters in result.parameters for name in parameters]
@@ -122,13 +119,6 @@ def _difference(row: dict[str, Any], baseline: str) -> list[Any]:
     if row["policy"] == baseline:
         return [None, None]
     return [row["difference"], Span(row["difference_low"], row["difference_high"])]
-
-
-def _check_baseline(result: Result, baseline: str | None) -> None:
-    if baseline is not None and baseline not in result.policies:
-        raise ParameterError(
-            f"unknown baseline {baseline!r}; the policies are {', '.join(result.policies)}"
-        )
 
 
 def _runs(result: Result) -> str:

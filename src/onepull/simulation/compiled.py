@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import onepull
 from onepull.errors import MissingExtra
 
 try:
@@ -24,26 +23,32 @@ except ImportError:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+def source_digest() -> str:
+    """Return a digest of the whole source and of the compiler's version.
+
+    Two processes with the same digest simulate the same bits.
+    """
+    package = Path(__file__).parent.parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for file in sorted(package.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 @cache
 def cache_folder() -> Path:
     """Return where compiled code is kept.
 
-    The compiler's own cache does not notice a change in a function imported from another
-    file, so the folder is named after everything that a kernel is made of.
+    The compiler's own cache does not notice a change in what a function takes from another
+    file, so the folder is named after the whole source.
     """
-    package = Path(onepull.__file__).parent
-    digest = hashlib.sha256(numba.__version__.encode())
-    for file in [package / "index.py", package / "statistics.py"]:
-        digest.update(file.read_bytes())
-    for file in sorted((package / "simulation").glob("*.py")):
-        digest.update(file.read_bytes())
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "onepull" / f"kernels-{digest.hexdigest()[:16]}"
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "onepull" / f"kernels-{source_digest()}"
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError:
+    except (OSError, RuntimeError):  # nowhere to write, or no home
         folder = Path(tempfile.mkdtemp(prefix="onepull-kernels-"))
     return folder
 

@@ -46,7 +46,7 @@ class Laws(NamedTuple):
 
 
 def keys(seed: int, experiment: int, replication: int) -> NDArray[np.uint64]:
-    """Return the keys of one replication: the environment's, and the policies' own."""
+    """Return the keys of one replication: the environment's, and that of the policies' own luck."""
     sequence = np.random.SeedSequence(seed, spawn_key=(experiment, replication))
     return sequence.generate_state(2, np.uint64).astype(np.uint64)
 

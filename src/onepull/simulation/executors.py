@@ -12,10 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache, partial
 from importlib import import_module
 from multiprocessing import get_context
-from pkgutil import resolve_name
 from typing import Any
 
-import onepull
 from onepull.errors import ClusterError, MissingExtra, ParameterError
 
 ALLOWED = "serial, threads, threads:N, processes, processes:N or dask:ADDRESS"
@@ -142,20 +140,26 @@ class _Cluster(_Remote):
 
     def _check_workers(self) -> None:
         """Refuse workers that cannot run a simulation, or would run another version of it."""
-        name = "onepull.simulation.compiled:onepull.__version__"
-        versions = self._client.run(resolve_name, name, on_error="return")
-        for worker, version in versions.items():
-            if isinstance(version, ImportError):
-                raise ClusterError(f"the worker at {worker} cannot run simulations: {version}")
-            if isinstance(version, str) and version != onepull.__version__:
+        digests = self._client.run(_digest, on_error="return")
+        for worker, digest in digests.items():
+            if isinstance(digest, ImportError):
+                raise ClusterError(f"the worker at {worker} cannot run simulations: {digest}")
+            if isinstance(digest, str) and digest != _digest():
                 raise ClusterError(
-                    f"the worker at {worker} has onepull {version}, here is {onepull.__version__}"
+                    f"the worker at {worker} has another version of onepull or numba than this one"
                 )
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - the interface's
         # Dask's executor either waits or cancels, and cannot be told both.
         self._pool.shutdown(wait and not cancel_futures)
         self._client.close()
+
+
+def _digest() -> str:
+    # Imported where it runs, so that a worker without the simulator says so.
+    compiled = import_module("onepull.simulation.compiled")
+    digest: str = compiled.source_digest()
+    return digest
 
 
 @lru_cache(maxsize=4)

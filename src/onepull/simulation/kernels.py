@@ -33,7 +33,6 @@ class Stretch(NamedTuple):
 
     first: int
     key: Any
-    own_key: Any
     rows: NDArray[np.int64]  # row of `gaps` (and of tables over contexts) at each trial
     contexts: Array
     gaps: Array

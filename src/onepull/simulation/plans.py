@@ -28,6 +28,7 @@ from onepull.simulation.kernels import Stretch
 
 Arms: TypeAlias = NDArray[np.int64]  # the position of the arm chosen at each trial
 
+LARGEST_TABLE = 1 << 24  # numbers
 FEW_FEATURES = 64  # up to here means are kept, beyond it counts of atoms where there are any
 
 
@@ -44,15 +45,21 @@ class World:
         self.contexts: Array | None = None if atoms is None else atoms[0]
         self.state_atoms = bool(np.all(self.states.size > 0))
 
+    def _too_large(self, numbers: int) -> bool:
+        """Whether a table is better worked out entry by entry, where a formula can be."""
+        return numbers > LARGEST_TABLE and isinstance(self.problem.payoff, WrittenPayoff)
+
     def features(self, cells: Cells) -> Array:
         """Return ψ of every atom, or nothing where states have none."""
-        if not self.state_atoms:
+        if not self.state_atoms or self._too_large(len(self.states.rows) * cells.features):
             return np.zeros((0, cells.features))
         return np.array([cells.psi(tuple(row)) for row in self.states.rows.tolist()], np.float64)
 
     def rewards(self) -> Array:
         """Return the reward of every state atom in every context atom, if both have any."""
         if self.contexts is None or not self.state_atoms:
+            return np.zeros((0, 0))
+        if self._too_large(len(self.contexts) * len(self.states.rows)):
             return np.zeros((0, 0))
         columns = [column[:, None] for column in self.contexts.T]
         return np.ascontiguousarray(self.problem.payoff.vector(*columns, *self.states.rows.T))
@@ -69,22 +76,11 @@ class Plan(ABC):
     """A policy made ready for one environment."""
 
     is_compiled = True
+    nanoseconds = 60.0  # about how long a trial takes
 
     @abstractmethod
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing; the key is for its own luck, if it has any."""
-
-
-class _Compiled(Plan):
-    """A plan whose runner is a function of the stretch, with state in arrays."""
-
-    def __init__(self, start: Callable[[], Callable[[Stretch, World, Arms], None]]) -> None:
-        self._start = start
-
-    def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
-        del own_key
-        return _FunctionRunner(self._start())
 
 
 class _FunctionRunner:
@@ -94,6 +90,8 @@ class _FunctionRunner:
 
 def plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
     """Return the plan of a policy; one that has no kernel runs in the interpreter."""
+    if isinstance(policy, Genie) and policy.states != environment.states:
+        return Interpreted(policy)  # it knows another world
     if type(policy) in (FixedArm, Genie, Random):
         return _unlearned(policy)
     if not isinstance(policy, UpperConfidence) or not _has_kernel(policy):
@@ -131,23 +129,29 @@ def _can_compute(environment: Environment, sharing: Sharing) -> bool:
 def _unlearned(policy: Policy) -> Plan:
     """Return the plan of a policy whose arms do not depend on what it sees."""
 
-    def fixed(stretch: Stretch, out: Arms) -> None:
-        del stretch
-        out[:] = policy.problem.arms.index(policy.parameters["arm"])
+    def fixed(stretch: Stretch, own_key: int, chosen: Arms) -> None:
+        del stretch, own_key
+        chosen[:] = policy.problem.arms.index(policy.parameters["arm"])
 
-    def genie(stretch: Stretch, out: Arms) -> None:
-        kernels.best_arms(stretch.rows, stretch.gaps, out)
+    def genie(stretch: Stretch, own_key: int, chosen: Arms) -> None:
+        del own_key
+        kernels.best_arms(stretch.rows, stretch.gaps, chosen)
 
-    def random(stretch: Stretch, out: Arms) -> None:
-        kernels.random_arms(stretch.first, stretch.own_key, len(policy.problem.arms), out)
+    def random(stretch: Stretch, own_key: int, chosen: Arms) -> None:
+        kernels.random_arms(stretch.first, np.uint64(own_key), len(policy.problem.arms), chosen)
 
-    pick = {FixedArm: fixed, Genie: genie, Random: random}[type(policy)]
+    return Unlearned({FixedArm: fixed, Genie: genie, Random: random}[type(policy)])
 
-    def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-        del world
-        pick(stretch, chosen)
 
-    return _Compiled(lambda: run)
+class Unlearned(Plan):
+    """A policy that does not learn: a function of the stretch and of its own luck."""
+
+    def __init__(self, pick: Callable[[Stretch, int, Arms], None]) -> None:
+        self.pick = pick
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        return _FunctionRunner(lambda stretch, _, chosen: self.pick(stretch, own_key, chosen))
 
 
 @singledispatch
@@ -217,8 +221,11 @@ class JointPlan(Plan):
             and len(pieces) == 1
             and all(law.atoms is not None for law in pieces[0].states)
             and max(len(law.atoms[0]) for law in pieces[0].states if law.atoms) <= FEW_FEATURES
+            and cells.features * self.arms <= LARGEST_TABLE
         )
         self._tables: dict[int, Any] = {}
+        if not self.counts_atoms:
+            self.nanoseconds = 60.0 + 8.0 * cells.features
 
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
@@ -369,9 +376,10 @@ class _PhaseRunner:
 
 
 class Interpreted(Plan):
-    """Any policy, called request by request; hundreds of times slower."""
+    """Any policy, called request by request: about a hundred times slower."""
 
     is_compiled = False
+    nanoseconds = 8000.0
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy

@@ -5,14 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onepull.errors import ParameterError
 from onepull.formula import Array
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975, 0.99)
+
+# The 97.5 % quantile of Student's t: for 1 to 4 degrees of freedom, and for more the terms
+# of the Cornish-Fisher expansion in 1/freedom, polynomials in the normal quantile.
+FEW = (12.7062, 4.30265, 3.18245, 2.77645)
+Z = 1.959964
+EXPANSION = (
+    Z,
+    (Z**3 + Z) / 4,
+    (5 * Z**5 + 16 * Z**3 + 3 * Z) / 96,
+    (3 * Z**7 + 19 * Z**5 + 17 * Z**3 - 15 * Z) / 384,
+    (79 * Z**9 + 776 * Z**7 + 1482 * Z**5 - 1920 * Z**3 - 945 * Z) / 92160,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +105,7 @@ class Result:
 
         With a baseline, each row has the mean paired difference to it and its 95 % interval.
         """
-        base = None if baseline is None else self.regrets[self._find(baseline)]
+        base = None if baseline is None else self.regrets[self.find(baseline, "baseline")]
         return [
             self._row(p, c, base)
             for p in range(len(self.policies))
@@ -104,15 +118,13 @@ class Result:
 
     def regret(self, policy: str) -> Array:
         """Return the regrets of a policy at the horizon, one a replication."""
-        return self.regrets[self._find(policy), :, -1]
+        return self.regrets[self.find(policy), :, -1]
 
-    def _find(self, policy: str) -> int:
-        try:
-            return self.policies.index(policy)
-        except ValueError:
-            raise KeyError(
-                f"unknown policy {policy!r}; there are {', '.join(self.policies)}"
-            ) from None
+    def find(self, policy: str, what: str = "policy") -> int:
+        """Return the position of a policy; `what` it was given as is told if there is none."""
+        if policy not in self.policies:
+            raise ParameterError(f"unknown {what} {policy!r}; there are {', '.join(self.policies)}")
+        return self.policies.index(policy)
 
     def _row(self, p: int, c: int, base: Array | None) -> dict[str, Any]:
         regrets = self.regrets[p, :, c]
@@ -130,9 +142,10 @@ class Result:
         row["worst"] = float(regrets.max())
         if base is not None:
             difference, spread = mean_and_error(regrets - base[:, c])
+            half = student(self.replications) * spread
             row["difference"] = difference
-            row["difference_low"] = difference - 1.96 * spread
-            row["difference_high"] = difference + 1.96 * spread
+            row["difference_low"] = difference - half
+            row["difference_high"] = difference + half
         for j, arm in enumerate(self.arms):
             row[f"pulls[{arm}]"] = float(self.pulls[p, c, j])
             row[f"best_pulls[{arm}]"] = float(self.best_pulls[p, c, j])
@@ -160,7 +173,7 @@ class Result:
         """Show the same table in a notebook."""
         head = "".join(f"<th>{h}</th>" for h in ("policy", "regret", "± s.e.", "95 % of runs"))
         body = "".join(
-            f"<tr><td>{row['policy']}</td><td>{row['regret']:,.2f}</td>"
+            f"<tr><td>{escape(row['policy'])}</td><td>{row['regret']:,.2f}</td>"
             f"<td>{row['standard_error']:,.2f}</td>"
             f"<td>{row['q2.5']:,.1f} – {row['q97.5']:,.1f}</td></tr>"
             for row in self.final()
@@ -173,6 +186,23 @@ def mean_and_error(values: Array) -> tuple[float, float]:
     """Return the mean and its standard error; the latter is unknown for one value."""
     error = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
     return float(values.mean()), error
+
+
+def student(count: int) -> float:
+    """Return how many standard errors the 95 % confidence interval of a mean reaches.
+
+    The 97.5 % quantile of Student's t with count - 1 degrees of freedom, to four digits:
+    a table where there are few, from five on the expansion in their number.
+
+    >>> [round(student(count), 2) for count in (2, 6, 31, 1000)]
+    [12.71, 2.57, 2.04, 1.96]
+    """
+    freedom = float(count - 1)
+    if freedom < 1:
+        return math.nan
+    if count <= len(FEW) + 1:
+        return FEW[count - 2]
+    return math.fsum(term * freedom**-power for power, term in enumerate(EXPANSION))
 
 
 def joined(blocks: Iterable[Block]) -> tuple[Array, Array, Array]:

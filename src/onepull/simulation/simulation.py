@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,12 +159,14 @@ class Simulation:
     def _stretches(self, number: int) -> Iterator[tuple[Stretch, list[Arms], Array, Arms]]:
         """Yield stretches, the arms that each policy chose, and what choosing them cost."""
         key, own_key = keys(self.seed, self.experiment, number)
-        runners = [plan.begin(int(own_key)) for plan in self._plans]
+        # A policy's own luck goes by its name, so that it does not depend on who runs beside it.
+        own_keys = [int(own_key) ^ (crc32(name.encode()) << 16) for name in self.policies]
+        runners = [plan.begin(own) for plan, own in zip(self._plans, own_keys, strict=True)]
         starts = [world.piece.start for world in self._worlds]
         for w, (world, reference) in enumerate(zip(self._worlds, self._references, strict=True)):
             end = min(self.horizon, [*starts, self.horizon][w + 1])
             for first in range(starts[w], end, STRETCH):
-                stretch = self._stretch(first, min(first + STRETCH, end), key, own_key, reference)
+                stretch = self._stretch(first, min(first + STRETCH, end), key, reference)
                 chosen = [np.empty(len(stretch.rows), np.int64) for _ in runners]
                 for runner, arms in zip(runners, chosen, strict=True):
                     runner.run(stretch, world, arms)
@@ -172,20 +175,19 @@ class Simulation:
                 else:
                     yield stretch, chosen, stretch.gaps, stretch.rows
 
-    def _stretch(
-        self, first: int, stop: int, key: Any, own_key: Any, reference: Reference
-    ) -> Stretch:
+    def _stretch(self, first: int, stop: int, key: Any, reference: Reference) -> Stretch:
         count = stop - first
         rows = np.empty(count, np.int64)
         contexts = np.empty((count, len(self.environment.problem.context)))
         arms = len(self.environment.problem.arms)
         kernels.arrivals(first, key, reference.world.arrivals, arms, rows, contexts)
-        return Stretch(first, key, own_key, rows, contexts, reference.gaps(contexts))
+        return Stretch(first, key, rows, contexts, reference.gaps(contexts))
 
     def block_size(self) -> int:
         """Return how many replications make a task that is worth sending."""
         plans = self._plans
-        nanoseconds = sum(60.0 if p.is_compiled else 8000.0 for p in plans) * self.horizon
+        truth = sum(reference.nanoseconds for reference in self._references)
+        nanoseconds = (truth + sum(plan.nanoseconds for plan in plans)) * self.horizon
         return max(1, int(SECONDS_A_TASK * 1e9 / nanoseconds))
 
     def result(self, blocks: Iterable[Block]) -> Result:
@@ -244,10 +246,16 @@ def _check_policy(name: str, policy: Any, problem: Problem) -> None:
         raise ParameterError(f"policy {name!r} is not a Policy but {policy!r}")
     if policy.problem != problem:
         raise ParameterError(f"policy {name!r} is for another problem than the environment")
-    if policy.trials:
+    if not policy.sharing.is_fresh:
         raise ParameterError(f"policy {name!r} has learned already; give a fresh one")
 
 
 def plain_parameters(policy: Policy) -> dict[str, Any]:
-    """Return the parameters of a policy that make columns of a table."""
-    return {k: v for k, v in policy.parameters.items() if isinstance(v, (int, float, str))}
+    """Return the parameters of a policy as columns of a table, one a field where they differ."""
+    columns: dict[str, Any] = {}
+    for name, value in policy.parameters.items():
+        parts = value if isinstance(value, dict) else {"": value}
+        for field, part in parts.items():
+            if isinstance(part, (int, float)) or (isinstance(part, str) and not field):
+                columns[f"{name}.{field}" if field else name] = part
+    return columns

@@ -247,7 +247,7 @@ def _bad_calls(
     def rewarding(value: Any) -> Callable[[], object]:
         return lambda: policy.observe(arm, reward=value, **context)
 
-    for bad in (math.nan, math.inf, -math.inf, "3", None, [1.0]):
+    for bad in (math.nan, math.inf, -math.inf, "3", None, [1.0], True, 1 + 0j):
         yield f"context {bad!r}", choosing(bad)
         yield f"state {bad!r}", observing(bad)
         if bad is not None:
