@@ -166,7 +166,8 @@ class Box(Mapping[str, Space]):
         for name, space in self._spaces.items():
             if not NAME.fullmatch(str(name)) or iskeyword(name):
                 raise ProblemError(
-                    f"field {name!r}: a name is a letter followed by letters, digits and _"
+                    f"field {name!r}: a name is a letter followed by letters, digits and _, "
+                    "and not a word that Python keeps for itself"
                 )
             if not isinstance(space, (Finite, Interval)):
                 raise ProblemError(f"field {name!r}: takes Finite or Interval, given {space!r}")
@@ -223,7 +224,11 @@ class Box(Mapping[str, Space]):
         """Return the error that says what is wrong with `fields`."""
         for name, space in self._spaces.items():
             if name not in fields:
-                return self._error(f"{self.role} field {name!r} is missing: it must be {space}")
+                unknown = ", ".join(repr(n) for n in fields if n not in self._spaces)
+                told = f" (given an unknown {unknown})" if unknown else ""
+                return self._error(
+                    f"{self.role} field {name!r} is missing{told}: it must be {space}"
+                )
             try:
                 space.accept(fields[name])
             except (TypeError, ValueError) as problem:

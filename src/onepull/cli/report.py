@@ -8,7 +8,7 @@ import click
 
 from onepull.experiments import ResultFolder
 from onepull.files import write
-from onepull.report import Heading, Part, Picture, Text, figures, page, summary, tables
+from onepull.report import Code, Heading, Part, Picture, Text, figures, page, summary, tables
 
 
 @click.command()
@@ -18,7 +18,6 @@ def command(folder: Path, out: Path | None) -> None:
     """Write a result FOLDER up as one HTML page that opens without a network."""
     opened = ResultFolder.open(folder)
     result, experiment = opened.result(), opened.experiment
-    lines = experiment.text.replace("`", "'").splitlines()
     trials = f"{result.horizon:,} trials, {result.replications} replications"
     parts: list[Part] = [
         Text(f"{trials}, seed {experiment.simulation.seed}. All policies met the same draws."),
@@ -33,7 +32,7 @@ def command(folder: Path, out: Path | None) -> None:
         Heading("Pulls"),
         tables.pulls(result),
         Heading("The experiment"),
-        Text("\n\n".join(f"`{line}`" for line in lines if line.strip())),
+        Code(experiment.text.strip()),
     ]
     target = out or folder / "report.html"
     write(target, page(experiment.name, parts).encode())

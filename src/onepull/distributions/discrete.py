@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import numpy as np
 from onepull.distributions.base import Distribution
 from onepull.errors import MissingExtra, ParameterError
 from onepull.formula import Array
+
+MOST_SHOWN = 16
 
 
 class Discrete(Distribution):
@@ -50,9 +53,15 @@ class Discrete(Distribution):
         self.fields = rows.shape[1]
 
     def __repr__(self) -> str:
-        """Show states and probabilities."""
-        rows = self.values.ravel() if self.values.shape[1] == 1 else self.values
+        """Show states and probabilities; of many states their number and a checksum."""
+        if len(self.values) > MOST_SHOWN:
+            return f"{type(self).__name__}({self._outline()})"
+        rows = self.values.ravel() if self.fields == 1 else self.values
         return f"Discrete({rows.tolist()}, {self.probabilities.tolist()})"
+
+    def _outline(self) -> str:
+        checksum = zlib.crc32(self.values.tobytes() + self.probabilities.tobytes())
+        return f"<{len(self.values)} states, checksum {checksum:08x}>"
 
     @property
     def atoms(self) -> tuple[Array, Array]:
@@ -105,7 +114,9 @@ class InOrder(Discrete):
         super().__init__(values, [1.0 / count] * count)
 
     def __repr__(self) -> str:
-        """Show the points."""
+        """Show the points; of many their number and a checksum."""
+        if len(self.values) > MOST_SHOWN:
+            return f"InOrder({self._outline()})"
         rows = self.values.ravel() if self.fields == 1 else self.values
         return f"InOrder({rows.tolist()})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +24,7 @@ _WHY_POSITIVE = (
 
 def _exploration(epsilon: Any, *, beyond_theory: bool) -> float:
     """Return ε, refusing what the paper's proof does not cover unless asked for."""
-    value = number("epsilon", epsilon, above=-2.0)
+    value = number("epsilon", epsilon, above=-2.0 if beyond_theory else -math.inf)
     if value <= 0 and not beyond_theory:
         raise ParameterError(f"epsilon must be > 0, given {epsilon!r}: {_WHY_POSITIVE}")
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,4 +52,5 @@ def number(name: str, value: Any, *, above: float, at_least: bool = False) -> fl
     if (above <= read if at_least else above < read) and read < float("inf"):
         return read
     sign = ">=" if at_least else ">"
-    raise ParameterError(f"{name} must be a number {sign} {above:g}, given {value!r}")
+    limit = f" {sign} {above:g}" if math.isfinite(above) else ""
+    raise ParameterError(f"{name} must be a number{limit}, given {value!r}")

@@ -8,11 +8,12 @@ from onepull.report import figures, tables
 from onepull.report.cells import Span
 from onepull.report.ink import save, svg
 from onepull.report.page import page
-from onepull.report.parts import Heading, Part, Picture, Text, Verdict
+from onepull.report.parts import Code, Heading, Part, Picture, Text, Verdict
 from onepull.report.table import Table
 from onepull.report.tables import pulls, summary, tidy
 
 __all__ = [
+    "Code",
     "Heading",
     "Part",
     "Picture",

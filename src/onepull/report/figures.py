@@ -150,7 +150,7 @@ def pulls(
     log_y = bool((result.pulls[p][:, list(chosen.values())] > 0).any())  # else it has no scale
     with style(), any_script():
         names = [*chosen, *(name for name, *_ in curves)]
-        figure, axes = _sheet(names, title)
+        figure, axes = _sheet(names, title or f"Pulls by {policy}")
         for j in chosen.values():
             _line(axes, j, result.checkpoints, result.pulls[p, :, j], log_y=log_y)
         for _, colour, stroke, values in curves:

@@ -69,6 +69,21 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """Text set as it is written, line by line.
+
+    >>> Code("a < 2").to_html()
+    '<pre><code>a &lt; 2</code></pre>'
+    """
+
+    text: str
+
+    def to_html(self, anchor: str = "") -> str:
+        """Return the text, escaped and otherwise untouched."""
+        return f"<pre{_id(anchor)}><code>{escape(self.text)}</code></pre>"
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """A figure with its caption, and in words what it shows for those who do not see it.
 
