@@ -111,7 +111,7 @@ def test_report(ready, tmp_path):
     page = out.read_text()
     assert page.count("<svg") == 2
     assert page.count("<table>") == 2
-    assert "<code>horizon = 300</code>" in page
+    assert "\nhorizon = 300\n" in page[page.index("<pre") :]
     copy = shutil.copytree(ready, tmp_path / "copy")
     assert invoke("report", copy).exit_code == 0
     assert (copy / "report.html").exists()

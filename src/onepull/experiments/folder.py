@@ -104,7 +104,7 @@ class ResultFolder:
         origin = Path(path) / "origin.txt"
         # Relative to the result folder, so that both can be moved together.
         folder = Path(path) / (origin.read_text(encoding="utf-8") if origin.exists() else "")
-        return cls(path, Experiment.read(file, traces=folder, name=Path(path).name))
+        return cls(path, Experiment.read(file, traces=folder, name=_name_of(Path(path))))
 
     def prepare(self, origin: Path | None = None) -> None:
         """Create the folder and write down what it is for, which comes first.
@@ -233,3 +233,11 @@ def _relative(target: Path, start: Path) -> str:
         return Path(os.path.relpath(target, start)).as_posix()
     except ValueError:  # on another drive
         return str(target)
+
+
+def _name_of(path: Path) -> str:
+    """Return the name an experiment was begun under, or the folder's if that cannot be read."""
+    try:
+        return msgspec.json.decode((path / "about.json").read_bytes(), type=About).name
+    except (OSError, msgspec.DecodeError):
+        return path.name
