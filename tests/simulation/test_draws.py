@@ -22,7 +22,7 @@ from onepull.distributions import (
     TruncatedNormal,
     Uniform,
 )
-from onepull.simulation import kernels
+from onepull.simulation import trials
 from onepull.simulation.draws import keys, show, tabulate
 
 DRAWS = 100_000
@@ -34,7 +34,7 @@ KEY = keys(1, 0, 0)[0]
 def drawn(law, count=DRAWS, key=KEY, arms=1):
     """Return what a law shows as the context of trials 0 to count-1, and its atoms."""
     rows, values = np.empty(count, np.int64), np.empty((count, law.fields))
-    kernels.arrivals(0, key, tabulate([law]), arms, rows, values)
+    trials.arrivals(0, key, tabulate([law]), arms, rows, values)
     return values, rows
 
 
@@ -183,7 +183,7 @@ def test_stretches_join():
     law = Gamma(mean=1, shape=0.5)
     whole, _ = drawn(law, 100)
     rows, part = np.empty(40, np.int64), np.empty((40, 1))
-    kernels.arrivals(60, KEY, tabulate([law]), 1, rows, part)
+    trials.arrivals(60, KEY, tabulate([law]), 1, rows, part)
     assert np.array_equal(part, whole[60:])
 
 

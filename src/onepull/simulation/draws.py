@@ -120,6 +120,12 @@ def bits(key: Any, counter: Any) -> Any:
 
 
 @inlined
+def place(trial: Any, arms: Any, arm: Any) -> Any:
+    """Return where the draw of an arm at a trial is; that of the context is before the arms."""
+    return trial * (arms + 1) + 1 + arm
+
+
+@inlined
 def uniform(key: Any, counter: Any) -> Any:
     """Return a uniform number in [0, 1) for a place."""
     # Signed, since a processor turns signed integers into floats in one instruction.

@@ -2,8 +2,8 @@
 
 The mathematics is not here: a step calls the same plain functions of one arm that the
 library calls (`optimistic`, `hoeffding_width`, `moved`, `inverse_root`).  A kernel runs one
-policy through a stretch of trials and leaves its state in arrays, so that stretches can be
-joined.
+policy through a stretch of trials, writes the arm it chooses at each, and leaves its state in
+arrays, so that stretches can be joined.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onepull.formula import Array
 from onepull.index import hoeffding_width, optimistic
 from onepull.simulation.compiled import compiled, inlined
-from onepull.simulation.draws import atom, draw, show, uniform
+from onepull.simulation.draws import atom, place, show
 from onepull.statistics import inverse_root, moved
 
 index = inlined(optimistic)
@@ -25,29 +25,6 @@ move = inlined(moved)
 root_of = inlined(inverse_root)
 
 WIDTHS = 1 << 20  # widths kept in a table; further ones are computed
-TOGETHER = 128  # contexts whose gaps are worked out at a time
-
-
-class Stretch(NamedTuple):
-    """Trials `first`, `first`+1, … of one replication, as every policy meets them."""
-
-    first: int
-    key: Any
-    rows: NDArray[np.int64]  # row of `gaps` (and of tables over contexts) at each trial
-    contexts: Array
-    gaps: Array
-
-
-class Tally(NamedTuple):
-    """What is written down about one policy in one replication."""
-
-    total: Array  # the regret so far
-    mark: NDArray[np.int64]  # the next checkpoint
-    pulls: NDArray[np.int64]
-    best_pulls: NDArray[np.int64]
-    regrets: Array  # at each checkpoint
-    pulls_at: NDArray[np.int64]
-    best_pulls_at: NDArray[np.int64]
 
 
 @compiled
@@ -68,6 +45,19 @@ def width(low: Any, high: Any, trial: Any, alpha: Any, table: Any) -> Any:
 
 
 @inlined
+def leading(means: Any, cell: Any, roots: Any, row: Any, w: Any) -> Any:
+    """Return the first arm with the highest index in a cell, given the row of its roots."""
+    best = 0
+    highest = -np.inf
+    for j in range(means.shape[1]):
+        bound = index(means[cell, j], roots[row, j], w)
+        if bound > highest:
+            highest = bound
+            best = j
+    return best
+
+
+@inlined
 def spread(shown: Any, values: Any, at: Any) -> None:
     """Write one state beside every context: into the rows of `values` from `at` on."""
     for f in range(shown.size):
@@ -76,7 +66,7 @@ def spread(shown: Any, values: Any, at: Any) -> None:
 
 
 class JointState(NamedTuple):
-    """What a policy with joint learning knows: `means[feature, arm]`."""
+    """What a policy with joint learning knows: `means[feature, arm]`, and a row of roots."""
 
     means: Array
     pulls: NDArray[np.int64]
@@ -123,25 +113,19 @@ def joint(
         cell = cells[i]
         trials += 1
         w = width(lows[cell], highs[cell], trials, alpha, widths)
-        best = 0
-        highest = -np.inf
-        for j in range(arms):
-            bound = index(means[cell, j], roots[j], w)
-            if bound > highest:
-                highest = bound
-                best = j
+        best = leading(means, cell, roots, 0, w)
         chosen[i] = best
         trial = first + i
-        place = trial * (arms + 1) + 1 + best
+        at_arm = place(trial, arms, best)
         pulls[best] += 1
-        roots[best] = root_of(pulls[best])
+        roots[0, best] = root_of(pulls[best])
         weight = 1.0 / pulls[best]
         if known:
-            found = atom(start[best], count[best], ordered[best], keep, alias, key, place, trial)
+            found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
             for r in range(means.shape[0]):
                 means[r, best] = move(means[r, best], features[found, r], weight)
         else:
-            show(laws, best, key, place, trial, shown)
+            show(laws, best, key, at_arm, trial, shown)
             spread(shown, values, at)
             g(values, rewards)
             for r in range(means.shape[0]):
@@ -201,8 +185,8 @@ def joint_histogram(
                 best = j
         chosen[i] = best
         trial = first + i
-        place = trial * (arms + 1) + 1 + best
-        found = atom(start[best], count[best], ordered[best], keep, alias, key, place, trial)
+        at_arm = place(trial, arms, best)
+        found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
         counts[best, found - start[best]] += 1.0
         pulls[best] += 1
         roots[best] = root_of(pulls[best])
@@ -251,21 +235,15 @@ def per_cell(
         cell = cells[i]
         trials[cell] += 1
         w = width(lows[cell], highs[cell], trials[cell], alpha, widths)
-        best = 0
-        highest = -np.inf
-        for j in range(arms):
-            bound = index(means[cell, j], roots[cell, j], w)
-            if bound > highest:
-                highest = bound
-                best = j
+        best = leading(means, cell, roots, cell, w)
         chosen[i] = best
         trial = first + i
-        place = trial * (arms + 1) + 1 + best
+        at_arm = place(trial, arms, best)
         if known:
-            found = atom(start[best], count[best], ordered[best], keep, alias, key, place, trial)
+            found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
             reward = rewards[rows[i], found]
         else:
-            show(laws, best, key, place, trial, shown)
+            show(laws, best, key, at_arm, trial, shown)
             for f in range(at):
                 values[f, 0] = contexts[i, f]
             spread(shown, values, at)
@@ -274,128 +252,3 @@ def per_cell(
         pulls[cell, best] += 1
         roots[cell, best] = root_of(pulls[cell, best])
         means[cell, best] = move(means[cell, best], reward, 1.0 / pulls[cell, best])
-
-
-@compiled
-def follow(stretch: Any, chosen: Any, losses: Any, lost: Any, checkpoints: Any, tally: Any) -> None:
-    """Write down what choosing these arms cost: `losses[lost[i], arm]` at the i-th trial.
-
-    A pull counts as best where the arm has no gap, whatever it cost this time.
-    """
-    rows, gaps, pulls, best_pulls = stretch.rows, stretch.gaps, tally.pulls, tally.best_pulls
-    regrets, pulls_at, best_pulls_at = tally.regrets, tally.pulls_at, tally.best_pulls_at
-    total, mark = tally.total[0], tally.mark[0]
-    for i in range(chosen.size):
-        arm = chosen[i]
-        total += losses[lost[i], arm]
-        pulls[arm] += 1
-        best_pulls[arm] += gaps[rows[i], arm] == 0.0
-        if stretch.first + i + 1 == checkpoints[mark]:
-            regrets[mark] = total
-            # Number by number: an assignment of whole arrays takes seconds to compile.
-            for j in range(pulls.size):
-                pulls_at[mark, j] = pulls[j]
-                best_pulls_at[mark, j] = best_pulls[j]
-            mark += 1
-    tally.total[0] = total
-    tally.mark[0] = mark
-
-
-@compiled
-def potential_states(first: Any, key: Any, laws: Any, shown: Any) -> None:
-    """Write the state that every arm would show at each trial: `shown[trial, arm, field]`."""
-    arms = shown.shape[1]
-    state = np.zeros(shown.shape[2])
-    for i in range(shown.shape[0]):
-        trial = first + i
-        for j in range(arms):
-            show(laws, j, key, trial * (arms + 1) + 1 + j, trial, state)
-            for f in range(state.size):
-                shown[i, j, f] = state[f]
-
-
-@compiled
-def random_arms(first: Any, key: Any, arms: Any, out: Any) -> None:
-    """Write an arm drawn evenly for every trial."""
-    for i in range(out.size):
-        out[i] = int(uniform(key, first + i) * arms)
-
-
-@compiled
-def best_arms(rows: Any, gaps: Any, out: Any) -> None:
-    """Write the first arm without a gap for every trial."""
-    for i in range(out.size):
-        arm = 0
-        while gaps[rows[i], arm] > 0.0:
-            arm += 1
-        out[i] = arm
-
-
-@compiled
-def arrivals(first: Any, key: Any, laws: Any, arms: Any, rows: Any, contexts: Any) -> None:
-    """Write the contexts of a stretch: the atom of each, and its values."""
-    start, count, ordered = laws.start[0], laws.size[0], laws.ordered[0]
-    keep, alias, values = laws.keep, laws.alias, laws.rows
-    kinds, shapes, flat = laws.kinds, laws.shapes, contexts.reshape(-1)
-    fields = contexts.shape[1]
-    for i in range(rows.size):
-        trial = first + i
-        place = trial * (arms + 1)
-        if count > 0:
-            rows[i] = atom(start, count, ordered, keep, alias, key, place, trial)
-            for f in range(fields):
-                contexts[i, f] = values[rows[i], f]
-        else:
-            rows[i] = i
-            draw(kinds, shapes, keep, alias, values, 0, key, place, flat, i * fields)
-
-
-@inlined
-def expect(rewards: Any, starts: Any, used: Any, weights: Any, means: Any, top: Any) -> None:
-    """Write the mean reward of every arm, and the highest, for each column of `rewards`."""
-    for i in range(top.size):
-        top[i] = -np.inf
-    for j in range(means.shape[0]):
-        for i in range(top.size):
-            means[j, i] = 0.0
-        for k in range(starts[j], starts[j + 1]):
-            weight, node = weights[k], used[k]
-            for i in range(top.size):
-                means[j, i] += weight * rewards[node, i]
-        for i in range(top.size):
-            mean = means[j, i]
-            top[i] = mean if mean > top[i] else top[i]  # noqa: FURB136 - max() is no vector's
-
-
-@compiled
-def shortfalls(
-    contexts: Any, nodes: Any, starts: Any, used: Any, weights: Any, g: Any, slack: Any, gaps: Any
-) -> None:
-    """Write the gap of every arm in each context.
-
-    The reward is worked out once at each of `nodes`; arm j's mean is that of the nodes
-    `used[starts[j]:starts[j+1]]`, with their weights.
-    """
-    at = contexts.shape[1]
-    fields = nodes.shape[1]
-    arms = gaps.shape[1]
-    # Many contexts at a time: g is called rarely and the innermost loops become vectors.
-    values = np.zeros((at + fields, TOGETHER))
-    rewards = np.zeros((nodes.shape[0], TOGETHER))
-    means = np.zeros((arms, TOGETHER))
-    top = np.zeros(TOGETHER)
-    for first in range(0, contexts.shape[0], TOGETHER):
-        count = min(TOGETHER, contexts.shape[0] - first)
-        for i in range(count):
-            for f in range(at):
-                values[f, i] = contexts[first + i, f]
-        for s in range(nodes.shape[0]):
-            for f in range(fields):
-                for i in range(count):
-                    values[at + f, i] = nodes[s, f]
-            g(values, rewards[s, :count])
-        expect(rewards, starts, used, weights, means, top)
-        for i in range(count):
-            for j in range(arms):
-                gap = top[i] - means[j, i]
-                gaps[first + i, j] = gap if gap > slack else 0.0

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from onepull.environment.environment import Environment, Piece
+from onepull.environment.environment import Environment
 from onepull.factor import Cells
 from onepull.formula import Array
 from onepull.index import hoeffding_width, optimistic
@@ -22,47 +22,14 @@ from onepull.payoff.written import WrittenPayoff
 from onepull.policies import FixedArm, Genie, Policy, Random
 from onepull.policies.sharing import Blind, Doubling, Joint, PerContext, Sharing
 from onepull.policies.upper_confidence import UpperConfidence
-from onepull.simulation import kernels
-from onepull.simulation.draws import Laws, show, tabulate
-from onepull.simulation.kernels import Stretch
+from onepull.simulation import kernels, trials
+from onepull.simulation.draws import Laws, place, show
+from onepull.simulation.trials import Stretch
+from onepull.simulation.world import LARGEST_TABLE, World
 
 Arms: TypeAlias = NDArray[np.int64]  # the position of the arm chosen at each trial
 
-LARGEST_TABLE = 1 << 24  # numbers
 FEW_FEATURES = 64  # up to here means are kept, beyond it counts of atoms where there are any
-
-
-class World:
-    """An environment's piece as arrays, shared by all policies."""
-
-    def __init__(self, environment: Environment, piece: Piece, g: Any) -> None:
-        self.problem = environment.problem
-        self.piece = piece
-        self.g = g
-        self.states = tabulate(piece.states)
-        self.arrivals = tabulate([piece.contexts])
-        atoms = piece.contexts.atoms
-        self.contexts: Array | None = None if atoms is None else atoms[0]
-        self.state_atoms = bool(np.all(self.states.size > 0))
-
-    def _too_large(self, numbers: int) -> bool:
-        """Whether a table is better worked out entry by entry, where a formula can be."""
-        return numbers > LARGEST_TABLE and isinstance(self.problem.payoff, WrittenPayoff)
-
-    def features(self, cells: Cells) -> Array:
-        """Return ψ of every atom, or nothing where states have none."""
-        if not self.state_atoms or self._too_large(len(self.states.rows) * cells.features):
-            return np.zeros((0, cells.features))
-        return np.array([cells.psi(tuple(row)) for row in self.states.rows.tolist()], np.float64)
-
-    def rewards(self) -> Array:
-        """Return the reward of every state atom in every context atom, if both have any."""
-        if self.contexts is None or not self.state_atoms:
-            return np.zeros((0, 0))
-        if self._too_large(len(self.contexts) * len(self.states.rows)):
-            return np.zeros((0, 0))
-        columns = [column[:, None] for column in self.contexts.T]
-        return np.ascontiguousarray(self.problem.payoff.vector(*columns, *self.states.rows.T))
 
 
 class Runner(Protocol):
@@ -135,10 +102,10 @@ def _unlearned(policy: Policy) -> Plan:
 
     def genie(stretch: Stretch, own_key: int, chosen: Arms) -> None:
         del own_key
-        kernels.best_arms(stretch.rows, stretch.gaps, chosen)
+        trials.best_arms(stretch.rows, stretch.gaps, chosen)
 
     def random(stretch: Stretch, own_key: int, chosen: Arms) -> None:
-        kernels.random_arms(stretch.first, np.uint64(own_key), len(policy.problem.arms), chosen)
+        trials.random_arms(stretch.first, np.uint64(own_key), len(policy.problem.arms), chosen)
 
     return Unlearned({FixedArm: fixed, Genie: genie, Random: random}[type(policy)])
 
@@ -247,7 +214,7 @@ class _JointRunner:
         self.state = kernels.JointState(
             np.full((plan.cells.features, arms), np.inf),
             np.zeros(arms, np.int64),
-            np.zeros(arms),
+            np.zeros((1, arms)),
             np.zeros(1, np.int64),
         )
 
@@ -404,7 +371,8 @@ class _InterpretedRunner:
             context = dict(zip(problem.context, stretch.contexts[i].tolist(), strict=True))
             arm = self.policy.choose(**context)
             j, trial = position[arm], stretch.first + i
-            show(world.states, j, stretch.key, trial * (len(position) + 1) + 1 + j, trial, shown)
+            at_arm = place(trial, len(position), j)
+            show(world.states, j, stretch.key, at_arm, trial, shown)
             state = dict(zip(problem.state, shown.tolist(), strict=True))
             self.policy.observe(arm, **context, **state)
             chosen[i] = j

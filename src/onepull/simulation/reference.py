@@ -10,9 +10,9 @@ from onepull.distributions import Distribution
 from onepull.environment.environment import Environment, Piece, gaps_of, tie_slack
 from onepull.formula import Array
 from onepull.payoff.written import WrittenPayoff
-from onepull.simulation import kernels
-from onepull.simulation.kernels import Stretch
-from onepull.simulation.plans import World
+from onepull.simulation import trials
+from onepull.simulation.trials import Stretch
+from onepull.simulation.world import World
 
 TOLERANCE = 1e-9  # of the size of the reward
 NODES = (16, 64, 256)
@@ -122,7 +122,7 @@ class Reference:
         if self._curves or not isinstance(self._payoff, WrittenPayoff):
             return gaps_of(self._mean_rewards(contexts), self._payoff.whole_range)
         gaps = np.empty((len(contexts), len(self._starts) - 1))
-        kernels.shortfalls(
+        trials.shortfalls(
             contexts,
             self._nodes,
             self._starts,
@@ -154,9 +154,9 @@ class Reference:
         """Return what each arm would really have cost at each trial, against the genie's."""
         count, arms = len(stretch.rows), len(self.world.piece.states)
         states = np.empty((count, arms, self.world.states.rows.shape[1]))
-        kernels.potential_states(stretch.first, stretch.key, self.world.states, states)
+        trials.potential_states(stretch.first, stretch.key, self.world.states, states)
         columns = [column[:, None] for column in stretch.contexts.T]
         rewards = self._payoff.vector(*columns, *np.moveaxis(states, 2, 0))
         genie = np.empty(count, np.int64)
-        kernels.best_arms(stretch.rows, stretch.gaps, genie)
+        trials.best_arms(stretch.rows, stretch.gaps, genie)
         return np.asarray(rewards[np.arange(count), genie][:, None] - rewards)

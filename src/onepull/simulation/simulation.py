@@ -15,13 +15,14 @@ from onepull.errors import ParameterError
 from onepull.formula import Array
 from onepull.policies import Policy
 from onepull.problem import Problem
-from onepull.simulation import kernels
+from onepull.simulation import trials
 from onepull.simulation.draws import keys
 from onepull.simulation.formulas import machine_code
-from onepull.simulation.kernels import Stretch, Tally
-from onepull.simulation.plans import Arms, World, plan
+from onepull.simulation.plans import Arms, plan
 from onepull.simulation.reference import Reference
 from onepull.simulation.result import Block, Result, Trace, joined
+from onepull.simulation.trials import Stretch, Tally
+from onepull.simulation.world import World
 
 STRETCH = 16384
 SECONDS_A_TASK = 0.5
@@ -139,7 +140,7 @@ class Simulation:
         tallies = [_tally(arms, marks) for _ in self.policies]
         for stretch, chosen, losses, lost in self._stretches(number):
             for tally, arms_pulled in zip(tallies, chosen, strict=True):
-                kernels.follow(stretch, arms_pulled, losses, lost, self.checkpoints, tally)
+                trials.follow(stretch, arms_pulled, losses, lost, self.checkpoints, tally)
         return tallies
 
     def trace(self, number: int) -> Trace:
@@ -180,7 +181,7 @@ class Simulation:
         rows = np.empty(count, np.int64)
         contexts = np.empty((count, len(self.environment.problem.context)))
         arms = len(self.environment.problem.arms)
-        kernels.arrivals(first, key, reference.world.arrivals, arms, rows, contexts)
+        trials.arrivals(first, key, reference.world.arrivals, arms, rows, contexts)
         return Stretch(first, key, rows, contexts, reference.gaps(contexts))
 
     def block_size(self) -> int:

@@ -1,0 +1,48 @@
+"""An environment as the arrays that kernels read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onepull.environment.environment import Environment, Piece
+from onepull.factor import Cells
+from onepull.formula import Array
+from onepull.payoff.written import WrittenPayoff
+from onepull.simulation.draws import tabulate
+
+LARGEST_TABLE = 1 << 24  # numbers
+
+
+class World:
+    """An environment's piece as arrays, shared by all policies."""
+
+    def __init__(self, environment: Environment, piece: Piece, g: Any) -> None:
+        self.problem = environment.problem
+        self.piece = piece
+        self.g = g
+        self.states = tabulate(piece.states)
+        self.arrivals = tabulate([piece.contexts])
+        atoms = piece.contexts.atoms
+        self.contexts: Array | None = None if atoms is None else atoms[0]
+        self.state_atoms = bool(np.all(self.states.size > 0))
+
+    def _too_large(self, numbers: int) -> bool:
+        """Whether a table is better worked out entry by entry, where a formula can be."""
+        return numbers > LARGEST_TABLE and isinstance(self.problem.payoff, WrittenPayoff)
+
+    def features(self, cells: Cells) -> Array:
+        """Return ψ of every atom, or nothing where states have none."""
+        if not self.state_atoms or self._too_large(len(self.states.rows) * cells.features):
+            return np.zeros((0, cells.features))
+        return np.array([cells.psi(tuple(row)) for row in self.states.rows.tolist()], np.float64)
+
+    def rewards(self) -> Array:
+        """Return the reward of every state atom in every context atom, if both have any."""
+        if self.contexts is None or not self.state_atoms:
+            return np.zeros((0, 0))
+        if self._too_large(len(self.contexts) * len(self.states.rows)):
+            return np.zeros((0, 0))
+        columns = [column[:, None] for column in self.contexts.T]
+        return np.ascontiguousarray(self.problem.payoff.vector(*columns, *self.states.rows.T))
