@@ -173,7 +173,7 @@ GOOD = HEAD + OWN + DCB
         ("size = {law", "sizes = {law", "contexts: needs a law for each of size, given sizes"),
         ('policy = "DCB"', 'policy = "DBC"', "policy 1: unknown policy 'DBC'; there are UCB1, "),
         ('policy = "DCB"', 'policy = ["DCB"]', "policy 1: unknown policy ['DCB']"),
-        ('policy = "DCB"', 'kind = "DCB"', "policy 1: unknown policy None"),
+        ('policy = "DCB"', 'kind = "DCB"', "policy 1: needs the key 'policy'"),
         ('policy = "DCB"', 'policy = "DCB"\nepsilom = 1', "policy DCB does not take epsilom; it "),
         ('policy = "DCB"', 'policy = "DCB"\nepsilon = -1', "policy DCB: epsilon must be > 0"),
         ('policy = "DCB"', 'policy = "DCB"\nepsilon = "x"', "policy DCB: "),

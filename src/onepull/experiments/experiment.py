@@ -107,6 +107,9 @@ class Experiment:
         """Read an experiment from TOML text, refusing unknown keys by name."""
         try:
             written = msgspec.toml.decode(text, type=_Written)
+        except msgspec.ValidationError as error:
+            keys = ", ".join(_Written.__struct_fields__)
+            raise ProblemError(f"not an experiment: {error}; its keys are {keys}") from None
         except msgspec.DecodeError as error:
             raise ProblemError(f"not an experiment: {error}") from None
         environment = _environment(written, folder)
@@ -193,9 +196,8 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
         stated = dict(entry)
         kind, label = stated.pop("policy", None), stated.pop("name", None)
         if not isinstance(kind, str) or kind not in POLICIES:
-            raise ProblemError(
-                f"policy {number}: unknown policy {kind!r}; there are {', '.join(POLICIES)}"
-            )
+            given = "needs the key 'policy'" if kind is None else f"unknown policy {kind!r}"
+            raise ProblemError(f"policy {number}: {given}; there are {', '.join(POLICIES)}")
         if label is not None and not (isinstance(label, str) and label):
             raise ProblemError(f"policy {number}: a name is text, given {label!r}")
         if empty := [key for key, value in stated.items() if value == []]:

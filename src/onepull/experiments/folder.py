@@ -83,7 +83,8 @@ class ResultFolder:
         if begun.fingerprint != self.experiment.fingerprint:
             raise ProblemError(
                 f"{self.path}: holds the results of another experiment ({begun.name!r}), "
-                "or its traces have changed; choose another folder"
+                "or this one or its traces have changed since; choose another folder with --out, "
+                "or delete this one"
             )
 
     def _check_version(self, begun: About) -> None:
