@@ -195,7 +195,8 @@ class TruncatedNormal(Continuous):
     @property
     def support(self) -> list[tuple[float, float]]:
         """The interval."""
-        return [self.shape[2:]]  # type: ignore[list-item]
+        _, _, low, high = self.shape
+        return [(low, high)]
 
     def density(self, x: Array) -> Array:
         """Return the density up to a factor."""
@@ -228,7 +229,7 @@ class LogNormal(Continuous):
         super().__init__(mean=mean, sd=sd)
         self._require("sd", above=0.0)
         self.shape = self._stated["mean"], self._stated["sd"]
-        self.bulk = tuple(math.exp(mean + z * sd) for z in (-9.0, 9.0))  # type: ignore[assignment]
+        self.bulk = math.exp(mean - 9 * sd), math.exp(mean + 9 * sd)
 
     @property
     def support(self) -> list[tuple[float, float]]:

@@ -95,7 +95,7 @@ class Formula:
         ]
         scope = dict(op.NAMESPACE)
         # Generated from a checked tree, like `_evaluate`'s source, but with a line to unpack.
-        exec(  # noqa: S102
+        exec(  # noqa: S102 - our own source
             f"def rows(_state):\n"
             f"    {', '.join(self.names[fixed:])}, = _state\n"
             f"    return [{', '.join(bodies)}]",
@@ -240,7 +240,7 @@ def _size(term: Term, fields: int) -> int:
 
 def _evaluate(source: str) -> Callable[..., Any]:
     # The source is generated from a checked tree and sees no builtins.
-    function: Callable[..., Any] = eval(source, dict(op.NAMESPACE))  # noqa: S307
+    function: Callable[..., Any] = eval(source, dict(op.NAMESPACE))  # noqa: S307 - our own
     return function
 
 

@@ -182,5 +182,6 @@ def _by_name(function: Any, names: Sequence[str]) -> Callable[..., Any]:
         if list(signature.parameters) == list(names) and all(
             p.kind is p.POSITIONAL_OR_KEYWORD for p in signature.parameters.values()
         ):
-            return function  # type: ignore[no-any-return]
+            positional: Callable[..., Any] = function
+            return positional
     return lambda *values: function(**dict(zip(names, values, strict=True)))

@@ -311,23 +311,20 @@ class Policy(ABC):
             )
         try:
             problem = _problem_of(saved, problem)
-            policy: Self = kinds[saved.policy]._rebuilt(problem, saved.parameters)  # noqa: SLF001
+            policy: Self = kinds[saved.policy]._rebuilt(problem, saved.parameters)  # noqa: SLF001 - a subclass's own
             policy._sharing.restore(saved.learned)
             if saved.generator is not None:
                 policy._generator = savefile.generator_from(saved.generator)
-        except (
-            AttributeError,
-            KeyError,
-            TypeError,
-            ValueError,
-        ) as error:  # ours are all ValueErrors
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # ours are ValueErrors
             raise SaveFileError(f"{where}: {error}") from error
         return policy
 
     @classmethod
     def _rebuilt(cls, problem: Problem, parameters: dict[str, Any]) -> Self:
         """Build a policy from its parameters."""
-        return cls(problem, **parameters)  # type: ignore[arg-type]
+        build: Any = cls  # a policy takes its problem, and builds its own sharing
+        policy: Self = build(problem, **parameters)
+        return policy
 
     def __reduce__(self) -> Any:
         """Travel to other processes as a save file does, with the problem beside it."""

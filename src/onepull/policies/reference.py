@@ -10,10 +10,10 @@ import numpy as np
 from onepull.distributions import Discrete, Distribution
 from onepull.distributions.fit import check_fit
 from onepull.errors import InputError, ParameterError
+from onepull.factor import partition
 from onepull.index import hoeffding
 from onepull.policies.base import Policy
 from onepull.policies.sharing import Joint, Tally
-from onepull.policies.ucb1 import partition
 from onepull.policies.upper_confidence import UpperConfidence
 from onepull.problem import Problem
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.factor import Cells, Grid, Table
+from onepull.factor import partition
 from onepull.index import hoeffding
 from onepull.policies.sharing import Blind, PerContext
 from onepull.policies.upper_confidence import UpperConfidence, number
@@ -86,8 +86,3 @@ class MultiUCB(UpperConfidence):
     def parameters(self) -> dict[str, Any]:
         """δ, if the contexts are cut into cells."""
         return {} if self.delta is None else {"delta": self.delta}
-
-
-def partition(problem: Problem, delta: float | Mapping[str, float] | None) -> Cells:
-    """Return the table of finite contexts, or the grid that δ makes of the others."""
-    return Table(problem) if delta is None else Grid(problem, delta=delta)
