@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from onepull.policies import (
         CCB,
         DCB,
+        DSEE,
         UCB1,
         DoublingCCB,
+        EpsilonGreedy,
         Explanation,
         FixedArm,
         Genie,
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
         MultiUCB,
         Policy,
         Random,
+        UCB1Epsilon,
+        UpperConfidence,
     )
     from onepull.problem import Problem
     from onepull.simulation import Result, simulate
@@ -80,8 +84,10 @@ _HOMES = {
     "policies": [
         "CCB",
         "DCB",
+        "DSEE",
         "UCB1",
         "DoublingCCB",
+        "EpsilonGreedy",
         "Explanation",
         "FixedArm",
         "Genie",
@@ -89,6 +95,8 @@ _HOMES = {
         "MultiUCB",
         "Policy",
         "Random",
+        "UCB1Epsilon",
+        "UpperConfidence",
     ],
     "problem": ["Problem"],
     "simulation": ["Result", "simulate"],
@@ -100,6 +108,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "CCB",
     "DCB",
+    "DSEE",
     "UCB1",
     "ArmStatistics",
     "Box",
@@ -109,6 +118,7 @@ __all__ = [
     "Discrete",
     "DoublingCCB",
     "Environment",
+    "EpsilonGreedy",
     "Experiment",
     "Explanation",
     "Fact",
@@ -139,7 +149,9 @@ __all__ = [
     "SaveFileError",
     "StateError",
     "Table",
+    "UCB1Epsilon",
     "UnknownArm",
+    "UpperConfidence",
     "simulate",
 ]
 

@@ -12,7 +12,7 @@ from onepull import Finite, Interval, Problem
 from onepull.factor import Dense
 from onepull.index import hoeffding
 from onepull.policies.sharing import Joint
-from onepull.policies.upper_confidence import UpperConfidence
+from onepull.policies.upper_confidence import Optimist
 from onepull.testing import FACTORISATION_CHECKS, POLICY_CHECKS
 
 
@@ -38,7 +38,7 @@ class Counts(Dense):
         return float(rewards.min()), float(rewards.max())
 
 
-class OnCounts(UpperConfidence):
+class OnCounts(Optimist):
     def __init__(self, problem):
         super().__init__(Joint(Counts(problem)), hoeffding(2.01))
 

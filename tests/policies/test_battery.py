@@ -5,7 +5,22 @@ from __future__ import annotations
 import pytest
 from problems import CONTINUOUS, FINITE
 
-from onepull import CCB, DCB, UCB1, Discrete, DoublingCCB, FixedArm, Genie, Greedy, MultiUCB, Random
+from onepull import (
+    CCB,
+    DCB,
+    DSEE,
+    UCB1,
+    Discrete,
+    DoublingCCB,
+    EpsilonGreedy,
+    FixedArm,
+    Genie,
+    Greedy,
+    MultiUCB,
+    Random,
+    UCB1Epsilon,
+    UpperConfidence,
+)
 from onepull.spaces import Interval
 from onepull.testing import POLICY_CHECKS
 
@@ -31,7 +46,11 @@ def delta(problem):
 
 EVERYWHERE = {
     "UCB1": UCB1,
-    "UCB1-seeded": lambda problem: UCB1(problem, epsilon=0.5, seed=7),
+    "UCB1-seeded": lambda problem: UCB1(problem, seed=7),
+    "UCB1Epsilon": lambda problem: UCB1Epsilon(problem, epsilon=0.5),
+    "EpsilonGreedy-blind": lambda problem: EpsilonGreedy(problem, sharing="blind", c=0.2),
+    "DSEE-blind": lambda problem: DSEE(problem, sharing="blind", weight=2),
+    "UpperConfidence-blind": lambda problem: UpperConfidence(problem, sharing="blind"),
     "Random": lambda problem: Random(problem, seed=3),
     "FixedArm": lambda problem: FixedArm(problem, arm=sorted(problem.arms)[1]),
     "Genie": genie,
@@ -42,12 +61,23 @@ ON_FINITE = {
     "DCB-beyond": lambda problem: DCB(problem, epsilon=-1, beyond_theory=True),
     "MultiUCB": MultiUCB,
     "Greedy": Greedy,
+    "EpsilonGreedy": lambda problem: EpsilonGreedy(problem, c=0.2),
+    "DSEE": DSEE,
+    "DSEE-seeded": lambda problem: DSEE(problem, sharing="per-context", weight=0.5, seed=2),
+    "UpperConfidence": lambda problem: UpperConfidence(problem, alpha=0.5),
 }
 ON_CONTINUOUS = {
     "CCB": lambda problem: CCB(problem, delta=delta(problem)),
     "DoublingCCB": DoublingCCB,
     "MultiUCB": lambda problem: MultiUCB(problem, delta=delta(problem)),
     "Greedy": lambda problem: Greedy(problem, delta=delta(problem)),
+    "EpsilonGreedy": lambda problem: EpsilonGreedy(
+        problem, sharing="per-context", delta=delta(problem), c=1
+    ),
+    "DSEE": lambda problem: DSEE(problem, delta=delta(problem), weight=3),
+    "UpperConfidence": lambda problem: UpperConfidence(
+        problem, sharing="per-context", delta=delta(problem)
+    ),
 }
 
 CASES = [

@@ -11,7 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import channels, offloading
 
-from onepull import CCB, DCB, UCB1, DoublingCCB, Finite, Greedy, Interval, MultiUCB, Problem
+from onepull import (
+    CCB,
+    DCB,
+    UCB1,
+    DoublingCCB,
+    Finite,
+    Greedy,
+    Interval,
+    MultiUCB,
+    Problem,
+    UCB1Epsilon,
+)
 
 TOP = 3.0  # states live in [0, TOP]
 TRIALS = 1500
@@ -162,7 +173,7 @@ def test_dcb_is_algorithm_1_on_products_of_contexts_and_states():
 @few
 def test_ucb1_learns_rewards_with_the_global_range(seed, epsilon):
     case = Case(seed, SMOOTH)
-    policy = UCB1(case.problem(Finite(case.contexts)), epsilon=epsilon)
+    policy = UCB1Epsilon(case.problem(Finite(case.contexts)), epsilon=epsilon)
     lows, highs = zip(*(bounds(case.formula, y) for y in case.contexts), strict=True)
     paper = PaperDCB(case.arms, [max(highs) - min(lows)], epsilon)
     for _ in range(TRIALS):
@@ -270,7 +281,7 @@ def test_dcb_without_a_context_in_the_reward_is_ucb1(seed, epsilon):
         state={"x": Interval(-1, 2)},
         reward="x",
     )
-    one, two = DCB(problem, epsilon=epsilon), UCB1(problem, epsilon=epsilon)
+    one, two = DCB(problem, epsilon=epsilon), UCB1Epsilon(problem, epsilon=epsilon)
     means = generator.uniform(0, 1, 4)
     for _ in range(TRIALS):
         y = int(generator.integers(1, 4))

@@ -35,10 +35,10 @@ def test_an_explanation_of_a_draw_points_at_no_arm():
     policy.observe("channel-3", capacity=2)
     assert str(policy.explain(bits=1)) == dedent("""\
         DCB at trial 4 with bits=1
-          arm        pulls  estimate   bonus   index
-          channel-1      1    1.0000  1.6693  2.6693
-          channel-2      1    1.0000  1.6693  2.6693
-          channel-3      1    1.0000  1.6693  2.6693
+          arm        pulls  estimate   bonus   index  chance
+          channel-1      1    1.0000  1.6693  2.6693  0.3333
+          channel-2      1    1.0000  1.6693  2.6693  0.3333
+          channel-3      1    1.0000  1.6693  2.6693  0.3333
         a draw: highest index, a tie of channel-1, channel-2, channel-3: one is drawn""")
 
 

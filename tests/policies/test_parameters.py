@@ -24,6 +24,7 @@ from onepull import (
     Problem,
     ProblemError,
     Random,
+    UCB1Epsilon,
     UnknownArm,
 )
 
@@ -64,7 +65,7 @@ def test_an_epsilon_without_a_root_is_refused_always(build, epsilon):
 @pytest.mark.parametrize("epsilon", [*NO_NUMBERS, -0.1])
 def test_ucb1_takes_no_negative_epsilon(epsilon):
     with pytest.raises(ParameterError, match="epsilon must be a number >= 0, given"):
-        UCB1(channels(), epsilon=epsilon)
+        UCB1Epsilon(channels(), epsilon=epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [1, 0.5, np.float64(0.25), np.int64(2)])

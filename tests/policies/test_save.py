@@ -26,6 +26,7 @@ from onepull import (
     Problem,
     Random,
     SaveFileError,
+    UCB1Epsilon,
 )
 from onepull.distributions import Uniform
 from onepull.files import write
@@ -36,7 +37,7 @@ POLICIES = {
     "DCB-beyond": lambda: DCB(channels(), epsilon=-0.5, beyond_theory=True),
     "CCB": lambda: CCB(harvesting(), delta={"power": 0.003}),
     "DoublingCCB": lambda: DoublingCCB(harvesting(), growth=0.6),
-    "UCB1": lambda: UCB1(channels(), epsilon=0.1, seed=3),
+    "UCB1": lambda: UCB1Epsilon(channels(), epsilon=0.1, seed=3),
     "MultiUCB": lambda: MultiUCB(harvesting(), delta=0.2),
     "Random": lambda: Random(channels(), seed=2),
     "FixedArm": lambda: FixedArm(channels(), arm="channel-3"),

@@ -23,6 +23,7 @@ from onepull import (
     Problem,
     Random,
     Reward,
+    UCB1Epsilon,
 )
 from onepull.distributions import (
     Beta,
@@ -37,7 +38,7 @@ from onepull.distributions import (
 from onepull.environment import Environment, channel_selection, energy_harvesting, offloading
 from onepull.index import IndexRule, optimistic
 from onepull.policies.sharing import Joint
-from onepull.policies.upper_confidence import UpperConfidence
+from onepull.policies.upper_confidence import Optimist
 from onepull.simulation import Simulation
 from onepull.simulation.plans import Interpreted, JointPlan, _InterpretedRunner
 
@@ -160,7 +161,7 @@ INTERVALS = {
 }
 ON_FINITE: dict[str, Any] = {
     "UCB1": UCB1,
-    "UCB1(0.5)": lambda p: UCB1(p, epsilon=0.5),
+    "UCB1(0.5)": lambda p: UCB1Epsilon(p, epsilon=0.5),
     "MultiUCB": MultiUCB,
     "DCB": DCB,
     "DCB(-1.4)": lambda p: DCB(p, epsilon=-1.4, beyond_theory=True),
@@ -312,7 +313,7 @@ def wider(low, high, trial, alpha):
     return 2.0 * (high - low) * alpha * trial**0.1
 
 
-class Wide(UpperConfidence):
+class Wide(Optimist):
     """A rule of its own beside the usual index."""
 
     def __init__(self, problem):

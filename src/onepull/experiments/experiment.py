@@ -30,7 +30,11 @@ POLICIES: dict[str, type[Policy]] = {
     kind.__name__: kind
     for kind in (
         p.UCB1,
+        p.UCB1Epsilon,
         p.MultiUCB,
+        p.UpperConfidence,
+        p.EpsilonGreedy,
+        p.DSEE,
         p.DCB,
         p.CCB,
         p.DoublingCCB,

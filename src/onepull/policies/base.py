@@ -9,14 +9,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import msgspec
 import numpy as np
 
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.files import write
 from onepull.policies import savefile
+from onepull.policies.columns import column, rows
 from onepull.policies.explanation import ArmExplanation, Explanation
-from onepull.policies.sharing import Sharing
+from onepull.policies.knowledge import Knowledge
+from onepull.policies.luck import drawn
 from onepull.problem import Problem
 
 
@@ -24,7 +25,7 @@ class Policy(ABC):
     """Chooses an arm for each request and learns from what pulls show.
 
     A policy gives every arm an index and chooses the highest.  Ties go to the first arm,
-    or are drawn evenly if the policy was given a seed.
+    or are drawn evenly if the policy was given a seed.  A randomised policy draws its arm.
 
     What a caller may rely on:
 
@@ -36,16 +37,25 @@ class Policy(ABC):
       `merge` adds what two policies saw as if one had seen it all.
     - One thread at a time may call a policy.  It holds no locks, files or threads.
 
-    To write your own, give `_indices`, `parameters` and a `Sharing`, and run the checks
-    of `onepull.testing` on it.
+    To write your own, give `_indices`, `parameters` and what it learns (a `Knowledge`), and
+    run the checks of `onepull.testing` on it.
     """
 
     order_matters: bool = False  # whether the same observations in another order teach otherwise
+    takes_turns: bool = False  # whether an arm's place in the list matters
+    randomised: bool = False  # whether an arm may be chosen that has not the highest index
+    extrapolates: bool = False  # whether estimates may leave the range of the reward
 
-    def __init__(self, sharing: Sharing, *, seed: int | np.random.Generator | None = None) -> None:
-        self._sharing = sharing
+    def __init__(
+        self, knowledge: Knowledge, *, seed: int | np.random.Generator | None = None
+    ) -> None:
+        self._knowledge = knowledge
         self._generator = savefile.seeded(seed)
-        self._take_on(sharing.problem)
+        if self.randomised and self._generator is None:
+            raise ParameterError(
+                f"{type(self).__name__} draws: it needs a seed or a generator, given None"
+            )
+        self._take_on(knowledge.problem)
 
     def _take_on(self, problem: Problem) -> None:
         self.problem = problem
@@ -77,6 +87,20 @@ class Policy(ABC):
         del context
         return [None] * len(self._arms)
 
+    def _chances(
+        self, context: Mapping[str, Any], allowed: Sequence[int]
+    ) -> Sequence[float] | None:
+        """Return the probability of choosing each of the allowed arms, None if not known."""
+        best = self._best(self._indices(context), allowed)
+        return self._even(best if self._generator is not None else best[:1], allowed)
+
+    def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:
+        """Return the position of one of the allowed arms, drawn with its chance."""
+        chances = self._chances(context, allowed)
+        if chances is None:
+            raise NotImplementedError(f"{type(self).__name__} must draw by itself")
+        return drawn(allowed, chances, self._generator)
+
     def _why(self) -> str:
         """Finish the sentence 'it was chosen because of the …'."""
         return "highest index"
@@ -95,16 +119,15 @@ class Policy(ABC):
         """
         if eligible is None and self._generator is None:
             return self._arms[self._leader(context)]
-        best = self._best(self._indices(context), self._positions(eligible))
-        if self._generator is None or len(best) == 1:
-            return self._arms[best[0]]
-        return self._arms[best[int(self._generator.integers(len(best)))]]
+        return self._arms[self._draw(context, self._positions(eligible))]
 
     def explain(self, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
-        """Return every arm's estimate, bonus and index, who is chosen, and why."""
+        """Return every arm's estimate, bonus, index and chance, who is chosen, and why."""
         indices = [float(index) for index in self._indices(context)]
         allowed = self._positions(eligible)
-        statistics = self._sharing.view(context)[0]
+        all_pulls, trials = self._knowledge.seen(context)
+        known = self._chances(context, allowed)
+        chances = dict(zip(allowed, known, strict=True)) if known else {}
         rows = [
             ArmExplanation(
                 arm=arm,
@@ -113,23 +136,28 @@ class Policy(ABC):
                 bonus=_bonus(index, estimate),
                 index=index,
                 eligible=j in allowed,
+                chance=chances.get(j, 0.0) if known else None,
             )
             for j, (arm, pulls, estimate, index) in enumerate(
-                zip(self._arms, statistics.pulls, self._estimates(context), indices, strict=True)
+                zip(self._arms, all_pulls, self._estimates(context), indices, strict=True)
             )
         ]
-        best = self._best(indices, allowed)
-        drawn = len(best) > 1 and self._generator is not None
+        sure = [row.arm for row in rows if row.chance == 1.0]
         return Explanation(
             policy=type(self).__name__,
             context={name: float(value) for name, value in context.items()},
-            trial=statistics.trials + 1,
+            trial=trials + 1,
             arms=rows,
-            arm=None if drawn else self._arms[best[0]],
-            reason=self._reason(best, indices),
+            arm=sure[0] if sure else None,
+            reason=self._reason(context, indices, allowed),
         )
 
-    def _reason(self, best: list[int], indices: list[float]) -> str:
+    def _reason(
+        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
+    ) -> str:
+        """Say why the chosen arm is chosen."""
+        del context
+        best = self._best(indices, allowed)
         names = ", ".join(self._arms[j] for j in best)
         why = "never pulled" if math.isinf(indices[best[0]]) else self._why()
         if len(best) == 1:
@@ -140,6 +168,11 @@ class Policy(ABC):
     def _best(self, indices: Any, allowed: Sequence[int]) -> list[int]:
         highest = max(indices[j] for j in allowed)
         return [j for j in allowed if indices[j] == highest]
+
+    def _even(self, best: Collection[int], allowed: Sequence[int]) -> list[float]:
+        """Return even chances for the best of the allowed arms."""
+        chance = 1.0 / len(best)
+        return [chance if j in best else 0.0 for j in allowed]
 
     def _positions(self, eligible: Collection[str] | None) -> Sequence[int]:
         if eligible is None:
@@ -167,7 +200,7 @@ class Policy(ABC):
         and the `reward`: a policy that learns from states needs a reward from which the
         state can be told.
         """
-        self._sharing.learn(self._find(arm), fields, reward)
+        self._knowledge.learn(self._find(arm), fields, reward)
 
     def observe_many(
         self,
@@ -180,22 +213,22 @@ class Policy(ABC):
 
         All of them are taken in, as if observed one after the other, or none.
         """
-        columns: dict[str, list[Any]] = {"arms": _column("arms", arms)}
+        columns: dict[str, list[Any]] = {"arms": column("arms", arms)}
         if reward is not None:
-            columns["reward"] = _column("reward", reward)
+            columns["reward"] = column("reward", reward)
         for name, values in fields.items():
-            columns[name] = _column(name, values)
+            columns[name] = column(name, values)
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise InputError(f"the columns must be of one length, given {shown}")
-        before = self._sharing.copy()
+        before = self._knowledge.copy()
         row = 0
         try:
-            for row, record in enumerate(_rows(columns)):  # noqa: B007 - told if it fails
+            for row, record in enumerate(rows(columns)):  # noqa: B007 - told if it fails
                 self.observe(record.pop("arms"), **record)
         except BaseException as error:
-            self._sharing = before
+            self._knowledge = before
             if isinstance(error, InputError):
                 raise type(error)(f"row {row}: {error}") from None
             raise
@@ -207,7 +240,7 @@ class Policy(ABC):
         if arm in self._arms:
             raise InputError(f"arm {arm!r} is there already")
         problem = self.problem.with_arms([*self._arms, arm])
-        self._sharing.change_arms(problem)
+        self._knowledge.change_arms(problem)
         self._take_on(problem)
 
     def remove_arm(self, arm: str) -> None:
@@ -216,7 +249,7 @@ class Policy(ABC):
         if len(self._arms) == 1:
             raise InputError(f"arm {arm!r} is the only one left")
         problem = self.problem.with_arms(a for a in self._arms if a != arm)
-        self._sharing.change_arms(problem, gone)
+        self._knowledge.change_arms(problem, gone)
         self._take_on(problem)
 
     # Learning moved about
@@ -242,16 +275,16 @@ class Policy(ABC):
             raise MergeError("the problems differ in context, state or reward")
         if self.parameters != other.parameters:
             raise MergeError(f"the parameters differ: {self.parameters} and {other.parameters}")
-        self._sharing.merge(other._sharing, [other._position[arm] for arm in mine.arms])
+        self._knowledge.merge(other._knowledge, [other._position[arm] for arm in mine.arms])
 
     @property
-    def sharing(self) -> Sharing:
-        """How this policy shares knowledge, and what it has learned."""
-        return self._sharing
+    def is_fresh(self) -> bool:
+        """Whether nothing has been observed yet."""
+        return self._knowledge.is_fresh
 
     @property
-    def draws_ties(self) -> bool:
-        """Whether ties are drawn instead of going to the first arm."""
+    def draws(self) -> bool:
+        """Whether the policy draws, be it among ties only."""
         return self._generator is not None
 
     def reseed(self, seed: int | np.random.Generator) -> None:
@@ -261,12 +294,16 @@ class Policy(ABC):
     @property
     def trials(self) -> int:
         """The number of observations behind the current estimates."""
-        return sum(book.trials for book in self._sharing.books.values())
+        return self._knowledge.trials
 
     @property
     def storage(self) -> int:
         """The number of numbers that the policy keeps to learn."""
-        return self._sharing.storage
+        return self._knowledge.storage
+
+    def storage_after(self, trials: int) -> int:
+        """Return the number of numbers that the policy keeps after so many trials."""
+        return self._knowledge.storage_after(trials)
 
     def to_bytes(self) -> bytes:
         """Return the policy as the text of a save file."""
@@ -280,7 +317,7 @@ class Policy(ABC):
                 policy=type(self).__name__,
                 parameters=self._written(),
                 problem=written,
-                learned=self._sharing.state(),
+                learned=self._knowledge.state(),
                 generator=generator,
             )
         )
@@ -310,9 +347,9 @@ class Policy(ABC):
                 f"{where}: holds a {saved.policy}, which is not a {cls.__name__} known here"
             )
         try:
-            problem = _problem_of(saved, problem)
+            problem = savefile.problem_of(saved, problem)
             policy: Self = kinds[saved.policy]._rebuilt(problem, saved.parameters)  # noqa: SLF001 - a subclass's own
-            policy._sharing.restore(saved.learned)
+            policy._knowledge.restore(saved.learned)
             if saved.generator is not None:
                 policy._generator = savefile.generator_from(saved.generator)
         except (AttributeError, KeyError, TypeError, ValueError) as error:  # ours are ValueErrors
@@ -349,17 +386,6 @@ def _bonus(index: float, estimate: float | None) -> float | None:
     return math.inf if math.isinf(index) else index - estimate
 
 
-def _column(name: str, values: Any) -> list[Any]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InputError(f"{name} takes a column of values, given {values!r}")
-    return list(values)
-
-
-def _rows(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    for values in zip(*columns.values(), strict=True):
-        yield dict(zip(columns, values, strict=True))
-
-
 def _unpickled(kind: type[Policy], text: bytes, problem: Problem) -> Policy:
     return kind.from_bytes(text, problem=problem)
 
@@ -368,20 +394,3 @@ def _kinds(cls: type[Any]) -> Iterator[type[Any]]:
     yield cls
     for kind in cls.__subclasses__():
         yield from _kinds(kind)
-
-
-def _problem_of(saved: savefile.Saved, problem: Problem | None) -> Problem:
-    if problem is None:
-        if "reward" not in saved.problem:
-            raise SaveFileError(
-                "its reward is a Python callable, which no file holds; "
-                "give the problem: load(path, problem=…)"
-            )
-        return Problem.from_dict(saved.problem)
-    given = problem.with_arms(saved.problem.get("arms", ()))
-    whole = "reward" in saved.problem and given.reward.is_formula
-    written = given.to_dict() if whole else given.outline()
-    # Compared as text, since the order of fields numbers what was learned.
-    if msgspec.json.encode(written) != msgspec.json.encode(saved.problem):
-        raise SaveFileError("was saved for another problem than the one given")
-    return given

@@ -8,7 +8,7 @@ import msgspec
 
 
 class ArmExplanation(msgspec.Struct, frozen=True):
-    """One arm at one decision."""
+    """One arm at one decision; its chance of being chosen is None where it is not known."""
 
     arm: str
     pulls: int
@@ -16,6 +16,7 @@ class ArmExplanation(msgspec.Struct, frozen=True):
     bonus: float | None
     index: float
     eligible: bool
+    chance: float | None = None
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -41,11 +42,12 @@ class Explanation(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         """Lay the decision out as a table."""
         context = ", ".join(f"{name}={value:g}" for name, value in self.context.items())
-        rows = [("", "arm", "pulls", "estimate", "bonus", "index")]
+        drawn = any(row.chance not in (None, 0.0, 1.0) for row in self.arms)
+        rows = [("", "arm", "pulls", "estimate", "bonus", "index", *["chance"] * drawn)]
         for row in self.arms:
             mark = "→" if row.arm == self.arm else " " if row.eligible else "×"
-            numbers = (_show(row.estimate), _show(row.bonus), _show(row.index))
-            rows.append((mark, row.arm, str(row.pulls), *numbers))
+            numbers = [row.estimate, row.bonus, row.index, *[row.chance] * drawn]
+            rows.append((mark, row.arm, str(row.pulls), *map(_show, numbers)))
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = [
             f"{a:<{widths[0]}} {b:<{widths[1]}}  "

@@ -11,8 +11,9 @@ import numpy as np
 from onepull.errors import ParameterError
 from onepull.factor import Grid, Table
 from onepull.index import hoeffding
+from onepull.policies.explorer import number
 from onepull.policies.sharing import Doubling, Joint
-from onepull.policies.upper_confidence import UpperConfidence, number
+from onepull.policies.upper_confidence import Optimist
 from onepull.problem import Problem
 from onepull.spaces import Interval
 
@@ -30,7 +31,7 @@ def _exploration(epsilon: Any, *, beyond_theory: bool) -> float:
     return value
 
 
-class _KnownReward(UpperConfidence):
+class _KnownReward(Optimist):
     """What DCB and CCB have in common: ε, with the paper's condition on it."""
 
     def __init__(
@@ -122,9 +123,8 @@ class CCB(_KnownReward):
         beyond_theory: bool = False,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        grid = Grid(problem, delta=delta)
-        self.delta = grid.delta
-        super().__init__(Joint(grid), epsilon=epsilon, beyond_theory=beyond_theory, seed=seed)
+        grid = Joint(Grid(problem, delta=delta))
+        super().__init__(grid, epsilon=epsilon, beyond_theory=beyond_theory, seed=seed)
 
     @classmethod
     def for_horizon(  # noqa: PLR0913 - a full statement
@@ -155,7 +155,7 @@ class CCB(_KnownReward):
     @property
     def parameters(self) -> dict[str, Any]:
         """δ and ε."""
-        return {"delta": self.delta, **super().parameters}
+        return {**self._cut(), **super().parameters}
 
 
 class DoublingCCB(_KnownReward):
@@ -196,7 +196,7 @@ class DoublingCCB(_KnownReward):
         def tuned(problem: Problem, trials: int) -> Joint:
             return Joint(Grid.finest(problem, delta=tuned_delta(problem, trials, self.growth)))
 
-        self._sharing: Doubling
+        self._knowledge: Doubling
         super().__init__(
             Doubling(problem, tuned), epsilon=epsilon, beyond_theory=beyond_theory, seed=seed
         )
@@ -204,7 +204,7 @@ class DoublingCCB(_KnownReward):
     @property
     def phase(self) -> int:
         """The current phase, from 1."""
-        return self._sharing.phase
+        return self._knowledge.phase
 
     @property
     def parameters(self) -> dict[str, Any]:

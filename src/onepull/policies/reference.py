@@ -14,7 +14,7 @@ from onepull.factor import partition
 from onepull.index import hoeffding
 from onepull.policies.base import Policy
 from onepull.policies.sharing import Joint, Tally
-from onepull.policies.upper_confidence import UpperConfidence
+from onepull.policies.upper_confidence import Optimist
 from onepull.problem import Problem
 
 
@@ -30,10 +30,10 @@ class Random(Policy):
     True
     """
 
+    randomised = True
+
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator = 0) -> None:
         super().__init__(Tally(problem), seed=seed)
-        if self._generator is None:
-            raise ParameterError("a random policy needs a seed or a generator, given None")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class Random(Policy):
         return {}
 
     def _indices(self, context: Mapping[str, Any]) -> list[float]:
-        self._sharing.view(context)
+        self._knowledge.seen(context)
         return [0.0] * len(self._arms)
 
     def _why(self) -> str:
@@ -76,14 +76,14 @@ class FixedArm(Policy):
         super().remove_arm(arm)
 
     def _indices(self, context: Mapping[str, Any]) -> list[float]:
-        self._sharing.view(context)
+        self._knowledge.seen(context)
         return [1.0 if arm == self.arm else 0.0 for arm in self._arms]
 
     def _why(self) -> str:
         return f"{self.arm} is always pulled where it can be"
 
 
-class Greedy(UpperConfidence):
+class Greedy(Optimist):
     """Learns like DCB or CCB and plays the best estimate, without exploring.
 
     It pulls every arm once and may then stay with a wrong one for ever.
@@ -105,14 +105,12 @@ class Greedy(UpperConfidence):
         delta: float | Mapping[str, float] | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        cells = partition(problem, delta)
-        self.delta = cells.delta
-        super().__init__(Joint(cells), hoeffding(0.0), seed=seed)
+        super().__init__(Joint(partition(problem, delta)), hoeffding(0.0), seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """δ, if the contexts are cut into cells."""
-        return {} if self.delta is None else {"delta": self.delta}
+        return self._cut()
 
     def _why(self) -> str:
         return "highest estimate"

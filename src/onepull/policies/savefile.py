@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from onepull.errors import ParameterError, SaveFileError
+from onepull.problem import Problem
 
 FORMAT = "onepull policy"
 VERSION = 1
@@ -114,3 +115,21 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, list):
         return np.array([int(number) for number in value], dtype=np.uint64)
     return int(value)
+
+
+def problem_of(saved: Saved, problem: Problem | None) -> Problem:
+    """Return the problem of a saved policy: its own, or the one given if that is the same."""
+    if problem is None:
+        if "reward" not in saved.problem:
+            raise SaveFileError(
+                "its reward is a Python callable, which no file holds; "
+                "give the problem: load(path, problem=…)"
+            )
+        return Problem.from_dict(saved.problem)
+    given = problem.with_arms(saved.problem.get("arms", ()))
+    whole = "reward" in saved.problem and given.reward.is_formula
+    written = given.to_dict() if whole else given.outline()
+    # Compared as text, since the order of fields numbers what was learned.
+    if msgspec.json.encode(written) != msgspec.json.encode(saved.problem):
+        raise SaveFileError("was saved for another problem than the one given")
+    return given

@@ -1,23 +1,27 @@
 """Who learns from a pull: nobody but the arm, its context, or every context.
 
 How knowledge is shared and how it is used are two independent choices: any of these goes
-with any index rule.
+with any rule of exploration.
 """
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 import msgspec
 
-from onepull.errors import InputError, MergeError, RewardError, SaveFileError
-from onepull.factor import Cells, Factorisation
-from onepull.payoff import State
+from onepull.errors import MergeError, ParameterError, SaveFileError
+from onepull.factor import Cells, Factorisation, partition
+from onepull.policies.knowledge import Knowledge
+from onepull.policies.observation import (
+    check_reward,
+    observed_reward,
+    observed_state,
+    rewarded_context,
+)
 from onepull.problem import Problem
-from onepull.spaces import real
 from onepull.statistics import ArmStatistics, StatisticsState
 
 # What an index rule needs for a context: the statistics whose pulls and trials count there,
@@ -25,18 +29,14 @@ from onepull.statistics import ArmStatistics, StatisticsState
 View: TypeAlias = tuple[ArmStatistics, Any, float, float]
 
 
-class Sharing(ABC):
-    """What was learned, and by whom."""
+class Sharing(Knowledge):
+    """Statistics of the arms, kept in one book or in several."""
 
-    problem: Problem
+    delta: float | dict[str, float] | None = None  # what interval contexts were cut by
 
     @abstractmethod
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds for a context."""
-
-    @abstractmethod
-    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one observation; if it is refused, nothing has changed."""
 
     @property
     @abstractmethod
@@ -47,20 +47,20 @@ class Sharing(ABC):
     def book(self, key: str) -> ArmStatistics:
         """Return the statistics under a key, opening them if need be."""
 
+    def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
+        """Return the pulls of every arm that count in a context, and the trials they are of."""
+        statistics = self.view(context)[0]
+        return statistics.pulls, statistics.trials
+
+    @property
+    def trials(self) -> int:
+        """The number of observations behind the current estimates."""
+        return sum(book.trials for book in self.books.values())
+
     @property
     def storage(self) -> int:
         """The number of numbers kept."""
         return sum(book.storage for book in self.books.values())
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether nothing has been observed yet."""
-        return not any(book.trials for book in self.books.values())
-
-    def storage_after(self, trials: int) -> int:
-        """Return the number of numbers kept after so many trials."""
-        del trials
-        return self.storage
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Take on a problem with one arm more at the end, or one removed."""
@@ -88,10 +88,6 @@ class Sharing(ABC):
             raise SaveFileError(f"not learned statistics: {error}") from None
         for key, book in books.items():
             self.book(key).restore(book)
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """Return an independent copy."""
 
 
 class _OneBook(Sharing):
@@ -124,6 +120,7 @@ class Joint(_OneBook):
     def __init__(self, factor: Factorisation) -> None:
         self.problem = factor.problem
         self.factor = factor
+        self.delta = factor.delta if isinstance(factor, Cells) else None
         self.statistics = ArmStatistics.empty(arms=len(self.problem.arms), features=factor.features)
 
     def view(self, context: Mapping[str, Any]) -> View:
@@ -181,7 +178,7 @@ class PerContext(Sharing):
 
     def __init__(self, cells: Cells) -> None:
         self.problem = cells.problem
-        self.cells = cells
+        self.cells, self.delta = cells, cells.delta
         self._lows, self._highs = cells.cell_bounds()
         self._books: dict[int, ArmStatistics] = {}
         self._unseen = self._empty()
@@ -214,12 +211,10 @@ class PerContext(Sharing):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one reward in its context."""
-        context, value = observed_reward(self.problem, fields, reward)
-        if context is None:
-            raise self.problem.context.refusal({})
+        context, value = rewarded_context(self.problem, fields, reward)
         cell = self.cells.locate(dict(zip(self.problem.context, context, strict=True)))
         if reward is not None:
-            _check_reward(value, self._lows[cell], self._highs[cell])
+            check_reward(value, self._lows[cell], self._highs[cell])
         self.book(str(cell)).update(arm, (value,))
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
@@ -328,56 +323,18 @@ class _PhaseState(msgspec.Struct, forbid_unknown_fields=True):
     learned: dict[str, Any]
 
 
-def observed_state(problem: Problem, fields: Mapping[str, Any], reward: Any) -> State:
-    """Return the state out of an observation: given, or told by the reward."""
-    if reward is None:
-        state = problem.state
-        if len(fields) == len(state.names):
-            return state.read(fields)  # the usual case: nothing but the state
-        if _split(problem, fields)[0]:
-            problem.context.read(fields)
-        return state.read(fields)
-    if _split(problem, fields)[1]:
-        raise InputError("give the state or the reward, not both")
-    return problem.payoff.invert(_reward(reward), problem.context.read(fields))
+# The ways of sharing that go by name.
+SHARINGS: dict[str, Callable[[Problem, Any], Sharing]] = {
+    "joint": lambda problem, delta: Joint(partition(problem, delta)),
+    "per-context": lambda problem, delta: PerContext(partition(problem, delta)),
+    "blind": lambda problem, _: Blind(problem),
+}
 
 
-def observed_reward(
-    problem: Problem, fields: Mapping[str, Any], reward: Any
-) -> tuple[State | None, float]:
-    """Return the context, if told, and the reward: given, or of the context and state."""
-    given, state = _split(problem, fields) if fields else (set(), set())
-    if reward is None:
-        context = problem.context.read(fields)
-        return context, problem.payoff.scalar(*context, *problem.state.read(fields))
-    if state:
-        raise InputError("give the state or the reward, not both")
-    told = problem.context.read(fields) if given else None
-    value = _reward(reward)
-    _check_reward(value, *problem.payoff.whole_range)
-    return told, value
-
-
-def _check_reward(value: float, low: float, high: float) -> None:
-    slack = 1e-9 * max(1.0, abs(low), abs(high))
-    if not low - slack <= value <= high + slack:
-        raise RewardError(f"reward {value!r} cannot be: it is in [{low:.6g}, {high:.6g}]")
-
-
-def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
-    """Return the context and the state names among the fields; refuse any other."""
-    names = set(fields)
-    context, state = names & set(problem.context), names & set(problem.state)
-    if stray := names - context - state:
-        raise problem.state.stray(stray, problem.context)
-    return context, state
-
-
-def _reward(reward: Any) -> float:
-    try:
-        value = real(reward)
-    except TypeError:
-        raise RewardError(f"a reward is one number, given {reward!r}") from None
-    if not math.isfinite(value):
-        raise RewardError(f"a reward is finite, given {reward!r}")
-    return value
+def shared(problem: Problem, sharing: str, delta: float | Mapping[str, float] | None) -> Sharing:
+    """Return an empty sharing by its name; δ cuts interval contexts into cells."""
+    if sharing not in SHARINGS:
+        raise ParameterError(f"sharing must be one of {', '.join(SHARINGS)}, given {sharing!r}")
+    if sharing == "blind" and delta is not None:
+        raise ParameterError(f"blind sharing has no cells to cut, given delta={delta!r}")
+    return SHARINGS[sharing](problem, delta)

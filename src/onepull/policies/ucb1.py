@@ -1,4 +1,4 @@
-"""UCB1 and Multi-UCB: policies that see rewards but not the formula behind them."""
+"""UCB1, UCB1(ε) and Multi-UCB: policies that see rewards but not the formula behind them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 
 from onepull.factor import partition
 from onepull.index import hoeffding
+from onepull.policies.explorer import number
 from onepull.policies.sharing import Blind, PerContext
-from onepull.policies.upper_confidence import UpperConfidence, number
+from onepull.policies.upper_confidence import Optimist
 from onepull.problem import Problem
 
 
-class UCB1(UpperConfidence):
+class UCB1(Optimist):
     """UCB1 (Auer, Cesa-Bianchi, Fischer 2002) on the rewards, blind to the context.
 
-    Index: r̄ + G·√((2+ε) ln n / m), with G the range of the reward over all contexts and
-    states; ε = 0 is UCB1, ε > 0 the UCB1(ε) of the paper's lemma 1.  Where the best arm
-    depends on the context its regret grows linearly.  Keeps 2 numbers an arm.
+    Index: r̄ + G·√(2 ln n / m), with G the range of the reward over all contexts and states.
+    In a single context its regret is O(K log n); where the best arm depends on the context
+    it grows linearly.  Keeps 2 numbers an arm.
 
     >>> from onepull import Finite, Interval, Problem
     >>> policy = UCB1(Problem(
@@ -34,11 +35,39 @@ class UCB1(UpperConfidence):
     'wifi'
     """
 
+    def __init__(self, problem: Problem, *, seed: int | np.random.Generator | None = None) -> None:
+        super().__init__(Blind(problem), hoeffding(2.0), seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+
+class UCB1Epsilon(Optimist):
+    """UCB1(ε), the UCB1 of the paper's lemma 1: a little more exploration, on rewards.
+
+    Index: r̄ + G·√((2+ε) ln n / m).  In a single context a wrong arm that has been pulled
+    often enough is chosen at trial n with probability at most 2n^-(3+2ε) (lemma 1).  Keeps
+    2 numbers an arm.
+
+    >>> from onepull import Finite, Interval, Problem
+    >>> policy = UCB1Epsilon(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... ), epsilon=0.5)
+    >>> policy.observe_many(["wifi", "lte"], reward=[2.0, 1.0])
+    >>> policy.choose(bits=1)
+    'wifi'
+    """
+
     def __init__(
         self,
         problem: Problem,
         *,
-        epsilon: float = 0.0,
+        epsilon: float = 0.01,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.epsilon = number("epsilon", epsilon, above=0.0, at_least=True)
@@ -50,7 +79,7 @@ class UCB1(UpperConfidence):
         return {"epsilon": self.epsilon}
 
 
-class MultiUCB(UpperConfidence):
+class MultiUCB(Optimist):
     """One UCB1 for every context, each learning from its own pulls only.
 
     Index: r̄ + G·√(2 ln n_i / m_i), all of it counted within context i (or its cell) and
@@ -78,11 +107,9 @@ class MultiUCB(UpperConfidence):
         delta: float | Mapping[str, float] | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        cells = partition(problem, delta)
-        self.delta = cells.delta
-        super().__init__(PerContext(cells), hoeffding(2.0), seed=seed)
+        super().__init__(PerContext(partition(problem, delta)), hoeffding(2.0), seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """δ, if the contexts are cut into cells."""
-        return {} if self.delta is None else {"delta": self.delta}
+        return self._cut()

@@ -1,21 +1,19 @@
-"""Policies that play the highest upper confidence bound."""
+"""Optimism: the rule that plays the highest upper confidence bound."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from onepull.errors import ParameterError
-from onepull.index import IndexRule
-from onepull.policies.base import Policy
-from onepull.policies.sharing import Sharing
-from onepull.spaces import real
+from onepull.index import IndexRule, hoeffding
+from onepull.policies.explorer import Explorer, number
+from onepull.policies.sharing import Sharing, shared
+from onepull.problem import Problem
 
 
-class UpperConfidence(Policy):
+class Optimist(Explorer):
     """An index rule on shared knowledge: what UCB1, Multi-UCB, DCB and CCB have in common."""
 
     def __init__(
@@ -30,27 +28,61 @@ class UpperConfidence(Policy):
         self._aim, self._index, self._rule_parameters = rule.aim, rule.index, rule.parameters
 
     def _indices(self, context: Mapping[str, Any]) -> Any:
-        statistics, estimates, low, high = self._sharing.view(context)
+        statistics, estimates, low, high = self._knowledge.view(context)
         aim = self._aim(low, high, statistics.trials + 1, *self._rule_parameters)
         return statistics.score(self._index, estimates, aim)
 
     def _leader(self, context: Mapping[str, Any]) -> int:
-        statistics, estimates, low, high = self._sharing.view(context)
+        statistics, estimates, low, high = self._knowledge.view(context)
         aim = self._aim(low, high, statistics.trials + 1, *self._rule_parameters)
         return statistics.leader(self._index, estimates, aim)
 
-    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
-        return [float(estimate) for estimate in self._sharing.view(context)[1]]
 
+class UpperConfidence(Optimist):
+    """The upper confidence bound with any width, on any sharing of knowledge.
 
-def number(name: str, value: Any, *, above: float, at_least: bool = False) -> float:
-    """Return a parameter as a float, refusing what is not a number in its range."""
-    try:
-        read = real(value)
-    except TypeError:
-        read = float("nan")
-    if (above <= read if at_least else above < read) and read < float("inf"):
-        return read
-    sign = ">=" if at_least else ">"
-    limit = f" {sign} {above:g}" if math.isfinite(above) else ""
-    raise ParameterError(f"{name} must be a number{limit}, given {value!r}")
+    Index: θ̂ + G·√(α ln n / m).  Blind with α = 2 it is UCB1, per context Multi-UCB, joint
+    with α = 2+ε DCB(ε) or, given a δ, CCB(ε, δ): each has its own name, with its guarantee.
+
+    Parameters
+    ----------
+    sharing
+        Who learns from a pull: "joint", "per-context" or "blind".
+    delta
+        Cuts interval contexts into cells no wider than this.
+    alpha
+        α > 0, how wide the bound is.
+    seed
+        Draw among tied arms with this seed or generator; the first arm wins without.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval, Problem
+    >>> policy = UpperConfidence(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... ), sharing="per-context", alpha=0.5)
+    >>> policy.observe("wifi", bits=2, capacity=5.0)
+    >>> policy.choose(bits=2), policy.choose(bits=1)
+    ('lte', 'wifi')
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        sharing: str = "joint",
+        delta: float | Mapping[str, float] | None = None,
+        alpha: float = 2.0,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        self.alpha = number("alpha", alpha, above=0.0)
+        self._shared = sharing
+        super().__init__(shared(problem, sharing, delta), hoeffding(self.alpha), seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The sharing, δ if the contexts are cut into cells, and α."""
+        return {"sharing": self._shared, **self._cut(), "alpha": self.alpha}

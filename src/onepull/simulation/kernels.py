@@ -1,9 +1,9 @@
 """The steps of the policies in compiled loops.
 
-The mathematics is not here: a step calls the same plain functions of one arm that the
-library calls (`optimistic`, `hoeffding_width`, `moved`, `inverse_root`).  A kernel runs one
-policy through a stretch of trials, writes the arm it chooses at each, and leaves its state in
-arrays, so that stretches can be joined.
+There is a kernel for each way of sharing knowledge, and any rule of exploration goes with it.
+The mathematics is not here: a step calls the same plain functions that the library calls.  A
+kernel runs one policy through a stretch of trials, writes the arm it chooses at each, and
+leaves its state in arrays, so that stretches can be joined.
 """
 
 from __future__ import annotations
@@ -14,47 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.formula import Array
-from onepull.index import hoeffding_width, optimistic
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
+from onepull.simulation.rules import decide
 from onepull.statistics import inverse_root, moved
 
-index = inlined(optimistic)
-width_at = inlined(hoeffding_width)
 move = inlined(moved)
 root_of = inlined(inverse_root)
-
-WIDTHS = 1 << 20  # widths kept in a table; further ones are computed
-
-
-@compiled
-def unit_widths(count: int, alpha: float) -> Any:
-    """Return the width of a unit range at trials 0 to count-1."""
-    table = np.zeros(count)
-    for trial in range(1, count):
-        table[trial] = width_at(0.0, 1.0, trial, alpha)
-    return table
-
-
-@inlined
-def width(low: Any, high: Any, trial: Any, alpha: Any, table: Any) -> Any:
-    """Return the width at a trial, from the table where it reaches."""
-    if trial < table.size:
-        return (high - low) * table[trial]
-    return width_at(low, high, trial, alpha)
-
-
-@inlined
-def leading(means: Any, cell: Any, roots: Any, row: Any, w: Any) -> Any:
-    """Return the first arm with the highest index in a cell, given the row of its roots."""
-    best = 0
-    highest = -np.inf
-    for j in range(means.shape[1]):
-        bound = index(means[cell, j], roots[row, j], w)
-        if bound > highest:
-            highest = bound
-            best = j
-    return best
 
 
 @inlined
@@ -82,14 +48,13 @@ def joint(
     cells: Any,
     lows: Any,
     highs: Any,
-    alpha: Any,
-    widths: Any,
+    rule: Any,
     laws: Any,
     features: Any,
     centres: Any,
     g: Any,
 ) -> None:
-    """Run DCB, CCB or greed, keeping the mean of every feature.
+    """Run a rule on joint learning, keeping the mean of every feature.
 
     `features[atom]` lists ψ of an atom; without atoms g is called for all centres.
     """
@@ -112,10 +77,9 @@ def joint(
     for i in range(cells.size):
         cell = cells[i]
         trials += 1
-        w = width(lows[cell], highs[cell], trials, alpha, widths)
-        best = leading(means, cell, roots, 0, w)
-        chosen[i] = best
         trial = first + i
+        best = decide(rule, means, cell, roots, 0, lows[cell], highs[cell], trials, trial)
+        chosen[i] = best
         at_arm = place(trial, arms, best)
         pulls[best] += 1
         roots[0, best] = root_of(pulls[best])
@@ -150,12 +114,11 @@ def joint_histogram(
     cells: Any,
     lows: Any,
     highs: Any,
-    alpha: Any,
-    widths: Any,
+    rule: Any,
     laws: Any,
     rewards: Any,
 ) -> None:
-    """Run the same policies on counts of atoms: the work does not grow with the cells.
+    """Run the same on counts of atoms: the work does not grow with the cells.
 
     `rewards[cell, arm, k]` is the reward of the arm's k-th atom at the centre of the cell,
     so an estimate is their mean, weighted by the counts.
@@ -166,12 +129,10 @@ def joint_histogram(
     counts, pulls, roots = state.counts, state.pulls, state.roots
     trials = state.trials[0]
     arms = pulls.size
+    means = np.zeros((1, arms))
     for i in range(cells.size):
         cell = cells[i]
         trials += 1
-        w = width(lows[cell], highs[cell], trials, alpha, widths)
-        best = 0
-        highest = -np.inf
         for j in range(arms):
             mean = np.inf
             if pulls[j] > 0:
@@ -179,17 +140,15 @@ def joint_histogram(
                 for k in range(count[j]):
                     mean += counts[j, k] * rewards[cell, j, k]
                 mean /= pulls[j]
-            bound = index(mean, roots[j], w)
-            if bound > highest:
-                highest = bound
-                best = j
-        chosen[i] = best
+            means[0, j] = mean
         trial = first + i
+        best = decide(rule, means, 0, roots, 0, lows[cell], highs[cell], trials, trial)
+        chosen[i] = best
         at_arm = place(trial, arms, best)
         found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
         counts[best, found - start[best]] += 1.0
         pulls[best] += 1
-        roots[best] = root_of(pulls[best])
+        roots[0, best] = root_of(pulls[best])
     state.trials[0] = trials
 
 
@@ -210,13 +169,12 @@ def per_cell(
     cells: Any,
     lows: Any,
     highs: Any,
-    alpha: Any,
-    widths: Any,
+    rule: Any,
     laws: Any,
     rewards: Any,
     g: Any,
 ) -> None:
-    """Run UCB1 (one cell) or Multi-UCB.
+    """Run a rule on what each cell learns by itself; with one cell, blind to the context.
 
     `rewards[context, atom]` is looked up where contexts and states have atoms; elsewhere g
     is called.
@@ -234,10 +192,10 @@ def per_cell(
     for i in range(cells.size):
         cell = cells[i]
         trials[cell] += 1
-        w = width(lows[cell], highs[cell], trials[cell], alpha, widths)
-        best = leading(means, cell, roots, cell, w)
-        chosen[i] = best
         trial = first + i
+        n = trials[cell]
+        best = decide(rule, means, cell, roots, cell, lows[cell], highs[cell], n, trial)
+        chosen[i] = best
         at_arm = place(trial, arms, best)
         if known:
             found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)

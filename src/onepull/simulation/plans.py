@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import deepcopy
 from functools import singledispatch
+from itertools import takewhile
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -17,13 +19,13 @@ from numpy.typing import NDArray
 from onepull.environment.environment import Environment
 from onepull.factor import Cells
 from onepull.formula import Array
-from onepull.index import hoeffding_width, optimistic
 from onepull.payoff.written import WrittenPayoff
 from onepull.policies import FixedArm, Genie, Policy, Random
+from onepull.policies.explorer import Explorer
 from onepull.policies.sharing import Blind, Doubling, Joint, PerContext, Sharing
-from onepull.policies.upper_confidence import UpperConfidence
 from onepull.simulation import kernels, trials
 from onepull.simulation.draws import Laws, place, show
+from onepull.simulation.rules import Rule, Ruling, ruling
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World
 
@@ -61,23 +63,22 @@ def plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
         return Interpreted(policy)  # it knows another world
     if type(policy) in (FixedArm, Genie, Random):
         return _unlearned(policy)
-    if not isinstance(policy, UpperConfidence) or not _has_kernel(policy):
+    if not isinstance(policy, Explorer) or not _can_compute(environment, policy.sharing):
         return Interpreted(policy)
-    if not _can_compute(environment, policy.sharing):
+    rule = ruling(policy, horizon)
+    if rule is None or not _has_kernel(policy):
         return Interpreted(policy)
-    (alpha,) = policy.rule.parameters
-    return sharing_plan(policy.sharing, environment, alpha, horizon)
+    return sharing_plan(policy.sharing, environment, rule, horizon)
 
 
-def _has_kernel(policy: UpperConfidence) -> bool:
+def _has_kernel(policy: Explorer) -> bool:
     """Whether a policy does what the kernels do: someone's subclass may do otherwise."""
-    steps = ("choose", "observe", "_indices", "_leader")
-    rule, sharing = policy.rule, policy.sharing
+    steps = {"choose", "observe", "_indices", "_leader", "_chances", "_draw"}
+    own = takewhile(lambda kind: kind not in ruling.registry, type(policy).__mro__)
+    sharing = policy.sharing
     return (
-        all(getattr(type(policy), step) is getattr(UpperConfidence, step) for step in steps)
-        and rule.index is optimistic
-        and rule.aim is hoeffding_width
-        and not policy.draws_ties
+        not any(steps & vars(kind).keys() for kind in own)
+        and (policy.randomised or not policy.draws)
         and type(sharing) in sharing_plan.registry
         and isinstance(getattr(sharing, "factor", None), (Cells, type(None)))
     )
@@ -122,34 +123,37 @@ class Unlearned(Plan):
 
 
 @singledispatch
-def sharing_plan(sharing: Sharing, environment: Environment, alpha: float, horizon: int) -> Plan:
-    """Return the plan for an upper confidence bound on shared knowledge."""
-    del environment, alpha, horizon
+def sharing_plan(sharing: Sharing, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    """Return the plan for a rule of exploration on shared knowledge."""
+    del environment, rule, horizon
     raise TypeError(f"no kernel for {type(sharing).__name__}")
 
 
 @sharing_plan.register
-def _(sharing: Joint, environment: Environment, alpha: float, horizon: int) -> Plan:
+def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    del horizon
     factor = sharing.factor
     assert isinstance(factor, Cells)  # noqa: S101 - the only factorisations so far
-    return JointPlan(factor, environment, alpha, horizon)
+    return JointPlan(factor, environment, rule)
 
 
 @sharing_plan.register
-def _(sharing: PerContext, environment: Environment, alpha: float, horizon: int) -> Plan:
+def _(sharing: PerContext, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    del horizon
     lows, highs = sharing.cells.cell_bounds()
-    return CellPlan(sharing.cells, np.array(lows), np.array(highs), environment, alpha, horizon)
+    return CellPlan(sharing.cells, np.array(lows), np.array(highs), environment, rule)
 
 
 @sharing_plan.register
-def _(sharing: Blind, environment: Environment, alpha: float, horizon: int) -> Plan:
+def _(sharing: Blind, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    del horizon
     low, high = sharing.problem.payoff.whole_range
-    return CellPlan(None, np.array([low]), np.array([high]), environment, alpha, horizon)
+    return CellPlan(None, np.array([low]), np.array([high]), environment, rule)
 
 
 @sharing_plan.register
-def _(sharing: Doubling, environment: Environment, alpha: float, horizon: int) -> Plan:
-    return PhasePlan(sharing, environment, alpha, horizon)
+def _(sharing: Doubling, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    return PhasePlan(sharing, environment, rule, horizon)
 
 
 class _Places:
@@ -173,11 +177,10 @@ class _Places:
 class JointPlan(Plan):
     """One pull teaches every cell."""
 
-    def __init__(self, cells: Cells, environment: Environment, alpha: float, horizon: int) -> None:
+    def __init__(self, cells: Cells, environment: Environment, rule: Ruling) -> None:
         self.cells = cells
         self.arms = len(environment.problem.arms)
-        self.alpha = alpha
-        self.widths = kernels.unit_widths(min(horizon + 2, kernels.WIDTHS), alpha)
+        self.rule = rule
         self.places = _Places(cells)
         self.lows, self.highs = (np.array(bound) for bound in cells.centre_bounds)
         self.centres = np.array(cells.centres)
@@ -196,8 +199,8 @@ class JointPlan(Plan):
 
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
-        del own_key
-        return _HistogramRunner(self) if self.counts_atoms else _JointRunner(self)
+        rule = self.rule(own_key)
+        return _HistogramRunner(self, rule) if self.counts_atoms else _JointRunner(self, rule)
 
     def table(self, world: World, make: Callable[[World], Array]) -> Array:
         """Return a table of this plan for a world, made once."""
@@ -208,8 +211,8 @@ class JointPlan(Plan):
 
 
 class _JointRunner:
-    def __init__(self, plan: JointPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: JointPlan, rule: Rule) -> None:
+        self.plan, self.rule = plan, rule
         arms = plan.arms
         self.state = kernels.JointState(
             np.full((plan.cells.features, arms), np.inf),
@@ -223,13 +226,13 @@ class _JointRunner:
         features = plan.table(world, lambda world: world.features(plan.cells))
         kernels.joint(
             stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
-            plan.alpha, plan.widths, world.states, features, plan.centres, world.g,
+            self.rule, world.states, features, plan.centres, world.g,
         )  # fmt: skip
 
 
 class _HistogramRunner:
-    def __init__(self, plan: JointPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: JointPlan, rule: Rule) -> None:
+        self.plan, self.rule = plan, rule
         self.state: kernels.HistogramState | None = None
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
@@ -240,12 +243,12 @@ class _HistogramRunner:
             self.state = kernels.HistogramState(
                 np.zeros((arms, rewards.shape[2])),
                 np.zeros(arms, np.int64),
-                np.zeros(arms),
+                np.zeros((1, arms)),
                 np.zeros(1, np.int64),
             )
         kernels.joint_histogram(
             stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
-            plan.alpha, plan.widths, world.states, rewards,
+            self.rule, world.states, rewards,
         )  # fmt: skip
 
 
@@ -262,24 +265,22 @@ def _atom_rewards(plan: JointPlan, laws: Laws) -> Array:
 class CellPlan(Plan):
     """Each cell learns its own rewards; with a single cell, blind to the context."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a kernel needs
+    def __init__(
         self,
         cells: Cells | None,
         lows: Array,
         highs: Array,
         environment: Environment,
-        alpha: float,
-        horizon: int,
+        rule: Ruling,
     ) -> None:
         self.arms = len(environment.problem.arms)
-        self.alpha, self.lows, self.highs = alpha, lows, highs
-        self.widths = kernels.unit_widths(min(horizon + 2, kernels.WIDTHS), alpha)
+        self.rule, self.lows, self.highs = rule, lows, highs
         self.places = _Places(cells)
         self.rewards: dict[int, Array] = {}
 
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
-        del own_key
+        rule = self.rule(own_key)
         shape = (len(self.lows), self.arms)
         state = kernels.CellState(
             np.full(shape, np.inf), np.zeros(shape, np.int64), np.zeros(shape),
@@ -291,7 +292,7 @@ class CellPlan(Plan):
                 self.rewards[id(world)] = world.rewards()
             kernels.per_cell(
                 stretch, chosen, state, self.places.of(stretch, world), self.lows, self.highs,
-                self.alpha, self.widths, world.states, self.rewards[id(world)], world.g,
+                rule, world.states, self.rewards[id(world)], world.g,
             )  # fmt: skip
 
         return _FunctionRunner(run)
@@ -301,13 +302,13 @@ class PhasePlan(Plan):
     """Fresh joint learning in every phase of 2, 4, 8, … trials."""
 
     def __init__(
-        self, sharing: Doubling, environment: Environment, alpha: float, horizon: int
+        self, sharing: Doubling, environment: Environment, rule: Ruling, horizon: int
     ) -> None:
         self.phases: list[tuple[int, Plan]] = []
         start, phase = 0, 1
         while start < horizon:
             current = sharing.tuned(sharing.problem, 2**phase)
-            self.phases.append((start, sharing_plan(current, environment, alpha, 2**phase)))
+            self.phases.append((start, sharing_plan(current, environment, rule, 2**phase)))
             start += 2**phase
             phase += 1
 
@@ -353,8 +354,8 @@ class Interpreted(Plan):
 
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
-        twin = type(self.policy).from_bytes(self.policy.to_bytes(), problem=self.policy.problem)
-        if twin.draws_ties:
+        twin = deepcopy(self.policy)
+        if twin.draws:
             twin.reseed(own_key)
         return _InterpretedRunner(twin)
 

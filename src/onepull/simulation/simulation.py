@@ -202,7 +202,7 @@ class Simulation:
             regrets=regrets,
             pulls=pulls,
             best_pulls=best,
-            storage=[p.sharing.storage_after(self.horizon) for p in self.policies.values()],
+            storage=[p.storage_after(self.horizon) for p in self.policies.values()],
             notes=self.notes,
         )
 
@@ -247,7 +247,7 @@ def _check_policy(name: str, policy: Any, problem: Problem) -> None:
         raise ParameterError(f"policy {name!r} is not a Policy but {policy!r}")
     if policy.problem != problem:
         raise ParameterError(f"policy {name!r} is for another problem than the environment")
-    if not policy.sharing.is_fresh:
+    if not policy.is_fresh:
         raise ParameterError(f"policy {name!r} has learned already; give a fresh one")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from onepull.errors import InputError, MergeError, OnepullError
 from onepull.payoff import Reward
-from onepull.policies import Explanation, Policy
+from onepull.policies import ArmExplanation, Explanation, Policy
 from onepull.problem import Problem
 from onepull.testing.draws import draw, observations
 
@@ -34,14 +34,21 @@ def choosing_changes_nothing(build: Build, problem: Problem) -> None:
 
 
 def explanation_agrees_with_choice(build: Build, problem: Problem) -> None:
-    """The explained arm is the chosen one and has the highest index of the eligible."""
+    """The chosen arm is one that was explained to be, with its chance and its index."""
     policy = _taught(build, problem)
     for context in _contexts(problem):
         explained = policy.explain(**context)
         chosen = policy.choose(**context)
         indices = {row.arm: row.index for row in explained.arms}
         assert explained.arm in (None, chosen), f"explained {explained.arm}, chose {chosen}"
-        assert indices[chosen] == max(indices.values()), f"{chosen} is not the highest: {indices}"
+        if not policy.randomised:
+            top = max(indices.values())
+            assert indices[chosen] == top, f"{chosen} is not the highest: {indices}"
+        chances = {row.arm: row.chance for row in explained.arms}
+        if chances[chosen] is not None:
+            total = math.fsum(chance for chance in chances.values() if chance is not None)
+            assert chances[chosen] != 0, f"{chosen} was chosen against all chances: {chances}"
+            assert _near(total, 1.0), f"the chances sum to {total}: {chances}"
         assert list(indices) == list(problem.arms), "the arms are not explained in order"
 
 
@@ -135,9 +142,11 @@ def merging_is_seeing_everything(build: Build, problem: Problem) -> None:
 
 
 def renaming_arms_permutes_indices(build: Build, problem: Problem) -> None:
-    """An arm's index does not depend on its place in the list."""
+    """An arm's index does not depend on its place in the list, unless arms take turns."""
     shuffled = problem.with_arms(reversed(problem.arms))
     policy, other = build(problem), build(shuffled)
+    if policy.takes_turns:
+        return
     pulls = observations(problem, PULLS, np.random.default_rng(10))
     _observe(policy, pulls)
     _observe(other, pulls)
@@ -172,6 +181,8 @@ def estimates_stay_in_bounds(build: Build, problem: Problem) -> None:
     low, high = problem.payoff.whole_range
     slack = 1e-9 * max(1.0, abs(low), abs(high))
     policy = _taught(build, problem)
+    if policy.extrapolates:
+        low, high = -math.inf, math.inf
     for context in _contexts(problem):
         for row in policy.explain(**context).arms:
             if row.estimate is not None:
@@ -185,12 +196,12 @@ def arms_come_and_go(build: Build, problem: Problem) -> None:
     policy = _taught(build, problem)
     before = policy.to_bytes()
     context, *_ = _contexts(problem)
-    rows = {row.arm: row for row in policy.explain(**context).arms}
+    rows = {row.arm: _known_about(policy, row) for row in policy.explain(**context).arms}
     policy.add_arm("added-arm")
     assert policy.problem.arms == (*problem.arms, "added-arm")
     for row in policy.explain(**context).arms:
         if row.arm in rows:
-            assert row == rows[row.arm], f"adding an arm changed {row.arm}"
+            assert _known_about(policy, row) == rows[row.arm], f"adding an arm changed {row.arm}"
         else:
             assert row.pulls == 0, "the new arm has been pulled"
     policy.remove_arm("added-arm")
@@ -202,7 +213,7 @@ def arms_come_and_go(build: Build, problem: Problem) -> None:
             continue  # one that the policy is made of
         assert arm not in policy.problem.arms
         for row in policy.explain(**context).arms:
-            assert row == rows[row.arm], f"removing {arm} changed {row.arm}"
+            assert _known_about(policy, row) == rows[row.arm], f"removing {arm} changed {row.arm}"
 
 
 def feedback_may_be_late_or_missing(build: Build, problem: Problem) -> None:
@@ -329,6 +340,11 @@ def _assert_alike(one: Policy, two: Policy) -> None:
 
 def _by_arm(explanation: Explanation) -> dict[str, Any]:
     return {row.arm: row for row in explanation.arms}
+
+
+def _known_about(policy: Policy, row: ArmExplanation) -> tuple[Any, ...]:
+    """Return what does not depend on the other arms, as turns and chances do."""
+    return row.arm, row.pulls, row.estimate, None if policy.takes_turns else row.index
 
 
 def _near(one: float, two: float | None) -> bool:

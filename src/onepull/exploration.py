@@ -1,0 +1,67 @@
+"""When to explore: plain functions of the trial, for rules that separate it from exploiting.
+
+CPython calls them on numbers, and a compiler may take them as they are.
+"""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import Any
+
+LONGEST = 43.0  # e^43 is about the largest trial that an integer of 64 bits holds
+
+
+def exploration_rate(trial: int, arms: int, c: float, gap: float) -> float:
+    """Return ε_n = min(1, cK / (d² n)), the schedule of ε-greedy with d the share `gap`.
+
+    >>> exploration_rate(10_000, 4, 5.0, 0.5)
+    0.008
+    """
+    return min(1.0, c * arms / (gap * gap * trial))
+
+
+def drawn_evenly(luck: float, rate: float, arms: int) -> int:
+    """Return an arm drawn evenly by a luck in [0, 1) that fell below the rate, else -1.
+
+    >>> drawn_evenly(0.03, 0.04, 8), drawn_evenly(0.5, 0.04, 8)
+    (6, -1)
+    """
+    return min(int(luck / rate * arms), arms - 1) if luck < rate else -1
+
+
+def batch_start(batch: int, before: int, arms: int, weight: float) -> int:
+    """Return the trial at which DSEE's k-th batch of K pulls begins.
+
+    Exploration is due until ⌈w ln n⌉ batches are done: batch k begins at the first n with
+    w ln n > k - 1, or when the one that began at trial `before` is over.
+
+    >>> batch_start(1, 0, 4, 1.0), batch_start(2, 1, 4, 1.0), batch_start(4, 9, 4, 1.0)
+    (1, 5, 21)
+    """
+    if batch == 1:
+        return 1
+    if batch - 1 > LONGEST * weight:
+        return int(exp(LONGEST))  # beyond any trial
+    due = int(exp((batch - 1) / weight))
+    while weight * log(due) <= batch - 1:
+        due += 1
+    return max(due, before + arms)
+
+
+def turn(starts: Any, trial: int, arms: int) -> int:
+    """Return the arm whose turn it is at a trial, or -1 when none is to be explored.
+
+    `starts` are the trials at which batches begin, sorted, one of them after the trial.
+
+    >>> turn([1, 5, 9, 21], 6, 4), turn([1, 5, 9, 21], 13, 4)
+    (1, -1)
+    """
+    low, high = 0, len(starts)
+    while low < high:
+        middle = (low + high) // 2
+        if starts[middle] <= trial:
+            low = middle + 1
+        else:
+            high = middle
+    since = trial - starts[low - 1]
+    return since if since < arms else -1
