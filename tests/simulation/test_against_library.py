@@ -10,9 +10,11 @@ import pytest
 from onepull import (
     CCB,
     DCB,
+    DSEE,
     UCB1,
     Discrete,
     DoublingCCB,
+    EpsilonGreedy,
     Finite,
     FixedArm,
     Genie,
@@ -24,6 +26,7 @@ from onepull import (
     Random,
     Reward,
     UCB1Epsilon,
+    UpperConfidence,
 )
 from onepull.distributions import (
     Beta,
@@ -40,6 +43,7 @@ from onepull.index import IndexRule, optimistic
 from onepull.policies.sharing import Joint
 from onepull.policies.upper_confidence import Optimist
 from onepull.simulation import Simulation
+from onepull.simulation.draws import uniform
 from onepull.simulation.plans import Interpreted, JointPlan, _InterpretedRunner
 
 HORIZON = 1500
@@ -166,6 +170,9 @@ ON_FINITE: dict[str, Any] = {
     "DCB": DCB,
     "DCB(-1.4)": lambda p: DCB(p, epsilon=-1.4, beyond_theory=True),
     "Greedy": Greedy,
+    "DSEE": lambda p: DSEE(p, weight=20),
+    "DSEE per context": lambda p: DSEE(p, sharing="per-context", weight=5),
+    "DSEE blind": lambda p: DSEE(p, sharing="blind", weight=0.7),
     "FixedArm": lambda p: FixedArm(p, arm=p.arms[1]),
 }
 ON_INTERVALS: dict[str, Any] = {
@@ -173,6 +180,8 @@ ON_INTERVALS: dict[str, Any] = {
     "MultiUCB": lambda p: MultiUCB(p, delta=0.25),
     "CCB few": lambda p: CCB(p, delta=0.4),
     "Greedy": lambda p: Greedy(p, delta=0.5),
+    "DSEE": lambda p: DSEE(p, delta=0.4, weight=3),
+    "UpperConfidence": lambda p: UpperConfidence(p, delta=0.4, alpha=0.5),
     "DoublingCCB": lambda p: DoublingCCB(p, growth=0.7),
 }
 
@@ -183,6 +192,25 @@ class AsItIs(Interpreted):
     def begin(self, own_key):
         del own_key
         return _InterpretedRunner(self.policy)
+
+
+class SameLuck(Interpreted):
+    """Runs a policy that draws what the compiled one draws."""
+
+    def begin(self, own_key):
+        runner = super().begin(own_key)
+        runner.policy._generator = Luck(own_key, runner.policy)
+        return runner
+
+
+class Luck:
+    """Numbers in [0, 1) by the trial, as kernels take them."""
+
+    def __init__(self, key, policy):
+        self.key, self.policy = np.uint64(key), policy
+
+    def random(self):
+        return uniform(self.key, self.policy.trials)
 
 
 def blocks(environment, policy, interpreted=Interpreted, horizon=HORIZON):
@@ -209,6 +237,14 @@ def assert_identical(one, two):
 def test_finite_contexts_bit_for_bit(world, policy):
     environment = FINITE[world]()
     assert_identical(*blocks(environment, ON_FINITE[policy](environment.problem)))
+
+
+@pytest.mark.parametrize("sharing", ["joint", "per-context", "blind"])
+@pytest.mark.parametrize("world", FINITE)
+def test_drawn_arms_bit_for_bit(world, sharing):
+    environment = FINITE[world]()
+    policy = EpsilonGreedy(environment.problem, sharing=sharing, c=0.5, gap=0.2)
+    assert_identical(*blocks(environment, policy, SameLuck))
 
 
 @pytest.mark.parametrize("policy", ON_INTERVALS)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onepull.errors import ParameterError
-from onepull.exploration import exploration_rate
+from onepull.exploration import drawn_evenly, exploration_rate
 from onepull.policies.explorer import Explorer, number
 from onepull.policies.sharing import shared
 from onepull.problem import Problem
@@ -54,6 +54,7 @@ class EpsilonGreedy(Explorer):
     """
 
     randomised = True
+    _generator: np.random.Generator
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,
@@ -84,12 +85,21 @@ class EpsilonGreedy(Explorer):
         trial = self._knowledge.view(context)[0].trials + 1
         return exploration_rate(trial, len(self._arms), self.c, self.gap)
 
+    def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:
+        indices = self._indices(context)
+        best = self._best(indices, allowed)[0]
+        if math.isinf(indices[best]):
+            return best  # never pulled comes first, here as everywhere
+        luck = self._generator.random()
+        arm = drawn_evenly(luck, self._rate(context), len(allowed))
+        return allowed[arm] if arm >= 0 else best
+
     def _chances(self, context: Mapping[str, Any], allowed: Sequence[int]) -> Sequence[float]:
         indices = self._indices(context)
         best = self._best(indices, allowed)[:1]
         greedy = self._even(best, allowed)
         if math.isinf(indices[best[0]]):
-            return greedy  # never pulled comes first, here as everywhere
+            return greedy
         rate = self._rate(context)
         return [rate / len(allowed) + (1.0 - rate) * chance for chance in greedy]
 

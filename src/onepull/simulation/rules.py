@@ -128,7 +128,7 @@ def _decision(
     rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
 ) -> Any:
     """Return the decision for the type of a rule."""
-    return _DECISIONS[rule.instance_class] if isinstance(rule, types.NamedTuple) else None
+    return _DECISIONS[rule.instance_class] if isinstance(rule, types.BaseNamedTuple) else None
 
 
 Ruling: TypeAlias = Callable[[int], Rule]  # a rule, given the key of a policy's own luck
