@@ -84,8 +84,8 @@ def test_an_application_with_parameters():
 @pytest.mark.parametrize("kind", POLICIES)
 def test_every_policy_can_be_written(kind):
     head = 'application = "energy-harvesting"\n' + HEAD
-    needed = {"CCB": "delta = 0.1", "FixedArm": 'arm = "channel 2"', "MultiUCB": "delta = 0.1",
-              "Greedy": "delta = 0.1"}  # fmt: skip
+    cut = ("CCB", "MultiUCB", "Greedy", "UpperConfidence", "EpsilonGreedy", "DSEE")
+    needed = {"FixedArm": 'arm = "channel 2"', **dict.fromkeys(cut, "delta = 0.1")}
     written = f'[[policies]]\npolicy = "{kind}"\n{needed.get(kind, "")}\n'
     if kind == "DCB":  # for listed contexts only
         head = APPLICATION + HEAD
