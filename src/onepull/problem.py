@@ -90,6 +90,17 @@ class Problem:
         object.__setattr__(other, "arms", _arm_names(arms))
         return other
 
+    def with_reward(self, reward: Reward | Source) -> Problem:
+        """Return the same problem with another reward.
+
+        >>> problem = Problem(
+        ...     arms=["a"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x * y"
+        ... )
+        >>> problem.with_reward("x + y").payoff(x=0.5, y=1)
+        1.5
+        """
+        return Problem(arms=self.arms, context=self.context, state=self.state, reward=reward)
+
     def __reduce__(self) -> Any:
         """Travel to other processes as what it was built from."""
         spaces = {"context": dict(self.context), "state": dict(self.state)}

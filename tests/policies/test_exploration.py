@@ -62,7 +62,7 @@ def test_hand_computed_chances():
     for capacity, arm in enumerate(channels(4).arms):
         policy.observe(arm, capacity=capacity)
     # The fifth trial: rate 0.1·4/(0.25·5) = 0.32; with 3 bits channel 4 showed the most.
-    chances = [row.chance for row in policy.explain(bits=3).arms]
+    chances = [row.chance or 0.0 for row in policy.explain(bits=3).arms]
     assert chances == pytest.approx([0.08, 0.08, 0.08, 0.76])
     some = policy.explain(bits=3, eligible=["channel-1", "channel-2"])
     assert [row.chance for row in some.arms] == pytest.approx([0.16, 0.84, 0, 0])

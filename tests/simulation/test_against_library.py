@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ from onepull.policies.sharing import Joint
 from onepull.policies.upper_confidence import Optimist
 from onepull.simulation import Simulation
 from onepull.simulation.draws import uniform
-from onepull.simulation.plans import Interpreted, JointPlan, _InterpretedRunner
+from onepull.simulation.plans import Interpreted, _InterpretedRunner
+from onepull.simulation.sharing_plans import JointPlan
 
 HORIZON = 1500
 ARMS = ["a", "b", "c"]
@@ -198,9 +200,9 @@ class SameLuck(Interpreted):
     """Runs a policy that draws what the compiled one draws."""
 
     def begin(self, own_key):
-        runner = super().begin(own_key)
-        runner.policy._generator = Luck(own_key, runner.policy)
-        return runner
+        policy: Any = deepcopy(self.policy)
+        policy._generator = Luck(own_key, policy)
+        return _InterpretedRunner(policy)
 
 
 class Luck:

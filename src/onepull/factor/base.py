@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from onepull.formula import Array
 from onepull.payoff import Features, State
 from onepull.problem import Problem
@@ -66,6 +68,15 @@ class Dense(Factorisation):
     @abstractmethod
     def bounds(self, context: State) -> tuple[float, float]:
         """Return bounds on φ(y)·ψ(x) over all states."""
+
+    def phi_many(self, contexts: Array) -> Array:
+        """Return φ of each context (a row each)."""
+        return np.array([self.phi(tuple(row)) for row in contexts.tolist()])
+
+    def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
+        """Return bounds on φ(y)·ψ(x) over all states in each context (a row each)."""
+        found = np.array([self.bounds(tuple(row)) for row in contexts.tolist()])
+        return found[:, 0], found[:, 1]
 
     def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
         """Return φ(y)·means for every arm, and bounds on φ(y)·ψ(x) over all states."""

@@ -126,9 +126,14 @@ class Payoff(ABC):
         }
         return {name: declared.get(name) or self._lipschitz(name) for name in self.context}
 
+    @cached_property
+    def steepness(self) -> dict[str, Fact[float]]:
+        """For each state field, a bound on how fast the reward changes with it."""
+        return {name: self._lipschitz(name) for name in self.state}
+
     @abstractmethod
     def _lipschitz(self, name: str) -> Fact[float]:
-        """Bound the slope along a context field."""
+        """Bound the slope along a context or state field."""
 
     # From a reward back to the state
 

@@ -147,8 +147,9 @@ class CodedPayoff(Payoff):
     def _lipschitz(self, name: str) -> Fact[float]:
         """Estimate the slope from neighbours on a fine line through random points."""
         generator = np.random.default_rng(0)
-        others = partition.points(Box({**self.context, **self.state}), 128, generator)
-        space = self.context[name]
+        box = Box({**self.context, **self.state})
+        others = partition.points(box, 128, generator)
+        space = box[name]
         line = np.array(sorted(partition.listed(Box(f=space)).get("f", ())))
         if not len(line) and not math.isfinite(space.high - space.low):
             return Fact(math.inf, "unknown")

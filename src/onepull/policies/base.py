@@ -45,6 +45,7 @@ class Policy(ABC):
     takes_turns: bool = False  # whether an arm's place in the list matters
     randomised: bool = False  # whether an arm may be chosen that has not the highest index
     extrapolates: bool = False  # whether estimates may leave the range of the reward
+    in_reward_units: bool = True  # whether an index is a reward
 
     def __init__(
         self, knowledge: Knowledge, *, seed: int | np.random.Generator | None = None

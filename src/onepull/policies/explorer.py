@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from copy import deepcopy
+from typing import Any, Self
 
+import msgspec
 import numpy as np
 
 from onepull.errors import ParameterError
+from onepull.factor import Atoms
+from onepull.payoff import Reward
+from onepull.payoff.reward import Source
 from onepull.policies.base import Policy
 from onepull.policies.sharing import Sharing
 from onepull.spaces import real
@@ -31,6 +36,36 @@ class Explorer(Policy):
     def delta(self) -> float | dict[str, float] | None:
         """The largest width of a cell, if interval contexts were cut into cells."""
         return self._knowledge.delta
+
+    def with_reward(self, reward: Reward | Source) -> Self:
+        """Return a policy for another reward that knows all that this one has learned.
+
+        This takes knowledge of the states themselves: a histogram or a sketch.
+
+        >>> from onepull import EmpiricalKL, Finite, Problem
+        >>> policy = EmpiricalKL(Problem(
+        ...     arms=["near", "far"],
+        ...     context={"bits": Finite([1, 4])},
+        ...     state={"capacity": Finite([0, 2, 4])},
+        ...     reward="min(bits, capacity)",
+        ... ))
+        >>> policy.observe_many(["near", "far"] * 60, capacity=[2, 4, 2, 0, 2, 0] * 20)
+        >>> policy.choose(bits=4), policy.with_reward("capacity >= bits").choose(bits=4)
+        ('near', 'far')
+        """
+        factor = getattr(self._knowledge, "factor", None)
+        if not isinstance(factor, Atoms):
+            raise ParameterError(
+                f"{type(self).__name__} keeps rewards, not states, so it cannot tell what another "
+                "reward would have been; keep a histogram or a sketch"
+            )
+        twin = self._rebuilt(self.problem.with_reward(reward), self._written())
+        twin._knowledge.restore(self._plain_state())  # noqa: SLF001 - a twin's own
+        twin._generator = deepcopy(self._generator)  # noqa: SLF001 - a twin's own
+        return twin
+
+    def _plain_state(self) -> Any:
+        return msgspec.to_builtins(self._knowledge.state())
 
     def _cut(self) -> dict[str, Any]:
         """Return δ as a parameter, where there is one."""

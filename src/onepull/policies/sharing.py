@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 import msgspec
 
 from onepull.errors import MergeError, ParameterError, SaveFileError
-from onepull.factor import Cells, Factorisation, partition
+from onepull.factor import Cells, Factorisation, Histogram, LowRank, Sketch, partition
 from onepull.policies.knowledge import Knowledge
 from onepull.policies.observation import (
     check_reward,
@@ -33,6 +33,7 @@ class Sharing(Knowledge):
     """Statistics of the arms, kept in one book or in several."""
 
     delta: float | dict[str, float] | None = None  # what interval contexts were cut by
+    error = 0.0  # how far an estimate may be off for want of features
 
     @abstractmethod
     def view(self, context: Mapping[str, Any]) -> View:
@@ -121,6 +122,8 @@ class Joint(_OneBook):
         self.problem = factor.problem
         self.factor = factor
         self.delta = factor.delta if isinstance(factor, Cells) else None
+        # The paper's policies serve a cell as its centre and do not widen the bound for it.
+        self.error = 0.0 if isinstance(factor, Cells) else factor.error
         self.statistics = ArmStatistics.empty(arms=len(self.problem.arms), features=factor.features)
 
     def view(self, context: Mapping[str, Any]) -> View:
@@ -323,18 +326,43 @@ class _PhaseState(msgspec.Struct, forbid_unknown_fields=True):
     learned: dict[str, Any]
 
 
-# The ways of sharing that go by name.
-SHARINGS: dict[str, Callable[[Problem, Any], Sharing]] = {
-    "joint": lambda problem, delta: Joint(partition(problem, delta)),
-    "per-context": lambda problem, delta: PerContext(partition(problem, delta)),
-    "blind": lambda problem, _: Blind(problem),
+# The ways of sharing that go by name, given δ and what stands in brackets behind the name.
+SHARINGS: dict[str, Callable[[Problem, Any, Any], Sharing]] = {
+    "joint": lambda problem, delta, _: Joint(partition(problem, delta)),
+    "per-context": lambda problem, delta, _: PerContext(partition(problem, delta)),
+    "blind": lambda problem, *_: Blind(problem),
+    "histogram": lambda problem, *_: Joint(Histogram(problem)),
+    "sketch": lambda problem, _, knots: Joint(Sketch(problem, **_given(knots=knots, kind=int))),
+    "low-rank": lambda problem, _, tolerance: Joint(
+        LowRank(problem, **_given(tolerance=tolerance, kind=float))
+    ),
 }
+_SETTING = {"sketch": "knots", "low-rank": "tolerance"}
 
 
-def shared(problem: Problem, sharing: str, delta: float | Mapping[str, float] | None) -> Sharing:
-    """Return an empty sharing by its name; δ cuts interval contexts into cells."""
-    if sharing not in SHARINGS:
-        raise ParameterError(f"sharing must be one of {', '.join(SHARINGS)}, given {sharing!r}")
-    if sharing == "blind" and delta is not None:
-        raise ParameterError(f"blind sharing has no cells to cut, given delta={delta!r}")
-    return SHARINGS[sharing](problem, delta)
+def shared(problem: Problem, sharing: Any, delta: float | Mapping[str, float] | None) -> Sharing:
+    """Return an empty sharing by its name; δ cuts interval contexts into cells.
+
+    >>> from onepull import Finite, Interval
+    >>> problem = Problem(
+    ...     arms=["a"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x * y"
+    ... )
+    >>> shared(problem, "sketch(9)", None).storage
+    10
+    """
+    name, _, rest = str(sharing).partition("(")
+    if name not in SHARINGS or (rest and (name not in _SETTING or not rest.endswith(")"))):
+        known = [f"{name}({_SETTING[name]})" if name in _SETTING else name for name in SHARINGS]
+        raise ParameterError(f"sharing must be one of {', '.join(known)}, given {sharing!r}")
+    if delta is not None and name not in ("joint", "per-context"):
+        raise ParameterError(f"{name} sharing has no cells to cut, given delta={delta!r}")
+    return SHARINGS[name](problem, delta, rest[:-1])
+
+
+def _given(*, kind: Callable[[str], Any], **setting: str) -> dict[str, Any]:
+    """Return a setting as a keyword if it was given, read as a number."""
+    ((name, text),) = setting.items()
+    try:
+        return {name: kind(text)} if text else {}
+    except ValueError:
+        raise ParameterError(f"{name} must be a number, given {text!r}") from None

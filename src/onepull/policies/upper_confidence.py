@@ -30,7 +30,10 @@ class Optimist(Explorer):
     def _indices(self, context: Mapping[str, Any]) -> Any:
         statistics, estimates, low, high = self._knowledge.view(context)
         aim = self._aim(low, high, statistics.trials + 1, *self._rule_parameters)
-        return statistics.score(self._index, estimates, aim)
+        scores = statistics.score(self._index, estimates, aim)
+        error = self._knowledge.error
+        # It is the same for every arm, so it changes no choice; but it is part of the bound.
+        return [score + error for score in scores] if error else scores
 
     def _leader(self, context: Mapping[str, Any]) -> int:
         statistics, estimates, low, high = self._knowledge.view(context)

@@ -83,3 +83,9 @@ def inlined(function: Function) -> Function:
     references to count.
     """
     return numba.njit(function, error_model="numpy", forceinline=True)  # type: ignore[no-any-return]
+
+
+def reachable(*functions: Callable[..., Any]) -> None:
+    """Let compiled functions call plain ones by their names, as these call each other."""
+    for function in functions:
+        numba.extending.register_jitable(error_model="numpy")(function)

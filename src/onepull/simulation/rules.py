@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from onepull.exploration import batch_start, drawn_evenly, exploration_rate, turn
 from onepull.formula import Array
 from onepull.index import hoeffding_width, optimistic
-from onepull.policies import DSEE, EpsilonGreedy, Policy
+from onepull.likelihood import exploration, likely_share
+from onepull.policies import DSEE, KLUCB, EpsilonGreedy, Policy
+from onepull.policies.kl_ucb import share_bound
 from onepull.policies.upper_confidence import Optimist
-from onepull.simulation.compiled import compiled, inlined
+from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import uniform
 
 index = inlined(optimistic)
@@ -28,6 +30,9 @@ width_at = inlined(hoeffding_width)
 rate_at = inlined(exploration_rate)
 evenly = inlined(drawn_evenly)
 turn_at = inlined(turn)
+risk_at = inlined(exploration)
+reachable(likely_share)
+share_bound_of = inlined(share_bound)
 
 WIDTHS = 1 << 20  # widths kept in a table; further ones are computed
 
@@ -53,7 +58,13 @@ class Calendar(NamedTuple):
     starts: NDArray[np.int64]
 
 
-Rule: TypeAlias = Bounds | Coin | Calendar
+class Shares(NamedTuple):
+    """The highest kl-UCB bound of a coin stretched to the reward's range."""
+
+    c: float
+
+
+Rule: TypeAlias = Any  # one of the named tuples, here or in `dense`
 
 
 @compiled
@@ -120,7 +131,24 @@ def _calendar(
     return arm if arm >= 0 else best
 
 
-_DECISIONS = {Bounds: _bounds, Coin: _coin, Calendar: _calendar}
+def _shares(
+    rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
+) -> Any:
+    risk = risk_at(n, rule.c)
+    reach = (high - low) * np.sqrt(0.5 * risk)
+    best = 0
+    highest = -np.inf
+    for j in range(means.shape[1]):
+        if means[cell, j] + reach * roots[row, j] < highest:
+            continue  # the bound is never above this
+        bound = share_bound_of(means[cell, j], roots[row, j], low, high, risk)
+        if bound > highest:
+            highest = bound
+            best = j
+    return best
+
+
+_DECISIONS = {Bounds: _bounds, Coin: _coin, Calendar: _calendar, Shares: _shares}
 
 
 @overload(decide)
@@ -128,7 +156,11 @@ def _decision(
     rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
 ) -> Any:
     """Return the decision for the type of a rule."""
-    return _DECISIONS[rule.instance_class] if isinstance(rule, types.BaseNamedTuple) else None
+    return (
+        _DECISIONS[rule.instance_class]
+        if isinstance(rule, (types.NamedTuple, types.NamedUniTuple))
+        else None
+    )
 
 
 Ruling: TypeAlias = Callable[[int], Rule]  # a rule, given the key of a policy's own luck
@@ -165,3 +197,9 @@ def _(policy: DSEE, horizon: int) -> Ruling:
         starts.append(batch_start(len(starts) + 1, starts[-1], arms, policy.weight))
     calendar = Calendar(np.array(starts, np.int64))
     return lambda _: calendar
+
+
+@ruling.register
+def _(policy: KLUCB, horizon: int) -> Ruling:
+    del horizon
+    return lambda _: Shares(policy.c)

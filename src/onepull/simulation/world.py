@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from onepull.environment.environment import Environment, Piece
-from onepull.factor import Cells
+from onepull.factor import Factorisation
 from onepull.formula import Array
 from onepull.payoff.written import WrittenPayoff
 from onepull.simulation.draws import tabulate
@@ -32,11 +32,11 @@ class World:
         """Whether a table is better worked out entry by entry, where a formula can be."""
         return numbers > LARGEST_TABLE and isinstance(self.problem.payoff, WrittenPayoff)
 
-    def features(self, cells: Cells) -> Array:
+    def features(self, factor: Factorisation) -> Array:
         """Return ψ of every atom, or nothing where states have none."""
-        if not self.state_atoms or self._too_large(len(self.states.rows) * cells.features):
-            return np.zeros((0, cells.features))
-        return np.array([cells.psi(tuple(row)) for row in self.states.rows.tolist()], np.float64)
+        if not self.state_atoms or self._too_large(len(self.states.rows) * factor.features):
+            return np.zeros((0, factor.features))
+        return np.array([factor.psi(tuple(row)) for row in self.states.rows.tolist()], np.float64)
 
     def rewards(self) -> Array:
         """Return the reward of every state atom in every context atom, if both have any."""

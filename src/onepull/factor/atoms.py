@@ -1,0 +1,221 @@
+"""Factorisations that keep the distribution of the state, as weights of listed states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onepull.errors import ParameterError
+from onepull.factor.base import Dense
+from onepull.factor.ranges import Ranges
+from onepull.formula import Array
+from onepull.payoff import COMPACT, Features, State
+from onepull.payoff.partition import is_finite, listed, product, size
+from onepull.problem import Problem
+from onepull.spaces import Finite, Interval
+
+MOST_ATOMS = 100_000
+
+Share: TypeAlias = tuple[int, float]  # the number of a knot, and how much of a value it gets
+
+
+class Atoms(Dense):
+    """Weights on listed states: φ(y) is the reward of each, ψ(x) shares x out among them.
+
+    An arm's mean of ψ is then a distribution on the listed states, which answers any question
+    about the arm: its reward in every context, under this formula or another.
+    """
+
+    points: Array  # a listed state in each row
+
+    def __init__(self, problem: Problem, columns: Sequence[Array]) -> None:
+        self.problem = problem
+        self.points = np.column_stack(columns)
+        self.features = len(self.points)
+        self._columns = list(self.points.T.copy())
+        self._rewards = lru_cache(maxsize=4096)(self._compute)
+
+    def _compute(self, context: State) -> tuple[Array, float, float]:
+        rewards = self.problem.payoff.vector(*context, *self._columns)
+        rewards = np.ascontiguousarray(np.broadcast_to(rewards, len(self.points)), np.float64)
+        rewards.flags.writeable = False
+        return rewards, *self._bounds(context, rewards)
+
+    def _bounds(self, context: State, rewards: Array) -> tuple[float, float]:
+        """Return bounds on the reward over all states, given those of the listed ones."""
+        del context
+        return float(rewards.min()), float(rewards.max())
+
+    def phi(self, context: State) -> Array:
+        """Return the reward of every listed state."""
+        return self._rewards(context)[0]
+
+    def bounds(self, context: State) -> tuple[float, float]:
+        """Return bounds on the reward over all states."""
+        _, low, high = self._rewards(context)
+        return low, high
+
+    def phi_many(self, contexts: Array) -> Array:
+        """Return φ of each context (a row each)."""
+        columns = [column[:, None] for column in contexts.T]
+        rewards = self.problem.payoff.vector(*columns, *self._columns)
+        return np.ascontiguousarray(np.broadcast_to(rewards, (len(contexts), self.features)))
+
+    def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
+        """Return bounds on the reward over all states in each context (a row each)."""
+        rewards = self.phi_many(contexts)
+        return rewards.min(axis=1), rewards.max(axis=1)
+
+
+class Histogram(Atoms):
+    """How often each of finitely many states was seen: exact in every context.
+
+    Keeps as many numbers an arm as there are states, whatever the contexts.
+
+    >>> from onepull import Interval
+    >>> histogram = Histogram(Problem(
+    ...     arms=["a", "b"],
+    ...     context={"power": Interval(0, 1)},
+    ...     state={"gain": Finite([0, 2, 4])},
+    ...     reward="log(1 + power * gain)",
+    ... ))
+    >>> histogram.features, histogram.error, histogram.psi((2.0,))
+    (3, 0.0, [0.0, 1.0, 0.0])
+    """
+
+    error = 0.0
+
+    def __init__(self, problem: Problem) -> None:
+        if not is_finite(problem.state):
+            fields = [n for n, s in problem.state.items() if not isinstance(s, Finite)]
+            raise ParameterError(
+                f"state field {fields[0]!r} is {problem.state[fields[0]]!r}, and a histogram needs "
+                "finitely many states; keep a sketch of it"
+            )
+        _check_number(size(problem.state))
+        columns = product(listed(problem.state))
+        super().__init__(problem, list(columns.values()))
+        self.psi = _one_hot([tuple(row) for row in self.points.tolist()])
+
+
+class Sketch(Atoms):
+    """The state shared out among knots, by linear interpolation between neighbours.
+
+    An interval field gets knots at equal distances h, a finite one keeps its values; several
+    fields make a product.  The reward of a state is then interpolated, so a reward of slope
+    at most L is off by no more than L·h/2, and exact at the knots: for kinked rewards such
+    as min(y, x) as for others.  It is a sum, so sketches merge without loss.
+
+    Parameters
+    ----------
+    knots
+        How many for each interval field.
+
+    Examples
+    --------
+    >>> from onepull import Interval
+    >>> sketch = Sketch(Problem(
+    ...     arms=["a", "b"],
+    ...     context={"bits": Interval(0, 4)},
+    ...     state={"capacity": Interval(0, 4)},
+    ...     reward="min(bits, capacity)",
+    ... ), knots=5)
+    >>> sketch.psi((2.25,)), sketch.error
+    ([0.0, 0.0, 0.75, 0.25, 0.0], 0.5)
+    """
+
+    def __init__(self, problem: Problem, *, knots: int = 65) -> None:
+        self.knots = _whole(knots)
+        columns: dict[str, Array] = {}
+        self.error = 0.0
+        low, high = problem.payoff.whole_range
+        for name, space in problem.state.items():
+            if isinstance(space, Finite):
+                columns[name] = np.array(space.values)
+                continue
+            if not math.isfinite(space.width):
+                raise ParameterError(
+                    f"state field {name!r} is {space!r}: only a bounded one can be sketched; "
+                    "declare the bounds within which states matter"
+                )
+            columns[name] = np.linspace(space.low, space.high, knots)
+            self.error += problem.payoff.steepness[name].value * space.width / (knots - 1) / 2
+        self.error = min(self.error, high - low)
+        _check_number(math.prod(len(column) for column in columns.values()))
+        super().__init__(problem, list(product(columns).values()))
+        self._ranges = Ranges(problem)
+        shares = [_shares(space, knots) for space in problem.state.values()]
+        self.psi = _shared_out(shares, self.features)
+
+    def _bounds(self, context: State, rewards: Array) -> tuple[float, float]:
+        del rewards
+        return self._ranges.at(context)
+
+    def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
+        """Return bounds on the reward over all states in each context (a row each)."""
+        return self._ranges.at_many(contexts)
+
+
+def _check_number(atoms: int) -> None:
+    if atoms > MOST_ATOMS:
+        raise ParameterError(
+            f"{atoms:,} states are more than {MOST_ATOMS:,}; take fewer knots, or another sharing"
+        )
+
+
+def _whole(knots: Any) -> int:
+    if isinstance(knots, bool) or not isinstance(knots, int) or knots < 2:
+        raise ParameterError(f"knots must be a whole number from 2, given {knots!r}")
+    return knots
+
+
+def _one_hot(states: list[State]) -> Callable[[State], Features]:
+    """Return ψ of a histogram, every answer made beforehand where they are few."""
+    place = {state: s for s, state in enumerate(states)}
+    count = len(states)
+    if count <= COMPACT:
+        rows = {state: [float(s == i) for i in range(count)] for state, s in place.items()}
+        return rows.__getitem__
+
+    def psi(state: State) -> Features:
+        weights = np.zeros(count)
+        weights[place[state]] = 1.0
+        return weights
+
+    return psi
+
+
+def _shares(space: Finite | Interval, knots: int) -> tuple[int, Callable[[float], list[Share]]]:
+    """Return how many knots a field has, and those next to a value with their shares of it."""
+    if isinstance(space, Finite):
+        place = {value: i for i, value in enumerate(space.values)}
+        return len(place), lambda value: [(place[value], 1.0)]
+    low, per_unit, last = space.low, (knots - 1) / space.width, knots - 1
+
+    def neighbours(value: float) -> list[Share]:
+        at = (value - low) * per_unit
+        below = min(int(at), last - 1)
+        return [(below, 1.0 - (at - below)), (below + 1, at - below)]
+
+    return knots, neighbours
+
+
+def _shared_out(
+    fields: list[tuple[int, Callable[[float], list[Share]]]], count: int
+) -> Callable[[State], Features]:
+    """Return ψ of a sketch: the product of the shares along every field."""
+
+    def psi(state: State) -> Features:
+        found = [(0, 1.0)]
+        for value, (many, shares) in zip(state, fields, strict=True):
+            found = [(a * many + b, v * w) for a, v in found for b, w in shares(value)]
+        weights = np.zeros(count)
+        for place, weight in found:
+            weights[place] += weight
+        return weights.tolist() if count <= COMPACT else weights
+
+    return psi

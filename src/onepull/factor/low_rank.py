@@ -1,0 +1,204 @@
+"""Smooth rewards in a few features: a cross of pivot contexts and pivot states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from onepull.errors import ParameterError
+from onepull.factor.base import Dense
+from onepull.factor.ranges import Ranges
+from onepull.formula import Array
+from onepull.payoff import State
+from onepull.payoff.partition import product
+from onepull.problem import Problem
+from onepull.spaces import Box, Finite, real
+
+SIDE = 1024  # points of a side of the matrix whose cross is taken
+CHECKED = 1 << 21  # pairs at which the error is measured
+MOST_RANK = 256
+
+
+class LowRank(Dense):
+    """g(y, x) ≈ g(y, X)·C⁻¹·g(Y, x) for a few pivot contexts Y and states X, to a tolerance.
+
+    ψ lists the rewards at the pivot contexts, as a table of those alone would, and φ mixes
+    them.  Pivots are taken greedily where the error is largest on a grid of Chebyshev points
+    (adaptive cross approximation) until it is below the tolerance, so the rank follows from
+    the reward: smooth ones need a handful of features, products of a context and a state
+    part as many as there are terms, and kinked ones such as min(y, x) so many that a sketch
+    or a grid serves better.
+
+    `error` is the largest error on an independent fine grid plus a margin for what is between
+    its points: half the distance of neighbours times the steepest change of the error seen.
+    It is the same for every arm, so it widens the bounds and changes no choice.
+
+    Parameters
+    ----------
+    tolerance
+        The largest error, as a share of the reward's range.
+
+    Examples
+    --------
+    >>> from onepull import Interval
+    >>> problem = Problem(
+    ...     arms=["a", "b"],
+    ...     context={"power": Interval(0, 1)},
+    ...     state={"gain": Interval(0, 4)},
+    ...     reward="log(1 + power * gain)",
+    ... )
+    >>> for tolerance in (1e-2, 1e-5, 1e-8):
+    ...     factor = LowRank(problem, tolerance=tolerance)
+    ...     print(factor.features, factor.error < tolerance * 1.61)
+    2 True
+    5 True
+    8 True
+    """
+
+    def __init__(self, problem: Problem, *, tolerance: float = 1e-6) -> None:
+        self.problem = problem
+        self.tolerance = _tolerance(tolerance)
+        for role, box in (("context", problem.context), ("state", problem.state)):
+            for name, space in box.items():
+                if not math.isfinite(space.high - space.low):
+                    raise ParameterError(
+                        f"{role} field {name!r} is {space!r}: a reward is approximated over "
+                        "bounded fields only"
+                    )
+        low, high = problem.payoff.whole_range
+        aim = self.tolerance * (high - low)
+        for share in (0.5, 0.25, 0.125):  # the error between points may take up the rest
+            self._take_pivots(aim * share)
+            if self.error <= aim:
+                break
+        else:
+            raise ParameterError(
+                f"{self.features} features leave an error of {self.error:.1e}, more than "
+                f"{aim:.1e}: the reward is not smooth enough; take a larger tolerance, a sketch "
+                "or a grid"
+            )
+        self._ranges = Ranges(problem)
+
+    def _take_pivots(self, aim: float) -> None:
+        contexts, states = _points(self.problem.context, SIDE), _points(self.problem.state, SIDE)
+        rows, columns = _cross(self._matrix(contexts, states), aim)
+        self.pivots = [tuple(row) for row in contexts[rows].tolist()]
+        self._states = list(states[columns].T.copy())
+        self.features = len(rows)
+        self.psi = self.problem.payoff.across(self.pivots)
+        core = self._matrix(contexts[rows], states[columns]).T
+        # Solved each time: an inverse would lose the last digits.  A reward that is zero
+        # everywhere has a core without one.
+        self._core: Array = core if core.any() else np.ones((1, 1))
+        self.error = self._measured()
+
+    def _matrix(self, contexts: Array, states: Array) -> Array:
+        columns = [column[:, None] for column in contexts.T]
+        rewards = self.problem.payoff.vector(*columns, *states.T)
+        return np.array(np.broadcast_to(rewards, (len(contexts), len(states))))
+
+    def _measured(self) -> float:
+        """Return the largest error on a fine grid, and what it may grow to between its points."""
+        side = int(math.sqrt(CHECKED))
+        contexts, states = _even(self.problem.context, side), _even(self.problem.state, side)
+        psi = self._matrix(np.array(self.pivots), states)
+        wrong = self._matrix(contexts, states) - self.phi_many(contexts) @ psi
+        largest = float(np.max(np.abs(wrong)))
+        return largest + _margin(self.problem, wrong, side)
+
+    def phi(self, context: State) -> Array:
+        """Return the weights of the pivot contexts."""
+        rewards = self.problem.payoff.vector(*context, *self._states)
+        mixed = np.linalg.solve(self._core, np.broadcast_to(rewards, self.features))
+        return np.asarray(mixed, np.float64)
+
+    def phi_many(self, contexts: Array) -> Array:
+        """Return φ of each context (a row each)."""
+        columns = [column[:, None] for column in contexts.T]
+        rewards = self.problem.payoff.vector(*columns, *self._states)
+        table = np.broadcast_to(rewards, (len(contexts), self.features))
+        return np.ascontiguousarray(np.linalg.solve(self._core, table.T).T, np.float64)
+
+    def bounds(self, context: State) -> tuple[float, float]:
+        """Return bounds on φ(y)·ψ(x) over all states."""
+        low, high = self._ranges.at(context)
+        return low - self.error, high + self.error
+
+    def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
+        """Return bounds on φ(y)·ψ(x) over all states in each context (a row each)."""
+        low, high = self._ranges.at_many(contexts)
+        return low - self.error, high + self.error
+
+
+def _tolerance(tolerance: object) -> float:
+    try:
+        value = real(tolerance)
+    except TypeError:
+        value = math.nan
+    if not 1e-12 <= value < 1:
+        raise ParameterError(
+            f"tolerance is a share of the reward's range, from 1e-12 to 1, given {tolerance!r}"
+        )
+    return value
+
+
+def _points(box: Box, budget: int) -> Array:
+    """Return Chebyshev points of the interval fields with all values of the finite ones."""
+    each = _each(box, budget)
+    turns = (1 - np.cos(np.pi * np.arange(each) / (each - 1))) / 2
+    return _grid(box, turns)
+
+
+def _even(box: Box, budget: int) -> Array:
+    """Return points at equal distances, the ends among them."""
+    return _grid(box, np.linspace(0, 1, _each(box, budget)))
+
+
+def _each(box: Box, budget: int) -> int:
+    """Return how many points each interval field gets, for about so many in all."""
+    finite = math.prod(len(s.values) for s in box.values() if isinstance(s, Finite))
+    continuous = sum(not isinstance(s, Finite) for s in box.values())
+    return max(9, int((budget / finite) ** (1 / continuous))) if continuous else 2
+
+
+def _grid(box: Box, turns: Array) -> Array:
+    columns: Mapping[str, Array] = {
+        name: np.array(space.values)
+        if isinstance(space, Finite)
+        else np.minimum(space.low + turns * space.width, space.high)
+        for name, space in box.items()
+    }
+    return np.column_stack(list(product(columns).values()))
+
+
+def _cross(matrix: Array, aim: float) -> tuple[list[int], list[int]]:
+    """Return pivot rows and columns that leave an error of at most `aim`, if there are such."""
+    residual = matrix.copy()
+    rows: list[int] = []
+    columns: list[int] = []
+    most = min(MOST_RANK, *matrix.shape)
+    while True:
+        place = int(np.argmax(np.abs(residual)))
+        i, j = divmod(place, matrix.shape[1])
+        left = float(abs(residual[i, j]))
+        if (left <= aim and rows) or len(rows) == most or left == 0.0:
+            return rows or [0], columns or [0]
+        rows.append(i)
+        columns.append(j)
+        residual -= np.outer(residual[:, j], residual[i] / residual[i, j])
+
+
+def _margin(problem: Problem, wrong: Array, side: int) -> float:
+    """Return what the error may change by between points: along each interval field."""
+    shape, found = [], 0.0
+    for box in (problem.context, problem.state):
+        each = _each(box, side)
+        shape += [len(s.values) if isinstance(s, Finite) else each for s in box.values()]
+    cube = wrong.reshape(shape)
+    spaces = [*problem.context.values(), *problem.state.values()]
+    for axis, space in enumerate(spaces):
+        if not isinstance(space, Finite) and cube.shape[axis] > 1:
+            found += float(np.max(np.abs(np.diff(cube, axis=axis)))) / 2
+    return found

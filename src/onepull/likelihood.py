@@ -1,0 +1,257 @@
+"""How far an observed law is from one with a higher mean, and how high its mean may be.
+
+The law is given as `count` values with weights that sum to one; `top` is the highest value
+there can be.  Plain functions of one arm: CPython calls them on lists or arrays, and a
+compiler may take them as they are.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log, sqrt
+from typing import Any
+
+STEPS = 60  # enough for bisection alone; Newton's method takes about six
+CLOSE = 1e-13
+
+
+def exploration(trial: int, c: float) -> float:
+    """Return f(n) = ln n + c ln ln n, what an index may risk at trial n.
+
+    >>> round(exploration(1000, 0.0), 6), round(exploration(1000, 3.0), 6)
+    (6.907755, 12.705689)
+    """
+    if trial <= 1:
+        return 0.0
+    once = log(trial)
+    return max(once + c * log(once), 0.0) if c != 0.0 and once > 1.0 else once
+
+
+def divergence(  # noqa: C901, PLR0912 - plain loops, so that a compiler can take them
+    values: Any, weights: Any, count: int, level: float, top: float
+) -> float:
+    """Return K(F, θ), the least KL(F, F') of a law F' up to the top with a mean above θ.
+
+    The maximum over 0 ≤ λ ≤ 1 of E ln(1 - λ (X - θ)/(top - θ)) (Honda and Takemura 2010):
+    nothing where the mean reaches the level, infinite where the top does not.
+
+    >>> kl = 0.7 * log(0.7 / 0.4) + 0.3 * log(0.3 / 0.6)
+    >>> abs(divergence([0.0, 1.0], [0.7, 0.3], 2, 0.6, 1.0) - kl) < 1e-12
+    True
+    """
+    mean, reach = 0.0, 0.0
+    for s in range(count):
+        mean += weights[s] * values[s]
+        if values[s] >= top:
+            reach += weights[s]
+    if mean >= level:
+        return 0.0
+    if level >= top:
+        return inf
+    scale = 1.0 / (top - level)
+    # In terms of 1 - λ, since next to λ = 1 there is a pole if there is weight at the top.
+    low, high = 0.0, 1.0
+    free = 0.5 if reach > 0.0 else 0.0
+    for _ in range(STEPS):
+        slope, bend = 0.0, 0.0
+        for s in range(count):
+            if weights[s] > 0.0:
+                short = (top - values[s]) * scale
+                rest = free + (1.0 - free) * short
+                slope += weights[s] * (1.0 - short) / rest
+                bend -= weights[s] * (1.0 - short) * (1.0 - short) / (rest * rest)
+        if slope > 0.0:
+            low = free
+        else:
+            high = free
+        if free == 0.0 and slope <= 0.0:
+            break
+        step = free - slope / bend
+        if not low < step < high:
+            step = 0.5 * (low + high)
+        if abs(step - free) <= CLOSE * free:
+            break
+        free = step
+    found = 0.0
+    for s in range(count):
+        if weights[s] > 0.0:
+            found += weights[s] * log(free + (1.0 - free) * (top - values[s]) * scale)
+    return max(found, 0.0)
+
+
+def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can take them
+    values: Any, weights: Any, count: int, top: float, budget: float
+) -> float:
+    """Return the highest mean θ with K(F, θ) ≤ budget: the empirical-likelihood bound.
+
+    The minimum over λ ≥ top of λ - exp(E ln(λ - X) - budget), which is convex (Cappé et al.
+    2013, in the form of its dual).
+
+    >>> bound = likely_mean([0.0, 0.5, 1.0], [0.2, 0.5, 0.3], 3, 1.0, 0.05)
+    >>> abs(divergence([0.0, 0.5, 1.0], [0.2, 0.5, 0.3], 3, bound, 1.0) - 0.05) < 1e-9
+    True
+    """
+    mean, square, reach = 0.0, 0.0, 0.0
+    for s in range(count):
+        mean += weights[s] * values[s]
+        if values[s] >= top:
+            reach += weights[s]
+    for s in range(count):
+        square += weights[s] * (values[s] - mean) ** 2
+    if budget <= 0.0:
+        return mean
+    if reach >= 1.0 or mean >= top:
+        return top
+    # The derivative has the sign of budget - excess(λ), and the excess falls with λ.
+    if reach == 0.0 and _excess(values, weights, count, top) <= budget:
+        return top - exp(_mean_log(values, weights, count, top, 0.0) - budget)
+    low, high = 0.0, inf  # of λ - top
+    least = 1e-100 * (top - mean)
+    beyond = max(mean + sqrt(0.5 * square / budget) - top, 1e-9 * (top - mean))
+    for _ in range(STEPS):
+        one, two, logs = 0.0, 0.0, 0.0
+        for s in range(count):
+            if weights[s] > 0.0:
+                part = 1.0 / (top - values[s] + beyond)
+                one += weights[s] * part
+                two += weights[s] * part * part
+                logs -= weights[s] * log(part)
+        wrong = logs + log(one) - budget
+        if wrong > 0.0:
+            low = beyond
+        else:
+            high = beyond
+        # Newton's step in the logarithm of λ - top, within the bracket.
+        slope = (one - two / one) * beyond
+        step = beyond * exp(min(max(-wrong / slope, -20.0), 20.0)) if slope < 0.0 else low
+        if not low < step < high:
+            step = 0.5 * (low + high) if high < inf else 2.0 * beyond
+        if abs(step - beyond) <= 1e-11 * beyond or step < least:
+            break
+        beyond = step
+    found = top + beyond - exp(_mean_log(values, weights, count, top, beyond) - budget)
+    return min(max(found, mean), top)
+
+
+def _mean_log(values: Any, weights: Any, count: int, top: float, beyond: float) -> float:
+    total = 0.0
+    for s in range(count):
+        if weights[s] > 0.0:
+            total += weights[s] * log(top - values[s] + beyond)
+    return total
+
+
+def _excess(values: Any, weights: Any, count: int, top: float) -> float:
+    inverse = 0.0
+    for s in range(count):
+        if weights[s] > 0.0:
+            inverse += weights[s] / (top - values[s])
+    return _mean_log(values, weights, count, top, 0.0) + log(inverse)
+
+
+def likely_share(mean: float, budget: float) -> float:
+    """Return the highest q with kl(mean, q) ≤ budget for coins: the Bernoulli kl-UCB bound.
+
+    >>> round(likely_share(0.3, 0.7 * log(0.7 / 0.4) + 0.3 * log(0.3 / 0.6)), 9)
+    0.6
+    """
+    mean = min(max(mean, 0.0), 1.0)
+    if budget <= 0.0:
+        return mean
+    if mean == 0.0:
+        return 1.0 - exp(-budget)
+    low, high = mean, min(1.0, mean + sqrt(0.5 * budget))
+    if mean == 1.0:
+        return 1.0
+    share = 0.5 * (low + high)
+    for _ in range(STEPS):
+        wrong = mean * log(mean / share) + (1.0 - mean) * log((1.0 - mean) / (1.0 - share)) - budget
+        if wrong > 0.0:
+            high = share
+        else:
+            low = share
+        step = share - wrong * share * (1.0 - share) / (share - mean)
+        if not low < step < high:
+            step = 0.5 * (low + high)
+        if abs(step - share) < CLOSE:
+            break
+        share = step
+    return share
+
+
+def bernstein_bound(
+    mean: float, variance: float, width: float, pulls: float, budget: float
+) -> float:
+    """Return θ̂ + √(2V f/m) + 3G f/m, the bound of UCB-V (Audibert, Munos, Szepesvári 2009).
+
+    >>> round(bernstein_bound(0.5, 0.01, 1.0, 100.0, 5.0), 6)
+    0.681623
+    """
+    return mean + sqrt(2.0 * variance * budget / pulls) + 3.0 * width * budget / pulls
+
+
+def likely_leader(
+    values: Any, laws: Any, pulls: Any, means: Any, low: float, top: float, risk: float
+) -> int:
+    """Return the first arm with the highest empirical-likelihood bound, f(n) being the risk.
+
+    An arm never pulled comes first.  The bound is never above θ̂ + G·√(f/2m), so most arms
+    need not be worked out.
+
+    >>> likely_leader([0.0, 1.0], [[0.5, 0.5], [0.2, 0.8]], [4, 90], [0.5, 0.8], 0.0, 1.0, 4.6)
+    0
+    """
+    first = 0
+    for j in range(len(pulls)):
+        if pulls[j] == 0:
+            return j
+        if means[j] > means[first]:
+            first = j
+    best = first
+    highest = likely_mean(values, laws[first], len(values), top, risk / pulls[first])
+    for j in range(len(pulls)):
+        if j != first and means[j] + (top - low) * sqrt(0.5 * risk / pulls[j]) >= highest:
+            bound = likely_mean(values, laws[j], len(values), top, risk / pulls[j])
+            if bound > highest or (bound == highest and j < best):
+                highest = bound
+                best = j
+    return best
+
+
+def least_divergent(values: Any, laws: Any, pulls: Any, means: Any, top: float) -> int:
+    """Return the first arm with the least m·K(F̂, θ̂*) + ln m, the choice of IMED.
+
+    An arm never pulled comes first; what has more pulls than the least so far needs no K.
+
+    >>> least_divergent([0.0, 1.0], [[0.5, 0.5], [0.2, 0.8]], [2, 90], [0.5, 0.8], 1.0)
+    0
+    """
+    first = 0
+    for j in range(len(pulls)):
+        if pulls[j] == 0:
+            return j
+        if means[j] > means[first]:
+            first = j
+    best = first
+    least = log(pulls[first])
+    for j in range(len(pulls)):
+        if j != first and log(pulls[j]) <= least:
+            apart = divergence(values, laws[j], len(values), means[first], top)
+            cost = pulls[j] * apart + log(pulls[j])
+            if cost < least or (cost == least and j < best):
+                least = cost
+                best = j
+    return best
+
+
+def law_variance(values: Any, weights: Any, count: int) -> float:
+    """Return the variance of a law.
+
+    >>> law_variance([0.0, 1.0], [0.5, 0.5], 2)
+    0.25
+    """
+    mean, square = 0.0, 0.0
+    for s in range(count):
+        mean += weights[s] * values[s]
+    for s in range(count):
+        square += weights[s] * (values[s] - mean) ** 2
+    return square

@@ -1,0 +1,317 @@
+"""A plan for each way of sharing knowledge; any rule of exploration goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.environment.environment import Environment
+from onepull.factor import Cells, Dense, LowRank, Sketch
+from onepull.formula import Array
+from onepull.policies.sharing import Blind, Doubling, Joint, PerContext, Sharing
+from onepull.simulation import kernels
+from onepull.simulation.dense import DenseState, Knots, dense
+from onepull.simulation.draws import Laws
+from onepull.simulation.plan import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.rules import Rule, Ruling
+from onepull.simulation.trials import Stretch
+from onepull.simulation.world import LARGEST_TABLE, World
+from onepull.spaces import Interval
+
+FEW_FEATURES = 64  # up to here means are kept, beyond it counts of atoms where there are any
+MOST_WEIGHTS = 1 << 22  # numbers of φ worked out at a time
+
+
+@singledispatch
+def sharing_plan(sharing: Sharing, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    """Return the plan for a rule of exploration on shared knowledge."""
+    del environment, rule, horizon
+    raise TypeError(f"no kernel for {type(sharing).__name__}")
+
+
+@sharing_plan.register
+def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    del horizon
+    factor = sharing.factor
+    if isinstance(factor, Cells):
+        return JointPlan(factor, environment, rule)
+    assert isinstance(factor, Dense)  # noqa: S101 - `_has_kernel` has seen to it
+    return DensePlan(factor, environment, rule)
+
+
+@sharing_plan.register
+def _(sharing: PerContext, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    del horizon
+    lows, highs = sharing.cells.cell_bounds()
+    return CellPlan(sharing.cells, np.array(lows), np.array(highs), environment, rule)
+
+
+@sharing_plan.register
+def _(sharing: Blind, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    del horizon
+    low, high = sharing.problem.payoff.whole_range
+    return CellPlan(None, np.array([low]), np.array([high]), environment, rule)
+
+
+@sharing_plan.register
+def _(sharing: Doubling, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    return PhasePlan(sharing, environment, rule, horizon)
+
+
+class _Places:
+    """The cell of each context: looked up for atoms, worked out for others."""
+
+    def __init__(self, cells: Cells | None) -> None:
+        self.cells = cells
+        self._of_atoms: dict[int, NDArray[np.int64]] = {}
+
+    def of(self, stretch: Stretch, world: World) -> NDArray[np.int64]:
+        if self.cells is None:
+            return np.zeros(len(stretch.rows), np.int64)
+        if world.contexts is None:
+            return self.cells.locate_many(stretch.contexts)
+        known = self._of_atoms.get(id(world))
+        if known is None:
+            known = self._of_atoms[id(world)] = self.cells.locate_many(world.contexts)
+        return known[stretch.rows]
+
+
+class JointPlan(Plan):
+    """One pull teaches every cell."""
+
+    def __init__(self, cells: Cells, environment: Environment, rule: Ruling) -> None:
+        self.cells = cells
+        self.arms = len(environment.problem.arms)
+        self.rule = rule
+        self.places = _Places(cells)
+        self.lows, self.highs = (np.array(bound) for bound in cells.centre_bounds)
+        self.centres = np.array(cells.centres)
+        pieces = environment.pieces()
+        # Counts stand for one set of atoms, so they serve where the laws never change.
+        self.counts_atoms = (
+            cells.features > FEW_FEATURES
+            and len(pieces) == 1
+            and all(law.atoms is not None for law in pieces[0].states)
+            and max(len(law.atoms[0]) for law in pieces[0].states if law.atoms) <= FEW_FEATURES
+            and cells.features * self.arms <= LARGEST_TABLE
+        )
+        self._tables: dict[int, Any] = {}
+        if not self.counts_atoms:
+            self.nanoseconds = 60.0 + 8.0 * cells.features
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        rule = self.rule(own_key)
+        return _HistogramRunner(self, rule) if self.counts_atoms else _JointRunner(self, rule)
+
+    def table(self, world: World, make: Callable[[World], Array]) -> Array:
+        """Return a table of this plan for a world, made once."""
+        if id(world) not in self._tables:
+            self._tables[id(world)] = make(world)
+        table: Array = self._tables[id(world)]
+        return table
+
+
+class _JointRunner:
+    def __init__(self, plan: JointPlan, rule: Rule) -> None:
+        self.plan, self.rule = plan, rule
+        arms = plan.arms
+        self.state = kernels.JointState(
+            np.full((plan.cells.features, arms), np.inf),
+            np.zeros(arms, np.int64),
+            np.zeros((1, arms)),
+            np.zeros(1, np.int64),
+        )
+
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        plan = self.plan
+        features = plan.table(world, lambda world: world.features(plan.cells))
+        kernels.joint(
+            stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
+            self.rule, world.states, features, plan.centres, world.g,
+        )  # fmt: skip
+
+
+class _HistogramRunner:
+    def __init__(self, plan: JointPlan, rule: Rule) -> None:
+        self.plan, self.rule = plan, rule
+        self.state: kernels.HistogramState | None = None
+
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        plan = self.plan
+        rewards = plan.table(world, lambda world: _atom_rewards(plan, world.states))
+        if self.state is None:
+            arms = plan.arms
+            self.state = kernels.HistogramState(
+                np.zeros((arms, rewards.shape[2])),
+                np.zeros(arms, np.int64),
+                np.zeros((1, arms)),
+                np.zeros(1, np.int64),
+            )
+        kernels.joint_histogram(
+            stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
+            self.rule, world.states, rewards,
+        )  # fmt: skip
+
+
+def _atom_rewards(plan: JointPlan, laws: Laws) -> Array:
+    """Return the reward of each arm's atoms at each centre: `[cell, arm, k]`."""
+    vector = plan.cells.problem.payoff.vector
+    table = np.zeros((plan.cells.features, plan.arms, int(laws.size.max())))
+    columns = [column[:, None] for column in plan.centres.T]
+    for j, (start, count) in enumerate(zip(laws.start, laws.size, strict=True)):
+        table[:, j, :count] = vector(*columns, *laws.rows[start : start + count].T)
+    return table
+
+
+class DensePlan(Plan):
+    """One pull teaches every context, through features that mix."""
+
+    def __init__(self, factor: Dense, environment: Environment, rule: Ruling) -> None:
+        self.factor, self.rule = factor, rule
+        self.arms = len(environment.problem.arms)
+        self.nanoseconds = 500.0 + 10.0 * self.arms * factor.features
+        self.pivots = np.zeros((0, len(environment.problem.context)))
+        self.knots = Knots(np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
+        if isinstance(factor, LowRank):
+            self.pivots = np.array(factor.pivots)
+        elif isinstance(factor, Sketch):
+            spaces = [s for s in environment.problem.state.values() if isinstance(s, Interval)]
+            self.knots = Knots(
+                np.array([space.low for space in spaces]),
+                np.array([(factor.knots - 1) / space.width for space in spaces]),
+                np.full(len(spaces), factor.knots, np.int64),
+            )
+        self._tables: dict[int, tuple[Array, Array, Array]] = {}
+        self._features: dict[int, Array] = {}
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        rule = self.rule(own_key)
+        state = DenseState(
+            np.zeros((self.arms, self.factor.features)),
+            np.zeros(self.arms, np.int64),
+            np.zeros((1, self.arms)),
+            np.zeros(1, np.int64),
+        )
+
+        def run(stretch: Stretch, world: World, chosen: Arms) -> None:
+            for part, arms, rows, context in self._parts(stretch, world, chosen):
+                dense(
+                    part, arms, state, context[0], rows, context[1], context[2], rule,
+                    world.states, self._psi(world), self.pivots, self.knots, world.g,
+                )  # fmt: skip
+
+        return FunctionRunner(run)
+
+    def _parts(
+        self, stretch: Stretch, world: World, chosen: Arms
+    ) -> Iterator[tuple[Stretch, Arms, NDArray[np.int64], tuple[Array, Array, Array]]]:
+        """Yield parts of a stretch with φ and the bounds of their contexts."""
+        if world.contexts is not None:
+            if id(world) not in self._tables:
+                self._tables[id(world)] = self._of(world.contexts)
+            yield stretch, chosen, stretch.rows, self._tables[id(world)]
+            return
+        step = max(256, MOST_WEIGHTS // self.factor.features)
+        for first in range(0, len(chosen), step):
+            cut = slice(first, first + step)
+            contexts = stretch.contexts[cut]
+            part = stretch._replace(
+                first=stretch.first + first, rows=stretch.rows[cut], contexts=contexts
+            )
+            yield part, chosen[cut], np.arange(len(contexts)), self._of(contexts)
+
+    def _of(self, contexts: Array) -> tuple[Array, Array, Array]:
+        lows, highs = self.factor.bounds_many(contexts)
+        return self.factor.phi_many(contexts), np.array(lows), np.array(highs)
+
+    def _psi(self, world: World) -> Array:
+        if id(world) not in self._features:
+            self._features[id(world)] = world.features(self.factor)
+        return self._features[id(world)]
+
+
+class CellPlan(Plan):
+    """Each cell learns its own rewards; with a single cell, blind to the context."""
+
+    def __init__(
+        self,
+        cells: Cells | None,
+        lows: Array,
+        highs: Array,
+        environment: Environment,
+        rule: Ruling,
+    ) -> None:
+        self.arms = len(environment.problem.arms)
+        self.rule, self.lows, self.highs = rule, lows, highs
+        self.places = _Places(cells)
+        self.rewards: dict[int, Array] = {}
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        rule = self.rule(own_key)
+        shape = (len(self.lows), self.arms)
+        state = kernels.CellState(
+            np.full(shape, np.inf), np.zeros(shape, np.int64), np.zeros(shape),
+            np.zeros(len(self.lows), np.int64),
+        )  # fmt: skip
+
+        def run(stretch: Stretch, world: World, chosen: Arms) -> None:
+            if id(world) not in self.rewards:
+                self.rewards[id(world)] = world.rewards()
+            kernels.per_cell(
+                stretch, chosen, state, self.places.of(stretch, world), self.lows, self.highs,
+                rule, world.states, self.rewards[id(world)], world.g,
+            )  # fmt: skip
+
+        return FunctionRunner(run)
+
+
+class PhasePlan(Plan):
+    """Fresh joint learning in every phase of 2, 4, 8, … trials."""
+
+    def __init__(
+        self, sharing: Doubling, environment: Environment, rule: Ruling, horizon: int
+    ) -> None:
+        self.phases: list[tuple[int, Plan]] = []
+        start, phase = 0, 1
+        while start < horizon:
+            current = sharing.tuned(sharing.problem, 2**phase)
+            self.phases.append((start, sharing_plan(current, environment, rule, 2**phase)))
+            start += 2**phase
+            phase += 1
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        return _PhaseRunner(self.phases, own_key)
+
+
+class _PhaseRunner:
+    def __init__(self, phases: list[tuple[int, Plan]], own_key: int) -> None:
+        self.phases = phases
+        self.own_key = own_key
+        self.number = -1
+        self.current: Runner
+
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        """Cut the stretch where phases begin."""
+        stop = stretch.first + len(stretch.rows)
+        trial = stretch.first
+        while trial < stop:
+            if self.number + 1 < len(self.phases) and trial >= self.phases[self.number + 1][0]:
+                self.number += 1
+                self.current = self.phases[self.number][1].begin(self.own_key)
+            end = stop
+            if self.number + 1 < len(self.phases):
+                end = min(stop, self.phases[self.number + 1][0])
+            cut = slice(trial - stretch.first, end - stretch.first)
+            part = stretch._replace(
+                first=trial, rows=stretch.rows[cut], contexts=stretch.contexts[cut]
+            )
+            self.current.run(part, world, chosen[cut])
+            trial = end
