@@ -35,6 +35,7 @@ format: $(READY)
 benchmark: $(PEERS)
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/python benchmarks/simulate.py
+	$(BIN)/python benchmarks/baselines.py
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
