@@ -84,9 +84,12 @@ def test_an_application_with_parameters():
 @pytest.mark.parametrize("kind", POLICIES)
 def test_every_policy_can_be_written(kind):
     head = 'application = "energy-harvesting"\n' + HEAD
-    cut = ("CCB", "MultiUCB", "Greedy", "UpperConfidence", "EpsilonGreedy", "DSEE")
+    cut = ["CCB", "MultiUCB", "Greedy", "UpperConfidence", "EpsilonGreedy", "DSEE", "KLUCB"]
+    cut += ["EpochGreedy", "RandomizedUCB", "ILTCB"]
     needed = {"FixedArm": 'arm = "channel 2"', **dict.fromkeys(cut, "delta = 0.1")}
     written = f'[[policies]]\npolicy = "{kind}"\n{needed.get(kind, "")}\n'
+    if kind in ("UCBALP", "MixtureElimination"):
+        head = 'application = {name = "metered-channels", budget = 300, channels = 3}\n' + HEAD
     if kind == "DCB":  # for listed contexts only
         head = APPLICATION + HEAD
     (policy,) = Experiment.from_toml(head + written).simulation.policies.values()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from problems import CONTINUOUS, FINITE
 
@@ -9,15 +11,24 @@ from onepull import (
     CCB,
     DCB,
     DSEE,
+    ILTCB,
     UCB1,
+    UCBALP,
+    ContextualZooming,
     Discrete,
     DoublingCCB,
+    EpochGreedy,
     EpsilonGreedy,
     FixedArm,
     Genie,
     Greedy,
+    LinearThompson,
+    LinRel,
+    LinUCB,
+    MixtureElimination,
     MultiUCB,
     Random,
+    RandomizedUCB,
     UCB1Epsilon,
     UpperConfidence,
 )
@@ -44,6 +55,30 @@ def delta(problem):
     return {n: s.width / 3.5 for n, s in problem.context.items() if isinstance(s, Interval)}
 
 
+def listed(problem):
+    """Three policies: one arm always, another, and the two in turn."""
+    cells = math.prod(len(space.values) for space in problem.context.values())
+    one, two = sorted(problem.arms)[:2]
+    return [[one] * cells, [two] * cells, [(one, two)[i % 2] for i in range(cells)]]
+
+
+def own_features(problem):
+    """A few features that differ from arm to arm, for one shared parameter vector."""
+    name, space = next(iter(problem.context.items()))
+    scaled = f"({name} - ({space.low})) / {space.high - space.low}"
+    arms = [*sorted(problem.arms), "added-arm"]
+    return {
+        arm: ["0.5", f"{scaled} * {j / 20}", f"{j / 20} * ({scaled})**2"]
+        for j, arm in enumerate(arms)
+    }
+
+
+def paid(problem):
+    """All arms but one cost something, and the budget lasts for what the battery pulls."""
+    costs = {arm: 0.25 * j for j, arm in enumerate(sorted(problem.arms)) if j}
+    return {"costs": costs, "budget": 100.0, "horizon": 300}
+
+
 EVERYWHERE = {
     "UCB1": UCB1,
     "UCB1-seeded": lambda problem: UCB1(problem, seed=7),
@@ -51,6 +86,22 @@ EVERYWHERE = {
     "EpsilonGreedy-blind": lambda problem: EpsilonGreedy(problem, sharing="blind", c=0.2),
     "DSEE-blind": lambda problem: DSEE(problem, sharing="blind", weight=2),
     "UpperConfidence-blind": lambda problem: UpperConfidence(problem, sharing="blind"),
+    "LinUCB": LinUCB,
+    "LinUCB-seeded": lambda problem: LinUCB(problem, alpha=0.5, regulariser=0.1, seed=4),
+    "LinUCB-shared": lambda problem: LinUCB(problem, features=own_features(problem)),
+    "LinRel": LinRel,
+    "LinRel-shared": lambda problem: LinRel(problem, features=own_features(problem), failure=0.5),
+    "LinearThompson": LinearThompson,
+    "LinearThompson-written": lambda problem: LinearThompson(
+        problem, features=["1", f"abs({next(iter(problem.context))})**0.5"], spread=1, seed=5
+    ),
+    "LinearThompson-shared": lambda problem: LinearThompson(
+        problem, features=own_features(problem)
+    ),
+    "ContextualZooming": ContextualZooming,
+    "ContextualZooming-quick": lambda problem: ContextualZooming(
+        problem, horizon=100, width=0.3, seed=6
+    ),
     "Random": lambda problem: Random(problem, seed=3),
     "FixedArm": lambda problem: FixedArm(problem, arm=sorted(problem.arms)[1]),
     "Genie": genie,
@@ -65,6 +116,24 @@ ON_FINITE = {
     "DSEE": DSEE,
     "DSEE-seeded": lambda problem: DSEE(problem, sharing="per-context", weight=0.5, seed=2),
     "UpperConfidence": lambda problem: UpperConfidence(problem, alpha=0.5),
+    "EpochGreedy": EpochGreedy,
+    "EpochGreedy-listed": lambda problem: EpochGreedy(problem, policies=listed(problem), c=9),
+    "RandomizedUCB": RandomizedUCB,
+    "RandomizedUCB-listed": lambda problem: RandomizedUCB(
+        problem, policies=listed(problem), failure=0.9, caution=0.01, seed=8
+    ),
+    "ILTCB": ILTCB,
+    "ILTCB-thresholds": lambda problem: ILTCB(
+        problem, policies="thresholds", failure=0.9, psi=0.1, ratio=1.1, seed=9
+    ),
+    "UCBALP": lambda problem: UCBALP(problem, **paid(problem)),
+    "UCBALP-joint": lambda problem: UCBALP(problem, **paid(problem), sharing="joint", seed=10),
+    "MixtureElimination": lambda problem: MixtureElimination(
+        problem, **paid(problem), policies="thresholds", width=0.2
+    ),
+    "MixtureElimination-listed": lambda problem: MixtureElimination(
+        problem, **paid(problem), policies=listed(problem), sharing="joint", seed=11
+    ),
 }
 ON_CONTINUOUS = {
     "CCB": lambda problem: CCB(problem, delta=delta(problem)),
@@ -77,6 +146,18 @@ ON_CONTINUOUS = {
     "DSEE": lambda problem: DSEE(problem, delta=delta(problem), weight=3),
     "UpperConfidence": lambda problem: UpperConfidence(
         problem, sharing="per-context", delta=delta(problem)
+    ),
+    "EpochGreedy": lambda problem: EpochGreedy(problem, delta=delta(problem), c=3),
+    "RandomizedUCB": lambda problem: RandomizedUCB(
+        problem, delta=delta(problem), policies="thresholds", caution=0.01
+    ),
+    "ILTCB": lambda problem: ILTCB(problem, delta=delta(problem), psi=1),
+    "UCBALP": lambda problem: UCBALP(problem, **paid(problem), delta=delta(problem)),
+    "UCBALP-joint": lambda problem: UCBALP(
+        problem, **paid(problem), sharing="joint", delta=delta(problem)
+    ),
+    "MixtureElimination": lambda problem: MixtureElimination(
+        problem, **paid(problem), delta=delta(problem), width=0.2
     ),
 }
 

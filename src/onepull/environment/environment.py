@@ -1,4 +1,4 @@
-"""Contexts and states with their laws, and the truth that follows: rewards, gaps, genie."""
+"""Contexts and states with their laws, and the truth that follows: rewards, gaps, budgets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from onepull.distributions import Distribution, Independent
 from onepull.distributions.fit import check_fit
 from onepull.errors import ParameterError, UnknownArm
 from onepull.formula import Array
+from onepull.policies.explorer import number
+from onepull.policies.knapsack import Mix, best_mix
+from onepull.policies.ledger import costs_by_arm
 from onepull.problem import Problem
 from onepull.spaces import Box
+
+NODES = 256  # contexts that stand for continuous ones when a budget is planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,10 @@ class Environment:
         The law of each arm's state, by arm.
     contexts
         The law of the contexts; with several fields, one law for all or one for each by name.
+    costs, budget
+        What a pull costs, by arm (nothing where none is given), and what may be spent in all,
+        in the same unit; both or neither.  A pull that the rest of the budget cannot pay ends
+        the run: nothing is pulled or earned from there on.
 
     Examples
     --------
@@ -59,6 +68,8 @@ class Environment:
         *,
         states: Mapping[str, Distribution],
         contexts: Distribution | Mapping[str, Distribution],
+        costs: Mapping[str, float] | None = None,
+        budget: float | None = None,
     ) -> None:
         self.problem = problem
         for arm in states:
@@ -74,10 +85,17 @@ class Environment:
         for arm, law in self.states.items():
             check_fit(law, problem.state, f"the states of arm {arm!r}")
         check_fit(self.contexts, problem.context, "the contexts")
+        if (costs is None) != (budget is None):
+            raise ParameterError(
+                f"costs and a budget go together, given costs={costs!r} and budget={budget!r}"
+            )
+        self.costs = costs_by_arm(problem.arms, {} if costs is None else costs)
+        self.budget = None if budget is None else number("budget", budget, above=0.0)
 
     def __repr__(self) -> str:
-        """Show the laws."""
-        return f"Environment(states={self.states}, contexts={self.contexts})"
+        """Show the laws, and the budget if there is one."""
+        spending = "" if self.budget is None else f", costs={self.costs}, budget={self.budget!r}"
+        return f"Environment(states={self.states}, contexts={self.contexts}{spending})"
 
     def pieces(self) -> list[Piece]:
         """Return the stationary stretches, in order."""
@@ -108,6 +126,29 @@ class Environment:
             for i, context in enumerate(contexts):
                 rewards[i, j] = law.expectation(lambda *state, c=context: vector(*c, *state))
         return rewards
+
+    def best_mix(self, horizon: int, nodes: int = NODES) -> Mix:
+        """Return the best mixture of arms that the budget pays for over so many trials.
+
+        It has a row for each context of each piece, weighed by its share of the trials.
+        Continuous contexts are taken at about `nodes` points of their law.
+
+        >>> from onepull.environment import metered_channels
+        >>> round(metered_channels(500.0).best_mix(1000).value, 4)
+        1.15
+        """
+        if self.budget is None:
+            raise ParameterError("without a budget there is no best mixture for it")
+        pieces = [piece for piece in self.pieces() if piece.start < horizon]
+        ends = [*(piece.start for piece in pieces[1:]), horizon]
+        rewards, weights = [], []
+        for piece, end in zip(pieces, ends, strict=True):
+            points, chances = piece.contexts.rule(round(nodes ** (1 / piece.contexts.fields)))
+            rewards.append(self.expected_rewards(points, piece))
+            weights.append(chances * ((end - piece.start) / horizon))
+        each = list(self.costs.values())
+        rate = self.budget / horizon
+        return best_mix(np.vstack(rewards), np.concatenate(weights), each, rate)
 
     def gaps(self, contexts: Array, piece: Piece | None = None) -> Array:
         """Return by how much every arm falls short of the best in every context.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,13 @@ from typing import Any
 import msgspec
 
 from onepull import policies as p
-from onepull.environment import Environment, channel_selection, energy_harvesting, offloading
+from onepull.environment import (
+    Environment,
+    channel_selection,
+    energy_harvesting,
+    metered_channels,
+    offloading,
+)
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.laws import law_of
 from onepull.policies import Policy
@@ -21,9 +27,10 @@ from onepull.policies.known_reward import tuned_delta
 from onepull.problem import Problem
 from onepull.simulation import Simulation
 
-APPLICATIONS = {
+APPLICATIONS: dict[str, Callable[..., Environment]] = {
     "channel-selection": channel_selection,
     "energy-harvesting": energy_harvesting,
+    "metered-channels": metered_channels,
     "offloading": offloading,
 }
 POLICIES: dict[str, type[Policy]] = {
@@ -35,9 +42,23 @@ POLICIES: dict[str, type[Policy]] = {
         p.UpperConfidence,
         p.EpsilonGreedy,
         p.DSEE,
+        p.KLUCB,
+        p.EmpiricalKL,
+        p.IMED,
+        p.EmpiricalBernstein,
+        p.DirichletThompson,
         p.DCB,
         p.CCB,
         p.DoublingCCB,
+        p.LinUCB,
+        p.LinRel,
+        p.LinearThompson,
+        p.ContextualZooming,
+        p.EpochGreedy,
+        p.RandomizedUCB,
+        p.ILTCB,
+        p.UCBALP,
+        p.MixtureElimination,
         p.Greedy,
         p.Random,
         p.FixedArm,
@@ -49,6 +70,8 @@ POLICIES: dict[str, type[Policy]] = {
 class _Laws(msgspec.Struct, forbid_unknown_fields=True):
     contexts: Any
     states: dict[str, Any]
+    costs: dict[str, float] | None = None
+    budget: float | None = None
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
@@ -95,12 +118,7 @@ class Experiment:
     ) -> Experiment:
         """Read an experiment from a TOML file; traces are looked for beside it."""
         file = Path(path)
-        try:
-            text = file.read_text(encoding="utf-8")
-        except OSError as error:
-            raise ProblemError(f"{path}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise ProblemError(f"{path}: is not text") from None
+        text = read_text(file)
         try:
             return cls.from_toml(text, folder=traces or file.parent, name=name or file.stem)
         except OnepullError as error:
@@ -109,13 +127,7 @@ class Experiment:
     @classmethod
     def from_toml(cls, text: str, *, folder: Path = Path(), name: str = "experiment") -> Experiment:
         """Read an experiment from TOML text, refusing unknown keys by name."""
-        try:
-            written = msgspec.toml.decode(text, type=_Written)
-        except msgspec.ValidationError as error:
-            keys = ", ".join(_Written.__struct_fields__)
-            raise ProblemError(f"not an experiment: {error}; its keys are {keys}") from None
-        except msgspec.DecodeError as error:
-            raise ProblemError(f"not an experiment: {error}") from None
+        written = _written(decoded(text))
         environment = _environment(written, folder)
         if written.replications < 1:
             raise ProblemError(f"replications must be 1 or more, given {written.replications}")
@@ -153,6 +165,51 @@ class Experiment:
         return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
 
 
+def setting(stated: Mapping[str, Any], folder: Path) -> tuple[Problem, Environment | None]:
+    """Return the problem and the environment, if it is told, of a file that may leave out the rest.
+
+    >>> problem, environment = setting({"application": "channel-selection"}, Path())
+    >>> environment.problem == problem
+    True
+    """
+    written = _written({"horizon": 1, "replications": 1, "policies": [], **stated})
+    if written.problem is None or written.application or written.environment:
+        environment = _environment(written, folder)
+        return environment.problem, environment
+    return Problem.from_dict(written.problem), None
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a file."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ProblemError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ProblemError(f"{file}: is not text") from None
+
+
+def decoded(text: str) -> dict[str, Any]:
+    """Return TOML text as plain values.
+
+    >>> decoded("horizon = 1000")
+    {'horizon': 1000}
+    """
+    try:
+        found: dict[str, Any] = msgspec.toml.decode(text)
+    except msgspec.DecodeError as error:
+        raise ProblemError(f"not an experiment: {error}") from None
+    return found
+
+
+def _written(stated: Mapping[str, Any]) -> _Written:
+    try:
+        return msgspec.convert(stated, _Written)
+    except msgspec.ValidationError as error:
+        keys = ", ".join(_Written.__struct_fields__)
+        raise ProblemError(f"not an experiment: {error}; its keys are {keys}") from None
+
+
 def _environment(written: _Written, folder: Path) -> Environment:
     if written.application is not None:
         if written.problem is not None or written.environment is not None:
@@ -172,7 +229,9 @@ def _environment(written: _Written, folder: Path) -> Environment:
         for arm, law in laws.states.items()
     }
     contexts = law_of(laws.contexts, problem.context, folder, "contexts")
-    return Environment(problem, states=states, contexts=contexts)
+    return Environment(
+        problem, states=states, contexts=contexts, costs=laws.costs, budget=laws.budget
+    )
 
 
 def _application(written: str | dict[str, Any]) -> Environment:
@@ -209,7 +268,7 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
         for parameters in sweep(stated):
             policy = _policy(POLICIES[kind], parameters, environment, written.horizon)
             swept = {
-                k: v for k, v in parameters.items() if label is None or isinstance(stated[k], list)
+                k: v for k, v in parameters.items() if label is None or _is_swept(k, stated[k])
             }
             told = ", ".join(f"{key}={value!r}" for key, value in swept.items())
             name = f"{label or kind}({told})" if told else label or kind
@@ -224,10 +283,18 @@ def sweep(stated: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
     >>> list(sweep({"epsilon": [0.1, 0.2], "seed": 3}))
     [{'epsilon': 0.1, 'seed': 3}, {'epsilon': 0.2, 'seed': 3}]
+    >>> list(sweep({"features": ["1", "y"]}))
+    [{'features': ['1', 'y']}]
     """
-    lists = [value if isinstance(value, list) else [value] for value in stated.values()]
+    lists = [value if _is_swept(key, value) else [value] for key, value in stated.items()]
     for values in itertools.product(*lists):
         yield dict(zip(stated, values, strict=True))
+
+
+def _is_swept(key: str, value: Any) -> bool:
+    """Whether a parameter is a list of values; a list of formulas is one value of `features`."""
+    formulas = key == "features" and isinstance(value, list) and set(map(type, value)) == {str}
+    return isinstance(value, list) and not formulas
 
 
 def _policy(
@@ -252,6 +319,8 @@ def _policy(
         if "delta" in allowed and "growth" in stated:
             stated["delta"] = tuned_delta(environment.problem, horizon, stated.pop("growth"))
         needed = [n for n in allowed if n in taken and taken[n].default is inspect.Parameter.empty]
+        here = {"costs": environment.costs, "budget": environment.budget, "horizon": horizon}
+        stated |= {n: here[n] for n in needed if n not in stated and here.get(n) is not None}
         if missing := [n for n in needed if n not in stated]:
             raise ProblemError(f"needs {', '.join(missing)}")
         policy: Policy = build(environment.problem, **stated)

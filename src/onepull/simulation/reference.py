@@ -40,9 +40,11 @@ class Reference:
         self._nodes = self._weights = np.zeros(0)
         self._starts = self._used = np.zeros(0, np.int64)
         self._table: Array | None = None
+        self._rewards: Array | None = None
         self._curves: list[tuple[Array, Array] | None] = []
         if world.contexts is not None:
-            self._table = environment.gaps(world.contexts, world.piece)
+            self._rewards = environment.expected_rewards(world.contexts, world.piece)
+            self._table = gaps_of(self._rewards, bounds)
             return
         listed = all(law.atoms is not None for law in world.piece.states)
         low, high = world.piece.contexts.support[0]
@@ -120,7 +122,7 @@ class Reference:
         if self._table is not None:
             return self._table
         if self._curves or not isinstance(self._payoff, WrittenPayoff):
-            return gaps_of(self._mean_rewards(contexts), self._payoff.whole_range)
+            return gaps_of(self.mean_rewards(contexts), self._payoff.whole_range)
         gaps = np.empty((len(contexts), len(self._starts) - 1))
         trials.shortfalls(
             contexts,
@@ -134,8 +136,10 @@ class Reference:
         )
         return gaps
 
-    def _mean_rewards(self, contexts: Array) -> Array:
-        """Return the mean reward of every arm in each context."""
+    def mean_rewards(self, contexts: Array) -> Array:
+        """Return the mean reward of every arm: a row for each atom, or for each context."""
+        if self._rewards is not None:
+            return self._rewards
         if self._curves:
             laws = zip(self.world.piece.states, self._curves, strict=True)
             means = [
@@ -150,13 +154,17 @@ class Reference:
         parts = zip(self._starts, self._starts[1:], strict=False)
         return np.column_stack([rewards[:, self._used[a:b]] @ self._weights[a:b] for a, b in parts])
 
-    def realised(self, stretch: Stretch) -> Array:
-        """Return what each arm would really have cost at each trial, against the genie's."""
+    def drawn_rewards(self, stretch: Stretch) -> Array:
+        """Return the reward that each arm would really have given at each trial."""
         count, arms = len(stretch.rows), len(self.world.piece.states)
         states = np.empty((count, arms, self.world.states.rows.shape[1]))
         trials.potential_states(stretch.first, stretch.key, self.world.states, states)
         columns = [column[:, None] for column in stretch.contexts.T]
-        rewards = self._payoff.vector(*columns, *np.moveaxis(states, 2, 0))
+        return np.asarray(self._payoff.vector(*columns, *np.moveaxis(states, 2, 0)))
+
+    def realised(self, stretch: Stretch, rewards: Array) -> Array:
+        """Return what each arm would really have cost at each trial, against the genie's."""
+        count = len(stretch.rows)
         genie = np.empty(count, np.int64)
         trials.best_arms(stretch.rows, stretch.gaps, genie)
         return np.asarray(rewards[np.arange(count), genie][:, None] - rewards)

@@ -50,7 +50,7 @@ class Trace:
 
     policies: list[str]
     contexts: Array  # [trial, field]
-    arms: NDArray[np.int64]  # [policy, trial], positions in the problem's arms
+    arms: NDArray[np.int64]  # [policy, trial], positions in the problem's arms; -1 for none
     regrets: Array  # [policy, trial], summed up to and including the trial
 
 

@@ -16,9 +16,11 @@ from onepull.formula import Array
 from onepull.policies import Policy
 from onepull.problem import Problem
 from onepull.simulation import trials
+from onepull.simulation.budget import Funds
 from onepull.simulation.draws import keys
 from onepull.simulation.formulas import machine_code
-from onepull.simulation.plans import Arms, plan
+from onepull.simulation.plan import Arms
+from onepull.simulation.plans import plan
 from onepull.simulation.reference import Reference
 from onepull.simulation.result import Block, Result, Trace, joined
 from onepull.simulation.trials import Stretch, Tally
@@ -50,6 +52,11 @@ class Simulation:
     realised
         Count what the pulls really cost instead of what they cost on average: the reward
         the genie's arm would have given at that trial less the reward of the arm chosen.
+
+    Where the environment has a budget, regret is counted against the best mixture of arms that
+    the budget pays for over the horizon: at each trial what that earns on average less what
+    the arm chosen does (or did, if realised).  Single trials may gain on it.  From the first
+    pull that cannot be paid, nothing is pulled or earned.
     """
 
     def __init__(  # noqa: PLR0913 - a full statement
@@ -104,9 +111,14 @@ class Simulation:
     def _references(self) -> list[Reference]:
         return [Reference(self.environment, world) for world in self._worlds]
 
+    @cached_property
+    def _funds(self) -> Funds | None:
+        has_budget = self.environment.budget is not None
+        return Funds(self.environment, self.horizon) if has_budget else None
+
     def prepare(self) -> None:
         """Tabulate everything, which refuses what cannot be simulated before any of it runs."""
-        _ = self._worlds, self._plans, self._references
+        _ = self._worlds, self._plans, self._references, self._funds
 
     @property
     def notes(self) -> list[str]:
@@ -118,6 +130,7 @@ class Simulation:
         ]
         if self.realised:
             found.append("regret is realised: rewards foregone at the same draws, not on average")
+        found += self._funds.notes if self._funds else []
         found += [note for reference in self._references for note in reference.notes]
         return list(dict.fromkeys(found))
 
@@ -163,6 +176,7 @@ class Simulation:
         # A policy's own luck goes by its name, so that it does not depend on who runs beside it.
         own_keys = [int(own_key) ^ (crc32(name.encode()) << 16) for name in self.policies]
         runners = [plan.begin(own) for plan, own in zip(self._plans, own_keys, strict=True)]
+        purses = [self._funds.purse() for _ in runners] if self._funds else []
         starts = [world.piece.start for world in self._worlds]
         for w, (world, reference) in enumerate(zip(self._worlds, self._references, strict=True)):
             end = min(self.horizon, [*starts, self.horizon][w + 1])
@@ -171,10 +185,20 @@ class Simulation:
                 chosen = [np.empty(len(stretch.rows), np.int64) for _ in runners]
                 for runner, arms in zip(runners, chosen, strict=True):
                     runner.run(stretch, world, arms)
-                if self.realised:
-                    yield stretch, chosen, reference.realised(stretch), np.arange(len(chosen[0]))
-                else:
-                    yield stretch, chosen, stretch.gaps, stretch.rows
+                for purse, arms in zip(purses, chosen, strict=False):
+                    purse.pay(arms)
+                yield stretch, chosen, *self._losses(stretch, reference)
+
+    def _losses(self, stretch: Stretch, reference: Reference) -> tuple[Array, Arms]:
+        """Return what pulling each arm costs, and which row of it holds at each trial."""
+        funds = self._funds
+        if self.realised:
+            rewards = reference.drawn_rewards(stretch)
+            each = reference.realised(stretch, rewards) if not funds else funds.losses(rewards)
+            return each, np.arange(len(stretch.rows))
+        if funds is None:
+            return stretch.gaps, stretch.rows
+        return funds.losses(reference.mean_rewards(stretch.contexts)), stretch.rows
 
     def _stretch(self, first: int, stop: int, key: Any, reference: Reference) -> Stretch:
         count = stop - first
@@ -211,8 +235,8 @@ def _tally(arms: int, marks: int) -> Tally:
     return Tally(
         total=np.zeros(1),
         mark=np.zeros(1, np.int64),
-        pulls=np.zeros(arms, np.int64),
-        best_pulls=np.zeros(arms, np.int64),
+        pulls=np.zeros(arms + 1, np.int64),
+        best_pulls=np.zeros(arms + 1, np.int64),
         regrets=np.zeros(marks),
         pulls_at=np.zeros((marks, arms), np.int64),
         best_pulls_at=np.zeros((marks, arms), np.int64),

@@ -29,7 +29,7 @@ class Tally(NamedTuple):
 
     total: Array  # the regret so far
     mark: NDArray[np.int64]  # the next checkpoint
-    pulls: NDArray[np.int64]
+    pulls: NDArray[np.int64]  # one place more than arms: there arm -1 counts, which is none
     best_pulls: NDArray[np.int64]
     regrets: Array  # at each checkpoint
     pulls_at: NDArray[np.int64]
@@ -40,7 +40,8 @@ class Tally(NamedTuple):
 def follow(stretch: Any, chosen: Any, losses: Any, lost: Any, checkpoints: Any, tally: Any) -> None:
     """Write down what choosing these arms cost: `losses[lost[i], arm]` at the i-th trial.
 
-    A pull counts as best where the arm has no gap, whatever it cost this time.
+    A pull counts as best where the arm has no gap, whatever it cost this time.  Where nothing
+    is pulled the arm is -1, the last column of the losses.
     """
     rows, gaps, pulls, best_pulls = stretch.rows, stretch.gaps, tally.pulls, tally.best_pulls
     regrets, pulls_at, best_pulls_at = tally.regrets, tally.pulls_at, tally.best_pulls_at
@@ -53,7 +54,7 @@ def follow(stretch: Any, chosen: Any, losses: Any, lost: Any, checkpoints: Any, 
         if stretch.first + i + 1 == checkpoints[mark]:
             regrets[mark] = total
             # Number by number: an assignment of whole arrays takes seconds to compile.
-            for j in range(pulls.size):
+            for j in range(pulls_at.shape[1]):
                 pulls_at[mark, j] = pulls[j]
                 best_pulls_at[mark, j] = best_pulls[j]
             mark += 1
