@@ -110,7 +110,8 @@ def test_report(ready, tmp_path):
     assert invoke("report", ready, "--out", out).exit_code == 0
     page = out.read_text()
     assert page.count("<svg") == 2
-    assert page.count("<table>") == 2
+    assert page.count("<table>") == 3
+    assert "Theory beside measurement" in page
     assert "\nhorizon = 300\n" in page[page.index("<pre") :]
     copy = shutil.copytree(ready, tmp_path / "copy")
     assert invoke("report", copy).exit_code == 0

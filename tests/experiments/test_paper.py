@@ -9,13 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onepull.environment import channel_selection
 from onepull.experiments import paper
 from onepull.experiments.reproduction import Reproduction, Scale
 from onepull.report import Table
 from onepull.simulation import Result
 from onepull.simulation.executors import open_executor
-from onepull.theory import never_optimal, theorem_1_corrected, theorem_1_printed
 
 TEX = Path(__file__).parents[3] / "shared" / "paper" / "known-reward-bandits.tex"
 
@@ -55,44 +53,6 @@ def test_the_steps_of_table_2():
         if name.startswith("CCB, known T")
     ]
     assert deltas == pytest.approx([1e-2, 1e-3, 1e-4])
-
-
-# Theorem 1 on the seven channels.  In context y, channel j yields min(y, j)(8-j)/10 in the
-# mean, so channel y is best and 5, 6 and 7 fall short of it by y(8-y)/10 - y(8-j)/10.
-
-CONTEXTS = np.array([[1.0], [2.0], [3.0], [4.0]])
-LOG = 4 * 2.01 * math.log(1e5)
-REST = 1 + math.pi**2 / 3
-
-
-@pytest.fixture(scope="module")
-def gaps():
-    return channel_selection(7).gaps(CONTEXTS)
-
-
-def test_the_gaps_of_the_seven_channels(gaps):
-    for i, y in enumerate((1, 2, 3, 4)):
-        means = [min(y, j) * (8 - j) / 10 for j in range(1, 8)]
-        np.testing.assert_allclose(gaps[i], max(means) - np.array(means), atol=1e-12)
-    assert never_optimal(gaps) == [4, 5, 6]
-
-
-def test_theorem_1_as_printed(gaps):
-    bounds = theorem_1_printed(gaps, 0.01, 1e5)
-    # The least gaps of channels 5 and 6 are 0.4 (y = 1 or 4) and 0.5 (y = 1).
-    assert bounds[4] == pytest.approx(LOG / 0.4**2 + REST)
-    assert bounds[5] == pytest.approx(LOG / 0.5**2 + REST)
-    assert [round(bound) for bound in bounds[4:6]] == [583, 375]
-    assert np.all(np.isinf(bounds[:4]))
-
-
-def test_theorem_1_corrected(gaps):
-    bounds = theorem_1_corrected(gaps, CONTEXTS[:, 0], 0.01, 1e5)
-    # The range in context y is y; (y/gap)² is greatest at y = 4, where the gaps are 0.4, 0.8, 1.2.
-    np.testing.assert_allclose(bounds[4:], LOG * (4 / np.array([0.4, 0.8, 1.2])) ** 2 + REST)
-    assert [round(bound) for bound in bounds[4:6]] == [9261, 2318]
-    ones = theorem_1_corrected(gaps, np.ones(4), 0.01, 1e5)
-    np.testing.assert_allclose(ones, theorem_1_printed(gaps, 0.01, 1e5))
 
 
 def test_measured_tells_where_a_number_falls():
@@ -182,6 +142,24 @@ def test_the_tables_put_the_papers_numbers_beside_ours(small):
     ]
 
 
+def test_what_is_proved_stands_beside_what_was_measured(small):
+    tables = small.beside()
+    assert [table.title.split(":")[0] for table in tables] == [
+        "Channel selection, K = 7",
+        "Channel selection, K = 4",
+        "Energy harvesting",
+    ]
+    for table in tables:
+        for row in table.records():
+            for bound in ("by gaps", "gap-free"):
+                assert row[bound] is None or row["regret"] <= row[bound]
+    seven = {row["policy"]: row for row in tables[0].records()}
+    assert round(seven["DCB(0.01)"]["least possible"] / math.log(1e5), 1) == 26.6
+    assert round(seven["DCB(0.01)"]["in the limit"] / math.log(1e5), 1) == 147.4
+    # Contexts are continuous, so there is no least constant.
+    assert "least possible" not in tables[2].columns
+
+
 def test_wrong_pulls_of_arms_that_are_somewhere_best_stop_growing(small):
     """From trial 1e4 to 1e5 DCB adds less than one such pull in ten thousand trials."""
     for settled in small.tables()[-2:]:
@@ -197,7 +175,7 @@ def test_everything_is_written(small, tmp_path):
     figures = {f"{name}.{kind}" for name in drawn for kind in ("svg", "png")}
     assert names == figures | {f"table-{number}.csv" for number in range(1, 7)} | {"report.html"}
     text = report.read_text()
-    for made in small.tables():
+    for made in [*small.tables(), *small.beside()]:
         assert made.title.replace("'", "&#x27;") in text
     assert text.count("<svg") == 4
     verdicts = re.findall(r'<div class="verdict (\w+)"', text)

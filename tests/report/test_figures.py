@@ -38,6 +38,16 @@ def test_line_is_the_mean_and_band_is_the_95_percent_interval(result, divide_by)
         assert axes.texts[p].get_text() == policy
 
 
+def test_bounds_are_divided_and_labelled_like_regret(result):
+    curve = 3 * np.log(result.checkpoints)
+    axes = figures.regret(result, "log", bounds={"least": curve}).axes[0]
+    np.testing.assert_allclose(np.asarray(axes.lines[3].get_ydata()), 3.0)
+    assert [text.get_text() for text in axes.texts] == [*result.policies, "least"]
+    assert not axes.lines[3].get_marker() or axes.lines[3].get_marker() == "None"
+    with pytest.raises(ParameterError, match="bound 'least'"):
+        figures.regret(result, bounds={"least": [1.0, 2.0]})
+
+
 def test_axes_say_what_they_measure(result):
     axes = figures.regret(result, "root", title="Channels").axes[0]
     assert axes.get_xlabel() == "trial n"

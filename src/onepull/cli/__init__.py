@@ -19,6 +19,8 @@ COMMANDS = {
     "compare": "Compare the policies of one or more result folders.",
     "plot": "Draw regret or pulls of a result folder.",
     "report": "Write a result folder up as one HTML page.",
+    "plan": "Size a policy for a problem before it is built.",
+    "theory": "Say what is proved about a problem: bounds and limits.",
     "completion": "Print the completion script of a shell.",
 }
 

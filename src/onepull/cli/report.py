@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from onepull.experiments import ResultFolder
+from onepull.experiments.beside import beside, least_curve
 from onepull.files import write
 from onepull.report import Code, Heading, Part, Picture, Text, figures, page, summary, tables
 
@@ -18,6 +19,8 @@ def command(folder: Path, out: Path | None) -> None:
     """Write a result FOLDER up as one HTML page that opens without a network."""
     opened = ResultFolder.open(folder)
     result, experiment = opened.result(), opened.experiment
+    simulation = experiment.simulation
+    proved = beside(simulation.environment, simulation.policies, result)
     trials = f"{result.horizon:,} trials, {result.replications} replications"
     parts: list[Part] = [
         Text(f"{trials}, seed {experiment.simulation.seed}. All policies met the same draws."),
@@ -25,15 +28,15 @@ def command(folder: Path, out: Path | None) -> None:
         summary(result, experiment.baseline),
         Picture(figures.regret(result), "Cumulative regret.", "Regret of each policy by trial."),
         Picture(
-            figures.regret(result, "log"),
+            figures.regret(result, "log", bounds=least_curve(simulation.environment, result)),
             "Regret over ln n: level where regret is logarithmic.",
             "Regret over the logarithm of the trial, for each policy.",
         ),
-        Heading("Pulls"),
-        tables.pulls(result),
-        Heading("The experiment"),
-        Code(experiment.text.strip()),
     ]
+    if proved.rows:
+        parts += [Heading("Theory beside measurement"), proved]
+    parts += [Heading("Pulls"), tables.pulls(result)]
+    parts += [Heading("The experiment"), Code(experiment.text.strip())]
     target = out or folder / "report.html"
     write(target, page(experiment.name, parts).encode())
     click.echo(f"written to {target}", err=True)

@@ -19,7 +19,9 @@ from onepull.report import Span, Table, Verdict
 from onepull.simulation import Result, Simulation
 from onepull.simulation.result import mean_and_error, student
 from onepull.spaces import Finite
-from onepull.theory import never_optimal, theorem_1_corrected, theorem_1_printed
+from onepull.theory import Instance
+from onepull.theory import theorem_1 as corrected_bound
+from onepull.theory import theorem_1_printed as printed_bound
 
 EPSILON = 0.01
 
@@ -197,19 +199,19 @@ def theorem_1_bounds(study: Study, result: Result) -> dict[str, Array]:
 
     It says nothing of arms that are best in some context; theirs are not numbers.
     """
-    gaps, ranges = _truth(study.simulation.environment)
-    never = never_optimal(gaps)
+    instance = Instance.of(study.simulation.environment)
+    never = instance.never_optimal
     printed, corrected = np.full((2, len(result.checkpoints), len(result.arms)), np.nan)
     for c, trial in enumerate(result.checkpoints.tolist()):
-        printed[c, never] = theorem_1_printed(gaps[:, never], EPSILON, trial)
-        corrected[c, never] = theorem_1_corrected(gaps[:, never], ranges, EPSILON, trial)
+        printed[c, never] = printed_bound(instance, EPSILON, trial)[never]
+        corrected[c, never] = corrected_bound(instance, EPSILON, trial)[never]
     return {"printed": printed, "with G": corrected}
 
 
 def never_best(study: Study) -> list[str]:
     """Return the arms that are best in no context."""
-    gaps, _ = _truth(study.simulation.environment)
-    return [study.simulation.environment.problem.arms[j] for j in never_optimal(gaps)]
+    instance = Instance.of(study.simulation.environment)
+    return [instance.arms[j] for j in instance.never_optimal]
 
 
 def theorem_1(study: Study, result: Result) -> Table:
@@ -235,39 +237,27 @@ def theorem_1(study: Study, result: Result) -> Table:
 
 def settled(study: Study, result: Result) -> Table:
     """Show that the non-optimal pulls of arms that are somewhere best stop growing."""
-    gaps, _ = _truth(study.simulation.environment)
+    some = Instance.of(study.simulation.environment).optimal
     policy = result.find("DCB(0.01)")
     wrong = result.pulls[policy] - result.best_pulls[policy]
-    never = never_optimal(gaps)
     marks = [10**k for k in range(2, 9) if 10**k <= result.horizon]
     rows = [
         [
             f"{mark:,}",
             *(
                 round(float(wrong[int(np.searchsorted(result.checkpoints, mark)), j]), 1)
-                for j in range(gaps.shape[1])
-                if j not in never
+                for j in some
             ),
         ]
         for mark in marks
     ]
-    arms = [arm for j, arm in enumerate(result.arms) if j not in never]
+    arms = [result.arms[j] for j in some]
     return Table(
         f"{study.title}: pulls by DCB(0.01) where the arm is not best",
         ["trial", *arms],
         rows,
         ["Theorem 2: bounded for every arm that is best in some context."],
     )
-
-
-def _truth(environment: Environment) -> tuple[Array, Array]:
-    """Return the gaps and the ranges G_i of an environment with listed contexts."""
-    atoms = environment.contexts.atoms
-    assert atoms is not None  # noqa: S101 - channel selection lists its contexts
-    names = environment.problem.context.names
-    points = {name: (c, c) for name, c in zip(names, atoms[0].T, strict=True)}
-    low, high = environment.problem.payoff.range(points)
-    return environment.gaps(atoms[0]), high - low
 
 
 def _runs(results: Any) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from onepull.experiments import paper
+from onepull.experiments.beside import beside
 from onepull.experiments.paper import Study
 from onepull.files import write
 from onepull.report import Heading, Part, Picture, Table, Text, figures, page, save
@@ -71,6 +72,18 @@ class Reproduction:
         found += [paper.settled(*pair) for pair in self.channels.values()]
         return found
 
+    def beside(self) -> list[Table]:
+        """Return what is proved about each policy's regret beside what was measured."""
+        assert self.harvesting is not None  # noqa: S101 - run first
+        harvesting = paper.harvesting(self.harvesting.horizon, self.seed)
+        studies = [*self.channels.values(), (harvesting, self.harvesting)]
+        tables = []
+        for study, result in studies:
+            simulation = study.simulation
+            table = beside(simulation.environment, simulation.policies, result)
+            tables.append(table.titled(f"{study.title}: {table.title[0].lower()}{table.title[1:]}"))
+        return tables
+
     def figures(self) -> dict[str, tuple[Figure, str, str]]:
         """Return the figures by file name, each with a caption and a description."""
         assert self.harvesting is not None  # noqa: S101 - run first
@@ -126,6 +139,7 @@ class Reproduction:
         parts += rest[: rest.index(theorem)]
         parts += [Heading("What the theorems say"), theorem, *paper.theorem_1_verdicts(theorem)]
         parts += [pictures["theorem-1"], *rest[rest.index(theorem) + 1 :]]
+        parts += [Heading("Theory beside measurement"), *self.beside()]
         for number, table in enumerate(tables, start=1):
             write(folder / f"table-{number}.csv", table.to_csv().encode())
         report = folder / "report.html"

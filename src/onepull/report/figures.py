@@ -27,6 +27,7 @@ __all__ = ["pulls", "regret", "save", "svg"]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 # With 7 colours, 4 strokes and 5 markers the first 140 lines are all different.
 STROKES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 2, 2)))
+GREY = "#777777"  # of bounds, which are nobody's measurement
 MARKERS = ("o", "s", "^", "D", "v")
 
 
@@ -51,6 +52,7 @@ def regret(  # noqa: PLR0913 - a full statement
     *,
     title: str | None = None,
     policies: Sequence[str] | None = None,
+    bounds: Mapping[str, ArrayLike] | None = None,
     log_x: bool = True,
     log_y: bool = False,
 ) -> Figure:
@@ -63,6 +65,8 @@ def regret(  # noqa: PLR0913 - a full statement
         nothing is drawn.
     policies
         Which to draw, all if not given.  A policy looks the same in every figure of a result.
+    bounds
+        Lines to compare with, by name: one regret for each checkpoint.
 
     Examples
     --------
@@ -95,17 +99,26 @@ def regret(  # noqa: PLR0913 - a full statement
     bands = student(result.replications) * errors / scale[drawn]
     trials = result.checkpoints[drawn]
     log_y = log_y and bool((means[numbers] > 0).any())  # a logarithmic scale of zeros is none
+    curves = {
+        name: values[drawn] / scale[drawn]
+        for bound, given in (bounds or {}).items()
+        for name, _, values in _curves(bound, given, result, {})
+    }
+    names = [*chosen, *curves]
     with style(), any_script():
-        figure, axes = _sheet(chosen, title)
+        figure, axes = _sheet(names, title)
         for p in numbers:
             line = _line(axes, p, trials, means[p], log_y=log_y)
             low, high = means[p] - bands[p], means[p] + bands[p]
             axes.fill_between(trials, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
+        for stroke, values in zip(cycle(STROKES[1:]), curves.values()):
+            shown = np.where(values > 0, values, np.nan) if log_y else values
+            axes.plot(trials, shown, color=GREY, linestyle=stroke, linewidth=1.2)
         runs = result.replications
         spread = f"mean of {runs:,} runs, 95 % band" if runs > 1 else "one run"
         axes.set_ylabel(f"{divisor.label}\n{spread}")
         _scales(axes, trials, log_x=log_x, log_y=log_y)
-        _label(figure, axes, chosen)
+        _label(figure, axes, names)
     return figure
 
 
@@ -236,7 +249,7 @@ def _curves(
         for arm, j in arms.items():
             yield f"{arm}, {name}", COLOURS[j % len(COLOURS)], values[:, j]
     elif values.shape in {(), (count,)}:
-        yield name, "#777777", np.broadcast_to(values, (count,))
+        yield name, GREY, np.broadcast_to(values, (count,))
     else:
         raise ParameterError(
             f"bound {name!r} must be one number, one for each of the {count} checkpoints, "

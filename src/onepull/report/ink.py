@@ -81,10 +81,19 @@ def save(figure: Figure, path: str | Path) -> None:
     Traceback (most recent call last):
     onepull.errors.ParameterError: a figure is saved as .svg, .png or .pdf, given 'regret.gif'
     """
+    write(path, _drawn(figure, kind_of(path)))
+
+
+def kind_of(path: str | Path) -> str:
+    """Return the format that a figure's file name asks for.
+
+    >>> kind_of("regret.SVG")
+    'svg'
+    """
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in UNDATED:
         raise ParameterError(f"a figure is saved as .svg, .png or .pdf, given {str(path)!r}")
-    write(path, _drawn(figure, kind))
+    return kind
 
 
 def svg(figure: Figure) -> str:

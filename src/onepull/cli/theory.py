@@ -1,0 +1,63 @@
+"""`onepull theory`."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onepull.cli.output import as_json, show
+from onepull.errors import ParameterError
+from onepull.experiments import Experiment
+from onepull.experiments.experiment import APPLICATIONS
+from onepull.experiments.proved import default_delta, theory_tables, usual_policies
+
+# Those that stand without being told anything, such as a budget.
+READY = [
+    name
+    for name, build in APPLICATIONS.items()
+    if all(p.default is not p.empty for p in inspect.signature(build).parameters.values())
+]
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--application", type=click.Choice(READY), help="Instead of a FILE.")
+@click.option("--horizon", type=click.IntRange(2), help="[the FILE's; else 100,000]")
+@click.option("--epsilon", default=0.01, show_default=True, help="ε of DCB and CCB.")
+@click.option("--delta", type=float, help="Cells of continuous contexts. [T^-1/2 of the width]")
+@as_json
+def command(  # noqa: PLR0913 - an argument for each option
+    file: Path | None,
+    application: str | None,
+    horizon: int | None,
+    epsilon: float,
+    delta: float | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Say what is proved about the problem of an experiment FILE.
+
+    Gaps and sets of arms, the paper's bounds as printed and corrected, how little regret is
+    possible, and what the policies store.
+    """
+    if (file is None) == (application is None):
+        raise ParameterError("give an experiment FILE or an --application, one of the two")
+    policies = None
+    if file is not None:
+        simulation = Experiment.read(file).simulation
+        environment, policies = simulation.environment, simulation.policies
+        horizon = horizon or simulation.horizon
+    else:
+        build: Any = APPLICATIONS[str(application)]
+        environment = build()
+    trials = horizon or 100_000
+    width = delta if delta is not None else default_delta(environment, trials)
+    if policies is None:
+        policies = usual_policies(environment.problem, epsilon, width)
+    show(
+        theory_tables(environment, policies, horizon=trials, epsilon=epsilon, delta=width),
+        as_json=as_json,
+    )

@@ -1,0 +1,64 @@
+"""What is proved about regret, as numbers: the paper's bounds, put right, and lower bounds.
+
+`Instance` is what they depend on; `bounds` has the theorems, `limits` how little regret is
+possible, `storage` what the policies keep, and `guarantee` says which of them speak about a
+given policy.
+"""
+
+from onepull.theory.bounds import (
+    RegretBound,
+    WrongPulls,
+    doubling,
+    gap_free,
+    lemma_1,
+    multi_ucb,
+    staircase,
+    theorem_1,
+    theorem_1_printed,
+    theorem_2,
+    theorem_3,
+    theorem_4,
+    ucb1,
+)
+from onepull.theory.guarantees import Guarantee, guarantee
+from onepull.theory.instance import Instance
+from onepull.theory.limits import (
+    Apart,
+    Limit,
+    divergences,
+    graves_lai,
+    hoeffding_constant,
+    index_policy,
+    kinf,
+    lai_robbins,
+)
+from onepull.theory.storage import Kept, storage
+
+__all__ = [
+    "Apart",
+    "Guarantee",
+    "Instance",
+    "Kept",
+    "Limit",
+    "RegretBound",
+    "WrongPulls",
+    "divergences",
+    "doubling",
+    "gap_free",
+    "graves_lai",
+    "guarantee",
+    "hoeffding_constant",
+    "index_policy",
+    "kinf",
+    "lai_robbins",
+    "lemma_1",
+    "multi_ucb",
+    "staircase",
+    "storage",
+    "theorem_1",
+    "theorem_1_printed",
+    "theorem_2",
+    "theorem_3",
+    "theorem_4",
+    "ucb1",
+]

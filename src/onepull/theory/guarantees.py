@@ -1,0 +1,149 @@
+"""Which of the bounds speak about a given policy, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onepull.environment import Environment
+from onepull.errors import ParameterError
+from onepull.policies import CCB, DCB, UCB1, DoublingCCB, MultiUCB, Policy
+from onepull.policies.known_reward import tuned_delta
+from onepull.spaces import Finite
+from onepull.theory.bounds import (
+    LEAST_ALPHA,
+    doubling,
+    gap_free,
+    multi_ucb,
+    theorem_3,
+    theorem_4,
+    ucb1,
+)
+from onepull.theory.instance import Instance, beyond
+from onepull.theory.limits import hoeffding_constant
+
+MOST_CELLS = 2000  # beyond it means of states without atoms may take minutes
+MOST_LISTED = 100_000  # and of states with atoms
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What is proved about one policy's regret at a horizon; None where nothing is.
+
+    Attributes
+    ----------
+    by_gaps
+        A bound that depends on the gaps, and the name of its theorem.
+    gap_free
+        A bound that holds whatever the laws are.
+    limit
+        c, where regret is c·ln n in the limit.
+    """
+
+    by_gaps: float | None = None
+    source: str = ""
+    gap_free: float | None = None
+    limit: float | None = None
+
+    @property
+    def speaks(self) -> bool:
+        """Whether anything is proved at all."""
+        return any(part is not None for part in (self.by_gaps, self.gap_free, self.limit))
+
+
+def guarantee(environment: Environment, policy: Policy, horizon: int) -> Guarantee:
+    """Return what is proved about a policy's regret at a horizon.
+
+    >>> from onepull.environment import channel_selection
+    >>> channels = channel_selection(7)
+    >>> found = guarantee(channels, DCB(channels.problem, epsilon=0.01), 10**5)
+    >>> found.source, round(found.by_gaps), round(found.gap_free), round(found.limit, 1)
+    ('theorem 3', 28228, 64396, 147.4)
+    """
+    speak = SPEAKS.get(type(policy))
+    return Guarantee() if speak is None else speak(environment, policy.parameters, horizon)
+
+
+def _dcb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
+    epsilon = stated["epsilon"]
+    instance = _listed(environment)
+    proved = instance is not None and epsilon > -0.5
+    return Guarantee(
+        theorem_3(instance, epsilon, horizon).total if instance and proved else None,
+        "theorem 3",
+        _free(environment, epsilon, None, horizon),
+        hoeffding_constant(instance, 2 + epsilon).total if instance else None,
+    )
+
+
+def _ccb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
+    epsilon, delta = stated["epsilon"], stated["delta"]
+    listed = all(law.atoms is not None for law in environment.states.values())
+    affordable = _cell_count(environment, delta) <= (MOST_LISTED if listed else MOST_CELLS)
+    proved = affordable and epsilon > -0.5 and not beyond(environment)
+    return Guarantee(
+        theorem_4(environment, epsilon, delta, horizon).total if proved else None,
+        "theorem 4",
+        _free(environment, epsilon, delta, horizon),
+    )
+
+
+def _doubling(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
+    problem = environment.problem
+
+    def phase(trials: int) -> float:
+        delta = tuned_delta(problem, trials, stated["growth"])
+        return gap_free(problem, alpha=2 + stated["epsilon"], delta=delta, horizon=trials)
+
+    if 2 + stated["epsilon"] < LEAST_ALPHA or beyond(environment):
+        return Guarantee()
+    return Guarantee(gap_free=doubling(phase, horizon))
+
+
+def _multi_ucb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
+    instance = _listed(environment)
+    if instance is None or stated.get("delta") is not None:
+        return Guarantee()
+    return Guarantee(multi_ucb(instance, horizon), "UCB1's bound in every context")
+
+
+def _ucb1(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
+    del stated
+    instance = _listed(environment)
+    if instance is None:
+        return Guarantee()
+    return Guarantee(ucb1(instance, horizon)[1], "UCB1's bound")
+
+
+SPEAKS: dict[type[Policy], Callable[[Environment, Mapping[str, Any], int], Guarantee]] = {
+    DCB: _dcb,
+    CCB: _ccb,
+    DoublingCCB: _doubling,
+    MultiUCB: _multi_ucb,
+    UCB1: _ucb1,
+}
+
+
+def _listed(environment: Environment) -> Instance | None:
+    """Return the instance of finitely many contexts, where there is one."""
+    try:
+        return Instance.of(environment)
+    except ParameterError:
+        return None
+
+
+def _free(environment: Environment, epsilon: float, delta: Any, horizon: int) -> float | None:
+    if 2 + epsilon < LEAST_ALPHA or horizon < 2 or beyond(environment):
+        return None
+    return gap_free(environment.problem, alpha=2 + epsilon, delta=delta, horizon=horizon)
+
+
+def _cell_count(environment: Environment, delta: Any) -> float:
+    count = 1.0
+    for name, space in environment.problem.context.items():
+        if isinstance(space, Finite):
+            count *= len(space.values)
+        else:
+            count *= space.width / (delta[name] if isinstance(delta, Mapping) else delta) + 1
+    return count

@@ -1,0 +1,252 @@
+"""How little regret is possible: what any policy, or any index policy, pays for each ln n.
+
+A pull of an arm tells the same about it in every context; only what it costs differs.  A
+policy that is consistent pulls a never-optimal arm j at least ln n / min_i K_i(F_j, θ_i*)
+times, and may choose the context to do so: the cheapest one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.environment import Environment
+from onepull.errors import ParameterError
+from onepull.formula import Array
+from onepull.payoff import partition
+from onepull.theory.instance import Instance
+
+NODES = 256  # of a rule for states that are not finitely many
+LISTING = 65536  # so many states are tried one by one
+ROUNDING = 1e-15
+
+
+def kinf(values: Array, probabilities: Array, level: float, top: float) -> float:
+    """Return K(F, θ): how far F is from the nearest law whose mean exceeds a level.
+
+    The infimum of KL(F, F') over the laws F' on (-∞, top] with a mean above θ, which is the
+    concave maximum over 0 ≤ λ ≤ 1 of E_F ln(1 - λ (X - θ)/(top - θ)) (Honda and Takemura,
+    2010).  Infinite where nothing up to the top exceeds the level.
+
+    Parameters
+    ----------
+    values, probabilities
+        The law F, finitely many values up to `top`.
+
+    Examples
+    --------
+    A coin that shows 1 with probability 0.3, and the level 0.6: kl(0.3, 0.6).
+
+    >>> found = kinf(np.array([0.0, 1.0]), np.array([0.7, 0.3]), 0.6, 1.0)
+    >>> round(found, 9) == round(0.7 * math.log(0.7 / 0.4) + 0.3 * math.log(0.3 / 0.6), 9)
+    True
+    """
+    x, p = (
+        np.asarray(part, float)[np.asarray(probabilities) > 0] for part in (values, probabilities)
+    )
+    p = p / p.sum()
+    slack = ROUNDING * max(1.0, abs(top), float(np.max(np.abs(x))))
+    if np.max(x) > top + 1e3 * slack:
+        raise ParameterError(f"a value of {np.max(x):g} is above the top, {top:g}")
+    if p @ x >= level - slack:
+        return 0.0
+    if level >= top - slack:
+        return math.inf
+    z = np.minimum((x - level) / (top - level), 1.0)
+
+    def slope(weight: float) -> float:
+        with np.errstate(divide="ignore"):
+            return float(-(p @ (z / (1.0 - weight * z))))
+
+    # The slope falls from E(θ - X)/(top - θ) > 0; at λ = 1 it is -∞ if F reaches the top.
+    low, high = 0.0, 1.0
+    if np.max(z) < 1.0 and slope(1.0) >= 0.0:
+        low = 1.0
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (middle, high) if slope(middle) > 0.0 else (low, middle)
+    return max(0.0, float(p @ np.log1p(-low * z)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limit:
+    """A constant c of c·ln n, arm by arm.
+
+    Attributes
+    ----------
+    pulls
+        What each arm is pulled for every ln n; nothing where it is best in some context.
+    where
+        The context, a row of the instance's, in which the pulls are; -1 where there are none.
+    regret
+        What the pulls of each arm cost for every ln n.
+    """
+
+    pulls: Array
+    where: NDArray[np.int64]
+    regret: Array
+
+    @property
+    def total(self) -> float:
+        """The constant of the whole."""
+        return float(self.regret.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Apart:
+    """What Lai and Robbins say of each context by itself.
+
+    Attributes
+    ----------
+    pulls
+        D_ij = 1/K_i(F_j, θ_i*), `[context, arm]`: the pulls of arm j that context i asks for,
+        for every ln n; nothing where the arm is best.
+    regret
+        Σ_j Δ_j^(i) D_ij for each context: what it costs to learn it from its own pulls.
+    combined
+        max_i D_ij for each arm that is best nowhere: all contexts share its pulls.
+    """
+
+    pulls: Array
+    regret: Array
+    combined: Array
+
+    @property
+    def total(self) -> float:
+        """What learning every context apart costs for every ln n."""
+        return float(self.regret.sum())
+
+
+def divergences(
+    environment: Environment, delta: float | Mapping[str, float] | None = None
+) -> tuple[Instance, Array]:
+    """Return the instance and K_i(F_j, θ_i*) for each context and arm; 0 where it is best.
+
+    The top of context i is the greatest reward that the declared states allow in it.  Laws of
+    states without atoms are taken by a rule of nodes, which the instance's notes say.
+
+    >>> from onepull.environment import channel_selection
+    >>> _, found = divergences(channel_selection(7))
+    >>> round(float(found[3, 4]), 6)
+    0.021601
+    """
+    instance = Instance.of(environment, delta)
+    vector = environment.problem.payoff.vector
+    tops = _tops(environment, instance)
+    best = instance.rewards.max(axis=1)
+    found = np.zeros_like(instance.gaps)
+    for j, law in enumerate(environment.states.values()):
+        rows, weights = law.rule(NODES if law.fields == 1 else NODES // 2)
+        for i in np.flatnonzero(instance.gaps[:, j] > 0).tolist():
+            values = np.broadcast_to(vector(*instance.contexts[i], *rows.T), weights.shape)
+            found[i, j] = kinf(np.minimum(values, tops[i]), weights, best[i], tops[i])
+    smooth = [arm for arm, law in environment.states.items() if law.atoms is None]
+    if smooth:
+        told = f"{', '.join(smooth)}: divergences by a rule of nodes, not exact"
+        instance = replace(instance, notes=(*instance.notes, told))
+    return instance, found
+
+
+def graves_lai(environment: Environment, delta: float | Mapping[str, float] | None = None) -> Limit:
+    """Return the least that any consistent policy pays: Σ_𝒪̄ min_i Δ_j^(i) / min_i K_i(F_j, θ_i*).
+
+    The exact constant of Graves and Lai for states of any law on the declared space.  Their
+    programme falls apart: an arm of 𝒪 is known from pulls that cost nothing, the laws of two
+    arms have nothing in common, and so each never-optimal arm must be pulled often enough for
+    the context that is hardest to rule out, in the one that is cheapest.
+
+    >>> from onepull.environment import channel_selection
+    >>> round(graves_lai(channel_selection(7)).total, 1)
+    26.6
+    """
+    instance, found = divergences(environment, delta)
+    return _limit(instance, found.min(axis=0), instance.gaps.argmin(axis=0))
+
+
+def index_policy(
+    environment: Environment, delta: float | Mapping[str, float] | None = None
+) -> Limit:
+    """Return what the best index policy pays: it explores where an arm is most confusing.
+
+    Σ_𝒪̄ Δ_j^(i) / K_i(F_j, θ_i*) with i the context in which K_i is least.
+
+    >>> from onepull.environment import channel_selection
+    >>> round(index_policy(channel_selection(7)).total, 1)
+    32.6
+    """
+    instance, found = divergences(environment, delta)
+    return _limit(instance, found.min(axis=0), _most_confusing(found, instance))
+
+
+def lai_robbins(
+    environment: Environment, delta: float | Mapping[str, float] | None = None
+) -> Apart:
+    """Return the lower bound of each context by itself, their sum, and their combination.
+
+    >>> from onepull.environment import channel_selection
+    >>> found = lai_robbins(channel_selection(7))
+    >>> found.combined.round(1)
+    array([ 0. ,  0. ,  0. ,  0. , 46.3, 10.9,  4.4])
+    >>> found.regret.round(1)
+    array([11.2, 23.4, 37.6, 84.6])
+    """
+    instance, found = divergences(environment, delta)
+    with np.errstate(divide="ignore"):
+        pulls = np.where(instance.gaps > 0, 1.0 / found, 0.0)
+    never = np.zeros(len(instance.arms), bool)
+    never[instance.never_optimal] = True
+    return Apart(
+        pulls=pulls,
+        regret=(np.where(pulls > 0, instance.gaps, 0.0) * pulls).sum(axis=1),
+        combined=np.where(never, pulls.max(axis=0), 0.0),
+    )
+
+
+def hoeffding_constant(instance: Instance, alpha: float) -> Limit:
+    """Return what an index with widths G_i·√(α ln n / m) pays: α (G_i/Δ_j^(i))² Δ_j^(i).
+
+    In the limit a never-optimal arm is chosen while θ_ij + G_i·√(α ln n / m) ≥ θ_i* for some
+    i, so α ln n · max_i (G_i/Δ_j^(i))² times, the last of them in the context of that maximum.
+    The 4 of theorem 1 is slack of its proof.
+
+    >>> from onepull.environment import channel_selection
+    >>> channels = Instance.of(channel_selection(7))
+    >>> round(hoeffding_constant(channels, 2.01).total, 1)
+    147.4
+    >>> round(hoeffding_constant(channels, 0.5).total, 1)
+    36.7
+    """
+    if not alpha > 0:
+        raise ParameterError(f"alpha must be a number > 0, given {alpha!r}")
+    ease = 1.0 / (alpha * instance.steepness)
+    return _limit(instance, ease.min(axis=0), _most_confusing(ease, instance))
+
+
+def _limit(instance: Instance, least: Array, where: NDArray[np.int64]) -> Limit:
+    """Return pulls of 1/least for each never-optimal arm, in the contexts given."""
+    never = np.zeros(len(instance.arms), bool)
+    never[instance.never_optimal] = True
+    with np.errstate(divide="ignore"):
+        pulls = np.where(never, 1.0 / least, 0.0)
+    costs = np.take_along_axis(instance.gaps, where[None, :], axis=0)[0]
+    return Limit(pulls, np.where(never, where, -1), pulls * np.where(never, costs, 0.0))
+
+
+def _most_confusing(found: Array, instance: Instance) -> NDArray[np.int64]:
+    """Return the context in which each arm is nearest to the best; of several the dearest."""
+    close = found <= found.min(axis=0) * (1 + 1e-9)
+    return np.asarray(np.where(close, instance.gaps, -1.0).argmax(axis=0))
+
+
+def _tops(environment: Environment, instance: Instance) -> Array:
+    """Return B_i: the greatest reward that the declared states allow in each context."""
+    problem = environment.problem
+    if partition.is_finite(problem.state) and partition.size(problem.state) <= LISTING:
+        states = list(partition.product(partition.listed(problem.state)).values())
+        return np.array([np.max(problem.payoff.vector(*y, *states)) for y in instance.contexts])
+    names = problem.context.names
+    boxes = {name: (c, c) for name, c in zip(names, instance.contexts.T, strict=True)}
+    return np.asarray(problem.payoff.range(boxes)[1])
