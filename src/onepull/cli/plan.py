@@ -1,0 +1,123 @@
+"""`onepull plan`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onepull.cli.output import progress, show
+from onepull.errors import ParameterError
+from onepull.experiments.brief import Brief
+from onepull.experiments.experiment import APPLICATIONS
+from onepull.planning import plan
+from onepull.planning.account import picture, proposal, tables
+from onepull.report import save
+from onepull.report.cells import plain
+from onepull.report.ink import kind_of
+
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+def size(text: str) -> int:
+    """Return the bytes that are meant.
+
+    >>> size("4096"), size("64kB"), size("1.5 KiB")
+    (4096, 64000, 1536)
+    """
+    read = re.fullmatch(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z]*)", text.strip())
+    if read is None or read[2].lower() not in UNITS:
+        raise click.BadParameter(f"{text!r} is not a size such as 4096, 64kB or 1MiB")
+    return int(float(read[1]) * UNITS[read[2].lower()])
+
+
+def trials(text: str) -> int:
+    """Return the number of trials that is meant; 0 stands for none known.
+
+    >>> trials("100000"), trials("1e5"), trials("none")
+    (100000, 100000, 0)
+    """
+    if text.lower() == "none":
+        return 0
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not (2 <= number < 2**53 and number.is_integer()):
+        raise click.BadParameter(f"{text!r} is not a whole number from 2, or none")
+    return int(number)
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--application", type=click.Choice(list(APPLICATIONS)), help="Instead of FILE.")
+@click.option(
+    "--horizon", type=trials, metavar="TRIALS", help="none if unknown. [FILE's, else none]"
+)
+@click.option("--storage", type=size, metavar="BYTES", help="What may be kept, such as 64kB.")
+@click.option("--regret", type=float, help="What may be lost by the horizon.")
+@click.option("--replications", default=20, show_default=True, type=click.IntRange(2))
+@click.option("--seed", type=click.IntRange(0), help="[FILE's, else 0]")
+@click.option("--picture", "out", type=click.Path(path_type=Path), help="*.svg, *.png or *.pdf")
+@click.option("--no-timing", is_flag=True, help="Do not measure the time of a decision.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+def command(  # noqa: PLR0913 - an argument for each option
+    *,
+    file: Path | None,
+    application: str | None,
+    horizon: int | None,
+    storage: int | None,
+    regret: float | None,
+    replications: int,
+    seed: int | None,
+    out: Path | None,
+    no_timing: bool,
+    as_json: bool,
+) -> None:
+    """Size a policy for the problem in FILE before it is built.
+
+    Shows what every policy that suits the problem keeps, what theory bounds its regret by,
+    what it loses in simulation and how long a decision takes, and proposes one: the best
+    within a budget of storage or regret, or without one the smallest that is as good as
+    the best.
+    """
+    brief = _brief(file, application)
+    if out is not None:
+        kind_of(out)  # before time is spent
+    with progress("") as update:
+        made = plan(
+            brief.problem,
+            environment=brief.environment,
+            horizon=brief.horizon if horizon is None else horizon or None,
+            storage=storage,
+            regret=regret,
+            replications=replications,
+            seed=brief.seed if seed is None else seed,
+            timing=not no_timing,
+            progress=update,
+        )
+    if as_json:
+        click.echo(json.dumps(_finite(made.to_dict()), indent=2))
+    else:
+        show(tables(made), as_json=False)
+        click.echo(f"\n{proposal(made)}")
+    if out is not None:
+        save(picture(made, brief.name), out)
+        click.echo(f"drawn in {out}", err=True)
+
+
+def _brief(file: Path | None, application: str | None) -> Brief:
+    if (file is None) == (application is None):
+        raise ParameterError("give a FILE or --application, one of them")
+    return Brief.read(file) if file is not None else Brief.of_application(str(application))
+
+
+def _finite(value: Any) -> Any:
+    """Return plain values ready for JSON, which has no infinity."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list) else plain(value)

@@ -1,0 +1,237 @@
+"""Which policies could serve a problem.
+
+Each generator yields the candidates of one kind, or none where the kind does not suit.  A
+further factorisation is one more generator in `GENERATORS`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from onepull.factor.cells import cells_needed
+from onepull.planning import bounds
+from onepull.planning.bounds import Bound
+from onepull.policies import CCB, DCB, UCB1, DoublingCCB, MultiUCB, Policy
+from onepull.policies.known_reward import tuned_delta
+from onepull.problem import Problem
+from onepull.spaces import Interval
+
+EPSILON = 0.01  # the paper's; more of it explores more and has a smaller constant in theorem 2
+POWERS = {"T^-1/3": 1 / 3, "T^-1/2": 1 / 2, "T^-2/3": 2 / 3}  # the paper's δ, shares of a width
+RUNG = 4  # each rung of the ladder cuts a field into so many times more cells
+MOST_CELLS = 100_000  # of a candidate
+HORIZONS = (10_000, 100_000, 1_000_000)  # to plan for where none is known
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A policy that could serve a problem.
+
+    Attributes
+    ----------
+    kind
+        The policy's class by name; candidates of one kind make one curve.
+    label
+        What tells it from others of its kind.
+    build
+        Returns it fresh.
+    bound
+        From a horizon to a bound on its regret; None where there is none.
+    learns_rewards
+        Whether it is told the context and the reward instead of the state.
+    settled
+        From a horizon to the like of it at the size it has grown to, for timing.
+    caution
+        What to know before it is built.
+    """
+
+    kind: str
+    label: str
+    build: Callable[[], Policy]
+    bound: Bound | None
+    learns_rewards: bool = False
+    settled: Callable[[int], Policy] | None = None
+    caution: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it goes by in the plan."""
+        return f"{self.kind} {self.label}".strip()
+
+    def at(self, trial: int) -> Policy:
+        """Return it, or the like of it, at the size it has by a trial."""
+        return self.build() if self.settled is None else self.settled(trial)
+
+
+# From a problem and its horizon, None where it is unknown.
+Generator: TypeAlias = Callable[[Problem, int | None], Iterator[Candidate]]
+
+
+def tables(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield DCB, if every context field is finite.
+
+    >>> from onepull.environment import channel_selection
+    >>> [candidate.name for candidate in tables(channel_selection().problem, None)]
+    ['DCB']
+    """
+    del horizon  # it needs none
+    if not _intervals(problem):
+        bound = bounds.shared(problem, 2 + EPSILON, None)
+        yield Candidate("DCB", "", partial(DCB, problem, epsilon=EPSILON), bound)
+
+
+def grids(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield CCB on a ladder of δ, if contexts are continuous.
+
+    >>> from onepull.environment import energy_harvesting
+    >>> [candidate.label for candidate in grids(energy_harvesting().problem, 10**6)]
+    ['1 cell', '4 cells', '16 cells', 'T^-1/3', 'T^-1/2', 'T^-2/3']
+    """
+    if not _intervals(problem):
+        return
+    forever = "its cells stay as wide as they are, which costs up to δL in every trial, for ever"
+    for label, delta in ladder(problem, horizon).items():
+        yield Candidate(
+            "CCB",
+            label,
+            partial(CCB, problem, epsilon=EPSILON, delta=delta),
+            bounds.shared(problem, 2 + EPSILON, delta),
+            caution="" if horizon is not None and horizon <= HORIZONS[-1] else forever,
+        )
+
+
+def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield CCB with doubling, if contexts are continuous and T is unknown.
+
+    >>> from onepull.environment import energy_harvesting
+    >>> [candidate.label for candidate in doubling(energy_harvesting().problem, None)]
+    ['T^-1/3', 'T^-1/2', 'T^-2/3']
+    """
+    if horizon is not None or not _intervals(problem):
+        return
+    for label, power in POWERS.items():
+        growth = 1 - power
+        if _count(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_CELLS:
+            continue
+        yield Candidate(
+            "DoublingCCB",
+            label,
+            partial(DoublingCCB, problem, epsilon=EPSILON, growth=growth),
+            bounds.doubled(problem, 2 + EPSILON, growth),
+            # The last phase is a CCB of its length, and running up to it would take minutes.
+            settled=lambda trials, growth=growth: CCB(  # type: ignore[misc]
+                problem, epsilon=EPSILON, delta=_last_delta(problem, trials, growth)
+            ),
+            caution="what it keeps grows with the horizon",
+        )
+
+
+def _last_delta(problem: Problem, trials: int, growth: float) -> float | dict[str, float]:
+    """Return δ of the phase that so many trials lead to."""
+    phase = max(1, (trials + 2).bit_length() - 1)
+    return tuned_delta(problem, 2**phase, growth)
+
+
+def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield Multi-UCB, for comparison: on two of the coarser grids where there must be one.
+
+    >>> from onepull.environment import energy_harvesting
+    >>> [candidate.name for candidate in apart(energy_harvesting().problem, 10**6)]
+    ['MultiUCB 4 cells', 'MultiUCB T^-1/3']
+    """
+    deltas: dict[str, bounds.Delta] = {"": None}
+    if _intervals(problem):
+        rungs = ("4 cells", "16 cells" if horizon is None else "T^-1/3")
+        deltas = {k: v for k, v in ladder(problem, horizon).items() if k.startswith(rungs)}
+    for label, delta in deltas.items():
+        yield Candidate(
+            "MultiUCB",
+            label,
+            partial(MultiUCB, problem, delta=delta),
+            bounds.apart(problem, delta),
+            learns_rewards=True,
+        )
+
+
+def blind(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield UCB1, the least that can be kept.
+
+    >>> from onepull.environment import energy_harvesting
+    >>> next(blind(energy_harvesting().problem, None)).caution
+    'it is blind to the context, which costs regret in every trial, for ever'
+    """
+    del horizon
+    caution = "it is blind to the context, which costs regret in every trial, for ever"
+    yield Candidate("UCB1", "", partial(UCB1, problem), None, learns_rewards=True, caution=caution)
+
+
+GENERATORS: list[Generator] = [tables, grids, doubling, apart, blind]
+
+
+def candidates(problem: Problem, horizon: int | None) -> list[Candidate]:
+    """Return all that could serve a problem.
+
+    >>> from onepull.environment import channel_selection
+    >>> [candidate.name for candidate in candidates(channel_selection().problem, 10**5)]
+    ['DCB', 'MultiUCB', 'UCB1']
+    """
+    return [candidate for generator in GENERATORS for candidate in generator(problem, horizon)]
+
+
+def ladder(problem: Problem, horizon: int | None) -> dict[str, float | dict[str, float]]:
+    """Return δ by label: 1, 4, 16, … cells a field, and then the paper's powers of a known T.
+
+    Those of more than `MOST_CELLS` cells are left out.
+
+    >>> from onepull.environment import energy_harvesting
+    >>> {label: round(d, 4) for label, d in ladder(energy_harvesting().problem, 1000).items()}
+    {'1 cell': 1.0, '4 cells': 0.25, 'T^-1/3': 0.1, 'T^-1/2': 0.0316, 'T^-2/3': 0.01}
+    """
+    fields = " a field" if len(_intervals(problem)) > 1 else ""
+    finest = 512.0 if horizon is None else horizon ** min(POWERS.values())
+    counts = [RUNG**k for k in range(64) if 2 * RUNG**k <= finest]
+    shares = {f"{n} cell{'s' * (n > 1)}{fields}": 1 / n for n in counts}
+    if horizon is not None:
+        shares |= {label: horizon**-power for label, power in POWERS.items()}
+    deltas = {label: _cut(problem, share) for label, share in shares.items()}
+    cells = {label: _count(problem, delta) for label, delta in deltas.items()}
+    # Short horizons cut alike under several names; the last, the paper's, is kept.
+    names = {count: label for label, count in cells.items() if count <= MOST_CELLS}
+    return {label: deltas[label] for label in names.values()}
+
+
+def left_out(problem: Problem, horizon: int | None) -> list[str]:
+    """Return which of the paper's δ would cut the contexts too finely to be planned with.
+
+    >>> from onepull.environment import energy_harvesting
+    >>> left_out(energy_harvesting().problem, 10**9)
+    ['T^-2/3']
+    """
+    if not _intervals(problem):
+        return []
+    trials = horizon or HORIZONS[-1]
+    cells = {label: _count(problem, _cut(problem, trials**-p)) for label, p in POWERS.items()}
+    return [label for label, count in cells.items() if count > MOST_CELLS]
+
+
+def _intervals(problem: Problem) -> dict[str, Interval]:
+    return {name: s for name, s in problem.context.items() if isinstance(s, Interval)}
+
+
+def _cut(problem: Problem, share: float) -> float | dict[str, float]:
+    """Return δ as a share of each width, in the form that policies take."""
+    widths = {name: space.width * share for name, space in _intervals(problem).items()}
+    return next(iter(widths.values())) if len(widths) == 1 else widths
+
+
+def _count(problem: Problem, delta: float | dict[str, float]) -> int:
+    intervals = _intervals(problem)
+    widths = delta if isinstance(delta, dict) else dict.fromkeys(intervals, delta)
+    return math.prod(
+        cells_needed(space, widths[name]) if isinstance(space, Interval) else len(space.values)
+        for name, space in problem.context.items()
+    )

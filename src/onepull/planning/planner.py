@@ -1,0 +1,244 @@
+"""Sizing a policy before it is built: what each would keep, and what it would lose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onepull.environment import Environment
+from onepull.errors import ParameterError
+from onepull.formula import Array
+from onepull.planning.candidates import HORIZONS, MOST_CELLS, Candidate, candidates, left_out
+from onepull.planning.choice import propose
+from onepull.planning.instances import POINTS, instance
+from onepull.planning.options import BYTES, Option
+from onepull.planning.timing import microseconds
+from onepull.policies.explorer import number
+from onepull.problem import Problem
+from onepull.simulation import Simulation
+from onepull.simulation.executors import open_executor
+from onepull.simulation.simulation import whole
+
+SIMULATED = 1_000_000  # trials at most of a known horizon
+SIMULATED_UNKNOWN = 100_000  # and where it is not known
+
+# Called with what is being done, its trials, how much of it is done, and of how much.
+Progress: TypeAlias = Callable[[str, int, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What could be built, and what to build.
+
+    Attributes
+    ----------
+    options
+        A row for each candidate; where no horizon is known, for each horizon too.
+    judged
+        The trial by which they were compared.
+    proposed
+        What to build; None where nothing fits.
+    reason
+        Why, in one sentence, or what comes nearest.
+    notes
+        What a reader should know about the numbers.
+    """
+
+    problem: Problem
+    horizon: int | None
+    options: list[Option]
+    judged: int
+    proposed: Option | None
+    reason: str
+    notes: list[str]
+
+    @property
+    def compared(self) -> list[Option]:
+        """The options by the trial at which they were compared."""
+        return [option for option in self.options if option.trial == self.judged]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain values."""
+        chosen = self.proposed
+        return {
+            "horizon": self.horizon,
+            "judged": self.judged,
+            "proposed": None if chosen is None else {**chosen.to_dict(), "call": chosen.call},
+            "reason": self.reason,
+            "options": [option.to_dict() for option in self.options],
+            "notes": self.notes,
+        }
+
+
+def plan(  # noqa: PLR0913 - a full statement
+    problem: Problem,
+    *,
+    environment: Environment | None = None,
+    horizon: int | None = None,
+    storage: int | None = None,
+    regret: float | None = None,
+    replications: int = 20,
+    seed: int = 0,
+    timing: bool = True,
+    progress: Progress | None = None,
+) -> Plan:
+    """Return what each candidate policy would keep and lose, and which of them to build.
+
+    Parameters
+    ----------
+    environment
+        How contexts and states are drawn.  Where it is not known, every run is on arms
+        drawn at random.
+    horizon
+        The number of trials; None where it is unknown, which leaves the policies that need
+        none.
+    storage
+        The bytes that may be kept.
+    regret
+        The regret that may be lost by the horizon.
+    replications
+        Simulated runs, at least two.
+    timing
+        Whether to measure the time of a decision.
+
+    Examples
+    --------
+    >>> from onepull.environment import channel_selection
+    >>> channels = channel_selection()
+    >>> made = plan(
+    ...     channels.problem, environment=channels, horizon=2000, replications=4, timing=False
+    ... )
+    >>> [(option.name, option.bytes) for option in made.options]
+    [('DCB', 280), ('MultiUCB', 448), ('UCB1', 112)]
+    >>> made.proposed.call
+    'DCB(problem, epsilon=0.01)'
+    """
+    runs = whole("replications", replications, least=2)
+    judged = _judged(horizon, storage, regret)
+    trials = sorted({judged, *(HORIZONS if horizon is None else [horizon])})
+    found = candidates(problem, horizon)
+    drafts = [_draft(candidate, trial) for trial in trials for candidate in found]
+    worlds = _worlds(problem, runs, seed) if environment is None else [environment]
+    marks = [trial for trial in trials if trial <= judged]
+    regrets = _regrets(found, worlds, runs, seed, marks, progress)
+    times = _times(found, worlds[0], judged, progress) if timing else {}
+    options = [
+        replace(
+            draft,
+            regrets=regrets.get((draft.name, draft.trial)),
+            microseconds=times.get(draft.name) if draft.trial == judged else None,
+        )
+        for draft in drafts
+    ]
+    chosen, why = propose(
+        [option for option in options if option.trial == judged], storage=storage, regret=regret
+    )
+    notes = list(_notes(horizon, judged, runs, is_known=environment is not None))
+    if unplanned := left_out(problem, horizon):
+        told = f"more than {MOST_CELLS:,} cells"
+        notes.append(f"Left out: δ = {' and '.join(unplanned)} of a width, {told}.")
+    return Plan(problem, horizon, options, judged, chosen, why, notes)
+
+
+def _judged(horizon: int | None, storage: int | None, regret: float | None) -> int:
+    """Return the trial by which options are compared, after a look at what was asked for."""
+    if storage is not None:
+        whole("storage", storage)
+    if regret is not None:
+        number("regret", regret, above=0.0)
+    if horizon is None:
+        return SIMULATED_UNKNOWN
+    if whole("horizon", horizon, least=2) > SIMULATED and regret is not None:
+        raise ParameterError(
+            f"a regret budget is judged by simulation, which goes up to trial {SIMULATED:,}; "
+            f"given horizon={horizon:,}"
+        )
+    return min(horizon, SIMULATED)
+
+
+def _worlds(problem: Problem, runs: int, seed: int) -> list[Environment]:
+    """Return arms drawn at random, others for every run."""
+    seeds = np.random.SeedSequence(whole("seed", seed, least=0)).spawn(runs)
+    return [instance(problem, np.random.default_rng(own)) for own in seeds]
+
+
+def _regrets(  # noqa: PLR0913, PLR0917 - a full statement
+    found: Sequence[Candidate],
+    worlds: Sequence[Environment],
+    runs: int,
+    seed: int,
+    marks: Sequence[int],
+    progress: Progress | None,
+) -> dict[tuple[str, int], Array]:
+    """Return the regrets run by run, by candidate and trial; all meet the same draws."""
+    policies = {candidate.name: candidate.build() for candidate in found}
+    simulations = [
+        Simulation(world, policies, horizon=marks[-1], seed=seed, checkpoints=marks)
+        for world in worlds
+    ]
+    simulations[0].prepare()  # refuses what cannot be simulated
+
+    def one(number: int) -> Array:
+        simulation = simulations[number % len(simulations)]
+        return simulation.block(number, number + 1).regrets
+
+    parts: list[Array] = []  # [policy, run, mark]
+    with open_executor("threads") as executor:
+        for part in executor.map(one, range(runs)):
+            parts.append(part)
+            if progress is not None:
+                progress("simulating", marks[-1] * len(found), len(parts), runs)
+    regrets = np.concatenate(parts, axis=1)
+    return {
+        (name, mark): regrets[p, :, m]
+        for p, name in enumerate(policies)
+        for m, mark in enumerate(marks)
+    }
+
+
+def _times(
+    found: Sequence[Candidate], environment: Environment, trial: int, progress: Progress | None
+) -> dict[str, float]:
+    """Return the microseconds of a decision by candidate."""
+    times: dict[str, float] = {}
+    for candidate in found:
+        policy = candidate.at(trial)
+        times[candidate.name] = microseconds(
+            policy, environment, learns_rewards=candidate.learns_rewards
+        )
+        if progress is not None:
+            progress("timing decisions", 0, len(times), len(found))
+    return times
+
+
+def _draft(candidate: Candidate, trial: int) -> Option:
+    """Return what is known of a candidate before it is tried."""
+    return Option(
+        kind=candidate.kind,
+        label=candidate.label,
+        parameters=candidate.build().parameters,
+        trial=trial,
+        numbers=candidate.at(trial).storage,
+        bound=None if candidate.bound is None else candidate.bound(trial),
+        regrets=None,
+        caution=candidate.caution,
+    )
+
+
+def _notes(horizon: int | None, judged: int, runs: int, *, is_known: bool) -> Iterator[str]:
+    told = f"mean of {runs} runs with the 95 % confidence interval of that mean"
+    yield f"regret: {told}; all policies met the same draws."
+    if not is_known:
+        yield (
+            "No environment was given, so each run is on other arms, drawn at random: an arm shows "
+            f"one of {POINTS} random states with random weights. Contexts come evenly."
+        )
+    if horizon is None:
+        yield f"The horizon is unknown: the policies are compared by trial {judged:,}."
+    elif horizon > judged:
+        yield f"Simulated up to trial {judged:,} only, by which the policies are compared."
+    yield "bound: holds for any arms, with constants far too large to choose by."
+    yield f"bytes: {BYTES} for each number kept."

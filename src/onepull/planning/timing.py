@@ -1,0 +1,64 @@
+"""How long a decision takes, in the library and on this machine."""
+
+from __future__ import annotations
+
+from statistics import median
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from onepull.environment import Environment
+from onepull.policies import Policy
+
+BATCH = 200  # decisions
+BATCHES = 7
+
+
+def microseconds(policy: Policy, environment: Environment, *, learns_rewards: bool) -> float:
+    """Return the CPU time of one `choose` and one `observe`: the median over batches.
+
+    The requests are drawn from the environment.  The policy learns from them, so give one
+    that is for nothing else.
+
+    >>> from onepull import DCB
+    >>> from onepull.environment import channel_selection
+    >>> channels = channel_selection()
+    >>> 0.1 < microseconds(DCB(channels.problem), channels, learns_rewards=False) < 10_000
+    True
+    """
+    requests = _requests(environment, learns_rewards=learns_rewards)
+    spent = []
+    for first in range(0, len(requests), BATCH):
+        batch = requests[first : first + BATCH]
+        began = process_time()
+        for context, shown in batch:
+            arm = policy.choose(**context)
+            policy.observe(arm, **shown[arm])
+        spent.append((process_time() - began) / BATCH * 1e6)
+    return median(spent[1:])  # the first pulls every arm once and fills caches
+
+
+def _requests(
+    environment: Environment, *, learns_rewards: bool
+) -> list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]:
+    """Return contexts, each with what every arm would show."""
+    problem, generator = environment.problem, np.random.default_rng(0)
+    count = BATCH * (BATCHES + 1)
+    piece = environment.pieces()[0]
+    contexts = piece.contexts.sample(generator, count).tolist()
+    states = [law.sample(generator, count).tolist() for law in piece.states]
+
+    def shown(context: list[float], state: list[float]) -> dict[str, Any]:
+        if not learns_rewards:
+            return dict(zip(problem.state, state, strict=True))
+        reward = problem.payoff.scalar(*context, *state)
+        return {**dict(zip(problem.context, context, strict=True)), "reward": reward}
+
+    return [
+        (
+            dict(zip(problem.context, context, strict=True)),
+            {arm: shown(context, rows[i]) for arm, rows in zip(problem.arms, states, strict=True)},
+        )
+        for i, context in enumerate(contexts)
+    ]

@@ -1,0 +1,138 @@
+"""Which policies suit which problem, and what theory says of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from problems import channels, harvesting, mixed, offloading
+
+from onepull import Interval, Problem
+from onepull.environment import Environment, energy_harvesting
+from onepull.planning.bounds import apart, doubled, shared
+from onepull.planning.candidates import MOST_CELLS, Candidate, candidates, ladder, left_out
+from onepull.planning.timing import microseconds
+from onepull.theory.bounds import gap_free
+
+
+def names(problem, horizon):
+    return [candidate.name for candidate in candidates(problem, horizon)]
+
+
+@pytest.mark.parametrize("problem", [channels(), offloading()])
+@pytest.mark.parametrize("horizon", [None, 10_000])
+def test_finite_contexts_need_no_grid(problem, horizon):
+    assert names(problem, horizon) == ["DCB", "MultiUCB", "UCB1"]
+
+
+def test_continuous_contexts_with_a_horizon():
+    found = names(harvesting(), 10**6)
+    assert [name for name in found if name.startswith("CCB T")] == [
+        "CCB T^-1/3",
+        "CCB T^-1/2",
+        "CCB T^-2/3",
+    ]
+    assert not any("Doubling" in name for name in found)
+
+
+def test_continuous_contexts_without_one():
+    found = names(harvesting(), None)
+    assert {"DoublingCCB T^-1/3", "DoublingCCB T^-1/2", "DoublingCCB T^-2/3"} < set(found)
+    assert not any(name.startswith("CCB T") for name in found)
+
+
+def test_the_powers_are_the_papers():
+    deltas = ladder(harvesting(), 10**6)
+    assert [deltas[f"T^-{power}"] for power in ("1/3", "1/2", "2/3")] == pytest.approx(
+        [1e-2, 1e-3, 1e-4]
+    )
+
+
+def test_cells_that_stay_wide_are_warned_of_beyond_what_is_simulated():
+    def warned(horizon):
+        return {c.caution for c in candidates(harvesting(), horizon) if c.kind == "CCB"} != {""}
+
+    assert not warned(10**6)
+    assert warned(10**9)
+    assert warned(None)
+
+
+def test_a_ladder_rises_without_repeating_itself():
+    for horizon in (2, 10, 100, 10**4, 10**7, None):
+        deltas = np.array(list(ladder(harvesting(), horizon).values()))
+        assert np.all(np.diff(deltas) < 0)
+
+
+def test_several_fields_are_cut_alike_and_not_too_finely():
+    problem = Problem(
+        arms=["a", "b"],
+        context={"y": Interval(0, 1), "z": Interval(0, 10)},
+        state={"x": Interval(0, 1)},
+        reward="x * y * z / 10",
+    )
+    assert ladder(problem, 1000)["4 cells a field"] == {"y": 0.25, "z": 2.5}
+    assert left_out(problem, 1000) == []
+    assert left_out(problem, 10**6) == ["T^-1/2", "T^-2/3"]
+    assert "T^-1/2" not in ladder(problem, 10**6)
+    for horizon in (1000, 10**6, None):
+        for candidate in candidates(problem, horizon):
+            assert candidate.at(horizon or 10**6).storage <= 2 * 2 * MOST_CELLS
+
+
+def test_each_is_fresh_and_of_the_problem():
+    for problem in (channels(), harvesting(), mixed()):
+        for horizon in (None, 1000):
+            for candidate in candidates(problem, horizon):
+                policy = candidate.build()
+                assert policy.problem == problem
+                assert policy.trials == 0
+                assert type(policy).__name__ == candidate.kind
+
+
+def test_doubling_is_as_large_as_the_phase_it_has_come_to():
+    candidate = next(c for c in candidates(harvesting(), None) if c.name == "DoublingCCB T^-1/2")
+    # 1000 trials lead to phase 9, of 512 trials: 22.6 cells, and 23 numbers and a count an arm.
+    assert candidate.at(1000).storage == 4 * (23 + 1)
+
+
+def test_another_factorisation_is_one_more_generator(monkeypatch):
+    problem = channels()
+    mine = Candidate("Mine", "", candidates(problem, None)[0].build, None)
+    monkeypatch.setattr(
+        "onepull.planning.candidates.GENERATORS",
+        [lambda problem, horizon: iter([mine])],  # noqa: ARG005 - what a generator takes
+    )
+    assert candidates(problem, None) == [mine]
+
+
+def test_bounds_are_what_they_say():
+    problem, horizon, delta = harvesting(), 10_000, 0.1
+    arms, high = len(problem.arms), math.log(8)
+    lost = delta * problem.payoff.lipschitz["power"].value * horizon
+    learned = 4 * high * math.sqrt(arms * horizon * math.log(horizon))
+    assert shared(problem, 2.01, delta)(horizon) == pytest.approx(lost + math.sqrt(2.01) * learned)
+    deviations = (1 + math.pi**2 / 3) * 10 * arms * high
+    assert apart(problem, delta)(horizon) == pytest.approx(
+        lost + math.sqrt(2 * 10) * learned + deviations
+    )
+
+
+def test_the_bound_of_doubling_is_the_sum_of_its_phases():
+    problem = harvesting()
+    phases = [
+        gap_free(problem, alpha=2.01, delta=trials**-0.5, horizon=trials) for trials in (2, 4, 8)
+    ]
+    assert doubled(problem, 2.01, 0.5)(14) == pytest.approx(sum(phases))
+    assert doubled(problem, 2.01, 0.5)(7) == pytest.approx(sum(phases))
+    assert doubled(problem, 2.01, 0.5)(6) == pytest.approx(sum(phases[:2]))
+
+
+@pytest.mark.parametrize("horizon", [None, 1000])
+def test_every_candidate_can_be_timed(horizon):
+    environment: Environment = energy_harvesting()
+    for candidate in candidates(environment.problem, horizon):
+        spent = microseconds(
+            candidate.at(1000), environment, learns_rewards=candidate.learns_rewards
+        )
+        assert 0.1 < spent < 100_000
