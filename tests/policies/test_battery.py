@@ -138,6 +138,7 @@ ON_FINITE = {
 ON_CONTINUOUS = {
     "CCB": lambda problem: CCB(problem, delta=delta(problem)),
     "DoublingCCB": DoublingCCB,
+    "DoublingCCB-carried": lambda problem: DoublingCCB(problem, carry_over=True),
     "MultiUCB": lambda problem: MultiUCB(problem, delta=delta(problem)),
     "Greedy": lambda problem: Greedy(problem, delta=delta(problem)),
     "EpsilonGreedy": lambda problem: EpsilonGreedy(

@@ -185,6 +185,7 @@ ON_INTERVALS: dict[str, Any] = {
     "DSEE": lambda p: DSEE(p, delta=0.4, weight=3),
     "UpperConfidence": lambda p: UpperConfidence(p, delta=0.4, alpha=0.5),
     "DoublingCCB": lambda p: DoublingCCB(p, growth=0.7),
+    "DoublingCCB carried": lambda p: DoublingCCB(p, growth=0.7, carry_over=True),
 }
 
 

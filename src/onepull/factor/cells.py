@@ -136,6 +136,22 @@ class Cells(Factorisation):
             numbers = numbers * len(axis.centres) + axis.cells(column)
         return numbers
 
+    def inherit(self, coarser: Cells, values: Array) -> Array:
+        """Return what values at the centres of coarser cells mean at the centres of these.
+
+        Along interval fields by linear interpolation, constant beyond the outermost centres.
+        """
+        table = np.reshape(values, [len(axis.centres) for axis in coarser._parts.values()])
+        for number, (name, axis) in enumerate(self._parts.items()):
+            if axis.width:
+                old = coarser._parts[name].centres
+                lines = np.moveaxis(table, number, -1)
+                new = [np.interp(axis.centres, old, line) for line in lines.reshape(-1, len(old))]
+                table = np.moveaxis(
+                    np.reshape(new, [*lines.shape[:-1], len(axis.centres)]), -1, number
+                )
+        return table.ravel()
+
     @property
     def centre_bounds(self) -> tuple[list[float], list[float]]:
         """Bounds on the reward at the centre of each cell."""

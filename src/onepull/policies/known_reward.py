@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onepull.errors import ParameterError
-from onepull.factor import Grid, Table
+from onepull.factor import Cells, Grid, Table
 from onepull.index import hoeffding
 from onepull.policies.explorer import number
 from onepull.policies.sharing import Doubling, Joint
@@ -165,6 +165,12 @@ class DoublingCCB(_KnownReward):
     k has 2^k trials and δ = (2^k)^-(1-growth), for a regret of order T^growth.  Keeps
     about T^(1-growth) numbers an arm; the grid stops getting finer at a million cells.
 
+    With `carry_over` nothing is given up: the means on one grid are interpolated to the next.
+    What was learned on a grid of width δ_k is off by at most Lδ_k/2 there, and weighs 2^k of
+    all trials, so an estimate is off by at most Lδ/(2 - 2^(1-growth)) in all: the same order
+    in δ, and as in T, as with a known horizon.  With finitely many states there is no need for a
+    grid at all: see `UpperConfidence` with the sharing "histogram".
+
     >>> from onepull import Interval, Problem
     >>> policy = DoublingCCB(Problem(
     ...     arms=["a", "b"],
@@ -182,23 +188,28 @@ class DoublingCCB(_KnownReward):
 
     order_matters = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a full statement
         self,
         problem: Problem,
         *,
         growth: float = 0.5,
         epsilon: float = 0.01,
+        carry_over: bool = False,
         beyond_theory: bool = False,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.growth = _growth(growth)
+        self.carry_over = carry_over
 
-        def tuned(problem: Problem, trials: int) -> Joint:
-            return Joint(Grid.finest(problem, delta=tuned_delta(problem, trials, self.growth)))
+        def tuned(problem: Problem, trials: int) -> Cells:
+            return Grid.finest(problem, delta=tuned_delta(problem, trials, self.growth))
 
         self._knowledge: Doubling
         super().__init__(
-            Doubling(problem, tuned), epsilon=epsilon, beyond_theory=beyond_theory, seed=seed
+            Doubling(problem, tuned, carry=carry_over),
+            epsilon=epsilon,
+            beyond_theory=beyond_theory,
+            seed=seed,
         )
 
     @property
@@ -208,8 +219,9 @@ class DoublingCCB(_KnownReward):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The order of growth and ε."""
-        return {"growth": self.growth, **super().parameters}
+        """The order of growth, ε, and whether learning is carried over."""
+        carried = {"carry_over": True} if self.carry_over else {}
+        return {"growth": self.growth, **carried, **super().parameters}
 
 
 def tuned_delta(problem: Problem, horizon: int, growth: float) -> float | dict[str, float]:

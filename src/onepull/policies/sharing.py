@@ -236,18 +236,23 @@ class PerContext(Sharing):
 class Doubling(Sharing):
     """A fresh start after 2, 4, 8, … trials, each on a grid fine enough for its length.
 
-    This is how the paper runs CCB without knowing the horizon: phase k has 2^k trials, and
-    `tuned(problem, 2^k)` starts it.  What earlier phases learned is given up.
+    This is how the paper runs CCB without knowing the horizon: phase k has 2^k trials, and a
+    grid `tuned(problem, 2^k)` starts it.  What earlier phases learned is given up, or, with
+    `carry`, interpolated from their grid to the next.
     """
 
-    def __init__(self, problem: Problem, tuned: Callable[[Problem, int], Joint]) -> None:
+    def __init__(
+        self, problem: Problem, tuned: Callable[[Problem, int], Cells], *, carry: bool = False
+    ) -> None:
         self.problem = problem
         self.tuned = tuned
+        self.carry = carry
         self._enter(1)
 
     def _enter(self, phase: int) -> None:
         self.phase = phase
-        self.current = self.tuned(self.problem, 2**phase)
+        self.grid = self.tuned(self.problem, 2**phase)
+        self.current = Joint(self.grid)
 
     @property
     def books(self) -> Mapping[str, ArmStatistics]:
@@ -268,7 +273,7 @@ class Doubling(Sharing):
     def storage_after(self, trials: int) -> int:
         """Return the numbers kept in the phase that so many trials lead to, the largest so far."""
         phase = max(1, (trials + 2).bit_length() - 1)
-        return self.tuned(self.problem, 2**phase).storage
+        return Joint(self.tuned(self.problem, 2**phase)).storage
 
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds of the current phase."""
@@ -280,8 +285,19 @@ class Doubling(Sharing):
         self._move_on()
 
     def _move_on(self) -> None:
-        if self.current.statistics.trials >= 2**self.phase:
+        if not self.carry:
+            if self.current.statistics.trials >= 2**self.phase:
+                self._enter(self.phase + 1)
+            return
+        while self.current.statistics.trials >= 2 ** (self.phase + 1) - 2:
+            before, grid = self.current.statistics, self.grid
             self._enter(self.phase + 1)
+            means = [
+                self.grid.inherit(grid, before.column(j)).tolist() if pulls else []
+                for j, pulls in enumerate(before.pulls)
+            ]
+            learned = StatisticsState(before.trials, list(before.pulls), means)
+            self.current.statistics.restore(learned)
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Take on a problem with one arm more at the end, or one removed."""
@@ -350,8 +366,8 @@ def shared(problem: Problem, sharing: Any, delta: float | Mapping[str, float] | 
     >>> shared(problem, "sketch(9)", None).storage
     10
     """
-    name, _, rest = str(sharing).partition("(")
-    if name not in SHARINGS or (rest and (name not in _SETTING or not rest.endswith(")"))):
+    name, bracket, rest = str(sharing).partition("(")
+    if name not in SHARINGS or (bracket and (name not in _SETTING or not rest.endswith(")"))):
         known = [f"{name}({_SETTING[name]})" if name in _SETTING else name for name in SHARINGS]
         raise ParameterError(f"sharing must be one of {', '.join(known)}, given {sharing!r}")
     if delta is not None and name not in ("joint", "per-context"):
@@ -365,4 +381,5 @@ def _given(*, kind: Callable[[str], Any], **setting: str) -> dict[str, Any]:
     try:
         return {name: kind(text)} if text else {}
     except ValueError:
-        raise ParameterError(f"{name} must be a number, given {text!r}") from None
+        whole = "whole " * (kind is int)
+        raise ParameterError(f"{name} must be a {whole}number, given {text!r}") from None

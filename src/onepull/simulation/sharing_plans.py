@@ -83,7 +83,9 @@ class _Places:
 class JointPlan(Plan):
     """One pull teaches every cell."""
 
-    def __init__(self, cells: Cells, environment: Environment, rule: Ruling) -> None:
+    def __init__(
+        self, cells: Cells, environment: Environment, rule: Ruling, *, means_only: bool = False
+    ) -> None:
         self.cells = cells
         self.arms = len(environment.problem.arms)
         self.rule = rule
@@ -94,6 +96,7 @@ class JointPlan(Plan):
         # Counts stand for one set of atoms, so they serve where the laws never change.
         self.counts_atoms = (
             cells.features > FEW_FEATURES
+            and not means_only
             and len(pieces) == 1
             and all(law.atoms is not None for law in pieces[0].states)
             and max(len(law.atoms[0]) for law in pieces[0].states if law.atoms) <= FEW_FEATURES
@@ -134,6 +137,15 @@ class _JointRunner:
             stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
             self.rule, world.states, features, plan.centres, world.g,
         )  # fmt: skip
+
+    def take_over(self, before: _JointRunner) -> None:
+        """Begin with what was learned on another grid."""
+        old, new = before.plan.cells, self.plan.cells
+        means = self.state.means
+        for j in range(means.shape[1]):
+            if before.state.pulls[j]:
+                means[:, j] = new.inherit(old, before.state.means[:, j])
+        self.state = before.state._replace(means=means)
 
 
 class _HistogramRunner:
@@ -273,30 +285,42 @@ class CellPlan(Plan):
 
 
 class PhasePlan(Plan):
-    """Fresh joint learning in every phase of 2, 4, 8, … trials."""
+    """Joint learning in phases of 2, 4, 8, … trials, fresh or with what the last one learned."""
 
     def __init__(
         self, sharing: Doubling, environment: Environment, rule: Ruling, horizon: int
     ) -> None:
-        self.phases: list[tuple[int, Plan]] = []
+        self.phases: list[tuple[int, JointPlan]] = []
+        self.carry = sharing.carry
         start, phase = 0, 1
         while start < horizon:
-            current = sharing.tuned(sharing.problem, 2**phase)
-            self.phases.append((start, sharing_plan(current, environment, rule, 2**phase)))
+            grid = sharing.tuned(sharing.problem, 2**phase)
+            # What is carried over are means, as in the library.
+            plan = JointPlan(grid, environment, rule, means_only=sharing.carry)
+            self.phases.append((start, plan))
             start += 2**phase
             phase += 1
 
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
-        return _PhaseRunner(self.phases, own_key)
+        return _PhaseRunner(self.phases, own_key, carry=self.carry)
 
 
 class _PhaseRunner:
-    def __init__(self, phases: list[tuple[int, Plan]], own_key: int) -> None:
-        self.phases = phases
-        self.own_key = own_key
+    def __init__(self, phases: list[tuple[int, JointPlan]], own_key: int, *, carry: bool) -> None:
+        self.phases, self.own_key, self.carry = phases, own_key, carry
         self.number = -1
         self.current: Runner
+
+    def _next(self) -> None:
+        self.number += 1
+        plan = self.phases[self.number][1]
+        runner = plan.begin(self.own_key)
+        if self.carry and self.number and isinstance(runner, _JointRunner):
+            before = self.current
+            assert isinstance(before, _JointRunner)  # noqa: S101 - plans of means only
+            runner.take_over(before)
+        self.current = runner
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         """Cut the stretch where phases begin."""
@@ -304,8 +328,7 @@ class _PhaseRunner:
         trial = stretch.first
         while trial < stop:
             if self.number + 1 < len(self.phases) and trial >= self.phases[self.number + 1][0]:
-                self.number += 1
-                self.current = self.phases[self.number][1].begin(self.own_key)
+                self._next()
             end = stop
             if self.number + 1 < len(self.phases):
                 end = min(stop, self.phases[self.number + 1][0])
