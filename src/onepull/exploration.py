@@ -17,7 +17,7 @@ def exploration_rate(trial: int, arms: int, c: float, gap: float) -> float:
     >>> exploration_rate(10_000, 4, 5.0, 0.5)
     0.008
     """
-    return min(1.0, c * arms / (gap * gap * trial))
+    return min(1.0, c * arms / gap / gap / trial)
 
 
 def drawn_evenly(luck: float, rate: float, arms: int) -> int:

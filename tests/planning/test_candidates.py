@@ -6,12 +6,20 @@ import math
 
 import numpy as np
 import pytest
-from problems import channels, harvesting, mixed, offloading
+from problems import channels, coded, harvesting, mixed, offloading
 
-from onepull import Interval, Problem
+from onepull import Finite, Interval, Problem, UpperConfidence, recommended
 from onepull.environment import Environment, energy_harvesting
 from onepull.planning.bounds import apart, doubled, shared
-from onepull.planning.candidates import MOST_CELLS, Candidate, candidates, ladder, left_out
+from onepull.planning.candidates import (
+    MOST_CELLS,
+    Candidate,
+    candidates,
+    factored,
+    ladder,
+    left_out,
+    recommendations,
+)
 from onepull.planning.timing import microseconds
 from onepull.theory.bounds import gap_free
 
@@ -20,10 +28,61 @@ def names(problem, horizon):
     return [candidate.name for candidate in candidates(problem, horizon)]
 
 
-@pytest.mark.parametrize("problem", [channels(), offloading()])
 @pytest.mark.parametrize("horizon", [None, 10_000])
-def test_finite_contexts_need_no_grid(problem, horizon):
-    assert names(problem, horizon) == ["DCB", "MultiUCB", "UCB1"]
+def test_finite_contexts_need_no_grid(horizon):
+    assert names(channels(), horizon) == ["DCB", "EmpiricalKL recommended", "MultiUCB", "UCB1"]
+
+
+@pytest.mark.parametrize("horizon", [None, 10_000])
+def test_with_finite_contexts_a_factorisation_must_keep_less_than_a_table(horizon):
+    # Six contexts, but the reward has two terms; no sketch of two fields is as small.
+    expected = ["DCB", "LowRank 1e-06", "KLUCB recommended", "MultiUCB", "UCB1"]
+    assert names(offloading(), horizon) == expected
+    found = {c.name: c.build().storage for c in candidates(offloading(), horizon)}
+    assert (found["DCB"], found["LowRank 1e-06"]) == (3 * 7, 3 * 3)
+
+
+def listed(states, reward="log(1 + y * x)"):
+    return Problem(
+        arms=["a", "b"],
+        context={"y": Interval(0, 1)},
+        state={"x": states},
+        reward=reward,
+    )
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (listed(Finite([0, 1, 4])), {"Histogram": 3, "LowRank 1e-06": 2}),
+        (listed(Finite([0, 1, 4]), "x >= 4 * y"), {"Histogram": 3, "LowRank 1e-06": 3}),
+        (
+            listed(Interval(0, 4)),
+            {"LowRank 1e-06": 6, "Sketch 17 knots": 17, "Sketch 65 knots": 65},
+        ),
+        (listed(Interval(0, 4), "min(y, x)"), {"Sketch 17 knots": 17, "Sketch 65 knots": 65}),
+        (listed(Interval(0, float("inf")), "min(y, x)"), {}),
+        (listed(Finite(range(2000)), "min(y, x / 2000)"), {}),
+    ],
+)
+def test_a_factorisation_is_there_where_it_can_be_built(problem, expected):
+    found = {c.name: c.build().storage for c in factored(problem, 1000)}
+    assert found == {name: 2 * (features + 1) for name, features in expected.items()}
+
+
+def test_the_bound_of_a_factorisation_counts_its_error():
+    problem, horizon = listed(Interval(0, 4), "min(y, x)"), 10_000
+    learned = gap_free(problem, alpha=2.01, delta=0.0, horizon=horizon)
+    for candidate in factored(problem, None):
+        policy = candidate.build()
+        assert isinstance(policy, UpperConfidence)
+        error = policy.sharing.error
+        assert error == pytest.approx(0.125 / (1 if candidate.label == "17 knots" else 4))
+        assert candidate.bound is not None
+        expected = (1 + 2 * error) * learned + 2 * error * horizon
+        assert candidate.bound(horizon) == pytest.approx(expected)
+    alone = problem.with_arms(["only"])
+    assert {c.bound(horizon) for c in factored(alone, None) if c.bound is not None} == {0.0}
 
 
 def test_continuous_contexts_with_a_horizon():
@@ -49,13 +108,13 @@ def test_the_powers_are_the_papers():
     )
 
 
-def test_cells_that_stay_wide_are_warned_of_beyond_what_is_simulated():
-    def warned(horizon):
-        return {c.caution for c in candidates(harvesting(), horizon) if c.kind == "CCB"} != {""}
+def test_cells_that_stay_wide_are_left_out_where_trials_go_on_after_the_simulation():
+    def cut(horizon):
+        return {c.label for c in candidates(harvesting(), horizon) if c.kind == "CCB"}
 
-    assert not warned(10**6)
-    assert warned(10**9)
-    assert warned(None)
+    assert "4 cells" in cut(10**6)
+    assert cut(10**9) == {"T^-1/3", "T^-1/2"}
+    assert not cut(None)
 
 
 def test_a_ladder_rises_without_repeating_itself():
@@ -87,7 +146,16 @@ def test_each_is_fresh_and_of_the_problem():
                 policy = candidate.build()
                 assert policy.problem == problem
                 assert policy.trials == 0
-                assert type(policy).__name__ == candidate.kind
+                if not isinstance(policy, UpperConfidence):  # which goes by its factorisation
+                    assert type(policy).__name__ == candidate.kind
+
+
+def test_what_is_recommended_is_a_candidate():
+    for problem, linear in ((channels(), True), (coded(), False), (offloading(), False)):
+        (found,) = recommendations(problem, 1000)
+        assert repr(found.build()) == repr(recommended(problem, horizon=1000))
+        assert found.bound is None
+        assert found.is_linear == linear  # a sketch may be off for ever
 
 
 def test_doubling_is_as_large_as_the_phase_it_has_come_to():

@@ -134,19 +134,21 @@ def test_nothing_is_proved_where_laws_change_or_exploration_is_too_little():
 
 
 def test_lemma_1():
-    """Two arms, gap 1 and range 1: the lemma speaks from n = 100, and says 2e-4 there.
+    """Two coins that show 1 with probability 0.95 and 0.05: the lemma speaks, and says little.
 
-    In one context DCB(ε) is UCB1(ε); regret counts the wrong pulls.
+    In one context DCB(ε) is UCB1(ε); regret is 0.9 times the wrong pulls.  With a bound of
+    less than 1e-3 on the probability, more than 5 of 500 runs would exceed it with a
+    probability below 2e-5.
     """
     problem = Problem(
         arms=["a", "b"], context={"y": Finite([1])}, state={"x": Finite([0, 1])}, reward="x"
     )
     environment = Environment(
         problem,
-        states={"a": Discrete([0, 1], [0, 1]), "b": Discrete([0, 1], [1, 0])},
+        states={"a": Discrete([0, 1], [0.05, 0.95]), "b": Discrete([0, 1], [0.95, 0.05])},
         contexts=Discrete([1], [1]),
     )
     bound = lemma_1(Instance.of(environment), 0.01, 100)[0]
     assert bound < 1e-3
     result = simulate(environment, {"DCB": DCB(problem)}, horizon=100, replications=500, seed=1)
-    assert np.mean(result.regret("DCB") > 50) <= bound
+    assert np.sum(result.regret("DCB") > 0.9 * 50) <= 5

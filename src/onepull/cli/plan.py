@@ -12,7 +12,7 @@ import click
 from onepull.cli.output import progress, show
 from onepull.errors import ParameterError
 from onepull.experiments.brief import Brief
-from onepull.experiments.experiment import APPLICATIONS
+from onepull.experiments.experiment import READY
 from onepull.planning import plan
 from onepull.planning.account import picture, proposal, tables
 from onepull.report import save
@@ -54,7 +54,7 @@ def trials(text: str) -> int:
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--application", type=click.Choice(list(APPLICATIONS)), help="Instead of FILE.")
+@click.option("--application", type=click.Choice(READY), help="Instead of FILE.")
 @click.option(
     "--horizon", type=trials, metavar="TRIALS", help="none if unknown. [FILE's, else none]"
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,8 @@ import click
 from onepull.cli.output import as_json, show
 from onepull.errors import ParameterError
 from onepull.experiments import Experiment
-from onepull.experiments.experiment import APPLICATIONS
+from onepull.experiments.experiment import APPLICATIONS, READY
 from onepull.experiments.proved import default_delta, theory_tables, usual_policies
-
-# Those that stand without being told anything, such as a budget.
-READY = [
-    name
-    for name, build in APPLICATIONS.items()
-    if all(p.default is not p.empty for p in inspect.signature(build).parameters.values())
-]
 
 
 @click.command()

@@ -17,7 +17,7 @@ from onepull.report import Table
 from onepull.spaces import Finite
 from onepull.theory import (
     Instance,
-    doubling,
+    doubled,
     gap_free,
     graves_lai,
     hoeffding_constant,
@@ -54,11 +54,12 @@ def usual_policies(problem: Problem, epsilon: float, delta: Delta) -> dict[str, 
     """
     blind: dict[str, Policy] = {"UCB1": UCB1(problem), "Multi-UCB": MultiUCB(problem, delta=delta)}
     if delta is None:
-        return {**blind, "DCB": DCB(problem, epsilon=epsilon)}
+        return {**blind, "DCB": DCB(problem, epsilon=epsilon, beyond_theory=True)}
+    told: dict[str, Any] = {"epsilon": epsilon, "beyond_theory": True}
     return {
         **blind,
-        "CCB": CCB(problem, epsilon=epsilon, delta=delta),
-        "CCB, unknown T": DoublingCCB(problem, epsilon=epsilon, growth=GROWTH),
+        "CCB": CCB(problem, delta=delta, **told),
+        "CCB, unknown T": DoublingCCB(problem, growth=GROWTH, **told),
     }
 
 
@@ -202,7 +203,13 @@ def _regret(
         free = gap_free(problem, alpha=2 + epsilon, delta=delta, horizon=horizon)
         rows.append(["gap-free: δLT + 4G√(αKT ln T)", None, free])
         if delta is not None:
-            rows.append(["gap-free, doubling", None, _doubled(problem, epsilon, horizon)])
+            rows.append(
+                [
+                    "gap-free, doubling",
+                    None,
+                    doubled(problem, alpha=2 + epsilon, growth=GROWTH, horizon=horizon),
+                ]
+            )
     if delta is None:
         rows.append(["Multi-UCB", None, multi_ucb(instance, horizon)])
         least, most = ucb1(instance, horizon)
@@ -213,14 +220,6 @@ def _regret(
     return Table(
         f"Bounds on regret, n = {horizon:,}", ["bound", "printed", "corrected"], rows, notes
     )
-
-
-def _doubled(problem: Problem, epsilon: float, horizon: int) -> float:
-    def phase(trials: int) -> float:
-        delta = tuned_delta(problem, trials, GROWTH)
-        return gap_free(problem, alpha=2 + epsilon, delta=delta, horizon=trials)
-
-    return doubling(phase, horizon)
 
 
 def _lemma(environment: Environment, instance: Instance, epsilon: float, horizon: int) -> Table:
@@ -248,11 +247,13 @@ def _limits(
     if len(instance.contexts) <= MOST_WORK:
         found["any policy (Graves and Lai)"] = graves_lai(environment, delta)
         found["any index policy"] = index_policy(environment, delta)
-        found["every context apart (Lai and Robbins)"] = lai_robbins(environment, delta)
+        found["policies that learn every context apart"] = lai_robbins(environment, delta)
     found["widths with α = 1/2"] = hoeffding_constant(instance, 0.5)
     found[f"DCB({epsilon:g}), α = {alpha:g}"] = hoeffding_constant(instance, alpha)
     rows = [[name, limit.total, limit.total * log] for name, limit in found.items()]
-    notes = ["c: regret is at least, and for the last two about, c ln n as n grows."]
+    notes = [
+        "c: regret of such policies is at least, and for the last two about, c ln n as n grows."
+    ]
     if delta is not None:
         notes.append(
             "Of the cells: with continuous contexts exploring may cost as little as one likes."

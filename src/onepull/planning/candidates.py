@@ -12,10 +12,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from onepull.errors import ParameterError
+from onepull.factor import Dense, Histogram, LowRank, Sketch
 from onepull.factor.cells import cells_needed
 from onepull.planning import bounds
 from onepull.planning.bounds import Bound
-from onepull.policies import CCB, DCB, UCB1, DoublingCCB, MultiUCB, Policy
+from onepull.policies import (
+    CCB,
+    DCB,
+    UCB1,
+    DoublingCCB,
+    MultiUCB,
+    Policy,
+    UpperConfidence,
+    recommended,
+)
+from onepull.policies.explorer import Explorer
 from onepull.policies.known_reward import tuned_delta
 from onepull.problem import Problem
 from onepull.spaces import Interval
@@ -25,6 +37,10 @@ POWERS = {"T^-1/3": 1 / 3, "T^-1/2": 1 / 2, "T^-2/3": 2 / 3}  # the paper's δ, 
 RUNG = 4  # each rung of the ladder cuts a field into so many times more cells
 MOST_CELLS = 100_000  # of a candidate
 HORIZONS = (10_000, 100_000, 1_000_000)  # to plan for where none is known
+TOLERANCE = 1e-6  # of a low rank, a share of the reward's range
+MOST_FEATURES = 32  # of a low rank: a reward that takes more is better cut or sketched
+MOST_ATOMS = 1024  # of a histogram or a sketch
+KNOTS = (17, 65)  # of sketches, for each field
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +50,8 @@ class Candidate:
     Attributes
     ----------
     kind
-        The policy's class by name; candidates of one kind make one curve.
+        The policy's class by name, or its factorisation where it has one of its own;
+        candidates of one kind make one curve.
     label
         What tells it from others of its kind.
     build
@@ -47,6 +64,9 @@ class Candidate:
         From a horizon to the like of it at the size it has grown to, for timing.
     caution
         What to know before it is built.
+    is_linear
+        Whether its regret may grow linearly, however slowly: then what was simulated says
+        nothing about what comes after.
     """
 
     kind: str
@@ -56,6 +76,7 @@ class Candidate:
     learns_rewards: bool = False
     settled: Callable[[int], Policy] | None = None
     caution: str = ""
+    is_linear: bool = False
 
     @property
     def name(self) -> str:
@@ -85,31 +106,33 @@ def tables(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
 
 
 def grids(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield CCB on a ladder of δ, if contexts are continuous.
+    """Yield CCB on a ladder of δ, if contexts are continuous and T is known.
+
+    Beyond what is simulated only those δ that are tuned to T.
 
     >>> from onepull.environment import energy_harvesting
     >>> [candidate.label for candidate in grids(energy_harvesting().problem, 10**6)]
     ['1 cell', '4 cells', '16 cells', 'T^-1/3', 'T^-1/2', 'T^-2/3']
     """
-    if not _intervals(problem):
+    if horizon is None or not _intervals(problem):
         return
-    forever = "its cells stay as wide as they are, which costs up to δL in every trial, for ever"
     for label, delta in ladder(problem, horizon).items():
+        if horizon > HORIZONS[-1] and label not in POWERS:
+            continue
         yield Candidate(
             "CCB",
             label,
             partial(CCB, problem, epsilon=EPSILON, delta=delta),
             bounds.shared(problem, 2 + EPSILON, delta),
-            caution="" if horizon is not None and horizon <= HORIZONS[-1] else forever,
         )
 
 
 def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield CCB with doubling, if contexts are continuous and T is unknown.
+    """Yield CCB with doubling, fresh and carried over, if contexts are continuous, T unknown.
 
     >>> from onepull.environment import energy_harvesting
     >>> [candidate.label for candidate in doubling(energy_harvesting().problem, None)]
-    ['T^-1/3', 'T^-1/2', 'T^-2/3']
+    ['T^-1/3', 'T^-1/3 carried', 'T^-1/2', 'T^-1/2 carried', 'T^-2/3', 'T^-2/3 carried']
     """
     if horizon is not None or not _intervals(problem):
         return
@@ -117,23 +140,88 @@ def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         growth = 1 - power
         if _count(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_CELLS:
             continue
-        yield Candidate(
-            "DoublingCCB",
-            label,
-            partial(DoublingCCB, problem, epsilon=EPSILON, growth=growth),
-            bounds.doubled(problem, 2 + EPSILON, growth),
-            # The last phase is a CCB of its length, and running up to it would take minutes.
-            settled=lambda trials, growth=growth: CCB(  # type: ignore[misc]
-                problem, epsilon=EPSILON, delta=_last_delta(problem, trials, growth)
-            ),
-            caution="what it keeps grows with the horizon",
-        )
+        for carry in (False, True):
+            yield Candidate(
+                "DoublingCCB",
+                f"{label} carried" if carry else label,
+                partial(DoublingCCB, problem, epsilon=EPSILON, growth=growth, carry_over=carry),
+                # What is proved is proved for fresh starts.
+                None if carry else bounds.doubled(problem, 2 + EPSILON, growth),
+                # The last phase is a CCB of its length, and running up to it would take minutes.
+                settled=lambda trials, growth=growth: CCB(  # type: ignore[misc]
+                    problem, epsilon=EPSILON, delta=_last_delta(problem, trials, growth)
+                ),
+                caution="what it keeps grows with the horizon",
+            )
 
 
 def _last_delta(problem: Problem, trials: int, growth: float) -> float | dict[str, float]:
     """Return δ of the phase that so many trials lead to."""
     phase = max(1, (trials + 2).bit_length() - 1)
     return tuned_delta(problem, 2**phase, growth)
+
+
+def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield histograms, low rank and sketches, each where it can be built.
+
+    They need no cells and no horizon.  With finitely many contexts a table has no error
+    either, so only what keeps fewer numbers than that is of use.
+
+    >>> from onepull.environment import channel_selection, energy_harvesting
+    >>> [candidate.name for candidate in factored(energy_harvesting().problem, None)]
+    ['Histogram', 'LowRank 1e-06']
+    >>> [candidate.name for candidate in factored(channel_selection().problem, None)]
+    []
+    """
+    del horizon
+    alpha = 2 + EPSILON
+    table = math.inf if _intervals(problem) else _count(problem, {})
+    for kind, label, sharing, make in _FACTORISATIONS:
+        try:
+            factor = make(problem)
+        except ParameterError:
+            continue  # it does not suit the problem
+        if factor.features < table and factor.features <= MOST_ATOMS:
+            build = partial(UpperConfidence, problem, sharing=sharing, alpha=alpha)
+            bound = bounds.factored(problem, alpha, factor.error)
+            yield Candidate(kind, label, build, bound, is_linear=isinstance(factor, Sketch))
+
+
+def _sketch(problem: Problem, knots: int) -> Dense:
+    if not any(isinstance(space, Interval) for space in problem.state.values()):
+        raise ParameterError("all states are listed: a histogram has no error")
+    return Sketch(problem, knots=knots)
+
+
+_FACTORISATIONS: list[tuple[str, str, str, Callable[[Problem], Dense]]] = [
+    ("Histogram", "", "histogram", Histogram),
+    (
+        "LowRank",
+        f"{TOLERANCE:g}",
+        f"low-rank({TOLERANCE:g})",
+        partial(LowRank, tolerance=TOLERANCE, most=MOST_FEATURES),
+    ),
+    *(("Sketch", f"{n} knots", f"sketch({n})", partial(_sketch, knots=n)) for n in KNOTS),
+]
+
+
+def recommendations(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield what is recommended where nothing is known but the problem.
+
+    >>> from onepull.environment import channel_selection
+    >>> [candidate.name for candidate in recommendations(channel_selection().problem, None)]
+    ['EmpiricalKL recommended']
+    """
+    build = partial(recommended, problem, horizon=horizon)
+    try:
+        policy = build()
+    except ParameterError:
+        return  # contexts without end can be neither cut nor approximated
+    # No finite-time bound is known for the likelihood's; a sketch or a grid is off for ever.
+    error = getattr(policy.sharing, "error", 0.0) if isinstance(policy, Explorer) else 0.0
+    cut = isinstance(policy, Explorer) and policy.delta is not None
+    kind = type(policy).__name__
+    yield Candidate(kind, "recommended", build, None, is_linear=error > 0 or cut)
 
 
 def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
@@ -154,6 +242,7 @@ def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
             partial(MultiUCB, problem, delta=delta),
             bounds.apart(problem, delta),
             learns_rewards=True,
+            is_linear=delta is not None and label not in POWERS,
         )
 
 
@@ -166,10 +255,26 @@ def blind(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """
     del horizon
     caution = "it is blind to the context, which costs regret in every trial, for ever"
-    yield Candidate("UCB1", "", partial(UCB1, problem), None, learns_rewards=True, caution=caution)
+    yield Candidate(
+        "UCB1",
+        "",
+        partial(UCB1, problem),
+        None,
+        learns_rewards=True,
+        caution=caution,
+        is_linear=True,
+    )
 
 
-GENERATORS: list[Generator] = [tables, grids, doubling, apart, blind]
+GENERATORS: list[Generator] = [
+    tables,
+    grids,
+    doubling,
+    factored,
+    recommendations,
+    apart,
+    blind,
+]
 
 
 def candidates(problem: Problem, horizon: int | None) -> list[Candidate]:
@@ -177,7 +282,7 @@ def candidates(problem: Problem, horizon: int | None) -> list[Candidate]:
 
     >>> from onepull.environment import channel_selection
     >>> [candidate.name for candidate in candidates(channel_selection().problem, 10**5)]
-    ['DCB', 'MultiUCB', 'UCB1']
+    ['DCB', 'EmpiricalKL recommended', 'MultiUCB', 'UCB1']
     """
     return [candidate for generator in GENERATORS for candidate in generator(problem, horizon)]
 

@@ -61,9 +61,11 @@ or 5 % of the best, 50.33 (CCB T^-1/3)')
     limit = (1 + CLOSE) * _loss(best)
     chosen = min((o for o in fitting if _is_noise(o, best) or _loss(o) <= limit), key=_size)
     if chosen is best:
+        smaller = any(o.bytes < chosen.bytes for o in fitting)
+        more = f"what keeps less loses over {100 * CLOSE:g} % more"
         return chosen, (
-            f"its regret is the least, {_told(chosen)}, and what keeps less "
-            f"loses over {100 * CLOSE:g} % more"
+            f"its regret is the least, {_told(chosen)}, and "
+            f"{more if smaller else 'nothing keeps less'}"
         )
     return chosen, (
         f"it keeps the least, {chosen.bytes:,} bytes, of those whose regret is within noise "

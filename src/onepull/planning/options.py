@@ -17,8 +17,10 @@ class Option:
 
     Attributes
     ----------
-    kind, label, parameters
-        The policy, what tells it from others of its kind, and how to build it.
+    kind, label
+        The policy or its factorisation, and what tells it from others of its kind.
+    parameters
+        How to build it.
     trial
         The trial by which all of this is.
     numbers
@@ -29,6 +31,10 @@ class Option:
         Its simulated regret, run by run; None beyond the trials simulated.
     microseconds
         The time of a decision; None if it was not measured.
+    policy
+        The policy's class by name, where the kind is its factorisation.
+    is_linear
+        Whether its regret may grow linearly beyond the trials simulated.
 
     Examples
     --------
@@ -49,6 +55,8 @@ class Option:
     regrets: Array | None
     microseconds: float | None = None
     caution: str = ""
+    policy: str = ""
+    is_linear: bool = False
 
     @property
     def name(self) -> str:
@@ -59,7 +67,7 @@ class Option:
     def call(self) -> str:
         """How to build it, in Python."""
         stated = [f"{name}={value!r}" for name, value in self.parameters.items()]
-        return f"{self.kind}({', '.join(['problem', *stated])})"
+        return f"{self.policy or self.kind}({', '.join(['problem', *stated])})"
 
     @property
     def bytes(self) -> int:
@@ -81,7 +89,7 @@ class Option:
         low, high = self.interval or (None, None)
         return {
             "name": self.name,
-            "policy": self.kind,
+            "policy": self.policy or self.kind,
             "parameters": self.parameters,
             "trial": self.trial,
             "numbers": self.numbers,

@@ -21,6 +21,7 @@ from onepull.problem import Problem
 from onepull.simulation import Simulation
 from onepull.simulation.executors import open_executor
 from onepull.simulation.simulation import whole
+from onepull.theory.instance import beyond
 
 SIMULATED = 1_000_000  # trials at most of a known horizon
 SIMULATED_UNKNOWN = 100_000  # and where it is not known
@@ -120,6 +121,14 @@ def plan(  # noqa: PLR0913 - a full statement
     judged = _judged(horizon, storage, regret)
     trials = sorted({judged, *(HORIZONS if horizon is None else [horizon])})
     found = candidates(problem, horizon)
+    unproved = "" if environment is None else beyond(environment)
+    if environment is not None and environment.budget is not None:
+        raise ParameterError(
+            "a plan is for pulls that cost nothing; for costs and a budget run an experiment "
+            "with UCBALP"
+        )
+    if unproved:
+        found = [replace(candidate, bound=None) for candidate in found]
     drafts = [_draft(candidate, trial) for trial in trials for candidate in found]
     worlds = _worlds(problem, runs, seed) if environment is None else [environment]
     marks = [trial for trial in trials if trial <= judged]
@@ -133,10 +142,16 @@ def plan(  # noqa: PLR0913 - a full statement
         )
         for draft in drafts
     ]
+    # Where trials go on after the simulation, what grows linearly must not be proposed for it.
+    lasting = [o for o in options if horizon == judged or not o.is_linear]
     chosen, why = propose(
-        [option for option in options if option.trial == judged], storage=storage, regret=regret
+        [option for option in lasting if option.trial == judged], storage=storage, regret=regret
     )
     notes = list(_notes(horizon, judged, runs, is_known=environment is not None))
+    if unproved:
+        notes.append(f"No bounds: {unproved}.")
+    if len(lasting) < len(options):
+        notes.append("Not proposed: what may lose in every trial for ever, with trials to come.")
     if unplanned := left_out(problem, horizon):
         told = f"more than {MOST_CELLS:,} cells"
         notes.append(f"Left out: δ = {' and '.join(unplanned)} of a width, {told}.")
@@ -216,15 +231,19 @@ def _times(
 
 def _draft(candidate: Candidate, trial: int) -> Option:
     """Return what is known of a candidate before it is tried."""
+    policy = candidate.build()
+    settled = policy if candidate.settled is None else candidate.settled(trial)
     return Option(
         kind=candidate.kind,
         label=candidate.label,
-        parameters=candidate.build().parameters,
+        parameters=policy.parameters,
         trial=trial,
-        numbers=candidate.at(trial).storage,
+        numbers=settled.storage,
         bound=None if candidate.bound is None else candidate.bound(trial),
         regrets=None,
         caution=candidate.caution,
+        policy=type(policy).__name__,
+        is_linear=candidate.is_linear,
     )
 
 

@@ -126,7 +126,7 @@ class MixtureElimination(Spender):
 
     def add_arm(self, arm: str, *, cost: float = 0.0) -> None:
         """Add an arm with its cost; a class that goes by name gets policies that play it."""
-        made = self._made([*self._arms, arm])
+        made = self._made(self.problem.with_arms([*self._arms, arm]).arms)
         super().add_arm(arm, cost=cost)
         self._take_up(made)
 

@@ -51,7 +51,8 @@ class Spender(Policy):
         self._shared = sharing
         cells = partition(problem, delta)
         self._weights = None if contexts is None else _probabilities(contexts, cells.features)
-        ledger = Ledger(shared(problem, sharing, delta), cells, costs, budget)
+        cut = delta if sharing in ("joint", "per-context") else None  # the others need no cells
+        ledger = Ledger(shared(problem, sharing, cut), cells, costs, budget)
         if 0.0 not in ledger.costs.values():
             raise ParameterError(
                 "at least one arm must cost nothing, for when the budget is spent, "

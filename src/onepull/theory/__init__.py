@@ -8,6 +8,7 @@ given policy.
 from onepull.theory.bounds import (
     RegretBound,
     WrongPulls,
+    doubled,
     doubling,
     gap_free,
     lemma_1,
@@ -43,6 +44,7 @@ __all__ = [
     "RegretBound",
     "WrongPulls",
     "divergences",
+    "doubled",
     "doubling",
     "gap_free",
     "graves_lai",

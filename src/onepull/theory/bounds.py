@@ -16,6 +16,7 @@ from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.formula import Array
 from onepull.payoff import partition
+from onepull.policies.known_reward import tuned_delta
 from onepull.problem import Problem
 from onepull.spaces import Finite
 from onepull.theory.instance import Instance
@@ -32,6 +33,7 @@ from onepull.theory.pulls import (
 __all__ = [
     "RegretBound",
     "WrongPulls",
+    "doubled",
     "doubling",
     "gap_free",
     "lemma_1",
@@ -209,6 +211,21 @@ def doubling(bound: Callable[[int], float], horizon: int) -> float:
     while phases > 1 and 2**phases - 2 >= horizon:
         phases -= 1
     return math.fsum(bound(2**k) for k in range(1, phases + 1))
+
+
+def doubled(problem: Problem, *, alpha: float, growth: float, horizon: int) -> float:
+    """Bound the regret of CCB with fresh starts: phase k of 2^k trials, δ_k = (2^k)^-(1-growth).
+
+    >>> from onepull.environment import energy_harvesting
+    >>> round(doubled(energy_harvesting().problem, alpha=2.01, growth=0.5, horizon=100_000))
+    52051
+    """
+
+    def phase(trials: int) -> float:
+        delta = tuned_delta(problem, trials, growth)
+        return gap_free(problem, alpha=alpha, delta=delta, horizon=trials)
+
+    return doubling(phase, horizon)
 
 
 def multi_ucb(instance: Instance, trial: float) -> float:

@@ -8,12 +8,11 @@ from typing import Any
 
 from onepull.environment import Environment
 from onepull.errors import ParameterError
-from onepull.policies import CCB, DCB, UCB1, DoublingCCB, MultiUCB, Policy
-from onepull.policies.known_reward import tuned_delta
+from onepull.policies import CCB, DCB, UCB1, DoublingCCB, MultiUCB, Policy, UpperConfidence
 from onepull.spaces import Finite
 from onepull.theory.bounds import (
     LEAST_ALPHA,
-    doubling,
+    doubled,
     gap_free,
     multi_ucb,
     theorem_3,
@@ -90,15 +89,21 @@ def _ccb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> G
 
 
 def _doubling(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
-    problem = environment.problem
-
-    def phase(trials: int) -> float:
-        delta = tuned_delta(problem, trials, stated["growth"])
-        return gap_free(problem, alpha=2 + stated["epsilon"], delta=delta, horizon=trials)
-
-    if 2 + stated["epsilon"] < LEAST_ALPHA or beyond(environment):
+    # What is carried over is interpolated, which the proof for fresh starts does not cover.
+    carried = stated.get("carry_over", False)
+    if carried or 2 + stated["epsilon"] < LEAST_ALPHA or beyond(environment):
         return Guarantee()
-    return Guarantee(gap_free=doubling(phase, horizon))
+    alpha, growth = 2 + stated["epsilon"], stated["growth"]
+    return Guarantee(
+        gap_free=doubled(environment.problem, alpha=alpha, growth=growth, horizon=horizon)
+    )
+
+
+def _upper(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
+    if stated["sharing"] != "joint":
+        return Guarantee()
+    same = {"epsilon": stated["alpha"] - 2, "delta": stated.get("delta")}
+    return (_dcb if same["delta"] is None else _ccb)(environment, same, horizon)
 
 
 def _multi_ucb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
@@ -122,6 +127,7 @@ SPEAKS: dict[type[Policy], Callable[[Environment, Mapping[str, Any], int], Guara
     DoublingCCB: _doubling,
     MultiUCB: _multi_ucb,
     UCB1: _ucb1,
+    UpperConfidence: _upper,
 }
 
 

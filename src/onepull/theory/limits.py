@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.formula import Array
+from onepull.likelihood import divergence
 from onepull.payoff import partition
 from onepull.theory.instance import Instance
 
@@ -56,19 +57,7 @@ def kinf(values: Array, probabilities: Array, level: float, top: float) -> float
         return 0.0
     if level >= top - slack:
         return math.inf
-    z = np.minimum((x - level) / (top - level), 1.0)
-
-    def slope(weight: float) -> float:
-        with np.errstate(divide="ignore"):
-            return float(-(p @ (z / (1.0 - weight * z))))
-
-    # The slope falls from E(θ - X)/(top - θ) > 0; at λ = 1 it is -∞ if F reaches the top.
-    low, high = 0.0, 1.0
-    if np.max(z) < 1.0 and slope(1.0) >= 0.0:
-        low = 1.0
-    while low < (middle := low + (high - low) / 2) < high:
-        low, high = (middle, high) if slope(middle) > 0.0 else (low, middle)
-    return max(0.0, float(p @ np.log1p(-low * z)))
+    return divergence(x.tolist(), p.tolist(), len(x), float(level), float(top))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -126,7 +126,7 @@ def _printed_2(instance: Instance, epsilon: float) -> WrongPulls:
     best = np.where(instance.gaps == 0, 1.0, 0.0)
     never = instance.never_optimal
     scale = 2 ** (3 + 2 * epsilon) * arms ** (4 + 2 * epsilon) * zeta(1 + 2 * epsilon)
-    start = math.nan
+    start = 0.0  # where all arms tie there is nothing to wait for
     if math.isfinite(instance.smallest_gap):
         cost = 4 * (2 + epsilon) / instance.smallest_gap**2
         start = settled_printed(instance.p_o / (2 * arms), cost)
