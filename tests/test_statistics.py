@@ -20,6 +20,7 @@ from onepull.statistics import (
     StatisticsState,
     inverse_root,
     moved,
+    weighted,
 )
 
 KINDS = [ListStatistics, ArrayStatistics]
@@ -250,3 +251,12 @@ def test_a_billion_observations_keep_the_mean():
         return mean
 
     assert run(10**9) == pytest.approx(0.4, abs=1e-10)
+
+
+@pytest.mark.parametrize("features", [1, 2, 9, 17, 70, 1000])
+def test_a_product_of_features_is_the_same_whatever_other_arms_there_are(features):
+    generator = np.random.default_rng(8)
+    means, phi = generator.random((features, 12)), generator.normal(size=features)
+    alone = [weighted(phi, means[:, [j]])[0] for j in range(12)]
+    assert weighted(phi, means).tolist() == alone
+    assert weighted(phi, means) == pytest.approx(phi @ means, rel=1e-12)

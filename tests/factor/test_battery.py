@@ -5,8 +5,34 @@ from __future__ import annotations
 import pytest
 from problems import CONTINUOUS, FINITE
 
-from onepull import Grid, Table
+from onepull import Finite, Grid, Interval, Problem, Table
+from onepull.factor import Histogram, LowRank, Sketch
 from onepull.testing import FACTORISATION_CHECKS
+
+
+def listed():
+    """Return vector contexts and states of which the states are finitely many."""
+    return Problem(
+        arms=["a", "b"],
+        context={"size": Interval(0, 3), "weight": Finite([-1, 2])},
+        state={"speed": Finite([4, 1, 2]), "up": Finite([0, 1])},
+        reward="weight * min(size, speed) * up - (speed >= size)",
+    )
+
+
+def smooth():
+    """Return vector contexts and states, finite and continuous fields in each."""
+    return Problem(
+        arms=["a", "b"],
+        context={"weight": Finite([-1, 2]), "size": Interval(0, 3)},
+        state={"speed": Finite([1, 2, 4]), "load": Interval(0, 1)},
+        reward="weight * exp(-size * load) - sqrt(speed * size)",
+    )
+
+
+HISTOGRAMS = {"coded": FINITE["coded"], "listed": listed}
+SKETCHES = {n: p for n, p in (FINITE | CONTINUOUS).items() if n != "mixed"} | {"smooth": smooth}
+SMOOTH = {n: p for n, p in SKETCHES.items() if n != "channels"} | {"listed": listed}
 
 CASES = [
     *(pytest.param(Table, p, id=f"Table-{name}") for name, p in FINITE.items()),
@@ -14,6 +40,19 @@ CASES = [
         pytest.param(lambda problem, d=d: Grid(problem, delta=d), p, id=f"Grid-{d}-{name}")
         for name, p in CONTINUOUS.items()
         for d in (0.03, 0.4, 10.0)
+    ),
+    *(pytest.param(Histogram, p, id=f"Histogram-{name}") for name, p in HISTOGRAMS.items()),
+    *(
+        pytest.param(lambda problem, n=n: Sketch(problem, knots=n), p, id=f"Sketch-{n}-{name}")
+        for name, p in SKETCHES.items()
+        for n in (2, 9, 70)
+    ),
+    *(
+        pytest.param(
+            lambda problem, t=t: LowRank(problem, tolerance=t), p, id=f"LowRank-{t}-{name}"
+        )
+        for name, p in SMOOTH.items()
+        for t in (1e-2, 1e-7)
     ),
 ]
 

@@ -19,6 +19,7 @@ from onepull.problem import Problem
 from onepull.spaces import Finite, Interval
 
 MOST_ATOMS = 100_000
+REMEMBERED = 1 << 21  # rewards kept of contexts seen lately
 
 Share: TypeAlias = tuple[int, float]  # the number of a knot, and how much of a value it gets
 
@@ -37,7 +38,8 @@ class Atoms(Dense):
         self.points = np.column_stack(columns)
         self.features = len(self.points)
         self._columns = list(self.points.T.copy())
-        self._rewards = lru_cache(maxsize=4096)(self._compute)
+        contexts = max(1, min(4096, REMEMBERED // self.features))
+        self._rewards = lru_cache(maxsize=contexts)(self._compute)
 
     def _compute(self, context: State) -> tuple[Array, float, float]:
         rewards = self.problem.payoff.vector(*context, *self._columns)
@@ -108,7 +110,9 @@ class Sketch(Atoms):
     An interval field gets knots at equal distances h, a finite one keeps its values; several
     fields make a product.  The reward of a state is then interpolated, so a reward of slope
     at most L is off by no more than L·h/2, and exact at the knots: for kinked rewards such
-    as min(y, x) as for others.  It is a sum, so sketches merge without loss.
+    as min(y, x) as for others.  A reward that jumps, such as x <= y, may be off by the jump,
+    but only for states between the two knots around it.  It is a sum, so sketches merge
+    without loss.
 
     Parameters
     ----------
@@ -130,25 +134,28 @@ class Sketch(Atoms):
 
     def __init__(self, problem: Problem, *, knots: int = 65) -> None:
         self.knots = _whole(knots)
-        columns: dict[str, Array] = {}
-        self.error = 0.0
-        low, high = problem.payoff.whole_range
-        for name, space in problem.state.items():
-            if isinstance(space, Finite):
-                columns[name] = np.array(space.values)
-                continue
+        intervals = {n: s for n, s in problem.state.items() if isinstance(s, Interval)}
+        for name, space in intervals.items():
             if not math.isfinite(space.width):
                 raise ParameterError(
                     f"state field {name!r} is {space!r}: only a bounded one can be sketched; "
                     "declare the bounds within which states matter"
                 )
-            columns[name] = np.linspace(space.low, space.high, knots)
-            self.error += problem.payoff.steepness[name].value * space.width / (knots - 1) / 2
-        self.error = min(self.error, high - low)
-        _check_number(math.prod(len(column) for column in columns.values()))
+        _check_number(size(problem.state) * self.knots ** len(intervals))
+        columns = {
+            name: np.array(space.values)
+            if isinstance(space, Finite)
+            else np.linspace(space.low, space.high, self.knots)
+            for name, space in problem.state.items()
+        }
         super().__init__(problem, list(product(columns).values()))
+        low, high = problem.payoff.whole_range
+        between = {name: space.width / (self.knots - 1) for name, space in intervals.items()}
+        slopes = problem.payoff.steepness
+        interpolated = sum(slopes[name].value * h / 2 for name, h in between.items())
+        self.error = min(interpolated, high - low)
         self._ranges = Ranges(problem)
-        shares = [_shares(space, knots) for space in problem.state.values()]
+        shares = [_shares(space, self.knots) for space in problem.state.values()]
         self.psi = _shared_out(shares, self.features)
 
     def _bounds(self, context: State, rewards: Array) -> tuple[float, float]:
@@ -163,7 +170,7 @@ class Sketch(Atoms):
 def _check_number(atoms: int) -> None:
     if atoms > MOST_ATOMS:
         raise ParameterError(
-            f"{atoms:,} states are more than {MOST_ATOMS:,}; take fewer knots, or another sharing"
+            f"{atoms:,} states are more than {MOST_ATOMS:,}; take fewer knots, or share otherwise"
         )
 
 
@@ -197,7 +204,7 @@ def _shares(space: Finite | Interval, knots: int) -> tuple[int, Callable[[float]
     low, per_unit, last = space.low, (knots - 1) / space.width, knots - 1
 
     def neighbours(value: float) -> list[Share]:
-        at = (value - low) * per_unit
+        at = min((value - low) * per_unit, last)  # rounding may lead beyond the end
         below = min(int(at), last - 1)
         return [(below, 1.0 - (at - below)), (below + 1, at - below)]
 

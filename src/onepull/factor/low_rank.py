@@ -17,8 +17,12 @@ from onepull.problem import Problem
 from onepull.spaces import Box, Finite, real
 
 SIDE = 1024  # points of a side of the matrix whose cross is taken
-CHECKED = 1 << 21  # pairs at which the error is measured
+CHECKED = 1 << 21  # pairs of a grid at which the error is measured
+DRAWN = 1 << 14  # and further ones drawn at random
+FEWEST = 5  # points of an interval field, however many there are
+MOST_PAIRS = 1 << 25
 MOST_RANK = 256
+ROUNDING = 1e-14  # of the largest reward: no error is less
 
 
 class LowRank(Dense):
@@ -31,14 +35,18 @@ class LowRank(Dense):
     part as many as there are terms, and kinked ones such as min(y, x) so many that a sketch
     or a grid serves better.
 
-    `error` is the largest error on an independent fine grid plus a margin for what is between
-    its points: half the distance of neighbours times the steepest change of the error seen.
-    It is the same for every arm, so it widens the bounds and changes no choice.
+    `error` is the largest error on an independent fine grid and on random points, plus a
+    margin for what is between the points: half the distance of neighbours times the steepest
+    change of the error seen.  So it is measured, not proved: a jump that falls between two
+    points of the grid goes unseen.  It is the same for every arm, so it widens the bounds and
+    changes no choice.
 
     Parameters
     ----------
     tolerance
         The largest error, as a share of the reward's range.
+    most
+        The most features to take.
 
     Examples
     --------
@@ -57,7 +65,7 @@ class LowRank(Dense):
     8 True
     """
 
-    def __init__(self, problem: Problem, *, tolerance: float = 1e-6) -> None:
+    def __init__(self, problem: Problem, *, tolerance: float = 1e-6, most: int = MOST_RANK) -> None:
         self.problem = problem
         self.tolerance = _tolerance(tolerance)
         for role, box in (("context", problem.context), ("state", problem.state)):
@@ -67,13 +75,14 @@ class LowRank(Dense):
                         f"{role} field {name!r} is {space!r}: a reward is approximated over "
                         "bounded fields only"
                     )
+        _check_pairs(problem)
         low, high = problem.payoff.whole_range
-        aim = self.tolerance * (high - low)
+        aim = self.tolerance * (high - low) + ROUNDING * max(abs(low), abs(high))
         for share in (0.5, 0.25, 0.125):  # the error between points may take up the rest
-            self._take_pivots(aim * share)
-            if self.error <= aim:
+            self._take_pivots(aim * share, most)
+            if self.error <= aim or self.features >= most:
                 break
-        else:
+        if self.error > aim:
             raise ParameterError(
                 f"{self.features} features leave an error of {self.error:.1e}, more than "
                 f"{aim:.1e}: the reward is not smooth enough; take a larger tolerance, a sketch "
@@ -81,9 +90,9 @@ class LowRank(Dense):
             )
         self._ranges = Ranges(problem)
 
-    def _take_pivots(self, aim: float) -> None:
+    def _take_pivots(self, aim: float, most: int) -> None:
         contexts, states = _points(self.problem.context, SIDE), _points(self.problem.state, SIDE)
-        rows, columns = _cross(self._matrix(contexts, states), aim)
+        rows, columns = _cross(self._matrix(contexts, states), aim, most)
         self.pivots = [tuple(row) for row in contexts[rows].tolist()]
         self._states = list(states[columns].T.copy())
         self.features = len(rows)
@@ -105,8 +114,26 @@ class LowRank(Dense):
         contexts, states = _even(self.problem.context, side), _even(self.problem.state, side)
         psi = self._matrix(np.array(self.pivots), states)
         wrong = self._matrix(contexts, states) - self.phi_many(contexts) @ psi
-        largest = float(np.max(np.abs(wrong)))
+        largest = max(float(np.max(np.abs(wrong))), self._drawn())
         return largest + _margin(self.problem, wrong, side)
+
+    def _drawn(self) -> float:
+        """Return the largest error at random points: grids of many fields have few."""
+        generator = np.random.default_rng(0)
+        contexts, states = (
+            np.column_stack(
+                [
+                    generator.choice(np.array(space.values), DRAWN)
+                    if isinstance(space, Finite)
+                    else generator.uniform(space.low, space.high, DRAWN)
+                    for space in box.values()
+                ]
+            )
+            for box in (self.problem.context, self.problem.state)
+        )
+        psi = self._matrix(np.array(self.pivots), states)
+        found = np.einsum("nr,rn->n", self.phi_many(contexts), psi)
+        return float(np.max(np.abs(self.problem.payoff.vector(*contexts.T, *states.T) - found)))
 
     def phi(self, context: State) -> Array:
         """Return the weights of the pivot contexts."""
@@ -144,6 +171,21 @@ def _tolerance(tolerance: object) -> float:
     return value
 
 
+def _check_pairs(problem: Problem) -> None:
+    sides = [
+        math.prod(
+            len(space.values) if isinstance(space, Finite) else _each(box, int(CHECKED**0.5))
+            for space in box.values()
+        )
+        for box in (problem.context, problem.state)
+    ]
+    if math.prod(sides) > MOST_PAIRS:
+        raise ParameterError(
+            f"{sides[0]:,} contexts and {sides[1]:,} states are too many pairs to check a reward "
+            f"at, more than {MOST_PAIRS:,}; share through fewer fields or values"
+        )
+
+
 def _points(box: Box, budget: int) -> Array:
     """Return Chebyshev points of the interval fields with all values of the finite ones."""
     each = _each(box, budget)
@@ -160,7 +202,7 @@ def _each(box: Box, budget: int) -> int:
     """Return how many points each interval field gets, for about so many in all."""
     finite = math.prod(len(s.values) for s in box.values() if isinstance(s, Finite))
     continuous = sum(not isinstance(s, Finite) for s in box.values())
-    return max(9, int((budget / finite) ** (1 / continuous))) if continuous else 2
+    return max(FEWEST, int((budget / finite) ** (1 / continuous))) if continuous else 2
 
 
 def _grid(box: Box, turns: Array) -> Array:
@@ -173,12 +215,12 @@ def _grid(box: Box, turns: Array) -> Array:
     return np.column_stack(list(product(columns).values()))
 
 
-def _cross(matrix: Array, aim: float) -> tuple[list[int], list[int]]:
+def _cross(matrix: Array, aim: float, most: int) -> tuple[list[int], list[int]]:
     """Return pivot rows and columns that leave an error of at most `aim`, if there are such."""
     residual = matrix.copy()
     rows: list[int] = []
     columns: list[int] = []
-    most = min(MOST_RANK, *matrix.shape)
+    most = min(most, *matrix.shape)
     while True:
         place = int(np.argmax(np.abs(residual)))
         i, j = divmod(place, matrix.shape[1])

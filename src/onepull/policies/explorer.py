@@ -75,6 +75,13 @@ class Explorer(Policy):
         return [float(estimate) for estimate in self._knowledge.view(context)[1]]
 
 
+def whole_number(name: str, value: Any, *, least: int = 1) -> int:
+    """Return a parameter as a whole number, refusing anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ParameterError(f"{name} must be a whole number from {least}, given {value!r}")
+    return int(value)
+
+
 def number(name: str, value: Any, *, above: float, at_least: bool = False) -> float:
     """Return a parameter as a float, refusing what is not a number in its range."""
     try:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import msgspec
 
-from onepull.errors import MergeError, ParameterError, SaveFileError
+from onepull.errors import ParameterError, SaveFileError
 from onepull.factor import Cells, Factorisation, Histogram, LowRank, Sketch, partition
+from onepull.policies.in_flight import View, answered
 from onepull.policies.knowledge import Knowledge
 from onepull.policies.observation import (
     check_reward,
@@ -22,11 +23,7 @@ from onepull.policies.observation import (
     rewarded_context,
 )
 from onepull.problem import Problem
-from onepull.statistics import ArmStatistics, StatisticsState
-
-# What an index rule needs for a context: the statistics whose pulls and trials count there,
-# the estimate of every arm, and the lowest and highest reward that can be.
-View: TypeAlias = tuple[ArmStatistics, Any, float, float]
+from onepull.statistics import ArmStatistics
 
 
 class Sharing(Knowledge):
@@ -34,6 +31,8 @@ class Sharing(Knowledge):
 
     delta: float | dict[str, float] | None = None  # what interval contexts were cut by
     error = 0.0  # how far an estimate may be off for want of features
+    counts_in_flight = True  # whether pulls count before they are observed
+    forgets = False  # whether its statistics let go of the past
 
     @abstractmethod
     def view(self, context: Mapping[str, Any]) -> View:
@@ -48,10 +47,14 @@ class Sharing(Knowledge):
     def book(self, key: str) -> ArmStatistics:
         """Return the statistics under a key, opening them if need be."""
 
+    def keep(self, empty: Callable[..., ArmStatistics]) -> Self:
+        """Keep `empty(arms=…, features=…)` from now on, statistics that forget; return itself."""
+        raise NotImplementedError(f"{type(self).__name__} keeps all it learns, given {empty}")
+
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return the pulls of every arm that count in a context, and the trials they are of."""
         statistics = self.view(context)[0]
-        return statistics.pulls, statistics.trials
+        return statistics.counts, statistics.trial - 1
 
     @property
     def trials(self) -> int:
@@ -62,6 +65,10 @@ class Sharing(Knowledge):
     def storage(self) -> int:
         """The number of numbers kept."""
         return sum(book.storage for book in self.books.values())
+
+    def storage_after(self, trials: int) -> int:
+        """Return the most numbers that may be kept after so many trials."""
+        return sum(book.storage_after(trials) for book in self.books.values())
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Take on a problem with one arm more at the end, or one removed."""
@@ -84,11 +91,13 @@ class Sharing(Knowledge):
     def restore(self, state: Any) -> None:
         """Take on a saved state; one that cannot be is refused."""
         try:
-            books = msgspec.convert(state, dict[str, StatisticsState])
+            saved = msgspec.convert(state, dict[str, Any])
+            books = [(self.book(key), learned) for key, learned in saved.items()]
+            states = [msgspec.convert(learned, book.State) for book, learned in books]
         except msgspec.ValidationError as error:
             raise SaveFileError(f"not learned statistics: {error}") from None
-        for key, book in books.items():
-            self.book(key).restore(book)
+        for (book, _), learned in zip(books, states, strict=True):
+            book.restore(learned)
 
 
 class _OneBook(Sharing):
@@ -106,6 +115,18 @@ class _OneBook(Sharing):
         if key != "all":
             raise SaveFileError(f"statistics {key!r} are unknown here; only 'all' are kept")
         return self.statistics
+
+    def keep(self, empty: Callable[..., ArmStatistics]) -> Self:
+        """Keep statistics that forget, from now on; return itself."""
+        features = self.statistics.features
+        self.statistics = empty(arms=len(self.problem.arms), features=features)
+        self.forgets = True
+        return self
+
+    def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
+        """Count pulls in flight, whatever their context."""
+        super().expect(arm, fields, pulls)
+        self.statistics.expect(arm, pulls)
 
     def copy(self) -> Self:
         """Return an independent copy."""
@@ -129,6 +150,8 @@ class Joint(_OneBook):
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds for a context."""
         statistics = self.statistics
+        if statistics.waiting:
+            return answered(statistics, *self.factor.look(statistics.means, context))
         return statistics, *self.factor.look(statistics.means, context)
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
@@ -168,7 +191,8 @@ class Blind(_OneBook):
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds, the same for every context."""
         self.problem.context.exactly(context)
-        return self.statistics, self.statistics.means[0], *self.problem.payoff.whole_range
+        bounds = self.problem.payoff.whole_range
+        return answered(self.statistics, self.statistics.means[0], *bounds)
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one reward, or the context and state that give it."""
@@ -184,10 +208,17 @@ class PerContext(Sharing):
         self.cells, self.delta = cells, cells.delta
         self._lows, self._highs = cells.cell_bounds()
         self._books: dict[int, ArmStatistics] = {}
+        self._kind: Callable[..., ArmStatistics] = ArmStatistics.empty
         self._unseen = self._empty()
 
     def _empty(self) -> ArmStatistics:
-        return ArmStatistics.empty(arms=len(self.problem.arms), features=1)
+        return self._kind(arms=len(self.problem.arms), features=1)
+
+    def keep(self, empty: Callable[..., ArmStatistics]) -> Self:
+        """Keep statistics that forget, from now on; return itself."""
+        self._kind, self.forgets = empty, True
+        self._unseen = self._empty()
+        return self
 
     @property
     def books(self) -> dict[str, ArmStatistics]:
@@ -206,11 +237,19 @@ class PerContext(Sharing):
         """The number of numbers kept once every cell has been seen."""
         return self.cells.features * self._unseen.storage
 
+    def storage_after(self, trials: int) -> int:
+        """Return the most numbers that may be kept after so many trials."""
+        return self.cells.features * self._unseen.storage_after(trials)
+
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds of a context's own cell."""
         cell = self.cells.locate(context)
         statistics = self._books.get(cell, self._unseen)
-        return statistics, statistics.means[0], self._lows[cell], self._highs[cell]
+        return answered(statistics, statistics.means[0], self._lows[cell], self._highs[cell])
+
+    def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
+        """Count pulls in flight in the cell of their context."""
+        self.book(str(self.cells.locate(fields))).expect(arm, pulls)
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one reward in its context."""
@@ -231,115 +270,6 @@ class PerContext(Sharing):
         twin.__dict__.update(self.__dict__)
         twin._books = {cell: book.copy() for cell, book in self._books.items()}
         return twin
-
-
-class Doubling(Sharing):
-    """A fresh start after 2, 4, 8, … trials, each on a grid fine enough for its length.
-
-    This is how the paper runs CCB without knowing the horizon: phase k has 2^k trials, and a
-    grid `tuned(problem, 2^k)` starts it.  What earlier phases learned is given up, or, with
-    `carry`, interpolated from their grid to the next.
-    """
-
-    def __init__(
-        self, problem: Problem, tuned: Callable[[Problem, int], Cells], *, carry: bool = False
-    ) -> None:
-        self.problem = problem
-        self.tuned = tuned
-        self.carry = carry
-        self._enter(1)
-
-    def _enter(self, phase: int) -> None:
-        self.phase = phase
-        self.grid = self.tuned(self.problem, 2**phase)
-        self.current = Joint(self.grid)
-
-    @property
-    def books(self) -> Mapping[str, ArmStatistics]:
-        """The book of the current phase."""
-        return {str(self.phase): self.current.statistics}
-
-    def book(self, key: str) -> ArmStatistics:
-        """Return the book of the current phase."""
-        if key != str(self.phase):
-            raise SaveFileError(f"statistics of phase {key!r} do not fit phase {self.phase}")
-        return self.current.statistics
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether nothing has been observed yet, in this phase or before."""
-        return self.phase == 1 and super().is_fresh
-
-    def storage_after(self, trials: int) -> int:
-        """Return the numbers kept in the phase that so many trials lead to, the largest so far."""
-        phase = max(1, (trials + 2).bit_length() - 1)
-        return Joint(self.tuned(self.problem, 2**phase)).storage
-
-    def view(self, context: Mapping[str, Any]) -> View:
-        """Return statistics, estimates and reward bounds of the current phase."""
-        return self.current.view(context)
-
-    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one observation and begin the next phase when this one is over."""
-        self.current.learn(arm, fields, reward)
-        self._move_on()
-
-    def _move_on(self) -> None:
-        if not self.carry:
-            if self.current.statistics.trials >= 2**self.phase:
-                self._enter(self.phase + 1)
-            return
-        while self.current.statistics.trials >= 2 ** (self.phase + 1) - 2:
-            before, grid = self.current.statistics, self.grid
-            self._enter(self.phase + 1)
-            means = [
-                self.grid.inherit(grid, before.column(j)).tolist() if pulls else []
-                for j, pulls in enumerate(before.pulls)
-            ]
-            learned = StatisticsState(before.trials, list(before.pulls), means)
-            self.current.statistics.restore(learned)
-
-    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
-        self.current.change_arms(problem, removed)
-        self.problem = problem
-
-    def merge(self, other: Self, arms: Sequence[int]) -> None:
-        """Add what `other` has learned in the same phase."""
-        if other.phase != self.phase:
-            raise MergeError(
-                f"phases {self.phase} and {other.phase} learn on different grids; "
-                "policies that restart can be merged within one phase only"
-            )
-        self.current.merge(other.current, arms)
-        self._move_on()
-
-    def state(self) -> Any:
-        """Return the phase and what was learned in it."""
-        return {"phase": self.phase, "learned": self.current.state()}
-
-    def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
-        try:
-            saved = msgspec.convert(state, _PhaseState)
-        except msgspec.ValidationError as error:
-            raise SaveFileError(f"not learned statistics: {error}") from None
-        if not 1 <= saved.phase <= 62:
-            raise SaveFileError(f"phase {saved.phase} is not between 1 and 62")
-        self._enter(saved.phase)
-        self.current.restore(saved.learned)
-
-    def copy(self) -> Self:
-        """Return an independent copy."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin.current = self.current.copy()
-        return twin
-
-
-class _PhaseState(msgspec.Struct, forbid_unknown_fields=True):
-    phase: int
-    learned: dict[str, Any]
 
 
 # The ways of sharing that go by name, given δ and what stands in brackets behind the name.

@@ -29,7 +29,7 @@ class Optimist(Explorer):
 
     def _indices(self, context: Mapping[str, Any]) -> Any:
         statistics, estimates, low, high = self._knowledge.view(context)
-        aim = self._aim(low, high, statistics.trials + 1, *self._rule_parameters)
+        aim = self._aim(low, high, statistics.trial, *self._rule_parameters)
         scores = statistics.score(self._index, estimates, aim)
         error = self._knowledge.error
         # It is the same for every arm, so it changes no choice; but it is part of the bound.
@@ -37,7 +37,8 @@ class Optimist(Explorer):
 
     def _leader(self, context: Mapping[str, Any]) -> int:
         statistics, estimates, low, high = self._knowledge.view(context)
-        aim = self._aim(low, high, statistics.trials + 1, *self._rule_parameters)
+        trial = statistics.trials + statistics.waiting + 1  # here a property would be slow
+        aim = self._aim(low, high, trial, *self._rule_parameters)
         return statistics.leader(self._index, estimates, aim)
 
 
@@ -50,7 +51,8 @@ class UpperConfidence(Optimist):
     Parameters
     ----------
     sharing
-        Who learns from a pull: "joint", "per-context" or "blind".
+        Who learns from a pull: "joint", "per-context" or "blind"; or every context through a
+        factorisation: "histogram", "sketch(knots)" or "low-rank(tolerance)".
     delta
         Cuts interval contexts into cells no wider than this.
     alpha

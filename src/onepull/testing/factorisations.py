@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from onepull.errors import ContextError
-from onepull.factor import Factorisation
+from onepull.factor import Dense, Factorisation
 from onepull.problem import Problem
 from onepull.testing.draws import draw
 
@@ -52,6 +52,19 @@ def bounds_hold(build: Build, problem: Problem) -> None:
         assert low - slack <= product <= high + slack, f"{product} is not in [{low}, {high}]"
 
 
+def many_contexts_give_what_each_gives(build: Build, problem: Problem) -> None:
+    """`phi_many` and `bounds_many` list `phi` and `bounds`, where there are such."""
+    factor = build(problem)
+    if not isinstance(factor, Dense):
+        return
+    contexts = [context for context, _ in _points(problem)]
+    phi = factor.phi_many(np.array(contexts))
+    np.testing.assert_allclose(phi, [factor.phi(c) for c in contexts], rtol=1e-9, atol=1e-12)
+    lows, highs = factor.bounds_many(np.array(contexts))
+    bounds = np.column_stack([lows, highs])
+    np.testing.assert_allclose(bounds, [factor.bounds(c) for c in contexts], rtol=1e-9, atol=1e-12)
+
+
 def features_are_as_many_as_said(build: Build, problem: Problem) -> None:
     """φ and ψ have `features` numbers, all finite."""
     factor = build(problem)
@@ -79,6 +92,7 @@ FACTORISATION_CHECKS: list[Callable[[Build, Problem], None]] = [
     product_equals_reward_within_error,
     looking_equals_the_product,
     bounds_hold,
+    many_contexts_give_what_each_gives,
     features_are_as_many_as_said,
     contexts_outside_are_refused,
 ]

@@ -138,6 +138,8 @@ def merging_is_seeing_everything(build: Build, problem: Problem) -> None:
     else:
         one.merge(two)
         _assert_alike(one, whole)
+    merged = one.to_bytes()
+    assert type(one).from_bytes(merged, problem=problem).to_bytes() == merged
     assert two.to_bytes() == theirs, "the other policy was changed"
 
 
@@ -229,6 +231,38 @@ def feedback_may_be_late_or_missing(build: Build, problem: Problem) -> None:
     assert _learned(policy) == _learned(other), "unobserved choices left a trace"
 
 
+def pulls_in_flight_count_until_they_land(build: Build, problem: Problem) -> None:
+    """An announced pull is taken no notice of, or counts as a pull and teaches nothing."""
+    policy, other = _taught(build, problem), _taught(build, problem)
+    before = _learned(policy)
+    (pull,) = observations(problem, 1, np.random.default_rng(14))
+    context = {name: pull[name] for name in problem.context}
+    plain = policy.explain(**context)
+    policy.pulled(pull["arm"], **context)
+    explained = policy.explain(**context)
+    counted = explained != plain
+    for row, rest in zip(explained.arms, plain.arms, strict=True):
+        more = int(counted and row.arm == pull["arm"])
+        assert row.pulls == rest.pulls + more, f"{row} against {rest} with {more} in flight"
+        assert row.estimate == rest.estimate or not rest.pulls, f"{row} against {rest}"
+    assert _learned(policy) == before, "an announced pull was learned from, or is saved"
+    policy.gave_up(pull["arm"], **context)
+    policy.gave_up(pull["arm"], **context)  # nothing is in flight any more
+    assert policy.explain(**context) == plain, "what was given up left a trace"
+    policy.pulled(pull["arm"], **context)
+    policy.observe(**pull)
+    other.observe(**pull)
+    assert policy.explain(**context) == other.explain(**context), "what has landed counts twice"
+    assert _learned(policy) == _learned(other), "an announced pull teaches something else"
+    fresh, burst = build(problem), []
+    if not counted or not all(math.isinf(row.index) for row in fresh.explain(**context).arms):
+        return  # it counts nothing, or does not learn
+    for _ in problem.arms:
+        burst.append(fresh.choose(**context))
+        fresh.pulled(burst[-1], **context)
+    assert sorted(burst) == sorted(problem.arms), f"a burst went to {burst}"
+
+
 def bad_input_changes_nothing(build: Build, problem: Problem) -> None:
     """Whatever is refused is refused by a clear error and leaves the policy as it was."""
     policy = _taught(build, problem)
@@ -280,8 +314,16 @@ def _bad_calls(
     def among(unknown: Any) -> Callable[[], object]:
         return lambda: policy.choose(eligible=[unknown], **context)
 
+    def announcing(unknown: Any) -> Callable[[], object]:
+        return lambda: policy.pulled(unknown, **context)
+
+    yield (
+        "a pull in a context too high",
+        lambda: policy.pulled(arm, **{**context, field: problem.context[field].high + 1}),
+    )
     for unknown in ("no such arm", None, 0, ["a"]):
         yield f"arm {unknown!r}", pulling(unknown)
+        yield f"announced arm {unknown!r}", announcing(unknown)
         yield f"eligible {unknown!r}", among(unknown)
     yield "no eligible arm", lambda: policy.choose(eligible=[], **context)
     yield "eligible as text", lambda: policy.choose(eligible=arm, **context)
@@ -308,6 +350,7 @@ POLICY_CHECKS: list[Callable[[Build, Problem], None]] = [
     estimates_stay_in_bounds,
     arms_come_and_go,
     feedback_may_be_late_or_missing,
+    pulls_in_flight_count_until_they_land,
     bad_input_changes_nothing,
 ]
 
@@ -346,7 +389,8 @@ def _by_arm(explanation: Explanation) -> dict[str, Any]:
 
 def _known_about(policy: Policy, row: ArmExplanation) -> tuple[Any, ...]:
     """Return what does not depend on the other arms, as turns and chances do."""
-    return row.arm, row.pulls, row.estimate, None if policy.takes_turns else row.index
+    depends = policy.takes_turns or policy.looks_aside
+    return row.arm, row.pulls, row.estimate, None if depends else row.index
 
 
 def _near(one: float, two: float | None) -> bool:

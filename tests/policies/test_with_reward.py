@@ -1,0 +1,189 @@
+"""Another reward after the fact: everything learned is kept, or it is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onepull import (
+    CCB,
+    DCB,
+    DSEE,
+    KLUCB,
+    UCB1,
+    DoublingCCB,
+    EpsilonGreedy,
+    Finite,
+    Interval,
+    MultiUCB,
+    ParameterError,
+    Policy,
+    Problem,
+    ProblemError,
+    UpperConfidence,
+)
+
+ARMS = ["near", "far", "roof"]
+OLD = "min(bits, capacity)"
+NEW = ["capacity >= bits", "-abs(bits - capacity)", "0.2 * bits * capacity - 1"]
+
+
+def listed(reward=OLD):
+    return Problem(
+        arms=ARMS,
+        context={"bits": Interval(0, 5)},
+        state={"capacity": Finite([0, 1, 2.5, 4])},
+        reward=reward,
+    )
+
+
+def continuous(reward=OLD):
+    return Problem(
+        arms=ARMS,
+        context={"bits": Finite([1, 2, 4])},
+        state={"capacity": Interval(0, 4)},
+        reward=reward,
+    )
+
+
+KEEPERS: dict[str, tuple[Any, Any]] = {
+    "histogram": (listed, lambda p, **k: UpperConfidence(p, sharing="histogram", alpha=0.7, **k)),
+    "sketch": (continuous, lambda p, **k: UpperConfidence(p, sharing="sketch(9)", **k)),
+    "sketch, listed": (listed, lambda p, **k: UpperConfidence(p, sharing="sketch", **k)),
+    "ε-greedy": (listed, lambda p: EpsilonGreedy(p, sharing="histogram", c=0.3, seed=5)),
+    "DSEE": (listed, lambda p, **k: DSEE(p, sharing="histogram", weight=2, **k)),
+    "kl-UCB": (continuous, lambda p, **k: KLUCB(p, sharing="sketch(17)", **k)),
+}
+
+
+def taught(policy, problem, seed=1, count=120):
+    """Return the policy after random pulls."""
+    generator = np.random.default_rng(seed)
+    space = problem.state["capacity"]
+    policy.observe_many(
+        generator.choice(np.array(ARMS, object), count).tolist(),
+        capacity=generator.choice(space.values, count)
+        if isinstance(space, Finite)
+        else generator.uniform(0, 4, count),
+    )
+    return policy
+
+
+def told(policy):
+    """Return all that a policy says of a few contexts."""
+    return [policy.explain(bits=bits) for bits in (1, 2, 4)]
+
+
+@pytest.mark.parametrize("reward", NEW)
+@pytest.mark.parametrize("name", KEEPERS)
+def test_it_is_as_if_the_reward_had_been_so_from_the_start(name, reward):
+    make, build = KEEPERS[name]
+    changed = taught(build(make()), make()).with_reward(reward)
+    always = taught(build(make(reward)), make())
+    assert type(changed) is type(always)
+    assert changed.problem == always.problem
+    assert changed.parameters == always.parameters
+    assert changed.trials == 120
+    assert told(changed) == told(always)
+    assert changed.to_bytes() == always.to_bytes()
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_the_old_policy_stays_as_it_was(name):
+    make, build = KEEPERS[name]
+    policy = taught(build(make()), make())
+    before = policy.to_bytes()
+    changed = policy.with_reward(NEW[0])
+    taught(changed, make(), seed=2)
+    assert policy.to_bytes() == before
+    assert changed.trials == 240
+
+
+def test_there_and_back_changes_nothing():
+    policy = taught(UpperConfidence(listed(), sharing="histogram"), listed())
+    again = policy.with_reward(NEW[1]).with_reward(OLD)
+    assert again.to_bytes() == policy.to_bytes()
+
+
+def test_an_estimate_is_the_mean_of_the_new_rewards():
+    policy = UpperConfidence(listed(), sharing="histogram")
+    seen = [0, 2.5, 2.5, 4, 1]
+    policy.observe_many(["far"] * 5, capacity=seen)
+    changed = policy.with_reward("-abs(bits - capacity)")
+    for bits in (0, 1.3, 5):
+        expected = -np.mean([abs(bits - x) for x in seen])
+        assert changed.explain(bits=bits).arms[1].estimate == pytest.approx(expected, abs=1e-14)
+
+
+def test_a_sketch_states_the_error_of_the_new_reward():
+    policy = UpperConfidence(continuous(), sharing="sketch(9)")
+    assert policy.sharing.error == 0.25
+    assert policy.with_reward("4 * capacity * bits").sharing.error == pytest.approx(4)
+
+
+def test_a_reward_in_code_will_do():
+    policy = taught(UpperConfidence(listed(), sharing="histogram"), listed())
+    finite = Problem(arms=ARMS, context={"bits": Finite([1, 2])}, state=listed().state, reward=OLD)
+    policy = taught(UpperConfidence(finite, sharing="histogram"), finite)
+    changed = policy.with_reward(lambda bits, capacity: float(capacity >= bits))
+    written = policy.with_reward("capacity >= bits")
+    assert [changed.explain(bits=b).arms for b in (1, 2)] == [
+        written.explain(bits=b).arms for b in (1, 2)
+    ]
+
+
+def test_it_is_saved_loaded_and_merged(tmp_path):
+    one = taught(UpperConfidence(listed(), sharing="histogram"), listed()).with_reward(NEW[0])
+    one.save(tmp_path / "policy.json")
+    loaded = Policy.load(tmp_path / "policy.json")
+    assert told(loaded) == told(one)
+    assert str(loaded.problem.reward.source) == NEW[0]
+    two = taught(UpperConfidence(listed(NEW[0]), sharing="histogram"), listed(), seed=3)
+    loaded.merge(two)
+    assert loaded.trials == 240
+    both = taught(taught(UpperConfidence(listed(NEW[0]), sharing="histogram"), listed()),
+                  listed(), seed=3)  # fmt: skip
+    for mine, theirs in zip(told(loaded), told(both), strict=True):
+        assert [row.estimate for row in mine.arms] == pytest.approx(
+            [row.estimate for row in theirs.arms], rel=1e-12
+        )
+
+
+def test_arms_that_came_and_went_are_those_of_the_new_policy():
+    policy = UpperConfidence(listed(), sharing="histogram")
+    policy.observe_many(["near", "roof"], capacity=[1, 4])
+    policy.add_arm("cellar")
+    policy.remove_arm("near")
+    changed = policy.with_reward(NEW[0])
+    assert changed.problem.arms == ("far", "roof", "cellar")
+    assert [row.pulls for row in changed.explain(bits=1).arms] == [0, 1, 0]
+
+
+def test_a_fresh_policy_stays_fresh():
+    assert UpperConfidence(listed(), sharing="histogram").with_reward(NEW[0]).is_fresh
+
+
+REFUSED = {
+    "DCB": lambda: DCB(continuous()),
+    "CCB": lambda: CCB(listed(), delta=0.5),
+    "DoublingCCB": lambda: DoublingCCB(listed()),
+    "MultiUCB": lambda: MultiUCB(continuous()),
+    "UCB1": lambda: UCB1(continuous()),
+    "UpperConfidence": lambda: UpperConfidence(continuous(), sharing="low-rank(0.01)"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_keeps_rewards_is_refused(name):
+    with pytest.raises(ParameterError, match=f"{name} keeps rewards, not states.*histogram or a"):
+        REFUSED[name]().with_reward(NEW[0])
+
+
+def test_a_reward_that_does_not_fit_is_refused():
+    policy = taught(UpperConfidence(listed(), sharing="histogram"), listed())
+    before = policy.to_bytes()
+    with pytest.raises(ProblemError):
+        policy.with_reward("bits * speed")
+    assert policy.to_bytes() == before
