@@ -142,7 +142,7 @@ def known_reward(name: str, policy: Policy, setting: Setting) -> Contestant:
             policy.observe(arm, capacity=capacity[arm])
 
     explain = partial(policy.explain, bits=requests[0][0])
-    return Contestant(name, play, lambda: [row.pulls for row in explain().arms])
+    return Contestant(name, play, lambda: [int(row.pulls) for row in explain().arms])
 
 
 def rewards_only(name: str, blind: Blind, setting: Setting) -> Contestant:

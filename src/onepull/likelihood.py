@@ -12,9 +12,10 @@ from typing import Any
 
 STEPS = 60  # enough for bisection alone; Newton's method takes about six
 CLOSE = 1e-13
+NEXT_TO_NOTHING = 1e-12
 
 
-def exploration(trial: int, c: float) -> float:
+def exploration(trial: float, c: float) -> float:
     """Return f(n) = ln n + c ln ln n, what an index may risk at trial n.
 
     >>> round(exploration(1000, 0.0), 6), round(exploration(1000, 3.0), 6)
@@ -90,9 +91,10 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can ta
     >>> abs(divergence([0.0, 0.5, 1.0], [0.2, 0.5, 0.3], 3, bound, 1.0) - 0.05) < 1e-9
     True
     """
-    mean, square, reach = 0.0, 0.0, 0.0
+    mean, square, reach, lowest = 0.0, 0.0, 0.0, top
     for s in range(count):
         mean += weights[s] * values[s]
+        lowest = min(lowest, values[s])
         if values[s] >= top:
             reach += weights[s]
     for s in range(count):
@@ -101,6 +103,8 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can ta
         return mean
     if reach >= 1.0 or mean >= top:
         return top
+    if budget <= NEXT_TO_NOTHING:  # it would be lost in the rounding of logarithms
+        return min(mean + sqrt(2.0 * square * budget), top)
     # The derivative has the sign of budget - excess(λ), and the excess falls with λ.
     if reach == 0.0 and _excess(values, weights, count, top) <= budget:
         return top - exp(_mean_log(values, weights, count, top, 0.0) - budget)
@@ -129,7 +133,7 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can ta
             break
         beyond = step
     found = top + beyond - exp(_mean_log(values, weights, count, top, beyond) - budget)
-    return min(max(found, mean), top)
+    return min(max(found, mean), top, mean + (top - lowest) * sqrt(0.5 * budget))
 
 
 def _mean_log(values: Any, weights: Any, count: int, top: float, beyond: float) -> float:
@@ -164,6 +168,8 @@ def likely_share(mean: float, budget: float) -> float:
         return 1.0
     share = 0.5 * (low + high)
     for _ in range(STEPS):
+        if share <= mean or share >= 1.0:  # so little, or so much, that rounding decides
+            break
         wrong = mean * log(mean / share) + (1.0 - mean) * log((1.0 - mean) / (1.0 - share)) - budget
         if wrong > 0.0:
             high = share
@@ -220,7 +226,8 @@ def likely_leader(
 def least_divergent(values: Any, laws: Any, pulls: Any, means: Any, top: float) -> int:
     """Return the first arm with the least m·K(F̂, θ̂*) + ln m, the choice of IMED.
 
-    An arm never pulled comes first; what has more pulls than the least so far needs no K.
+    An arm never pulled comes first.  K is at least 2 (Δ/G)², so most arms need not be worked
+    out.
 
     >>> least_divergent([0.0, 1.0], [[0.5, 0.5], [0.2, 0.8]], [2, 90], [0.5, 0.8], 1.0)
     0
@@ -233,8 +240,12 @@ def least_divergent(values: Any, laws: Any, pulls: Any, means: Any, top: float) 
             first = j
     best = first
     least = log(pulls[first])
+    low = top
+    for s in range(len(values)):
+        low = min(low, values[s])
     for j in range(len(pulls)):
-        if j != first and log(pulls[j]) <= least:
+        short = (means[first] - means[j]) / (top - low) if top > low else 0.0
+        if j != first and 2.0 * pulls[j] * short * short + log(pulls[j]) <= least:
             apart = divergence(values, laws[j], len(values), means[first], top)
             cost = pulls[j] * apart + log(pulls[j])
             if cost < least or (cost == least and j < best):
@@ -255,3 +266,72 @@ def law_variance(values: Any, weights: Any, count: int) -> float:
     for s in range(count):
         square += weights[s] * (values[s] - mean) ** 2
     return square
+
+
+def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can take them
+    values: Any,
+    laws: Any,
+    pulls: Any,
+    means: Any,
+    lows: Any,
+    tops: Any,
+    risk: float,
+    here: int,
+    absent: Any,
+    patience: int,
+) -> int:
+    """Return the arm to pull if exploration waits for the context where it costs least.
+
+    An arm is due where its bound leads in some context and its mean does not.  It is pulled
+    in the context in which its mean falls short by least, of those that came within the last
+    `patience` trials; elsewhere the best mean is played.
+
+    Parameters
+    ----------
+    values, means, lows, tops
+        By context: the reward of every state, every arm's mean, and the reward's bounds.
+    here
+        The context that came now.
+    absent
+        The trials since each context last came.
+
+    Examples
+    --------
+    The second arm is due in both contexts, and costs 0.3 in one and 0.09 in the other.
+
+    >>> values, laws = [[0, 1], [0, 0.3]], [[0.2, 0.8], [0.5, 0.5]]
+    >>> told = (values, laws, [90, 4], [[0.8, 0.5], [0.24, 0.15]], [0, 0], [1, 0.3], 4.6)
+    >>> [patient_leader(*told, here, [1, 3], 10) for here in (0, 1)]
+    [0, 1]
+    >>> patient_leader(*told, 0, [1, 11], 10)   # the other one has not come for too long
+    1
+    """
+    arms, contexts = len(pulls), len(absent)
+    for j in range(arms):
+        if pulls[j] == 0:
+            return j
+    best = 0
+    for j in range(arms):
+        if means[here][j] > means[here][best]:
+            best = j
+    for i in range(contexts):
+        if absent[i] > patience and i != here:
+            continue
+        leader = 0
+        for j in range(arms):
+            if means[i][j] > means[i][leader]:
+                leader = j
+        due = likely_leader(values[i], laws, pulls, means[i], lows[i], tops[i], risk)
+        if due == leader:
+            continue
+        cheapest, least = here, means[here][best] - means[here][due]
+        for k in range(contexts):
+            if absent[k] <= patience:
+                top = means[k][0]
+                for j in range(arms):
+                    top = max(top, means[k][j])
+                if top - means[k][due] < least:
+                    cheapest, least = k, top - means[k][due]
+        if cheapest == here:
+            return due
+    return best

@@ -80,7 +80,7 @@ class DirichletThompson(OnStates):
         if math.isinf(estimates[best]):
             return best
         rewards, weights, _, _ = self._laws(context)
-        values, pulls = np.array(rewards), self._knowledge.statistics.pulls
+        values, pulls = np.array(rewards), self._knowledge.statistics.counts
         drawn = [
             float(self._generator.dirichlet(np.array(weights[j]) * pulls[j] + self.prior) @ values)
             for j in allowed

@@ -32,10 +32,10 @@ class KLUCB(Explorer):
     """kl-UCB (Garivier and Cappé 2011) on any sharing of knowledge.
 
     Index: the highest mean of a coin, stretched to the reward's range in the context, whose
-    divergence from the estimate is within f(n)/m, f(n) = ln n + c ln ln n.  It lies below
-    the upper confidence bound with α = 1/2, most where rewards are near the ends of their
-    range, and needs means only.  Its regret is logarithmic for c ≥ 3.  Keeps what its
-    sharing keeps.
+    divergence from the estimate is within f(n)/m, f(n) = ln N + c ln ln N with N = n +
+    head_start.  It lies below the upper confidence bound with α = f/(2 ln n), most where
+    rewards are near the ends of their range, and needs means only.  Its regret is logarithmic
+    for c ≥ 3.  Keeps what its sharing keeps.
 
     Parameters
     ----------
@@ -44,7 +44,10 @@ class KLUCB(Explorer):
     delta
         Cuts interval contexts into cells no wider than this.
     c
-        How much is explored beyond ln n.
+        How much is explored beyond ln N.
+    head_start
+        Trials that count as gone by before the first one: no bound is then trusted at a
+        higher risk than 1/head_start, however few trials there were.
     seed
         Draw among tied arms with this seed or generator; the first arm wins without.
 
@@ -62,27 +65,30 @@ class KLUCB(Explorer):
     'lte'
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a sharing and a rule
         self,
         problem: Problem,
         *,
         sharing: str = "joint",
         delta: float | Mapping[str, float] | None = None,
         c: float = 0.0,
+        head_start: float = 0.0,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.c = number("c", c, above=0.0, at_least=True)
+        self.head_start = number("head_start", head_start, above=0.0, at_least=True)
         self._shared = sharing
         super().__init__(shared(problem, sharing, delta), seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if the contexts are cut into cells, and c."""
-        return {"sharing": self._shared, **self._cut(), "c": self.c}
+        """The sharing, δ if the contexts are cut into cells, c and the head start."""
+        rule = {"c": self.c, "head_start": self.head_start}
+        return {"sharing": self._shared, **self._cut(), **rule}
 
     def _indices(self, context: Mapping[str, Any]) -> list[float]:
         statistics, estimates, low, high = self._knowledge.view(context)
-        budget = exploration(statistics.trials + 1, self.c)
+        budget = exploration(statistics.trial + self.head_start, self.c)
         return [
             share_bound(mean, root, low, high, budget) if math.isfinite(mean) else UNPULLED
             for mean, root in zip(estimates, statistics.roots, strict=True)

@@ -26,9 +26,10 @@ class OnStates(Explorer):
         problem: Problem,
         *,
         knots: int | None = None,
+        sharing: Joint | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        super().__init__(Joint(states_of(problem, knots)), seed=seed)
+        super().__init__(sharing or Joint(states_of(problem, knots)), seed=seed)
 
     @property
     def knots(self) -> int | None:
@@ -45,24 +46,29 @@ class OnStates(Explorer):
         factor: Any = self._knowledge.factor
         here = self.problem.context.exactly(context)
         rewards = factor.phi(here).tolist()
-        means = self._knowledge.statistics.means
+        statistics = self._knowledge.statistics
+        means = statistics.means
         arms = range(len(self._arms))
         weights = (
             [[row[j] for row in means] for j in arms]
             if isinstance(means, list)
             else [means[:, j].tolist() for j in arms]
         )
+        if statistics.waiting:
+            worst = rewards.index(min(rewards))
+            surely = [float(s == worst) for s in range(len(rewards))]
+            weights = [surely if statistics.unanswered(j) else weights[j] for j in arms]
         return rewards, weights, *factor.bounds(here)
 
     def _indices(self, context: Mapping[str, Any]) -> list[float]:
         rewards, weights, low, high = self._laws(context)
         statistics = self._knowledge.statistics
         estimates = self._knowledge.view(context)[1]
-        best = max((e for e, m in zip(estimates, statistics.pulls, strict=True) if m), default=0.0)
-        trial = statistics.trials + 1
+        counts, trial = statistics.counts, statistics.trial
+        best = max((e for e, m in zip(estimates, counts, strict=True) if m), default=0.0)
         return [
             self._index(rewards, law, m, low, high, float(best), trial) if m else UNPULLED
-            for law, m in zip(weights, statistics.pulls, strict=True)
+            for law, m in zip(weights, counts, strict=True)
         ]
 
     def _index(  # noqa: PLR0913, PLR0917 - all that a rule may look at

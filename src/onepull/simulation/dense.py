@@ -15,12 +15,14 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from onepull import likelihood
+from onepull.factor import Factorisation, Sketch
 from onepull.formula import Array
 from onepull.policies import IMED, DirichletThompson, EmpiricalBernstein, EmpiricalKL
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import ASIDE, atom, bits, gamma, place, show
 from onepull.simulation.kernels import move, root_of, spread
 from onepull.simulation.rules import Ruling, decide, ruling
+from onepull.spaces import Interval
 
 reachable(
     likelihood.divergence,
@@ -39,6 +41,7 @@ class Likely(NamedTuple):
     """The highest empirical-likelihood bound."""
 
     c: float
+    head_start: float
 
 
 class Divergence(NamedTuple):
@@ -77,6 +80,18 @@ class Knots(NamedTuple):
     counts: NDArray[np.int64]
 
 
+def knots_of(factor: Factorisation) -> Knots:
+    """Return the knots of a sketch over interval fields; of anything else there are none."""
+    spaces = [s for s in factor.problem.state.values() if isinstance(s, Interval)]
+    if not isinstance(factor, Sketch):
+        return Knots(np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
+    return Knots(
+        np.array([space.low for space in spaces]),
+        np.array([(factor.knots - 1) / space.width for space in spaces]),
+        np.full(len(spaces), factor.knots, np.int64),
+    )
+
+
 def decide_on(
     rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
     n: Any, trial: Any,
@@ -96,7 +111,8 @@ def _likely(
     rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
     n: Any, trial: Any,
 ) -> Any:  # fmt: skip
-    return likely_leader(phi, laws, pulls, means[0], low, high, risk_at(n, rule.c))
+    risk = risk_at(n + rule.head_start, rule.c)
+    return likely_leader(phi, laws, pulls, means[0], low, high, risk)
 
 
 def _divergence(
@@ -252,7 +268,7 @@ def share_out(shown: Any, lows: Any, per_unit: Any, counts: Any, psi: Any) -> No
 @ruling.register
 def _(policy: EmpiricalKL, horizon: int) -> Ruling:
     del horizon
-    return lambda _: Likely(policy.c)
+    return lambda _: Likely(policy.c, policy.head_start)
 
 
 @ruling.register

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from onepull.exploration import batch_start, drawn_evenly, exploration_rate, turn
 from onepull.formula import Array
-from onepull.index import hoeffding_width, optimistic
+from onepull.index import hoeffding_width, optimistic, remembered_width
 from onepull.likelihood import exploration, likely_share
 from onepull.policies import DSEE, KLUCB, EpsilonGreedy, Policy
 from onepull.policies.kl_ucb import share_bound
@@ -27,6 +27,8 @@ from onepull.simulation.draws import uniform
 
 index = inlined(optimistic)
 width_at = inlined(hoeffding_width)
+reachable(hoeffding_width)
+remembered_at = inlined(remembered_width)
 rate_at = inlined(exploration_rate)
 evenly = inlined(drawn_evenly)
 turn_at = inlined(turn)
@@ -42,6 +44,13 @@ class Bounds(NamedTuple):
 
     alpha: float
     widths: Array
+
+
+class Remembered(NamedTuple):
+    """The highest upper confidence bound where so many trials are remembered."""
+
+    alpha: float
+    memory: float
 
 
 class Coin(NamedTuple):
@@ -62,6 +71,7 @@ class Shares(NamedTuple):
     """The highest kl-UCB bound of a coin stretched to the reward's range."""
 
     c: float
+    head_start: float
 
 
 Rule: TypeAlias = Any  # one of the named tuples, here or in `dense`
@@ -110,6 +120,13 @@ def _bounds(
     return leading(means, cell, roots, row, width(low, high, n, rule.alpha, rule.widths))
 
 
+def _remembered(
+    rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
+) -> Any:
+    w = remembered_at(low, high, n, rule.alpha, rule.memory)
+    return leading(means, cell, roots, row, w)
+
+
 def _coin(
     rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
 ) -> Any:
@@ -134,7 +151,7 @@ def _calendar(
 def _shares(
     rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
 ) -> Any:
-    risk = risk_at(n, rule.c)
+    risk = risk_at(n + rule.head_start, rule.c)
     reach = (high - low) * np.sqrt(0.5 * risk)
     best = 0
     highest = -np.inf
@@ -148,7 +165,13 @@ def _shares(
     return best
 
 
-_DECISIONS = {Bounds: _bounds, Coin: _coin, Calendar: _calendar, Shares: _shares}
+_DECISIONS = {
+    Bounds: _bounds,
+    Remembered: _remembered,
+    Coin: _coin,
+    Calendar: _calendar,
+    Shares: _shares,
+}
 
 
 @overload(decide)
@@ -176,6 +199,9 @@ def ruling(policy: Policy, horizon: int) -> Ruling | None:
 @ruling.register
 def _(policy: Optimist, horizon: int) -> Ruling | None:
     rule = policy.rule
+    if rule.index is optimistic and rule.aim is remembered_width:
+        remembered = Remembered(*map(float, rule.parameters))
+        return lambda _: remembered
     if rule.index is not optimistic or rule.aim is not hoeffding_width:
         return None
     (alpha,) = rule.parameters
@@ -202,4 +228,4 @@ def _(policy: DSEE, horizon: int) -> Ruling:
 @ruling.register
 def _(policy: KLUCB, horizon: int) -> Ruling:
     del horizon
-    return lambda _: Shares(policy.c)
+    return lambda _: Shares(policy.c, policy.head_start)
