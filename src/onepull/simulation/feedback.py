@@ -1,0 +1,84 @@
+"""What a pull shows in a simulation, the state or nothing but the reward, and who counts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+
+import numpy as np
+
+from onepull.environment.environment import Environment
+from onepull.errors import ParameterError, RewardError
+from onepull.policies import Policy
+from onepull.policies.explorer import Explorer
+
+FEEDBACK = ("state", "reward")
+TRIED = 256  # contexts in which it is tried
+
+
+def feedback_by_policy(
+    feedback: str | Mapping[str, str], policies: Iterable[str]
+) -> dict[str, str]:
+    """Return what a pull shows to each policy.
+
+    >>> feedback_by_policy({"ours": "reward"}, ["ours", "DCB"])
+    {'ours': 'reward', 'DCB': 'state'}
+    """
+    names = list(policies)
+    given = dict.fromkeys(names, feedback) if isinstance(feedback, str) else dict(feedback)
+    if unknown := [name for name in given if name not in names]:
+        raise ParameterError(f"feedback: {unknown[0]!r} is not one of {', '.join(names)}")
+    for shown in given.values():
+        if shown not in FEEDBACK:
+            raise ParameterError(f"feedback must be {' or '.join(FEEDBACK)}, given {shown!r}")
+    return {name: given.get(name, "state") for name in names}
+
+
+def check_feedback(name: str, policy: Policy, environment: Environment) -> None:
+    """Refuse a policy that cannot learn from rewards alone, before anything runs.
+
+    >>> from onepull import DCB
+    >>> from onepull.environment import channel_selection
+    >>> channels = channel_selection(4)
+    >>> check_feedback("DCB", DCB(channels.problem), channels)
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: policy 'DCB' cannot learn from rewards alone: the state cannot \
+be told from the reward with bits=1: several states give the same reward; observe the state \
+instead (capacity=…)
+    """
+    problem, generator = environment.problem, np.random.default_rng(0)
+    twin = deepcopy(policy)
+    for piece in environment.pieces():
+        atoms = piece.contexts.atoms
+        contexts = piece.contexts.sample(generator, TRIED) if atoms is None else atoms[0][:TRIED]
+        (state,) = piece.states[0].sample(generator, 1).tolist()
+        for context in contexts.tolist():
+            reward = problem.payoff.scalar(*context, *state)
+            fields = dict(zip(problem.context, context, strict=True))
+            try:
+                twin.observe(problem.arms[0], reward=reward, **fields)
+            except RewardError as error:
+                raise ParameterError(
+                    f"policy {name!r} cannot learn from rewards alone: {error}"
+                ) from None
+
+
+def announced_policies(announced: Iterable[str], policies: Mapping[str, Policy]) -> list[str]:
+    """Return the policies that are told of their pulls at once, refusing those that do not care.
+
+    >>> from onepull import DCB, Random
+    >>> from onepull.environment import channel_selection
+    >>> problem = channel_selection(4).problem
+    >>> announced_policies(["Random"], {"DCB": DCB(problem), "Random": Random(problem)})
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: policy 'Random' does not count pulls in flight
+    """
+    if isinstance(announced, str):
+        raise ParameterError(f"announced takes a list of policies, given the text {announced!r}")
+    for name in announced:
+        if name not in policies:
+            raise ParameterError(f"announced: {name!r} is not one of {', '.join(policies)}")
+        policy = policies[name]
+        if not isinstance(policy, Explorer) or not policy.sharing.counts_in_flight:
+            raise ParameterError(f"policy {name!r} does not count pulls in flight")
+    return list(announced)
