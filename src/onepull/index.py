@@ -12,9 +12,14 @@ from math import log, sqrt
 from typing import Any
 
 
-def hoeffding_width(low: float, high: float, trial: int, alpha: float) -> float:
+def hoeffding_width(low: float, high: float, trial: float, alpha: float) -> float:
     """Return G·√(α ln n), the width of the confidence interval after one pull."""
     return (high - low) * sqrt(alpha * log(trial))
+
+
+def remembered_width(low: float, high: float, trial: int, alpha: float, memory: float) -> float:
+    """Return G·√(α ln min(n, N)), where no more than about N trials are remembered."""
+    return hoeffding_width(low, high, min(trial, memory), alpha)
 
 
 def optimistic(mean: Any, root: Any, width: float) -> Any:
@@ -46,3 +51,13 @@ def hoeffding(alpha: float) -> IndexRule:
     2.713942
     """
     return IndexRule(hoeffding_width, optimistic, (alpha,))
+
+
+def remembering(alpha: float, memory: float) -> IndexRule:
+    """Return the same rule for statistics that remember about N trials: ln min(n, N) for ln n.
+
+    >>> rule = remembering(2.0, 50.0)
+    >>> rule.aim(0.0, 4.0, 100, *rule.parameters) == hoeffding_width(0.0, 4.0, 50, 2.0)
+    True
+    """
+    return IndexRule(remembered_width, optimistic, (alpha, memory))
