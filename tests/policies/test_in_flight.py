@@ -1,0 +1,206 @@
+"""Pulls whose feedback is yet to come: what they count for, and for how long."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import pytest
+
+from onepull import (
+    DCB,
+    DSEE,
+    IMED,
+    KLUCB,
+    UCB1,
+    DirichletThompson,
+    DoublingCCB,
+    EmpiricalBernstein,
+    EmpiricalKL,
+    EpsilonGreedy,
+    Finite,
+    Greedy,
+    Interval,
+    LinUCB,
+    MultiUCB,
+    Problem,
+)
+from onepull.errors import InputError, UnknownArm
+from onepull.statistics import ArmStatistics
+
+PROBLEM = Problem(
+    arms=["wifi", "lte", "5g"],
+    context={"bits": Finite([1, 4])},
+    state={"capacity": Finite([0, 2, 4])},
+    reward="min(bits, capacity)",
+)
+COUNTING = [DCB, MultiUCB, UCB1, KLUCB, EmpiricalKL, IMED, EmpiricalBernstein]
+
+
+def taught(kind=DCB):
+    policy = kind(PROBLEM)
+    policy.observe_many(["wifi", "lte", "5g"], bits=[4, 4, 4], capacity=[2, 4, 0])
+    return policy
+
+
+@pytest.mark.parametrize("kind", COUNTING)
+def test_a_burst_at_the_start_goes_around(kind):
+    policy = kind(PROBLEM)
+    burst = []
+    for _ in range(9):
+        burst.append(policy.choose(bits=4))
+        policy.pulled(burst[-1], bits=4)
+    assert burst == ["wifi", "lte", "5g"] * 3
+
+
+@pytest.mark.parametrize("kind", [EpsilonGreedy, DSEE, DirichletThompson, Greedy])
+def test_a_burst_reaches_every_arm_first(kind):
+    policy = kind(PROBLEM)
+    burst = []
+    for _ in range(3):
+        burst.append(policy.choose(bits=4))
+        policy.pulled(burst[-1], bits=4)
+    assert burst == ["wifi", "lte", "5g"]
+    policy.pulled(policy.choose(bits=4), bits=4)
+
+
+def test_the_bound_of_an_arm_in_flight_by_hand():
+    policy = taught()
+    policy.pulled("lte", bits=1)
+    policy.pulled("lte", bits=4)
+    row = policy.explain(bits=4).arms[1]
+    assert (row.pulls, row.estimate) == (3, 4.0)
+    # n = 3 observed + 2 in flight + 1, m = 1 + 2, G = 4.
+    assert row.bonus == pytest.approx(4 * math.sqrt(2.01 * math.log(6) / 3))
+    assert policy.trials == 3
+
+
+def test_an_arm_that_has_not_answered_is_at_its_lowest():
+    policy = DCB(PROBLEM)
+    policy.observe("wifi", capacity=2)
+    policy.pulled("lte")
+    lte = policy.explain(bits=4).arms[1]
+    assert (lte.pulls, lte.estimate) == (1, 0.0)
+    assert lte.index == pytest.approx(4 * math.sqrt(2.01 * math.log(3)))
+    policy.observe("lte", capacity=4)
+    lte = policy.explain(bits=4).arms[1]
+    assert (lte.pulls, lte.estimate) == (1, 4.0)
+
+
+@pytest.mark.parametrize("kind", COUNTING)
+def test_an_arm_that_never_answers_is_not_chosen_for_ever(kind):
+    policy = kind(PROBLEM)
+    asked = 0
+    for _ in range(400):
+        arm = policy.choose(bits=4)
+        policy.pulled(arm, bits=4)
+        asked += arm == "wifi"
+        if arm != "wifi":
+            policy.observe(arm, bits=4, capacity={"lte": 2, "5g": 4}[arm])
+    assert asked < 150
+
+
+def test_per_context_only_the_own_context_counts():
+    policy = MultiUCB(PROBLEM)
+    policy.pulled("wifi", bits=1)
+    assert policy.choose(bits=4) == "wifi"
+    assert policy.choose(bits=1) == "lte"
+    with pytest.raises(InputError, match="'bits' is missing"):
+        policy.pulled("wifi")
+
+
+def test_giving_up_is_as_if_it_had_not_been_pulled():
+    policy = DCB(PROBLEM)
+    policy.pulled("wifi")
+    policy.gave_up("wifi")
+    assert policy.choose(bits=4) == "wifi"
+    policy.gave_up("wifi")
+    assert policy.explain(bits=4) == DCB(PROBLEM).explain(bits=4)
+
+
+def test_what_was_not_announced_lands_as_usual():
+    policy, other = taught(), taught()
+    for told in (policy, other):
+        told.observe("5g", capacity=4)
+    policy.pulled("wifi")
+    other.pulled("wifi")
+    policy.observe("lte", capacity=2)
+    other.observe("lte", capacity=2)
+    assert policy.explain(bits=4) == other.explain(bits=4)
+    assert policy.explain(bits=4).arms[0].pulls == 2
+
+
+def test_requests_in_flight_are_not_saved_sent_or_merged():
+    policy, fresh = taught(), taught()
+    policy.pulled("wifi")
+    assert policy.to_bytes() == fresh.to_bytes()
+    loaded = DCB.from_bytes(policy.to_bytes())
+    assert loaded.explain(bits=4) == fresh.explain(bits=4)
+    assert pickle.loads(pickle.dumps(policy)).explain(bits=4) == fresh.explain(bits=4)  # noqa: S301 - our own
+    one, two = DCB(PROBLEM), DCB(PROBLEM)
+    one.pulled("wifi")
+    two.pulled("lte")
+    two.observe("5g", capacity=2)
+    one.merge(two)
+    assert [row.pulls for row in one.explain(bits=4).arms] == [1, 0, 1]
+
+
+def test_a_refused_batch_leaves_them_in_flight():
+    policy = taught()
+    policy.pulled("wifi")
+    before = policy.explain(bits=4)
+    with pytest.raises(InputError):
+        policy.observe_many(["wifi", "wifi"], capacity=[2, 3])
+    assert policy.explain(bits=4) == before
+
+
+def test_arms_come_and_go_with_their_pulls():
+    policy = taught()
+    policy.pulled("wifi")
+    policy.pulled("lte")
+    policy.add_arm("satellite")
+    policy.remove_arm("wifi")
+    assert [row.pulls for row in policy.explain(bits=4).arms] == [2, 1, 0]
+    assert policy.explain(bits=4).trial == 5  # three observed, one in flight
+    with pytest.raises(UnknownArm):
+        policy.gave_up("wifi")
+
+
+def test_a_phase_forgets_them():
+    policy = DoublingCCB(
+        Problem(
+            arms=["a", "b"],
+            context={"y": Interval(0, 1)},
+            state={"x": Interval(0, 1)},
+            reward="x * y",
+        )
+    )
+    policy.pulled("a", y=0.5)
+    assert policy.choose(y=0.5) == "b"
+    policy.observe_many(["b", "b"], x=[0.5, 0.5])
+    assert policy.choose(y=0.5) == "a"
+
+
+def test_a_policy_without_such_a_count_takes_no_notice():
+    policy = LinUCB(PROBLEM)
+    before = policy.explain(bits=4)
+    policy.pulled("wifi", bits=4)
+    assert policy.explain(bits=4) == before
+    with pytest.raises(InputError):
+        policy.pulled("wifi", bits=9)
+
+
+@pytest.mark.parametrize("arms", [3, 200])
+def test_statistics_count_pulls_in_flight(arms):
+    statistics = ArmStatistics.empty(arms=arms, features=1)
+    statistics.update(0, [2.0])
+    statistics.expect(0, 3)
+    assert (statistics.counts[0], statistics.pulls[0]) == (4, 1)
+    assert statistics.roots[0] == 0.5
+    assert (statistics.trial, statistics.trials) == (5, 1)
+    statistics.update(0, [4.0])
+    assert (statistics.counts[0], statistics.roots[0], statistics.waiting) == (4, 0.5, 2)
+    assert statistics.means[0][0] == 3.0
+    statistics.expect(0, -5)
+    assert (statistics.counts, statistics.waiting) == (statistics.pulls, 0)
+    assert statistics.roots[0] == 1 / math.sqrt(2)
