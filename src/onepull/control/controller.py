@@ -1,0 +1,141 @@
+"""A controller: a policy that chooses the arm, and a rule that says how much to draw."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepull.control.storage import Storage
+from onepull.errors import ParameterError, UnknownArm
+from onepull.policies import Policy
+from onepull.policies.explorer import number
+from onepull.policies.sharing import Tally
+
+
+class Decision(NamedTuple):
+    """What to draw in a slot and which arm to pull with it; nothing and none is idling."""
+
+    amount: float
+    arm: str | None
+
+
+IDLE = Decision(0.0, None)
+
+
+class Controller(ABC):
+    """Decides slot by slot how much to draw from a storage, and on which arm to use it.
+
+    A policy tells what every arm would be worth with every amount: its index, never above
+    the highest reward there can be.  A policy that draws its arm, or whose index is no reward,
+    proposes one arm for an amount instead, at its estimate.  It learns from every pull
+    through `observe`, whatever the amount was.
+
+    Parameters
+    ----------
+    policy
+        Any policy with estimates, of a problem with one context field: the amount.
+    storage
+        The battery or backlog whose level is told to `decide`.
+    """
+
+    def __init__(self, policy: Policy, storage: Storage) -> None:
+        self.policy, self.storage = policy, storage
+        problem = policy.problem
+        if len(problem.context) != 1:
+            raise ParameterError(
+                "a controller needs one context field, the amount; "
+                f"given {', '.join(problem.context)}"
+            )
+        (self.field,) = problem.context
+        for amount in storage.amounts:
+            problem.context.exactly({self.field: amount})
+        for arm in storage.costs:
+            if arm not in problem.arms:
+                raise UnknownArm(
+                    f"unknown arm {arm!r} among the costs; the arms are {', '.join(problem.arms)}"
+                )
+        amounts = np.array(storage.amounts)
+        highs = problem.payoff.range({self.field: (amounts, amounts)})[1].tolist()
+        self._highs = dict(zip(storage.amounts, highs, strict=True))
+        self._offered: dict[float, list[tuple[str, float]]] = {}
+        if all(e is None for e in policy._estimates({self.field: storage.amounts[0]})):  # noqa: SLF001 - no public name tells it for all arms at once
+            raise ParameterError(
+                f"{type(policy).__name__} does not estimate what an arm is worth, "
+                "so it cannot be weighed against the storage"
+            )
+
+    @abstractmethod
+    def decide(self, level: float) -> Decision:
+        """Return what to draw at a level, and the arm; it changes nothing that was learned."""
+
+    def observe(self, arm: str, **fields: Any) -> None:
+        """Take in what a pull showed: the state fields, and the amount if the policy needs it."""
+        self.policy.observe(arm, **fields)
+        # What only counts its pulls, as the genie does, knows the same as before.
+        if not isinstance(self.policy._knowledge, Tally):  # noqa: SLF001 - the same
+            self._offered.clear()
+
+    def options(self, amount: float) -> list[tuple[str, float]]:
+        """Return the arms to choose from with an amount, and what each is worth."""
+        found = self._offered.get(amount)
+        if found is None:
+            found = self._offered[amount] = self._weighed(amount)
+        return found
+
+    def worth(self, amount: float) -> float:
+        """Return what an amount is worth on the best arm."""
+        return max(worth for _, worth in self.options(amount))
+
+    def _weighed(self, amount: float) -> list[tuple[str, float]]:
+        policy = self.policy
+        context: dict[str, Any] = {self.field: amount}
+        arms, top = policy.problem.arms, self._highs[amount]
+        if policy.randomised or not policy.in_reward_units:
+            arm = policy.choose(**context)
+            estimate = policy._estimates(context)[arms.index(arm)]  # noqa: SLF001 - the same
+            return [(arm, top if estimate is None else min(float(estimate), top))]
+        indices = policy._indices(context)  # noqa: SLF001 - the same
+        return [(arm, min(float(index), top)) for arm, index in zip(arms, indices, strict=True)]
+
+
+class Myopic(Controller):
+    """Ignores the level: draws as much as it can in every slot.
+
+    Parameters
+    ----------
+    policy, storage
+        As for every controller.
+    price
+        What a unit of cost is worth in reward.  An arm is chosen by its reward less the price
+        of its cost, and none where that is below nothing.
+
+    Examples
+    --------
+    >>> from onepull import DCB, Finite, Interval, Problem
+    >>> from onepull.control import Battery
+    >>> problem = Problem(
+    ...     arms=["near", "far"],
+    ...     context={"power": Finite([0.5, 1.0])},
+    ...     state={"gain": Interval(0, 4)},
+    ...     reward="log(1 + power * gain)",
+    ... )
+    >>> spend_all = Myopic(DCB(problem), Battery(capacity=4.0, amounts=[0.5, 1.0]))
+    >>> spend_all.decide(level=0.75), spend_all.decide(level=3.0)
+    (Decision(amount=0.5, arm='near'), Decision(amount=1.0, arm='near'))
+    """
+
+    def __init__(self, policy: Policy, storage: Storage, *, price: float = 0.0) -> None:
+        super().__init__(policy, storage)
+        self.price = number("price", price, above=0.0, at_least=True)
+
+    def decide(self, level: float) -> Decision:
+        """Return the largest amount there is, on the arm that is worth most by itself."""
+        costs, best, highest = self.storage.costs, IDLE, 0.0
+        for amount in self.storage.offers(level)[-1:]:
+            for arm, worth in self.options(amount):
+                net = worth - self.price * costs.get(arm, 0.0)
+                if net > highest or (best is IDLE and net == highest):
+                    best, highest = Decision(amount, arm), net
+        return best
