@@ -10,8 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onepull.control import Backlog, Battery, BatteryPlan, DriftPlusPenalty, Myopic
     from onepull.distributions import Discrete
-    from onepull.environment import Environment
+    from onepull.environment import Environment, StorageEnvironment
     from onepull.errors import (
         ClusterError,
         ContextError,
@@ -41,8 +42,10 @@ if TYPE_CHECKING:
         KLUCB,
         UCB1,
         UCBALP,
+        CensoredKL,
         ContextualZooming,
         DirichletThompson,
+        DiscountedUCB,
         DoublingCCB,
         EmpiricalBernstein,
         EmpiricalKL,
@@ -57,14 +60,18 @@ if TYPE_CHECKING:
         LinUCB,
         MixtureElimination,
         MultiUCB,
+        PatientKL,
         Policy,
         Random,
         RandomizedUCB,
+        RestartingUCB,
+        SlidingWindowUCB,
         UCB1Epsilon,
         UpperConfidence,
+        recommended,
     )
     from onepull.problem import Problem
-    from onepull.simulation import Result, simulate
+    from onepull.simulation import Result, simulate, simulate_storage
     from onepull.spaces import Box, Finite, Interval
     from onepull.statistics import ArmStatistics
 
@@ -73,8 +80,9 @@ __version__ = "0.1.0"
 # Where each public name lives.  A name is imported when it is first used, so that the command
 # line starts quickly and the library never needs what the simulator does.
 _HOMES = {
+    "control": ["Backlog", "Battery", "BatteryPlan", "DriftPlusPenalty", "Myopic"],
     "distributions": ["Discrete"],
-    "environment": ["Environment"],
+    "environment": ["Environment", "StorageEnvironment"],
     "errors": [
         "ClusterError",
         "ContextError",
@@ -96,10 +104,12 @@ _HOMES = {
     "formula": ["Formula"],
     "payoff": ["Fact", "Payoff", "Reward"],
     "policies": [
+        "PatientKL",
         "EmpiricalKL",
         "IMED",
         "EmpiricalBernstein",
         "DirichletThompson",
+        "DiscountedUCB",
         "KLUCB",
         "CCB",
         "DCB",
@@ -107,6 +117,7 @@ _HOMES = {
         "ILTCB",
         "UCB1",
         "UCBALP",
+        "CensoredKL",
         "ContextualZooming",
         "DoublingCCB",
         "EpochGreedy",
@@ -123,11 +134,14 @@ _HOMES = {
         "Policy",
         "Random",
         "RandomizedUCB",
+        "RestartingUCB",
+        "SlidingWindowUCB",
         "UCB1Epsilon",
         "UpperConfidence",
+        "recommended",
     ],
     "problem": ["Problem"],
-    "simulation": ["Result", "simulate"],
+    "simulation": ["Result", "simulate", "simulate_storage"],
     "spaces": ["Box", "Finite", "Interval"],
     "statistics": ["ArmStatistics"],
 }
@@ -143,14 +157,20 @@ __all__ = [
     "UCB1",
     "UCBALP",
     "ArmStatistics",
+    "Backlog",
+    "Battery",
+    "BatteryPlan",
     "Box",
+    "CensoredKL",
     "ClusterError",
     "ContextError",
     "ContextualZooming",
     "DeclarationError",
     "DirichletThompson",
+    "DiscountedUCB",
     "Discrete",
     "DoublingCCB",
+    "DriftPlusPenalty",
     "EmpiricalBernstein",
     "EmpiricalKL",
     "Environment",
@@ -178,26 +198,33 @@ __all__ = [
     "MissingExtra",
     "MixtureElimination",
     "MultiUCB",
+    "Myopic",
     "OnepullError",
     "ParameterError",
+    "PatientKL",
     "Payoff",
     "Policy",
     "Problem",
     "ProblemError",
     "Random",
     "RandomizedUCB",
+    "RestartingUCB",
     "Result",
     "ResultFolder",
     "Reward",
     "RewardError",
     "SaveFileError",
     "Sketch",
+    "SlidingWindowUCB",
     "StateError",
+    "StorageEnvironment",
     "Table",
     "UCB1Epsilon",
     "UnknownArm",
     "UpperConfidence",
+    "recommended",
     "simulate",
+    "simulate_storage",
 ]
 
 

@@ -105,6 +105,18 @@ def test_plot_of_one_policy(ready, tmp_path):
         assert "epsilon" not in out.read_text()
 
 
+def test_plot_of_some_policies(ready, tmp_path):
+    out = tmp_path / "figure.svg"
+    some = ["--policy", "UCB1", "--policy", "DCB(epsilon=0.5)"]
+    assert invoke("plot", ready, *some, "--out", out).exit_code == 0
+    drawn = out.read_text()
+    assert "epsilon=0.5" in drawn
+    assert "epsilon=0.01" not in drawn
+    done = invoke("plot", ready, "--kind", "pulls", *some, "--out", out)
+    assert done.exit_code == 2
+    assert "pulls are drawn of one policy, given UCB1, DCB(epsilon=0.5)" in done.output
+
+
 def test_report(ready, tmp_path):
     out = tmp_path / "page.html"
     assert invoke("report", ready, "--out", out).exit_code == 0

@@ -12,11 +12,18 @@ from onepull import (
     DCB,
     DSEE,
     ILTCB,
+    IMED,
+    KLUCB,
     UCB1,
     UCBALP,
+    CensoredKL,
     ContextualZooming,
+    DirichletThompson,
+    DiscountedUCB,
     Discrete,
     DoublingCCB,
+    EmpiricalBernstein,
+    EmpiricalKL,
     EpochGreedy,
     EpsilonGreedy,
     FixedArm,
@@ -27,10 +34,14 @@ from onepull import (
     LinUCB,
     MixtureElimination,
     MultiUCB,
+    PatientKL,
     Random,
     RandomizedUCB,
+    RestartingUCB,
+    SlidingWindowUCB,
     UCB1Epsilon,
     UpperConfidence,
+    recommended,
 )
 from onepull.spaces import Interval
 from onepull.testing import POLICY_CHECKS
@@ -85,7 +96,12 @@ EVERYWHERE = {
     "UCB1Epsilon": lambda problem: UCB1Epsilon(problem, epsilon=0.5),
     "EpsilonGreedy-blind": lambda problem: EpsilonGreedy(problem, sharing="blind", c=0.2),
     "DSEE-blind": lambda problem: DSEE(problem, sharing="blind", weight=2),
+    "KLUCB-blind": lambda problem: KLUCB(problem, sharing="blind", c=3),
+    "recommended": recommended,
     "UpperConfidence-blind": lambda problem: UpperConfidence(problem, sharing="blind"),
+    "DiscountedUCB-blind": lambda problem: DiscountedUCB(problem, sharing="blind", discount=0.8),
+    "SlidingWindowUCB-blind": lambda problem: SlidingWindowUCB(problem, sharing="blind", window=7),
+    "RestartingUCB-blind": lambda problem: RestartingUCB(problem, sharing="blind", patience=9),
     "LinUCB": LinUCB,
     "LinUCB-seeded": lambda problem: LinUCB(problem, alpha=0.5, regulariser=0.1, seed=4),
     "LinUCB-shared": lambda problem: LinUCB(problem, features=own_features(problem)),
@@ -116,6 +132,15 @@ ON_FINITE = {
     "DSEE": DSEE,
     "DSEE-seeded": lambda problem: DSEE(problem, sharing="per-context", weight=0.5, seed=2),
     "UpperConfidence": lambda problem: UpperConfidence(problem, alpha=0.5),
+    "DiscountedUCB": DiscountedUCB,
+    "DiscountedUCB-forgetful": lambda problem: DiscountedUCB(problem, discount=0.01, seed=3),
+    "SlidingWindowUCB": SlidingWindowUCB,
+    "SlidingWindowUCB-short": lambda problem: SlidingWindowUCB(problem, window=25, alpha=2),
+    "RestartingUCB": RestartingUCB,
+    "RestartingUCB-impatient": lambda problem: RestartingUCB(
+        problem, sharing="per-context", failure=0.9, patience=5, seed=4
+    ),
+    "KLUCB": lambda problem: KLUCB(problem, head_start=10),
     "EpochGreedy": EpochGreedy,
     "EpochGreedy-listed": lambda problem: EpochGreedy(problem, policies=listed(problem), c=9),
     "RandomizedUCB": RandomizedUCB,
@@ -148,6 +173,12 @@ ON_CONTINUOUS = {
     "UpperConfidence": lambda problem: UpperConfidence(
         problem, sharing="per-context", delta=delta(problem)
     ),
+    "DiscountedUCB": lambda problem: DiscountedUCB(problem, delta=delta(problem), discount=0.9),
+    "SlidingWindowUCB": lambda problem: SlidingWindowUCB(
+        problem, sharing="per-context", delta=delta(problem), window=3
+    ),
+    "RestartingUCB": lambda problem: RestartingUCB(problem, delta=delta(problem), patience=5),
+    "KLUCB": lambda problem: KLUCB(problem, sharing="per-context", delta=delta(problem)),
     "EpochGreedy": lambda problem: EpochGreedy(problem, delta=delta(problem), c=3),
     "RandomizedUCB": lambda problem: RandomizedUCB(
         problem, delta=delta(problem), policies="thresholds", caution=0.01
@@ -161,12 +192,50 @@ ON_CONTINUOUS = {
         problem, **paid(problem), delta=delta(problem), width=0.2
     ),
 }
+# Those that keep the states: where these are listed or bounded.
+ON_STATES = {
+    "EmpiricalKL": lambda problem: EmpiricalKL(problem, knots=knots(problem)),
+    "EmpiricalKL-seeded": lambda problem: EmpiricalKL(
+        problem, c=3, head_start=50, knots=knots(problem), seed=12
+    ),
+    "IMED": lambda problem: IMED(problem, knots=knots(problem)),
+    "EmpiricalBernstein": lambda problem: EmpiricalBernstein(
+        problem, zeta=0.5, knots=knots(problem)
+    ),
+    "DirichletThompson": lambda problem: DirichletThompson(
+        problem, prior=0.5, knots=knots(problem)
+    ),
+    "PatientKL": lambda problem: PatientKL(problem, delta=delta(problem) or None, patience=5),
+    "UpperConfidence-sketch": lambda problem: UpperConfidence(problem, sharing="sketch(9)"),
+    "UpperConfidence-low-rank": lambda problem: UpperConfidence(
+        problem, sharing="low-rank(1e-6)", alpha=0.5
+    ),
+    "DSEE-sketch": lambda problem: DSEE(problem, sharing="sketch(70)", weight=2),
+}
+
+
+def knots(problem):
+    """Few, so that it does not take long; none where states are listed."""
+    return 9 if any(isinstance(s, Interval) for s in problem.state.values()) else None
+
+
+def keeps_states(problem):
+    return all(space.high < math.inf for space in problem.state.values())
+
+
+# For a state of one field, with which the reward goes one way.
+ON_ONE_WAY = {
+    "CensoredKL": CensoredKL,
+    "CensoredKL-naive": lambda problem: CensoredKL(problem, c=3, naive=True, seed=12),
+}
 
 CASES = [
     pytest.param(build, problem, id=f"{policy}-{name}")
     for problems, policies in (
         (FINITE, EVERYWHERE | ON_FINITE),
         (CONTINUOUS, EVERYWHERE | ON_CONTINUOUS),
+        ({n: p for n, p in (FINITE | CONTINUOUS).items() if keeps_states(p())}, ON_STATES),
+        ({"channels": FINITE["channels"], "harvesting": CONTINUOUS["harvesting"]}, ON_ONE_WAY),
     )
     for name, problem in problems.items()
     for policy, build in policies.items()

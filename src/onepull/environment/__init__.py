@@ -7,11 +7,19 @@ from onepull.environment.applications import (
     offloading,
 )
 from onepull.environment.environment import Environment
+from onepull.environment.stored import (
+    StorageEnvironment,
+    harvesting_battery,
+    metered_backlog,
+)
 
 __all__ = [
     "Environment",
+    "StorageEnvironment",
     "channel_selection",
     "energy_harvesting",
+    "harvesting_battery",
+    "metered_backlog",
     "metered_channels",
     "offloading",
 ]

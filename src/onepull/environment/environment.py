@@ -9,6 +9,7 @@ import numpy as np
 
 from onepull.distributions import Distribution, Independent
 from onepull.distributions.fit import check_fit
+from onepull.environment.late import Delay, delays_by_arm, losses_by_arm
 from onepull.errors import ParameterError, UnknownArm
 from onepull.formula import Array
 from onepull.policies.explorer import number
@@ -42,6 +43,11 @@ class Environment:
         What a pull costs, by arm (nothing where none is given), and what may be spent in all,
         in the same unit; both or neither.  A pull that the rest of the budget cannot pay ends
         the run: nothing is pulled or earned from there on.
+    delays
+        For how many further requests feedback is under way: a law of one number, rounded down,
+        or the number itself; for all arms or by arm, none where none is given.
+    losses
+        How likely feedback never comes: for all arms or by arm.
 
     Examples
     --------
@@ -62,7 +68,7 @@ class Environment:
            [1. , 2. ]])
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a full statement
         self,
         problem: Problem,
         *,
@@ -70,6 +76,8 @@ class Environment:
         contexts: Distribution | Mapping[str, Distribution],
         costs: Mapping[str, float] | None = None,
         budget: float | None = None,
+        delays: Delay | Mapping[str, Delay] | None = None,
+        losses: float | Mapping[str, float] | None = None,
     ) -> None:
         self.problem = problem
         for arm in states:
@@ -91,11 +99,47 @@ class Environment:
             )
         self.costs = costs_by_arm(problem.arms, {} if costs is None else costs)
         self.budget = None if budget is None else number("budget", budget, above=0.0)
+        self.delays = delays_by_arm(problem.arms, 0 if delays is None else delays)
+        self.losses = losses_by_arm(problem.arms, 0.0 if losses is None else losses)
+        if self.is_late and self.budget is not None:
+            raise ParameterError(
+                "a budget needs feedback at once, since policies learn from it what is left; "
+                "give no delays or losses"
+            )
 
     def __repr__(self) -> str:
-        """Show the laws, and the budget if there is one."""
+        """Show the laws, and the budget, delays and losses if there are any."""
         spending = "" if self.budget is None else f", costs={self.costs}, budget={self.budget!r}"
-        return f"Environment(states={self.states}, contexts={self.contexts}{spending})"
+        late = f", delays={self.delays}, losses={self.losses}" if self.is_late else ""
+        return f"Environment(states={self.states}, contexts={self.contexts}{spending}{late})"
+
+    @property
+    def is_late(self) -> bool:
+        """Whether feedback may come after the next request, or never."""
+        ends = [law.support[0][1] for law in self.delays.values()]
+        return max(ends) >= 1.0 or max(self.losses.values()) > 0.0
+
+    def with_late_feedback(
+        self,
+        *,
+        delays: Delay | Mapping[str, Delay] | None = None,
+        losses: float | Mapping[str, float] | None = None,
+    ) -> Environment:
+        """Return the same environment with these delays and losses.
+
+        >>> from onepull.environment import channel_selection
+        >>> channel_selection(4).with_late_feedback(delays=10, losses=0.2).is_late
+        True
+        """
+        return Environment(
+            self.problem,
+            states=self.states,
+            contexts=self.contexts,
+            costs=None if self.budget is None else self.costs,
+            budget=self.budget,
+            delays=delays,
+            losses=losses,
+        )
 
     def pieces(self) -> list[Piece]:
         """Return the stationary stretches, in order."""
@@ -131,7 +175,8 @@ class Environment:
         """Return the best mixture of arms that the budget pays for over so many trials.
 
         It has a row for each context of each piece, weighed by its share of the trials.
-        Continuous contexts are taken at about `nodes` points of their law.
+        Continuous contexts are taken at about `nodes` points of their law.  Where every arm
+        costs something there is one more, last: to pull nothing, for nothing.
 
         >>> from onepull.environment import metered_channels
         >>> round(metered_channels(500.0).best_mix(1000).value, 4)
@@ -146,9 +191,10 @@ class Environment:
             points, chances = piece.contexts.rule(round(nodes ** (1 / piece.contexts.fields)))
             rewards.append(self.expected_rewards(points, piece))
             weights.append(chances * ((end - piece.start) / horizon))
-        each = list(self.costs.values())
-        rate = self.budget / horizon
-        return best_mix(np.vstack(rewards), np.concatenate(weights), each, rate)
+        each, table = list(self.costs.values()), np.vstack(rewards)
+        if 0.0 not in each:
+            each, table = [*each, 0.0], np.column_stack([table, np.zeros(len(table))])
+        return best_mix(table, np.concatenate(weights), each, self.budget / horizon)
 
     def gaps(self, contexts: Array, piece: Piece | None = None) -> Array:
         """Return by how much every arm falls short of the best in every context.

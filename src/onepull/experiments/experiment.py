@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,7 @@ from onepull.environment import (
     offloading,
 )
 from onepull.errors import OnepullError, ProblemError
-from onepull.experiments.laws import law_of
+from onepull.experiments.laws import delays_of, law_of
 from onepull.policies import Policy
 from onepull.policies.known_reward import tuned_delta
 from onepull.problem import Problem
@@ -33,6 +33,12 @@ APPLICATIONS: dict[str, Callable[..., Environment]] = {
     "metered-channels": metered_channels,
     "offloading": offloading,
 }
+# Those that stand without being told anything, such as a budget.
+READY = [
+    name
+    for name, build in APPLICATIONS.items()
+    if all(p.default is not p.empty for p in inspect.signature(build).parameters.values())
+]
 POLICIES: dict[str, type[Policy]] = {
     kind.__name__: kind
     for kind in (
@@ -45,8 +51,13 @@ POLICIES: dict[str, type[Policy]] = {
         p.KLUCB,
         p.EmpiricalKL,
         p.IMED,
+        p.PatientKL,
         p.EmpiricalBernstein,
         p.DirichletThompson,
+        p.CensoredKL,
+        p.DiscountedUCB,
+        p.SlidingWindowUCB,
+        p.RestartingUCB,
         p.DCB,
         p.CCB,
         p.DoublingCCB,
@@ -68,10 +79,12 @@ POLICIES: dict[str, type[Policy]] = {
 
 
 class _Laws(msgspec.Struct, forbid_unknown_fields=True):
-    contexts: Any
-    states: dict[str, Any]
+    contexts: Any = None
+    states: dict[str, Any] | None = None
     costs: dict[str, float] | None = None
     budget: float | None = None
+    delays: Any = None
+    losses: float | dict[str, float] | None = None
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
@@ -83,6 +96,7 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
     checkpoints: list[int] | None = None
     baseline: str | None = None
     realised: bool = False
+    feedback: str = "state"
     application: str | dict[str, Any] | None = None
     problem: dict[str, Any] | None = None
     environment: _Laws | None = None
@@ -131,7 +145,8 @@ class Experiment:
         environment = _environment(written, folder)
         if written.replications < 1:
             raise ProblemError(f"replications must be 1 or more, given {written.replications}")
-        policies = dict(_policies(written, environment))
+        built = dict(_policies(written, environment))
+        policies = {name: told.policy for name, told in built.items()}
         if written.baseline is not None and written.baseline not in policies:
             raise ProblemError(f"baseline {written.baseline!r} is not one of {', '.join(policies)}")
         simulation = Simulation(
@@ -141,6 +156,8 @@ class Experiment:
             seed=written.seed,
             checkpoints=written.checkpoints,
             realised=written.realised,
+            feedback={name: told.feedback for name, told in built.items()},
+            announced=[name for name, told in built.items() if told.announced],
         )
         return cls(written.name or name, text, simulation, written.replications, written.baseline)
 
@@ -212,13 +229,24 @@ def _written(stated: Mapping[str, Any]) -> _Written:
 
 def _environment(written: _Written, folder: Path) -> Environment:
     if written.application is not None:
-        if written.problem is not None or written.environment is not None:
-            raise ProblemError("an application has its own problem and environment: give one only")
-        return _application(written.application)
+        own = written.environment or _Laws()
+        late = _Laws(delays=own.delays, losses=own.losses)
+        if written.problem is not None or own != late:
+            raise ProblemError(
+                "an application has its own problem and environment: give one only, "
+                "or nothing but delays and losses"
+            )
+        application = _application(written.application)
+        if own == _Laws():
+            return application
+        delays = delays_of(own.delays, folder)
+        return application.with_late_feedback(delays=delays, losses=own.losses)
     if written.problem is None or written.environment is None:
         raise ProblemError("needs [problem] and [environment], or an application")
     problem = Problem.from_dict(written.problem)
     laws = written.environment
+    if laws.states is None or laws.contexts is None:
+        raise ProblemError("[environment] needs contexts and states")
     for arm in laws.states:
         if arm not in problem.arms:
             raise ProblemError(
@@ -230,7 +258,13 @@ def _environment(written: _Written, folder: Path) -> Environment:
     }
     contexts = law_of(laws.contexts, problem.context, folder, "contexts")
     return Environment(
-        problem, states=states, contexts=contexts, costs=laws.costs, budget=laws.budget
+        problem,
+        states=states,
+        contexts=contexts,
+        costs=laws.costs,
+        budget=laws.budget,
+        delays=delays_of(laws.delays, folder),
+        losses=laws.losses,
     )
 
 
@@ -252,12 +286,22 @@ def _application(written: str | dict[str, Any]) -> Environment:
         raise ProblemError(f"application {name!r}: {error}") from None
 
 
-def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str, Policy]]:
-    """Build every policy, once for each combination of its listed parameters."""
+class _Built(NamedTuple):
+    policy: Policy
+    feedback: str
+    announced: bool
+
+
+def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str, _Built]]:
+    """Build every policy, once for each combination of its listed parameters.
+
+    Each comes with its name, with what a pull shows to it, and whether it is told of pulls.
+    """
     seen: set[str] = set()
     for number, entry in enumerate(written.policies, start=1):
         stated = dict(entry)
         kind, label = stated.pop("policy", None), stated.pop("name", None)
+        shown = stated.pop("feedback", written.feedback)
         if not isinstance(kind, str) or kind not in POLICIES:
             given = "needs the key 'policy'" if kind is None else f"unknown policy {kind!r}"
             raise ProblemError(f"policy {number}: {given}; there are {', '.join(POLICIES)}")
@@ -266,7 +310,13 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
         if empty := [key for key, value in stated.items() if value == []]:
             raise ProblemError(f"policy {number}: nothing to sweep over in {', '.join(empty)}")
         for parameters in sweep(stated):
-            policy = _policy(POLICIES[kind], parameters, environment, written.horizon)
+            own = {key: value for key, value in parameters.items() if key != "announced"}
+            policy = _policy(POLICIES[kind], own, environment, written.horizon)
+            announced = parameters.get("announced", False)
+            if not isinstance(announced, bool):
+                raise ProblemError(
+                    f"policy {number}: announced is true or false, given {announced!r}"
+                )
             swept = {
                 k: v for k, v in parameters.items() if label is None or _is_swept(k, stated[k])
             }
@@ -275,7 +325,7 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
             if name in seen:
                 raise ProblemError(f"policy {number}: a second {name!r}; give it a name")
             seen.add(name)
-            yield name, policy
+            yield name, _Built(policy, shown, announced)
 
 
 def sweep(stated: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

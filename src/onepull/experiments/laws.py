@@ -55,6 +55,22 @@ def law_of(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
     return laws[0] if len(laws) == 1 else d.Independent(*laws)
 
 
+def delays_of(written: Any, folder: Path) -> Any:
+    """Return delays from how they are written: a law or a number of trials, for all or by arm.
+
+    >>> delays_of({"lte": {"law": "exponential", "mean": 20}, "wifi": 3}, Path())
+    {'lte': Exponential(mean=20), 'wifi': 3}
+    """
+    if not isinstance(written, Mapping):
+        return written
+    if isinstance(written.get("law"), str):
+        return _build(written, folder, "delays")
+    return {
+        arm: _build(law, folder, f"delays of arm {arm!r}") if isinstance(law, Mapping) else law
+        for arm, law in written.items()
+    }
+
+
 def _switching(written: Sequence[Any], box: Box, folder: Path, where: str) -> d.Distribution:
     pieces: dict[int, d.Distribution] = {}
     for i, part in enumerate(written):

@@ -1,7 +1,9 @@
 """Policies: a rule of exploration on shared knowledge, and `choose` and `observe`."""
 
 from onepull.policies.base import Policy
+from onepull.policies.censored import CensoredKL
 from onepull.policies.dirichlet_thompson import DirichletThompson
+from onepull.policies.discounted_ucb import DiscountedUCB
 from onepull.policies.dsee import DSEE
 from onepull.policies.empirical_kl import IMED, EmpiricalBernstein, EmpiricalKL
 from onepull.policies.epoch_greedy import EpochGreedy
@@ -14,8 +16,12 @@ from onepull.policies.lin_rel import LinRel
 from onepull.policies.lin_thompson import LinearThompson
 from onepull.policies.lin_ucb import LinUCB
 from onepull.policies.mixture_elimination import MixtureElimination
+from onepull.policies.patient import PatientKL
 from onepull.policies.randomized_ucb import RandomizedUCB
+from onepull.policies.recommended import recommended
 from onepull.policies.reference import FixedArm, Genie, Greedy, Random
+from onepull.policies.restarting_ucb import RestartingUCB
+from onepull.policies.sliding_window_ucb import SlidingWindowUCB
 from onepull.policies.ucb1 import UCB1, MultiUCB, UCB1Epsilon
 from onepull.policies.ucb_alp import UCBALP
 from onepull.policies.upper_confidence import UpperConfidence
@@ -31,8 +37,10 @@ __all__ = [
     "UCB1",
     "UCBALP",
     "ArmExplanation",
+    "CensoredKL",
     "ContextualZooming",
     "DirichletThompson",
+    "DiscountedUCB",
     "DoublingCCB",
     "EmpiricalBernstein",
     "EmpiricalKL",
@@ -47,9 +55,13 @@ __all__ = [
     "LinearThompson",
     "MixtureElimination",
     "MultiUCB",
+    "PatientKL",
     "Policy",
     "Random",
     "RandomizedUCB",
+    "RestartingUCB",
+    "SlidingWindowUCB",
     "UCB1Epsilon",
     "UpperConfidence",
+    "recommended",
 ]

@@ -14,8 +14,8 @@ import numpy as np
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.files import write
 from onepull.policies import savefile
-from onepull.policies.columns import column, rows
-from onepull.policies.explanation import ArmExplanation, Explanation
+from onepull.policies.columns import columns_of, rows
+from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of
 from onepull.policies.knowledge import Knowledge
 from onepull.policies.luck import drawn
 from onepull.problem import Problem
@@ -31,7 +31,8 @@ class Policy(ABC):
 
     - `choose` and `explain` change nothing that was learned.  They may be called any
       number of times, and pulls may go unobserved.
-    - `observe` may come at any time: late, in any order, in batches, or never.
+    - `observe` may come at any time: late, in any order, in batches, or never.  Where it is
+      late, `pulled` and `gave_up` tell of pulls in flight, which are neither saved nor merged.
     - A call that raises has changed nothing.
     - Learning can be moved: `save` and `load` give back the same policy bit for bit, and
       `merge` adds what two policies saw as if one had seen it all.
@@ -46,6 +47,7 @@ class Policy(ABC):
     randomised: bool = False  # whether an arm may be chosen that has not the highest index
     extrapolates: bool = False  # whether estimates may leave the range of the reward
     in_reward_units: bool = True  # whether an index is a reward
+    looks_aside: bool = False  # whether an arm's index depends on what the others showed
 
     def __init__(
         self, knowledge: Knowledge, *, seed: int | np.random.Generator | None = None
@@ -134,7 +136,7 @@ class Policy(ABC):
                 arm=arm,
                 pulls=pulls,
                 estimate=estimate if estimate is None or math.isfinite(estimate) else None,
-                bonus=_bonus(index, estimate),
+                bonus=bonus_of(index, estimate),
                 index=index,
                 eligible=j in allowed,
                 chance=chances.get(j, 0.0) if known else None,
@@ -193,6 +195,18 @@ class Policy(ABC):
 
     # Learning
 
+    def pulled(self, arm: str, **context: Any) -> None:
+        """Say that `arm` was pulled for a context and its feedback is yet to come.
+
+        Until `observe` takes it in, or `gave_up` calls it off, the pull counts among the arm's
+        pulls and not in its estimate.  Policies that keep no such count take no notice.
+        """
+        self._knowledge.expect(self._find(arm), context, 1)
+
+    def gave_up(self, arm: str, **context: Any) -> None:
+        """Say that the feedback of a pull in flight is no longer awaited, if one is."""
+        self._knowledge.expect(self._find(arm), context, -1)
+
     def observe(self, arm: str, *, reward: float | None = None, **fields: Any) -> None:
         """Take in what a pull of `arm` showed.
 
@@ -214,15 +228,8 @@ class Policy(ABC):
 
         All of them are taken in, as if observed one after the other, or none.
         """
-        columns: dict[str, list[Any]] = {"arms": column("arms", arms)}
-        if reward is not None:
-            columns["reward"] = column("reward", reward)
-        for name, values in fields.items():
-            columns[name] = column(name, values)
-        lengths = {name: len(column) for name, column in columns.items()}
-        if len(set(lengths.values())) > 1:
-            shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
-            raise InputError(f"the columns must be of one length, given {shown}")
+        rewards = {} if reward is None else {"reward": reward}
+        columns = columns_of({"arms": arms, **rewards, **fields})
         before = self._knowledge.copy()
         row = 0
         try:
@@ -379,12 +386,6 @@ class Policy(ABC):
         stated = "".join(f", {name}={value!r}" for name, value in parameters.items())
         arms = f"{len(self._arms)} arm{'s' * (len(self._arms) > 1)}"
         return f"<{type(self).__name__}({arms}{stated}) after {self.trials} trials>"
-
-
-def _bonus(index: float, estimate: float | None) -> float | None:
-    if estimate is None:
-        return None
-    return math.inf if math.isinf(index) else index - estimate
 
 
 def _unpickled(kind: type[Policy], text: bytes, problem: Problem) -> Policy:

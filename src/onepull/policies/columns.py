@@ -8,8 +8,17 @@ from typing import Any
 from onepull.errors import InputError
 
 
-def column(name: str, values: Any) -> list[Any]:
-    """Return a column as a list, refusing what is not one."""
+def columns_of(given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return columns of one length as lists, refusing what is not that."""
+    columns = {name: _column(name, values) for name, values in given.items()}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"the columns must be of one length, given {shown}")
+    return columns
+
+
+def _column(name: str, values: Any) -> list[Any]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InputError(f"{name} takes a column of values, given {values!r}")
     return list(values)

@@ -89,8 +89,8 @@ class DSEE(Explorer):
     def _indices(self, context: Mapping[str, Any]) -> Any:
         statistics, estimates, _, _ = self._knowledge.view(context)
         indices = list(estimates)
-        arm = self._turn(statistics.trials + 1)
-        if arm >= 0 and 0 not in statistics.pulls:
+        arm = self._turn(statistics.trial)
+        if arm >= 0 and 0 not in statistics.counts:
             indices[arm] = math.inf
         return indices
 

@@ -82,7 +82,7 @@ class EpsilonGreedy(Explorer):
         return self._knowledge.view(context)[1]
 
     def _rate(self, context: Mapping[str, Any]) -> float:
-        trial = self._knowledge.view(context)[0].trials + 1
+        trial = self._knowledge.view(context)[0].trial
         return exploration_rate(trial, len(self._arms), self.c, self.gap)
 
     def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:

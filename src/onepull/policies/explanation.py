@@ -11,7 +11,7 @@ class ArmExplanation(msgspec.Struct, frozen=True):
     """One arm at one decision; its chance of being chosen is None where it is not known."""
 
     arm: str
-    pulls: int
+    pulls: float
     estimate: float | None
     bonus: float | None
     index: float
@@ -47,7 +47,7 @@ class Explanation(msgspec.Struct, frozen=True):
         for row in self.arms:
             mark = "→" if row.arm == self.arm else " " if row.eligible else "×"
             numbers = [row.estimate, row.bonus, row.index, *[row.chance] * drawn]
-            rows.append((mark, row.arm, str(row.pulls), *map(_show, numbers)))
+            rows.append((mark, row.arm, _count(row.pulls), *map(_show, numbers)))
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = [
             f"{a:<{widths[0]}} {b:<{widths[1]}}  "
@@ -56,6 +56,18 @@ class Explanation(msgspec.Struct, frozen=True):
         ]
         head = f"{self.policy} at trial {self.trial} with {context}"
         return "\n".join([head, *lines, f"{self.arm or 'a draw'}: {self.reason}"])
+
+
+def bonus_of(index: float, estimate: float | None) -> float | None:
+    """Return what an index has beyond the estimate, where there is one."""
+    if estimate is None:
+        return None
+    return math.inf if math.isinf(index) else index - estimate
+
+
+def _count(pulls: float) -> str:
+    """Show pulls: discounted ones are not whole."""
+    return str(pulls) if isinstance(pulls, int) else f"{pulls:.1f}"
 
 
 def _show(number: float | None) -> str:

@@ -18,6 +18,12 @@ class Knowledge(ABC):
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one observation; if it is refused, nothing has changed."""
 
+    def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
+        """Count pulls whose feedback is under way, or fewer; this takes no notice of them."""
+        del arm, pulls
+        if fields:
+            self.problem.context.exactly(fields)
+
     @abstractmethod
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return the pulls of every arm that count in a context, and the trials they are of."""

@@ -11,8 +11,9 @@ import numpy as np
 from onepull.errors import ParameterError
 from onepull.factor import Cells, Grid, Table
 from onepull.index import hoeffding
+from onepull.policies.doubling import Doubling
 from onepull.policies.explorer import number
-from onepull.policies.sharing import Doubling, Joint
+from onepull.policies.sharing import Joint
 from onepull.policies.upper_confidence import Optimist
 from onepull.problem import Problem
 from onepull.spaces import Interval

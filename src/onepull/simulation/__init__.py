@@ -3,5 +3,6 @@
 from onepull.simulation.replicate import simulate
 from onepull.simulation.result import Result
 from onepull.simulation.simulation import Simulation
+from onepull.simulation.stored import StorageResult, simulate_storage
 
-__all__ = ["Result", "Simulation", "simulate"]
+__all__ = ["Result", "Simulation", "StorageResult", "simulate", "simulate_storage"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import deepcopy
 from itertools import takewhile
@@ -13,24 +14,31 @@ from onepull.environment.environment import Environment
 from onepull.factor import Cells, Factorisation, Histogram, LowRank, Sketch
 from onepull.payoff.written import WrittenPayoff
 from onepull.policies import (
+    CensoredKL,
     ContextualZooming,
     FixedArm,
     Genie,
     LinearThompson,
     LinUCB,
+    PatientKL,
     Policy,
     Random,
 )
 from onepull.policies.explorer import Explorer
-from onepull.policies.sharing import Blind, PerContext
+from onepull.policies.sharing import Blind, Joint, PerContext
 from onepull.simulation import trials
+from onepull.simulation.censored import CensoredPlan
 from onepull.simulation.draws import place, show
+from onepull.simulation.forgetting import ForgettingPlan
+from onepull.simulation.late_plans import late_plan
 from onepull.simulation.linear import LinearPlan
+from onepull.simulation.mail import NEVER, Post, comes_at, post_of
+from onepull.simulation.patient import PatientPlan
 from onepull.simulation.plan import Arms, FunctionRunner, Plan, Runner
-from onepull.simulation.rules import ruling
+from onepull.simulation.rules import Ruling, ruling
 from onepull.simulation.sharing_plans import sharing_plan
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import World
+from onepull.simulation.world import LARGEST_TABLE, World
 from onepull.simulation.zooming import ZoomPlan
 from onepull.spaces import Finite
 
@@ -39,17 +47,46 @@ OWN_PLANS: dict[type[Policy], Callable[[Any], Plan]] = {
     LinUCB: LinearPlan,
     LinearThompson: LinearPlan,
     ContextualZooming: ZoomPlan,
+    PatientKL: PatientPlan,
 }
+UNLEARNED = (FixedArm, Genie, Random)
 
 
-def plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
+def plan(
+    policy: Policy,
+    environment: Environment,
+    horizon: int,
+    *,
+    sees_states: bool = True,
+    announced: bool = False,
+) -> Plan:
+    """Return the plan of a policy that sees the states of its pulls, or their rewards only.
+
+    Where feedback is late, it may be told of its pulls before: they are `announced`.
+    """
+    if environment.is_late and type(policy) not in UNLEARNED:
+        post, usual = post_of(environment), _plan(policy, environment, horizon)
+        # What is under way when the laws change belongs to a world that is gone.
+        lasts = len(environment.pieces()) == 1
+        late = late_plan(usual, post, horizon, announced=announced) if lasts else None
+        return late or Interpreted(policy, sees_states=sees_states, post=post, announced=announced)
+    if type(policy) is CensoredKL and not policy.draws and CensoredPlan.fits(environment):
+        return CensoredPlan(policy, sees_states=sees_states)
+    found = _plan(policy, environment, horizon)
+    # Kernels that take states will do: if a policy learns from a reward, that tells the state.
+    return found if found.is_compiled else Interpreted(policy, sees_states=sees_states)
+
+
+def _plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
     """Return the plan of a policy; one that has no kernel runs in the interpreter."""
     if isinstance(policy, Genie) and policy.states != environment.states:
         return Interpreted(policy)  # it knows another world
-    if type(policy) in (FixedArm, Genie, Random):
+    if type(policy) in UNLEARNED:
         return _unlearned(policy)
     if type(policy) in OWN_PLANS and (policy.randomised or not policy.draws):
         computes = _can_compute(environment, in_context=True)
+        if isinstance(policy, PatientKL):
+            computes = _has_features(policy.sharing.factor, environment)
         return OWN_PLANS[type(policy)](policy) if computes else Interpreted(policy)
     if not isinstance(policy, Explorer) or not _can_compute(
         environment, in_context=isinstance(policy.sharing, Blind | PerContext)
@@ -58,7 +95,19 @@ def plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
     rule = ruling(policy, horizon)
     if rule is None or not _has_kernel(policy, environment):
         return Interpreted(policy)
-    return sharing_plan(policy.sharing, environment, rule, horizon)
+    return (
+        _forgetting(policy, environment, rule)
+        if policy.sharing.forgets
+        else sharing_plan(policy.sharing, environment, rule, horizon)
+    )
+
+
+def _forgetting(policy: Explorer, environment: Environment, rule: Ruling) -> Plan:
+    """Return the plan of a policy that lets go of the past."""
+    sharing = policy.sharing
+    if isinstance(sharing, Joint) and ForgettingPlan.fits(sharing):
+        return ForgettingPlan(sharing, environment, rule)
+    return Interpreted(policy)
 
 
 def _has_kernel(policy: Explorer, environment: Environment) -> bool:
@@ -78,10 +127,15 @@ def _has_features(factor: Factorisation | None, environment: Environment) -> boo
     """Whether kernels can work out ψ: someone's factorisation may be anything."""
     if factor is None or isinstance(factor, Cells):
         return True
-    listed = all(law.atoms is not None for piece in environment.pieces() for law in piece.states)
-    if isinstance(factor, Sketch):
-        return listed or not any(isinstance(s, Finite) for s in environment.problem.state.values())
-    return isinstance(factor, Histogram | LowRank)
+    if isinstance(factor, Sketch) and not any(
+        isinstance(space, Finite) for space in environment.problem.state.values()
+    ):
+        return True  # states are shared out in the loop
+    if isinstance(factor, Sketch | Histogram):  # ψ is looked up in a table of all atoms
+        pieces = [[law.atoms for law in piece.states] for piece in environment.pieces()]
+        rows = [sum(math.inf if a is None else len(a[0]) for a in atoms) for atoms in pieces]
+        return max(rows) * factor.features <= LARGEST_TABLE
+    return isinstance(factor, LowRank)
 
 
 def _can_compute(environment: Environment, *, in_context: bool) -> bool:
@@ -128,20 +182,34 @@ class Interpreted(Plan):
     is_compiled = False
     nanoseconds = 8000.0
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        sees_states: bool = True,
+        post: Post | None = None,
+        announced: bool = False,
+    ) -> None:
         self.policy = policy
+        self.sees_states = sees_states
+        self.post, self.announced = post, announced
 
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
         twin = deepcopy(self.policy)
         if twin.draws:
             twin.reseed(own_key)
-        return _InterpretedRunner(twin)
+        if self.post is None:
+            return _InterpretedRunner(twin, sees_states=self.sees_states)
+        runner = _LateRunner(twin, sees_states=self.sees_states)
+        runner.post, runner.announced = self.post, self.announced
+        return runner
 
 
 class _InterpretedRunner:
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, *, sees_states: bool = True) -> None:
         self.policy = policy
+        self.sees_states = sees_states
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         problem = world.problem
@@ -149,10 +217,50 @@ class _InterpretedRunner:
         shown = np.zeros(len(problem.state))
         for i in range(len(stretch.rows)):
             context = dict(zip(problem.context, stretch.contexts[i].tolist(), strict=True))
+            trial = stretch.first + i
+            self._catch_up(trial)
             arm = self.policy.choose(**context)
-            j, trial = position[arm], stretch.first + i
+            j = position[arm]
             at_arm = place(trial, len(position), j)
             show(world.states, j, stretch.key, at_arm, trial, shown)
-            state = dict(zip(problem.state, shown.tolist(), strict=True))
-            self.policy.observe(arm, **context, **state)
+            if self.sees_states:
+                told = dict(zip(problem.state, shown.tolist(), strict=True))
+            else:
+                reward = problem.payoff.scalar(*context.values(), *shown.tolist())
+                told = {"reward": reward}
+            self._tell(stretch.key, trial, arm, context, told)
             chosen[i] = j
+
+    def _catch_up(self, trial: int) -> None:
+        """Take in what has come before a trial."""
+
+    def _tell(
+        self, key: Any, trial: int, arm: str, context: dict[str, Any], told: dict[str, Any]
+    ) -> None:
+        """Let the policy have what a pull shows."""
+        del key, trial
+        self.policy.observe(arm, **context, **told)
+
+
+class _LateRunner(_InterpretedRunner):
+    post: Post
+    announced: bool
+
+    def __init__(self, policy: Policy, *, sees_states: bool = True) -> None:
+        super().__init__(policy, sees_states=sees_states)
+        self._under_way: dict[int, list[tuple[str, dict[str, Any]]]] = {}
+        self._delay = np.zeros(1)
+
+    def _catch_up(self, trial: int) -> None:
+        for arm, told in self._under_way.pop(trial, ()):
+            self.policy.observe(arm, **told)
+
+    def _tell(
+        self, key: Any, trial: int, arm: str, context: dict[str, Any], told: dict[str, Any]
+    ) -> None:
+        if self.announced:
+            self.policy.pulled(arm, **context)
+        j = self.policy.problem.arms.index(arm)
+        when = int(comes_at(self.post, key, trial, j, self._delay))
+        if when != NEVER:
+            self._under_way.setdefault(when, []).append((arm, context | told))

@@ -29,6 +29,8 @@ def simulate(  # noqa: PLR0913 - a full statement
     seed: int = 0,
     checkpoints: Iterable[int] | None = None,
     realised: bool = False,
+    feedback: str | Mapping[str, str] = "state",
+    announced: Iterable[str] = (),
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
@@ -43,6 +45,10 @@ def simulate(  # noqa: PLR0913 - a full statement
         Fresh policies, by name or in a list.
     realised
         Count what pulls really cost instead of what they cost on average.
+    feedback
+        What a pull shows, its "state" or nothing but its "reward"; to all alike, or by policy.
+    announced
+        The names of the policies that count pulls in flight where feedback is late.
     progress
         Called with the replications done and the replications in all.
 
@@ -67,6 +73,8 @@ def simulate(  # noqa: PLR0913 - a full statement
         seed=seed,
         checkpoints=checkpoints,
         realised=realised,
+        feedback=feedback,
+        announced=announced,
     )
     count = whole("replications", replications)
     if executor is not None:

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.environment.environment import Environment
-from onepull.factor import Cells, Dense, LowRank, Sketch
+from onepull.factor import Cells, Dense, LowRank
 from onepull.formula import Array
-from onepull.policies.sharing import Blind, Doubling, Joint, PerContext, Sharing
+from onepull.policies.doubling import Doubling
+from onepull.policies.sharing import Blind, Joint, PerContext, Sharing
 from onepull.simulation import kernels
-from onepull.simulation.dense import DenseState, Knots, dense
+from onepull.simulation.dense import DenseState, dense, knots_of
 from onepull.simulation.draws import Laws
 from onepull.simulation.plan import Arms, FunctionRunner, Plan, Runner
 from onepull.simulation.rules import Rule, Ruling
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World
-from onepull.spaces import Interval
 
 FEW_FEATURES = 64  # up to here means are kept, beyond it counts of atoms where there are any
 MOST_WEIGHTS = 1 << 22  # numbers of φ worked out at a time
@@ -188,16 +188,9 @@ class DensePlan(Plan):
         self.arms = len(environment.problem.arms)
         self.nanoseconds = 500.0 + 10.0 * self.arms * factor.features
         self.pivots = np.zeros((0, len(environment.problem.context)))
-        self.knots = Knots(np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
+        self.knots = knots_of(factor)
         if isinstance(factor, LowRank):
             self.pivots = np.array(factor.pivots)
-        elif isinstance(factor, Sketch):
-            spaces = [s for s in environment.problem.state.values() if isinstance(s, Interval)]
-            self.knots = Knots(
-                np.array([space.low for space in spaces]),
-                np.array([(factor.knots - 1) / space.width for space in spaces]),
-                np.full(len(spaces), factor.knots, np.int64),
-            )
         self._tables: dict[int, tuple[Array, Array, Array]] = {}
         self._features: dict[int, Array] = {}
 
@@ -212,15 +205,15 @@ class DensePlan(Plan):
         )
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-            for part, arms, rows, context in self._parts(stretch, world, chosen):
+            for part, arms, rows, context in self.parts(stretch, world, chosen):
                 dense(
                     part, arms, state, context[0], rows, context[1], context[2], rule,
-                    world.states, self._psi(world), self.pivots, self.knots, world.g,
+                    world.states, self.psi(world), self.pivots, self.knots, world.g,
                 )  # fmt: skip
 
         return FunctionRunner(run)
 
-    def _parts(
+    def parts(
         self, stretch: Stretch, world: World, chosen: Arms
     ) -> Iterator[tuple[Stretch, Arms, NDArray[np.int64], tuple[Array, Array, Array]]]:
         """Yield parts of a stretch with φ and the bounds of their contexts."""
@@ -242,7 +235,8 @@ class DensePlan(Plan):
         lows, highs = self.factor.bounds_many(contexts)
         return self.factor.phi_many(contexts), np.array(lows), np.array(highs)
 
-    def _psi(self, world: World) -> Array:
+    def psi(self, world: World) -> Array:
+        """Return ψ of every atom of a world, worked out once."""
         if id(world) not in self._features:
             self._features[id(world)] = world.features(self.factor)
         return self._features[id(world)]
@@ -274,14 +268,18 @@ class CellPlan(Plan):
         )  # fmt: skip
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-            if id(world) not in self.rewards:
-                self.rewards[id(world)] = world.rewards()
             kernels.per_cell(
                 stretch, chosen, state, self.places.of(stretch, world), self.lows, self.highs,
-                rule, world.states, self.rewards[id(world)], world.g,
+                rule, world.states, self.table(world), world.g,
             )  # fmt: skip
 
         return FunctionRunner(run)
+
+    def table(self, world: World) -> Array:
+        """Return the rewards of a world's atoms, looked up once."""
+        if id(world) not in self.rewards:
+            self.rewards[id(world)] = world.rewards()
+        return self.rewards[id(world)]
 
 
 class PhasePlan(Plan):

@@ -18,6 +18,11 @@ from onepull.problem import Problem
 from onepull.simulation import trials
 from onepull.simulation.budget import Funds
 from onepull.simulation.draws import keys
+from onepull.simulation.feedback import (
+    announced_policies,
+    check_feedback,
+    feedback_by_policy,
+)
 from onepull.simulation.formulas import machine_code
 from onepull.simulation.plan import Arms
 from onepull.simulation.plans import plan
@@ -52,6 +57,12 @@ class Simulation:
     realised
         Count what the pulls really cost instead of what they cost on average: the reward
         the genie's arm would have given at that trial less the reward of the arm chosen.
+    feedback
+        What a pull shows: its "state", or nothing but its "reward"; to all policies alike, or
+        by policy, "state" to those that are not named.
+    announced
+        The names of the policies that are told of each pull at once (`Policy.pulled`), and so
+        count those in flight where feedback is late.  A loss is never called off.
 
     Where the environment has a budget, regret is counted against the best mixture of arms that
     the budget pays for over the horizon: at each trial what that earns on average less what
@@ -69,6 +80,8 @@ class Simulation:
         experiment: int = 0,
         checkpoints: Iterable[int] | None = None,
         realised: bool = False,
+        feedback: str | Mapping[str, str] = "state",
+        announced: Iterable[str] = (),
     ) -> None:
         self.environment = environment
         self.policies = dict(policies)
@@ -76,6 +89,8 @@ class Simulation:
         self.seed = whole("seed", seed, least=0)
         self.experiment = whole("experiment", experiment, least=0)
         self.realised = realised
+        self.feedback = feedback_by_policy(feedback, self.policies)
+        self.announced = announced_policies(announced, self.policies)
         arms = len(environment.problem.arms)
         if self.horizon < arms:
             raise ParameterError(
@@ -85,6 +100,8 @@ class Simulation:
             raise ParameterError("a simulation needs at least one policy, given none")
         for name, policy in self.policies.items():
             _check_policy(name, policy, environment.problem)
+            if self.feedback[name] == "reward":
+                check_feedback(name, policy, environment)
         self.checkpoints = _checkpoints(checkpoints, self.horizon)
 
     def __reduce__(self) -> Any:
@@ -95,6 +112,8 @@ class Simulation:
             "experiment": self.experiment,
             "checkpoints": self.checkpoints.tolist(),
             "realised": self.realised,
+            "feedback": self.feedback,
+            "announced": self.announced,
         }
         return _rebuilt, (self.environment, self.policies, told)
 
@@ -105,7 +124,16 @@ class Simulation:
 
     @cached_property
     def _plans(self) -> list[Any]:
-        return [plan(p, self.environment, self.horizon) for p in self.policies.values()]
+        return [
+            plan(
+                policy,
+                self.environment,
+                self.horizon,
+                sees_states=self.feedback[name] == "state",
+                announced=name in self.announced,
+            )
+            for name, policy in self.policies.items()
+        ]
 
     @cached_property
     def _references(self) -> list[Reference]:
@@ -130,6 +158,11 @@ class Simulation:
         ]
         if self.realised:
             found.append("regret is realised: rewards foregone at the same draws, not on average")
+        if blind := [name for name, shown in self.feedback.items() if shown == "reward"]:
+            found.append(f"a pull shows nothing but its reward to {', '.join(blind)}")
+        if self.environment.is_late:
+            counted = f"pulls in flight count for {', '.join(self.announced) or 'no policy'}"
+            found.append(f"feedback comes late or never; {counted}")
         found += self._funds.notes if self._funds else []
         found += [note for reference in self._references for note in reference.notes]
         return list(dict.fromkeys(found))
