@@ -354,6 +354,9 @@ def main() -> None:
     """Run the study and print it."""
     parser = argparse.ArgumentParser(description="Compare indices over many problems.")
     parser.add_argument("--quick", action="store_true", help="a few runs, in half a minute")
+    parser.add_argument(
+        "--thorough", action="store_true", help="five times as many problems, and 400 runs"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of problems and runs")
     parser.add_argument("--head-starts", action="store_true", help="compare head starts instead")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -365,18 +368,18 @@ def main() -> None:
         return
     policies = HEAD_STARTS if options.head_starts else POLICIES
     quick = options.quick
-    problems, runs = (3, 4) if quick else (20, 10)
+    problems, runs = (3, 4) if quick else (20, 10) if options.thorough else (4, 5)
     console = Console(stderr=options.json)
     rows: list[Row] = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("the paper's channels", total=2 + len(FAMILIES))
-        horizon, repeats = (10_000, 40) if quick else (100_000, 400)
+        horizon, repeats = (10_000, 40) if quick else (100_000, 400 if options.thorough else 100)
         for name, world, result in paper(policies, horizon, repeats, options.seed):
             rows += paper_rows(world, name, result)
             if options.figure and name == "7 channels":
                 draw(world, result, options.figure)
             if not options.json:
-                console.print(name, str(result), sep="\n")
+                console.print(name, f"{result}", sep="\n")
             bar.advance(task)
         across: list[Row] = []
         for number, (name, family) in enumerate(FAMILIES.items()):

@@ -63,7 +63,7 @@ def test_a_problem_as_it_writes_itself(invoke, tmp_path):
 def test_an_application_without_a_file(invoke):
     done = invoke("--application", "channel-selection", "--horizon", "1e3", *QUICK)
     assert "By trial 1,000\n" in done.stdout
-    assert "DCB(problem, epsilon=0.01)" in done.stdout
+    assert "EmpiricalKL(problem, c=0.0, head_start=1000.0)" in done.stdout
 
 
 def test_no_horizon(invoke):

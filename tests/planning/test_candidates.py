@@ -151,11 +151,11 @@ def test_each_is_fresh_and_of_the_problem():
 
 
 def test_what_is_recommended_is_a_candidate():
-    for problem, linear in ((channels(), True), (coded(), False), (offloading(), False)):
+    for problem in (channels(), coded(), offloading()):
         (found,) = recommendations(problem, 1000)
         assert repr(found.build()) == repr(recommended(problem, horizon=1000))
         assert found.bound is None
-        assert found.is_linear == linear  # a sketch may be off for ever
+        assert not found.is_linear  # what a sketch of it is off by may be overlooked
 
 
 def test_doubling_is_as_large_as_the_phase_it_has_come_to():

@@ -97,6 +97,12 @@ class Environment:
             raise ParameterError(
                 f"costs and a budget go together, given costs={costs!r} and budget={budget!r}"
             )
+        low = problem.payoff.whole_range[0]
+        if budget is not None and low < 0:
+            raise ParameterError(
+                f"with a budget rewards must not be negative, and these go down to {low:.6g}: a "
+                "run that cannot pay earns nothing, and would be the best; add a constant to them"
+            )
         self.costs = costs_by_arm(problem.arms, {} if costs is None else costs)
         self.budget = None if budget is None else number("budget", budget, above=0.0)
         self.delays = delays_by_arm(problem.arms, 0 if delays is None else delays)

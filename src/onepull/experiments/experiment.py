@@ -7,6 +7,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.laws import delays_of, law_of
 from onepull.policies import Policy
 from onepull.policies.known_reward import tuned_delta
+from onepull.policies.recommended import recommended
 from onepull.problem import Problem
 from onepull.simulation import Simulation
 
@@ -39,6 +41,7 @@ READY = [
     for name, build in APPLICATIONS.items()
     if all(p.default is not p.empty for p in inspect.signature(build).parameters.values())
 ]
+RECOMMENDED = "recommended"  # what `onepull.recommended` returns for the problem
 POLICIES: dict[str, type[Policy]] = {
     kind.__name__: kind
     for kind in (
@@ -302,16 +305,18 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
         stated = dict(entry)
         kind, label = stated.pop("policy", None), stated.pop("name", None)
         shown = stated.pop("feedback", written.feedback)
-        if not isinstance(kind, str) or kind not in POLICIES:
+        if not isinstance(kind, str) or kind not in (*POLICIES, RECOMMENDED):
             given = "needs the key 'policy'" if kind is None else f"unknown policy {kind!r}"
-            raise ProblemError(f"policy {number}: {given}; there are {', '.join(POLICIES)}")
+            there = ", ".join((*POLICIES, RECOMMENDED))
+            raise ProblemError(f"policy {number}: {given}; there are {there}")
         if label is not None and not (isinstance(label, str) and label):
             raise ProblemError(f"policy {number}: a name is text, given {label!r}")
         if empty := [key for key, value in stated.items() if value == []]:
             raise ProblemError(f"policy {number}: nothing to sweep over in {', '.join(empty)}")
         for parameters in sweep(stated):
             own = {key: value for key, value in parameters.items() if key != "announced"}
-            policy = _policy(POLICIES[kind], own, environment, written.horizon)
+            build: Any = POLICIES.get(kind, partial(recommended, horizon=written.horizon))
+            policy = _policy(kind, build, own, environment, written.horizon)
             announced = parameters.get("announced", False)
             if not isinstance(announced, bool):
                 raise ProblemError(
@@ -348,23 +353,22 @@ def _is_swept(key: str, value: Any) -> bool:
 
 
 def _policy(
-    kind: type[Policy], parameters: dict[str, Any], environment: Environment, horizon: int
+    name: str, build: Any, parameters: dict[str, Any], environment: Environment, horizon: int
 ) -> Policy:
-    taken = inspect.signature(kind).parameters
+    taken = inspect.signature(build).parameters
     allowed = [n for n in taken if n not in ("problem", "states")]
     if "delta" in allowed:
         allowed.append("growth")  # a delta tuned to the horizon
     if unknown := [key for key in parameters if key not in allowed]:
         raise ProblemError(
-            f"policy {kind.__name__} does not take {', '.join(unknown)}; "
+            f"policy {name} does not take {', '.join(unknown)}; "
             f"it takes {', '.join(allowed) or 'nothing'}"
         )
     stated: dict[str, Any] = dict(parameters)
-    if kind is p.Genie:
+    if build is p.Genie:
         stated["states"] = environment.states
     if "delta" in stated and "growth" in stated:
-        raise ProblemError(f"policy {kind.__name__}: give delta or growth, not both")
-    build: Any = kind
+        raise ProblemError(f"policy {name}: give delta or growth, not both")
     try:
         if "delta" in allowed and "growth" in stated:
             stated["delta"] = tuned_delta(environment.problem, horizon, stated.pop("growth"))
@@ -375,5 +379,5 @@ def _policy(
             raise ProblemError(f"needs {', '.join(missing)}")
         policy: Policy = build(environment.problem, **stated)
     except (OnepullError, TypeError) as error:
-        raise ProblemError(f"policy {kind.__name__}: {error}") from None
+        raise ProblemError(f"policy {name}: {error}") from None
     return policy

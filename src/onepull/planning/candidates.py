@@ -36,6 +36,7 @@ EPSILON = 0.01  # the paper's; more of it explores more and has a smaller consta
 POWERS = {"T^-1/3": 1 / 3, "T^-1/2": 1 / 2, "T^-2/3": 2 / 3}  # the paper's δ, shares of a width
 RUNG = 4  # each rung of the ladder cuts a field into so many times more cells
 MOST_CELLS = 100_000  # of a candidate
+COARSE = 0.025  # an error as a share of the reward's range, beyond which it is not overlooked
 HORIZONS = (10_000, 100_000, 1_000_000)  # to plan for where none is known
 TOLERANCE = 1e-6  # of a low rank, a share of the reward's range
 MOST_FEATURES = 32  # of a low rank: a reward that takes more is better cut or sketched
@@ -184,7 +185,8 @@ def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         if factor.features < table and factor.features <= MOST_ATOMS:
             build = partial(UpperConfidence, problem, sharing=sharing, alpha=alpha)
             bound = bounds.factored(problem, alpha, factor.error)
-            yield Candidate(kind, label, build, bound, is_linear=isinstance(factor, Sketch))
+            is_linear = _is_coarse(problem, factor.error)
+            yield Candidate(kind, label, build, bound, is_linear=is_linear)
 
 
 def _sketch(problem: Problem, knots: int) -> Dense:
@@ -217,11 +219,16 @@ def recommendations(problem: Problem, horizon: int | None) -> Iterator[Candidate
         policy = build()
     except ParameterError:
         return  # contexts without end can be neither cut nor approximated
-    # No finite-time bound is known for the likelihood's; a sketch or a grid is off for ever.
-    error = getattr(policy.sharing, "error", 0.0) if isinstance(policy, Explorer) else 0.0
-    cut = isinstance(policy, Explorer) and policy.delta is not None
-    kind = type(policy).__name__
-    yield Candidate(kind, "recommended", build, None, is_linear=error > 0 or cut)
+    # No finite-time bound is known for the likelihood's.
+    error = policy.sharing.error if isinstance(policy, Explorer) else 0.0
+    kind, is_linear = type(policy).__name__, _is_coarse(problem, error)
+    yield Candidate(kind, "recommended", build, None, is_linear=is_linear)
+
+
+def _is_coarse(problem: Problem, error: float) -> bool:
+    """Whether an error of estimates is more than anyone would overlook."""
+    low, high = problem.payoff.whole_range
+    return error > COARSE * (high - low)
 
 
 def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:

@@ -113,9 +113,9 @@ def plan(  # noqa: PLR0913 - a full statement
     ...     channels.problem, environment=channels, horizon=2000, replications=4, timing=False
     ... )
     >>> [(option.name, option.bytes) for option in made.options]
-    [('DCB', 280), ('MultiUCB', 448), ('UCB1', 112)]
+    [('DCB', 280), ('EmpiricalKL recommended', 504), ('MultiUCB', 448), ('UCB1', 112)]
     >>> made.proposed.call
-    'DCB(problem, epsilon=0.01)'
+    'EmpiricalKL(problem, c=0.0, head_start=1000.0)'
     """
     runs = whole("replications", replications, least=2)
     judged = _judged(horizon, storage, regret)
