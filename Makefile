@@ -16,9 +16,11 @@ reproduce: $(READY)
 quick: $(READY)
 	@$(BIN)/onepull reproduce --quick
 
-## Every test: behaviour, layers, documentation.
+## Every test: behaviour, layers, documentation.  On four cores at most, since each process takes
+## up to a gigabyte; a file's tests stay in one, which has made its fixtures and loaded its kernels,
+## and whose matrix products leave the other cores to the others.
 test: $(READY)
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
 ## Formatting, lint, types and layers.
 check: $(READY)

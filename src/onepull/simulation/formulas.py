@@ -77,6 +77,7 @@ def machine_code(payoff: Payoff) -> Any:
     # The compiler keeps code for functions that are in a file, so the source goes into one.
     file = cache_folder() / f"formula_{hashlib.sha256(source.encode()).hexdigest()[:32]}.py"
     if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)  # pruned, if we have run for a month
         write(file, source.encode())
     exec(compile(source, str(file), "exec"), scope)  # noqa: S102 - generated from a checked tree
     with kept():
