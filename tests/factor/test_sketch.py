@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -41,6 +42,13 @@ def both():
     )
 
 
+@cache
+def sketched(formula, knots):
+    """A problem and its sketch, made once for all the points that it is tried at."""
+    problem = on(formula) if formula else both()
+    return problem, Sketch(problem, knots=knots)
+
+
 def values(problem, context, state):
     return problem.payoff.scalar(*context, *state)
 
@@ -53,8 +61,7 @@ def values(problem, context, state):
 )
 @settings(derandomize=True, deadline=None, max_examples=150)
 def test_the_stated_error_holds(formula, knots, y, x):
-    problem = on(formula)
-    sketch = Sketch(problem, knots=knots)
+    problem, sketch = sketched(formula, knots)
     product = float(np.dot(sketch.phi((y,)), sketch.psi((x,))))
     assert abs(product - values(problem, (y,), (x,))) <= sketch.error + 1e-12
     low, high = sketch.bounds((y,))
@@ -69,8 +76,7 @@ def test_the_stated_error_holds(formula, knots, y, x):
 )
 @settings(derandomize=True, deadline=None)
 def test_fields_make_a_product_whose_errors_add_up(size, weight, state, knots):
-    problem = both()
-    sketch = Sketch(problem, knots=knots)
+    problem, sketch = sketched(None, knots)
     assert sketch.features == 3 * knots**2
     # The slopes are 2·4 along the load and 1 along the delay.
     half = 0.5 / (knots - 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from textwrap import dedent
 
+import msgspec
 import pytest
 from problems import channels
 
@@ -89,3 +90,11 @@ def test_explaining_refuses_what_choosing_refuses():
             call(bits=1, eligible="channel-1")
         with pytest.raises(InputError, match="'bits' is missing"):
             call()
+
+
+def test_in_json_what_is_infinite_is_null():
+    policy = DCB(channels(3))
+    policy.observe("channel-1", capacity=1)
+    pulled, fresh, _ = msgspec.json.decode(msgspec.json.encode(policy.explain(bits=3)))["arms"]
+    assert (fresh["index"], fresh["bonus"], fresh["estimate"]) == (None, None, None)
+    assert pulled["index"] == pulled["estimate"] + pulled["bonus"]

@@ -119,6 +119,13 @@ def test_a_policy_with_coded_features_is_in_no_file_but_travels(kind):
         (lambda *_: [], ParameterError, "must be a list of numbers"),
         (lambda *_: ["one"], ParameterError, "must be a list of numbers"),
         (lambda *_: [math.nan], ParameterError, "must be finite"),
+        (
+            lambda size: [size],
+            ParameterError,
+            r"features\(context, arm\) with \{.*\} and 'a' raised TypeError: .*takes 1 positional",
+        ),
+        (lambda context, _: [context["size"]], ParameterError, "'a' raised KeyError: 'size'"),
+        (lambda _, arm: [1.0] if arm < "c" else 1.0, ParameterError, "and 'c' must be 1 numbers"),
     ],
 )
 def test_features_that_cannot_be_are_refused(features, error, message):

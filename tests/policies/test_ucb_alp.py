@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from budgets import metered
 
-from onepull import UCBALP, Finite, Interval, Problem
+from onepull import UCBALP, Finite, Interval, MixtureElimination, Problem
 from onepull.errors import InputError, ParameterError, SaveFileError, UnknownArm
 from onepull.policies.knapsack import best_mix
 
@@ -225,7 +225,7 @@ def test_a_ledger_that_cannot_be_is_refused(changed, words):
         ({"costs": [1, 2]}, ParameterError, "costs are given by arm"),
         ({"costs": {"wifi": 1, "lte": 1, "5g": 1}}, ParameterError, "must cost nothing"),
         ({"budget": 0}, ParameterError, "budget must be a number > 0"),
-        ({"budget": None}, ParameterError, "budget must be a number > 0"),
+        ({"budget": None}, ParameterError, "UCBALP needs budget, as in"),
         ({"horizon": 0}, ParameterError, "horizon must be"),
         ({"horizon": 2.5}, ParameterError, "horizon must be a whole number"),
         ({"sharing": "blind"}, ParameterError, "cannot be 'blind'"),
@@ -247,3 +247,12 @@ def test_explained():
     policy.observe_many(["wifi", "lte"] * 2, need=[1, 1, 2, 2], rate=[0, 2, 1, 2])
     reason = policy.explain(need=1).reason
     assert reason == "the best mixture of arms, with 0.2959 to spend a trial"
+
+
+@pytest.mark.parametrize("kind", [UCBALP, MixtureElimination])
+def test_what_it_is_to_plan_with_must_be_told(kind):
+    name = kind.__name__
+    with pytest.raises(ParameterError, match=f"^{name} needs costs and budget and horizon, as in"):
+        kind(problem())
+    with pytest.raises(ParameterError, match=f"^{name} needs budget, as in costs={{'5g': 1.0}}"):
+        kind(problem(), costs=COSTS, horizon=100)

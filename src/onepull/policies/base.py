@@ -44,6 +44,7 @@ class Policy(ABC):
 
     order_matters: bool = False  # whether the same observations in another order teach otherwise
     takes_turns: bool = False  # whether an arm's place in the list matters
+    weighs_chances: bool = False  # whether estimates depend on the chances that pulls had
     randomised: bool = False  # whether an arm may be chosen that has not the highest index
     extrapolates: bool = False  # whether estimates may leave the range of the reward
     in_reward_units: bool = True  # whether an index is a reward
@@ -204,7 +205,8 @@ class Policy(ABC):
         self._knowledge.expect(self._find(arm), context, 1)
 
     def gave_up(self, arm: str, **context: Any) -> None:
-        """Say that the feedback of a pull in flight is no longer awaited, if one is."""
+        """Say that a pull in flight is no longer awaited; with none in flight, change nothing."""
+        # Not an error: the late answer to one given up before may have landed in its place.
         self._knowledge.expect(self._find(arm), context, -1)
 
     def observe(self, arm: str, *, reward: float | None = None, **fields: Any) -> None:

@@ -19,18 +19,21 @@ class ClassLearner(Policy):
 
     The index of an arm is its mean reward in the context's cell, each reward weighed by the
     inverse of its probability; a few unlikely pulls may take it out of the reward's range.
-    Ties between policies go to the first, so the place of an arm in the list matters.
+    Ties between policies go to the first, so the place of an arm in the list matters, unless
+    the policies were listed.
     """
 
     randomised = True
     order_matters = True
     takes_turns = True
+    weighs_chances = True
     extrapolates = True
 
     _knowledge: History
 
     def __init__(self, history: History, *, seed: int | np.random.Generator) -> None:
         super().__init__(history, seed=seed)
+        self.takes_turns = type(self).takes_turns and not history.policies.is_listed
 
     @property
     def delta(self) -> float | dict[str, float] | None:

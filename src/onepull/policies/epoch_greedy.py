@@ -60,6 +60,9 @@ class EpochGreedy(ClassLearner):
     lte: played by the best of 4 policies after 1 explored pull, 2 trials left
     """
 
+    # It learns from pulls that were drawn evenly, so ties between policies teach it nothing.
+    takes_turns = False
+    weighs_chances = False
     _knowledge: _Epochs
 
     def __init__(

@@ -22,7 +22,10 @@ class ArmExplanation(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True):
     """A decision taken apart; printed, it is a table.
 
-    `arm` is None where a generator would draw among tied arms.
+    `arm` is None where a generator would draw among tied arms.  The index of an arm that was
+    never pulled, or whose turn it is, is infinite, and so is its bonus.  JSON has no infinite
+    numbers: there both are null, as in all of onepull's JSON.  A null index means nothing else;
+    a null bonus beside an index that is a number means that there is no estimate.
 
     >>> row = ArmExplanation("wifi", 3, 1.5, 0.25, 1.75, eligible=True)
     >>> print(Explanation("DCB", {"bits": 2.0}, 4, [row], "wifi", "highest index"))
@@ -30,6 +33,10 @@ class Explanation(msgspec.Struct, frozen=True):
       arm   pulls  estimate   bonus   index
     → wifi      3    1.5000  0.2500  1.7500
     wifi: highest index
+    >>> msgspec.to_builtins(ArmExplanation("lte", 0, None, None, math.inf, eligible=True))["index"]
+    inf
+    >>> msgspec.json.encode(ArmExplanation("lte", 0, None, None, math.inf, eligible=True))
+    b'{"arm":"lte","pulls":0,"estimate":null,"bonus":null,"index":null,"eligible":true,"chance":null}'
     """
 
     policy: str

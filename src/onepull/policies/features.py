@@ -217,6 +217,7 @@ class CodedFeatures(FeatureMap):
         self.size = 0
         first = tuple(float(column[0]) for column in sample.values())
         self.size = len(self.row(first, 0))
+        self.rows(first)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -237,16 +238,20 @@ class CodedFeatures(FeatureMap):
     def row(self, context: State, arm: int) -> Array:
         """Return the features of one arm, refusing what are not so many finite numbers."""
         fields, name = dict(zip(self._names, context, strict=True)), self._arms[arm]
-        given: Any = self._function(fields, name)
+        asked = f"features(context, arm) with {fields} and {name!r}"
+        try:
+            given: Any = self._function(fields, name)
+        except Exception as error:  # whatever a caller's own code may raise
+            raise ParameterError(f"{asked} raised {type(error).__name__}: {error}") from error
         try:
             row = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
             row = np.zeros(())
         if row.ndim != 1 or not row.size or self.size not in (0, row.size):
             wanted = f"{self.size} numbers" if self.size else "a list of numbers"
-            raise ParameterError(f"features({fields}, {name!r}) must be {wanted}, given {given!r}")
+            raise ParameterError(f"{asked} must be {wanted}, given {given!r}")
         if not np.isfinite(row).all():
-            raise ParameterError(f"features({fields}, {name!r}) must be finite, given {given!r}")
+            raise ParameterError(f"{asked} must be finite, given {given!r}")
         return row
 
     def with_arms(self, arms: Sequence[str]) -> Self:

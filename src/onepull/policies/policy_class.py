@@ -78,6 +78,11 @@ class PolicyClass:
         """Return the number of policies."""
         return len(self.assignments)
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether the policies were listed one by one, in an order of their own."""
+        return isinstance(self.kind, list)
+
     def values(self, scores: Array) -> Array:
         """Return for every policy the sum over cells of `scores[cell, arm]` of its arms."""
         total: Array = scores.ravel()[self._places].sum(axis=0)

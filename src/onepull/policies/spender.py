@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,20 +29,28 @@ class Spender(Policy):
     """
 
     randomised = True
+    # Without a default that would do for any problem, so refused where they are not given.
+    needs: ClassVar[tuple[str, ...]] = ("costs", "budget", "horizon")
     _knowledge: Ledger
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,
         problem: Problem,
         *,
-        costs: Mapping[str, float],
-        budget: float,
-        horizon: int,
+        costs: Mapping[str, float] | None = None,
+        budget: float | None = None,
+        horizon: int | None = None,
         sharing: str = "per-context",
         delta: float | Mapping[str, float] | None = None,
         contexts: Sequence[float] | None = None,
         seed: int | np.random.Generator = 0,
     ) -> None:
+        if costs is None or budget is None or horizon is None:
+            given = zip(self.needs, (costs, budget, horizon), strict=True)
+            raise ParameterError(
+                f"{type(self).__name__} needs {' and '.join(n for n, v in given if v is None)}, "
+                f"as in costs={{{problem.arms[-1]!r}: 1.0}}, budget=100, horizon=1000"
+            )
         if sharing == "blind":
             raise ParameterError("a budget is planned by context: sharing cannot be 'blind'")
         self.horizon = int(number("horizon", horizon, above=0.0))

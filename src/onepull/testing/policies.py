@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+import msgspec
 import numpy as np
 
 from onepull.errors import InputError, MergeError, OnepullError
@@ -14,6 +15,7 @@ from onepull.payoff import Reward
 from onepull.policies import ArmExplanation, Explanation, Policy
 from onepull.problem import Problem
 from onepull.testing.draws import draw, observations
+from onepull.testing.refusals import bad_calls
 
 Build: TypeAlias = Callable[[Problem], Policy]
 
@@ -143,16 +145,51 @@ def merging_is_seeing_everything(build: Build, problem: Problem) -> None:
     assert two.to_bytes() == theirs, "the other policy was changed"
 
 
-def renaming_arms_permutes_indices(build: Build, problem: Problem) -> None:
-    """An arm's index does not depend on its place in the list, unless arms take turns."""
-    shuffled = problem.with_arms(reversed(problem.arms))
-    policy, other = build(problem), build(shuffled)
-    if policy.takes_turns:
+def renaming_arms_changes_nothing(build: Build, problem: Problem) -> None:
+    """With other names for the arms, in the same order, a policy does the same to the last bit.
+
+    A policy that is built from names, as `FixedArm(problem, arm="wifi")` is, has no other.
+    """
+    prefix = "renamed "  # the same for all, so that sorted names stay sorted
+    try:
+        other = build(problem.with_arms(prefix + arm for arm in problem.arms))
+    except OnepullError:
         return
+    policy = build(problem)
+    pulls = observations(problem, PULLS, np.random.default_rng(10))
+    _observe(policy, pulls)
+    _observe(other, ({**pull, "arm": prefix + pull["arm"]} for pull in pulls))
+    for context in _contexts(problem):
+        pairs = zip(policy.explain(**context).arms, other.explain(**context).arms, strict=True)
+        for row, renamed in pairs:
+            same = msgspec.structs.replace(row, arm=prefix + row.arm)
+            assert renamed == same, f"{renamed} against {same}"
+        arm, chosen = policy.choose(**context), other.choose(**context)
+        assert chosen == prefix + arm, f"chose {chosen} for {arm}"
+
+
+def reordering_arms_reorders_indices(build: Build, problem: Problem) -> None:
+    """An arm's pulls, estimate and index do not depend on its place in the list.
+
+    Where arms take turns the index says whose turn it is, so it does; pulls and estimates are
+    the same there too.  Where pulls are weighed by their chances and ties between policies of
+    a class go by the arms' order, the chances at which the same pulls were made depend on
+    it, and with them the estimates: for those pulls alone are compared.
+    """
+    policy, other = build(problem), build(problem.with_arms(reversed(problem.arms)))
     pulls = observations(problem, PULLS, np.random.default_rng(10))
     _observe(policy, pulls)
     _observe(other, pulls)
-    _assert_alike(policy, other)
+    if not policy.takes_turns:
+        _assert_alike(policy, other)
+        return
+    assert policy.trials == other.trials
+    for context in _contexts(problem):
+        rows = _by_arm(policy.explain(**context))
+        for arm, row in _by_arm(other.explain(**context)).items():
+            assert rows[arm].pulls == row.pulls, f"{rows[arm]} against {row}"
+            if row.estimate is not None and not policy.weighs_chances:
+                assert _near(row.estimate, rows[arm].estimate), f"{rows[arm]} against {row}"
 
 
 def scaling_the_reward_scales_indices(build: Build, problem: Problem) -> None:
@@ -270,7 +307,7 @@ def bad_input_changes_nothing(build: Build, problem: Problem) -> None:
     pull = observations(problem, 1, np.random.default_rng(13))[0]
     arm = pull.pop("arm")
     context = {name: pull[name] for name in problem.context}
-    for what, call in _bad_calls(policy, problem, arm, pull, context):
+    for what, call in bad_calls(policy, problem, arm, pull, context):
         try:
             call()
         except OnepullError as error:
@@ -278,62 +315,6 @@ def bad_input_changes_nothing(build: Build, problem: Problem) -> None:
         else:
             raise AssertionError(f"{what} was accepted")
         assert policy.to_bytes() == before, f"{what} was refused but changed the policy"
-
-
-def _bad_calls(
-    policy: Policy, problem: Problem, arm: str, pull: dict[str, Any], context: dict[str, Any]
-) -> Iterable[tuple[str, Callable[[], object]]]:
-    field, state = problem.context.names[0], problem.state.names[0]
-
-    def choosing(value: Any) -> Callable[[], object]:
-        return lambda: policy.choose(**{**context, field: value})
-
-    def observing(value: Any) -> Callable[[], object]:
-        return lambda: policy.observe(arm, **{**pull, state: value})
-
-    def rewarding(value: Any) -> Callable[[], object]:
-        return lambda: policy.observe(arm, reward=value, **context)
-
-    for bad in (math.nan, math.inf, -math.inf, "3", None, [1.0], True, 1 + 0j):
-        yield f"context {bad!r}", choosing(bad)
-        yield f"state {bad!r}", observing(bad)
-        if bad is not None:
-            yield f"reward {bad!r}", rewarding(bad)
-    yield "a context too high", choosing(problem.context[field].high + 1)
-    yield "a state too high", observing(problem.state[state].high + 1)
-    yield "a reward too high", rewarding(problem.payoff.whole_range[1] + 1)
-    yield "no context", policy.choose
-    yield "an unknown context field", lambda: policy.choose(**context, unknown=1.0)
-    yield "an unknown state field", lambda: policy.observe(arm, **pull, unknown=1.0)
-    yield "no state", lambda: policy.observe(arm, **context)
-    yield "state and reward", lambda: policy.observe(arm, reward=0.0, **pull)
-
-    def pulling(unknown: Any) -> Callable[[], object]:
-        return lambda: policy.observe(unknown, **pull)
-
-    def among(unknown: Any) -> Callable[[], object]:
-        return lambda: policy.choose(eligible=[unknown], **context)
-
-    def announcing(unknown: Any) -> Callable[[], object]:
-        return lambda: policy.pulled(unknown, **context)
-
-    yield (
-        "a pull in a context too high",
-        lambda: policy.pulled(arm, **{**context, field: problem.context[field].high + 1}),
-    )
-    for unknown in ("no such arm", None, 0, ["a"]):
-        yield f"arm {unknown!r}", pulling(unknown)
-        yield f"announced arm {unknown!r}", announcing(unknown)
-        yield f"eligible {unknown!r}", among(unknown)
-    yield "no eligible arm", lambda: policy.choose(eligible=[], **context)
-    yield "eligible as text", lambda: policy.choose(eligible=arm, **context)
-    yield "an arm twice", lambda: policy.add_arm(arm)
-    yield "an unknown arm to remove", lambda: policy.remove_arm("no such arm")
-    columns = {name: [value, value] for name, value in pull.items()}
-    bad_last = {**columns, state: [pull[state], math.nan]}
-    yield "a batch with a bad row", lambda: policy.observe_many([arm, arm], **bad_last)
-    yield "columns of two lengths", lambda: policy.observe_many([arm], **columns)
-    yield "a merge with itself", lambda: policy.merge(policy)
 
 
 POLICY_CHECKS: list[Callable[[Build, Problem], None]] = [
@@ -345,7 +326,8 @@ POLICY_CHECKS: list[Callable[[Build, Problem], None]] = [
     batches_equal_single_observations,
     saving_and_loading_keeps_everything,
     merging_is_seeing_everything,
-    renaming_arms_permutes_indices,
+    renaming_arms_changes_nothing,
+    reordering_arms_reorders_indices,
     scaling_the_reward_scales_indices,
     estimates_stay_in_bounds,
     arms_come_and_go,
