@@ -158,6 +158,49 @@ class Sketch(Atoms):
         shares = [_shares(space, self.knots) for space in problem.state.values()]
         self.psi = _shared_out(shares, self.features)
 
+    def looked_at(self, finer: int = 16, contexts: int = 256) -> float:
+        """Return a bound on the error from a closer look: between the knots too.
+
+        What interpolation is off by is computed at `finer` points for every knot, in all listed
+        contexts or in so many, evenly spread over intervals.  Between those points neither the
+        reward nor its interpolation can run away faster than the reward's slope, so L·h/finer is
+        added for every interval field of the state, and L times the distance for those of the
+        context.  Smooth rewards are off by far less than `error` says; it takes up to a second.
+
+        >>> from onepull import Interval
+        >>> sketch = Sketch(Problem(
+        ...     arms=["a"],
+        ...     context={"data": Finite([8, 64])},
+        ...     state={"rate": Interval(40, 200)},
+        ...     reward="-data / rate",
+        ... ), knots=33)
+        >>> round(sketch.error, 4), round(sketch.looked_at(), 4)
+        (0.1, 0.0177)
+        """
+        slopes = self.problem.payoff.steepness
+        if not all(math.isfinite(slopes[name].value) for name in self.problem.state):
+            return self.error
+        columns: dict[str, Array] = {}
+        margin = 0.0
+        for name, space in self.problem.state.items():
+            columns[name] = np.array(listed(self.problem.state).get(name, ()))
+            if isinstance(space, Interval):
+                columns[name] = np.linspace(space.low, space.high, (self.knots - 1) * finer + 1)
+                margin += slopes[name].value * space.width / (self.knots - 1) / finer
+        rows, apart = _sample(self.problem, contexts)
+        fine = list(product(columns).values())
+        coarse = [len(column) for column in columns.values()]
+        worst = 0.0
+        for context in rows:
+            rewards = np.broadcast_to(self.problem.payoff.vector(*context, *fine), len(fine[0]))
+            exact = rewards.reshape(coarse)
+            drawn = exact
+            for axis, space in enumerate(self.problem.state.values()):
+                if isinstance(space, Interval):
+                    drawn = _drawn(drawn, axis, finer)
+            worst = max(worst, float(np.abs(drawn - exact).max()))
+        return min(self.error, worst + margin + apart)
+
     def _bounds(self, context: State, rewards: Array) -> tuple[float, float]:
         del rewards
         return self._ranges.at(context)
@@ -165,6 +208,31 @@ class Sketch(Atoms):
     def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
         """Return bounds on the reward over all states in each context (a row each)."""
         return self._ranges.at_many(contexts)
+
+
+def _sample(problem: Problem, number: int) -> tuple[list[State], float]:
+    """Return contexts, and by how much the error may grow on the way to the nearest of them."""
+    intervals = [s for s in problem.context.values() if isinstance(s, Interval)]
+    each = max(2, round((number / size(problem.context)) ** (1 / max(len(intervals), 1))))
+    columns, apart = {}, 0.0
+    for name, space in problem.context.items():
+        if isinstance(space, Finite):
+            columns[name] = np.array(space.values)
+        else:
+            columns[name] = np.linspace(space.low, space.high, each)
+            # Half a step away at most, and the reward and its interpolation both have the slope.
+            apart += problem.payoff.lipschitz[name].value * space.width / (each - 1)
+    return list(zip(*(c.tolist() for c in product(columns).values()), strict=True)), apart
+
+
+def _drawn(values: Array, axis: int, finer: int) -> Array:
+    """Return values with straight lines drawn between every `finer`-th along an axis."""
+    moved = np.moveaxis(values, axis, 0)
+    knots = moved[::finer]
+    share = (np.arange(finer) / finer).reshape(1, finer, *([1] * (moved.ndim - 1)))
+    lines = knots[:-1, None] * (1 - share) + knots[1:, None] * share
+    drawn = np.concatenate([lines.reshape(-1, *moved.shape[1:]), knots[-1:]])
+    return np.moveaxis(drawn, 0, axis)
 
 
 def _check_number(atoms: int) -> None:

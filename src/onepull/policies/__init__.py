@@ -2,7 +2,9 @@
 
 from onepull.policies.base import Policy
 from onepull.policies.censored import CensoredKL
+from onepull.policies.coarse import CoarseKL
 from onepull.policies.dirichlet_thompson import DirichletThompson
+from onepull.policies.discounted_kl import DiscountedKL
 from onepull.policies.discounted_ucb import DiscountedUCB
 from onepull.policies.dsee import DSEE
 from onepull.policies.empirical_kl import IMED, EmpiricalBernstein, EmpiricalKL
@@ -21,6 +23,7 @@ from onepull.policies.randomized_ucb import RandomizedUCB
 from onepull.policies.recommended import recommended
 from onepull.policies.reference import FixedArm, Genie, Greedy, Random
 from onepull.policies.restarting_ucb import RestartingUCB
+from onepull.policies.sliding_window_kl import SlidingWindowKL
 from onepull.policies.sliding_window_ucb import SlidingWindowUCB
 from onepull.policies.ucb1 import UCB1, MultiUCB, UCB1Epsilon
 from onepull.policies.ucb_alp import UCBALP
@@ -38,8 +41,10 @@ __all__ = [
     "UCBALP",
     "ArmExplanation",
     "CensoredKL",
+    "CoarseKL",
     "ContextualZooming",
     "DirichletThompson",
+    "DiscountedKL",
     "DiscountedUCB",
     "DoublingCCB",
     "EmpiricalBernstein",
@@ -60,6 +65,7 @@ __all__ = [
     "Random",
     "RandomizedUCB",
     "RestartingUCB",
+    "SlidingWindowKL",
     "SlidingWindowUCB",
     "UCB1Epsilon",
     "UpperConfidence",

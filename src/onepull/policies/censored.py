@@ -25,9 +25,9 @@ class CensoredKL(Policy):
     beyond some point.  The estimate of a context is the mean reward under the product-limit law
     of Kaplan and Meier (1958); the part of the law of which nothing is known is counted where
     that begins.  Index: the same with each share of states that go on past a level at its kl
-    upper bound, f(n) = ln n + c ln ln n over the pulls at risk there, so that what was never
-    told is as good as can be (product-limit optimism: Ganchev et al. 2010, Abernethy, Amin and
-    Zhu 2016).
+    upper bound, f(n) = ln N + c ln ln N over the pulls at risk there, N = n + head_start, so that
+    what was never told is as good as can be (product-limit optimism: Ganchev et al. 2010,
+    Abernethy, Amin and Zhu 2016).
 
     It takes one state field with which the reward goes one way, flat at one end of the states
     at most; states may be observed too, and mixed with rewards.  What a context cannot tell has
@@ -37,7 +37,9 @@ class CensoredKL(Policy):
     Parameters
     ----------
     c
-        How much is explored beyond ln n.
+        How much is explored beyond ln N.
+    head_start
+        Trials that count as gone by before the first one.
     knots
         Cut an interval state into cells at so many knots; 65 if not given.
     naive
@@ -68,16 +70,18 @@ class CensoredKL(Policy):
 
     _knowledge: Survival
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a full statement
         self,
         problem: Problem,
         *,
         c: float = 0.0,
+        head_start: float = 0.0,
         knots: int | None = None,
         naive: bool = False,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.c = number("c", c, above=0.0, at_least=True)
+        self.head_start = number("head_start", head_start, above=0.0, at_least=True)
         if not isinstance(naive, bool):
             raise ParameterError(f"naive must be true or false, given {naive!r}")
         super().__init__(Survival(Levels(problem, knots), naive=naive), seed=seed)
@@ -89,9 +93,11 @@ class CensoredKL(Policy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """C, the knots of an interval state, and whether it is naive."""
+        """C, the head start, the knots of an interval state, and whether it is naive."""
         knots = self._knowledge.levels.knots
-        told = {"c": self.c} if knots is None else {"c": self.c, "knots": knots}
+        told: dict[str, Any] = {"c": self.c, "head_start": self.head_start}
+        if knots is not None:
+            told["knots"] = knots
         return {**told, "naive": True} if self._knowledge.naive else told
 
     def _means(self, context: Mapping[str, Any], budget: float) -> list[float]:
@@ -106,7 +112,7 @@ class CensoredKL(Policy):
         ]
 
     def _indices(self, context: Mapping[str, Any]) -> list[float]:
-        budget = exploration(self._knowledge.trials + 1, self.c)
+        budget = exploration(self._knowledge.trials + 1 + self.head_start, self.c)
         error = self._knowledge.levels.error
         return [bound + error for bound in self._means(context, budget)]
 

@@ -6,10 +6,13 @@ import math
 
 import numpy as np
 
-from onepull.errors import ParameterError
+from onepull.errors import ParameterError, RewardError
 from onepull.factor import LowRank, Sketch
-from onepull.payoff.partition import is_finite, size
+from onepull.payoff import State
+from onepull.payoff.partition import is_finite, points, size
 from onepull.policies.base import Policy
+from onepull.policies.censored import CensoredKL
+from onepull.policies.coarse import CoarseKL
 from onepull.policies.empirical_kl import EmpiricalKL
 from onepull.policies.kl_ucb import KLUCB
 from onepull.policies.known_reward import tuned_delta
@@ -17,19 +20,23 @@ from onepull.problem import Problem
 from onepull.spaces import Interval
 
 HEAD_START = 1000  # no bound is trusted at a risk above 0.1 %
-MOST_STATES = 1024  # listed for an arm; a decision looks at all of them
+MOST_STATES = 1100  # listed for an arm; a decision looks at all of them
 KNOTS = (65, 129, 257, 513)
+FEW_KNOTS = (9, 17, 33)  # for every one of several fields
 SKETCH_ERROR = 0.02  # the most that a sketch may be off, as a share of the reward's range
 TOLERANCE = 1e-4  # of low rank, the same
 MOST_FEATURES = 64  # of low rank; beyond it a grid is no dearer
 MOST_CELLS = 4096
 HORIZON = 1_000_000  # to cut contexts for where none is known
+FEEDBACK = ("state", "reward")
+TRIED = 256  # contexts in which it is tried what a reward tells
 
 
 def recommended(
     problem: Problem,
     *,
     horizon: int | None = None,
+    feedback: str = "state",
     seed: int | np.random.Generator | None = None,
 ) -> Policy:
     """Return a fresh policy that serves a problem well, whatever the problem.
@@ -42,14 +49,19 @@ def recommended(
     on average, but now and then a run of it is stuck on a wrong arm for long; docs/indices.md
     has the study.
 
-    Where states are too many or unbounded, or the reward jumps so that a sketch would be off,
-    means are kept instead and `KLUCB` is played on them: a table of listed contexts, low rank
-    for smooth rewards, or else a grid of cells.
+    Several bounded fields are sketched with 9 to 33 knots each, if a closer look at the reward
+    finds that good enough.  Where states are too many or unbounded, or the reward jumps so that
+    a sketch would be off, means are kept instead and `KLUCB` is played on them: a table of
+    listed contexts, low rank for smooth rewards, or else a grid of cells.
 
     Parameters
     ----------
     horizon
-        How many trials there will be, if that is known: a grid is cut for it.
+        How many trials there will be, if that is known: a grid is cut for it, and the head
+        start is no longer.
+    feedback
+        What `observe` will be given: the "state", or nothing but the "reward" with its context.
+        Where that hides the state, what is returned learns from what it tells.
     seed
         Draw among tied arms with this seed or generator; the first arm wins without.
 
@@ -69,18 +81,32 @@ def recommended(
     <EmpiricalKL(2 arms, c=0.0, head_start=1000.0, knots=65) after 0 trials>
     >>> served(Interval(0, math.inf))
     <KLUCB(2 arms, sharing='joint', c=0.0, head_start=1000.0) after 0 trials>
+    >>> recommended(served(Interval(0, 7)).problem, feedback="reward")
+    <CensoredKL(2 arms, c=0.0, head_start=1000.0, knots=65) after 0 trials>
+    >>> recommended(Problem(
+    ...     arms=["edge", "cloud"],
+    ...     context={"deadline": Finite([1, 2])},
+    ...     state={"delay": Interval(0, 3)},
+    ...     reward="delay <= deadline",
+    ... ), feedback="reward")
+    <CoarseKL(2 arms, c=0.0, head_start=1000.0, knots=17) after 0 trials>
     """
+    if feedback not in FEEDBACK:
+        raise ParameterError(f"feedback must be {' or '.join(FEEDBACK)}, given {feedback!r}")
+    if feedback == "reward" and not _tells_state(problem):
+        return _from_rewards(problem, horizon, seed)
+    start = _head_start(horizon)
     if is_finite(problem.state) and size(problem.state) <= MOST_STATES:
-        return EmpiricalKL(problem, head_start=HEAD_START, seed=seed)
+        return EmpiricalKL(problem, head_start=start, seed=seed)
     if (knots := _knots(problem)) is not None:
-        return EmpiricalKL(problem, head_start=HEAD_START, knots=knots, seed=seed)
+        return EmpiricalKL(problem, head_start=start, knots=knots, seed=seed)
     if not any(isinstance(space, Interval) for space in problem.context.values()):
-        return KLUCB(problem, head_start=HEAD_START, seed=seed)
+        return KLUCB(problem, head_start=start, seed=seed)
     if _is_smooth(problem):
         sharing = f"low-rank({TOLERANCE:g})"
-        return KLUCB(problem, sharing=sharing, head_start=HEAD_START, seed=seed)
+        return KLUCB(problem, sharing=sharing, head_start=start, seed=seed)
     delta = _delta(problem, horizon or HORIZON)
-    return KLUCB(problem, delta=delta, head_start=HEAD_START, seed=seed)
+    return KLUCB(problem, delta=delta, head_start=start, seed=seed)
 
 
 def _knots(problem: Problem) -> int | None:
@@ -89,12 +115,55 @@ def _knots(problem: Problem) -> int | None:
     if not fields or not all(math.isfinite(space.width) for space in fields):
         return None
     low, high = problem.payoff.whole_range
-    for knots in KNOTS:
+    for knots in KNOTS if len(fields) == 1 else FEW_KNOTS:
         if size(problem.state) * knots ** len(fields) > MOST_STATES:
             return None
-        if Sketch(problem, knots=knots).error <= SKETCH_ERROR * (high - low):
+        sketch = Sketch(problem, knots=knots)
+        # Knots are few in several fields, so that a closer look is worth its time.
+        error = sketch.error if len(fields) == 1 else sketch.looked_at()
+        if error <= SKETCH_ERROR * (high - low):
             return knots
     return None
+
+
+def _from_rewards(
+    problem: Problem, horizon: int | None, seed: int | np.random.Generator | None
+) -> Policy:
+    """Return what learns most from rewards that do not tell the state."""
+    start = _head_start(horizon)
+    try:
+        limited = CensoredKL(problem, head_start=start, seed=seed)
+        if all(limited.survival.levels.read(context).is_clear for context in _contexts(problem)):
+            return limited
+    except ParameterError:
+        pass  # it hides more than one end, or there is more than one field
+    try:
+        return CoarseKL(problem, head_start=start, seed=seed)
+    except ParameterError:
+        cuts = any(isinstance(space, Interval) for space in problem.context.values())
+        delta = _delta(problem, horizon or HORIZON) if cuts else None
+        return KLUCB(problem, sharing="per-context", delta=delta, head_start=start, seed=seed)
+
+
+def _tells_state(problem: Problem) -> bool:
+    """Whether every reward tells the state that gave it, as far as a sample shows."""
+    state = [column[0] for column in points(problem.state, 1, np.random.default_rng(0)).values()]
+    try:
+        for context in _contexts(problem):
+            problem.payoff.invert(float(problem.payoff.scalar(*context, *state)), context)
+    except RewardError:
+        return False
+    return True
+
+
+def _contexts(problem: Problem) -> list[State]:
+    sample = points(problem.context, TRIED, np.random.default_rng(0))
+    return list(zip(*(column.tolist() for column in sample.values()), strict=True))
+
+
+def _head_start(horizon: int | None) -> int:
+    """Return the head start: where there are few trials, no more than there are."""
+    return HEAD_START if horizon is None else min(HEAD_START, horizon)
 
 
 def _is_smooth(problem: Problem) -> bool:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onepull.environment.environment import Environment
 from onepull.formula import Array
 from onepull.policies import CensoredKL
 from onepull.policies.survival import limited_mean
@@ -16,7 +15,7 @@ from onepull.simulation.draws import atom, place
 from onepull.simulation.plan import Arms, FunctionRunner, Plan, Runner
 from onepull.simulation.rules import risk_at
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import LARGEST_TABLE, World
+from onepull.simulation.world import World
 
 bound_of = inlined(limited_mean)
 
@@ -41,7 +40,15 @@ class Tables(NamedTuple):
 
 @compiled
 def censored(  # noqa: PLR0913, PLR0917 - a kernel takes its arrays one by one
-    stretch: Any, chosen: Any, counts: Any, tables: Any, c: Any, error: Any, rises: Any, laws: Any
+    stretch: Any,
+    chosen: Any,
+    counts: Any,
+    tables: Any,
+    c: Any,
+    head_start: Any,
+    error: Any,
+    rises: Any,
+    laws: Any,
 ) -> None:
     """Run the highest product-limit bound through a stretch of trials."""
     first, key, rows = stretch.first, stretch.key, stretch.rows
@@ -55,7 +62,7 @@ def censored(  # noqa: PLR0913, PLR0917 - a kernel takes its arrays one by one
         row = rows[i]
         trials += 1
         trial = first + i
-        risk = risk_at(trials, c)
+        risk = risk_at(trials + head_start, c)
         best, highest = 0, -np.inf
         for j in range(arms):
             bound = np.inf
@@ -86,18 +93,6 @@ class CensoredPlan(Plan):
         self.nanoseconds = 200.0 + 40.0 * len(policy.problem.arms) * min(self.levels.count, 8)
         self._tables: dict[int, Tables] = {}
 
-    @staticmethod
-    def fits(environment: Environment) -> bool:
-        """Whether all that contexts and states mean can be listed."""
-        for piece in environment.pieces():
-            listed = [law.atoms for law in piece.states]
-            if piece.contexts.atoms is None or any(atoms is None for atoms in listed):
-                return False
-            states = sum(len(atoms[0]) for atoms in listed if atoms is not None)
-            if len(piece.contexts.atoms[0]) * states > LARGEST_TABLE:
-                return False
-        return True
-
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
         del own_key
@@ -114,13 +109,14 @@ class CensoredPlan(Plan):
                 self._tables[id(world)] = self._listed(world)
             censored(
                 stretch, chosen, counts, self._tables[id(world)], self.policy.c,
-                self.levels.error, self.levels.arrangement.rises, world.states,
+                self.policy.head_start, self.levels.error, self.levels.arrangement.rises,
+                world.states,
             )  # fmt: skip
 
         return FunctionRunner(run)
 
     def _listed(self, world: World) -> Tables:
-        assert world.contexts is not None  # noqa: S101 - `fits` has seen to it
+        assert world.contexts is not None  # noqa: S101 - everything is listed
         contexts = [tuple(context) for context in world.contexts.tolist()]
         states = world.states.rows[:, 0].tolist()
         readings = [self.levels.read(context) for context in contexts]

@@ -15,6 +15,18 @@ from onepull.simulation.draws import tabulate
 LARGEST_TABLE = 1 << 24  # numbers
 
 
+def lists_everything(environment: Environment) -> bool:
+    """Whether all contexts and states have atoms, few enough for a table of them all."""
+    for piece in environment.pieces():
+        listed = [law.atoms for law in piece.states]
+        if piece.contexts.atoms is None or any(atoms is None for atoms in listed):
+            return False
+        states = sum(len(atoms[0]) for atoms in listed if atoms is not None)
+        if len(piece.contexts.atoms[0]) * states > LARGEST_TABLE:
+            return False
+    return True
+
+
 class World:
     """An environment's piece as arrays, shared by all policies."""
 
