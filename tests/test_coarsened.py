@@ -93,27 +93,28 @@ def test_the_bound_is_the_highest_mean_of_a_likely_law(seen, values, risk):
 
 
 def _highest(told, counts, worth, least, law):
-    """Climb by brute force: halve the steps of a pattern search over laws."""
-    here = law / law.sum()
-    reach = 0.5
-    directions = [np.eye(3)[a] - np.eye(3)[b] for a, b in itertools.permutations(range(3), 2)]
-    directions += [np.eye(3)[a] - np.full(3, 1 / 3) for a in range(3)]
-    mixes = [
-        x * d1 + (1 - x) * d2
-        for d1, d2 in itertools.combinations(directions, 2)
-        for x in (0.1, 0.3, 0.5, 0.7, 0.9)
-    ]
-    moves = np.array(directions + mixes)
-    while reach > 1e-6:
+    """Search the laws of three states on a grid, and then on finer ones around the best."""
+    side = np.linspace(-1.0, 1.0, 61)
+    moves = np.array([(a, b, -a - b) for a in side for b in side])
+    here, reach = law / law.sum(), 1.0
+    while reach > 1e-7:
         tried = here + reach * moves
-        tried = tried[(tried > 1e-12).all(axis=1)]
+        tried = np.where(np.abs(tried) < 1e-9, 1e-12, tried)
+        # The faces belong to the laws, and the best is often on one.
+        tried = np.vstack([tried, *(_on_face(tried, face) for face in range(3))])
+        tried = tried[(tried > 0).all(axis=1)]
         ok = (counts * np.log(tried @ told.T)).sum(axis=1) >= least
-        gains = np.where(ok, tried @ worth - here @ worth, 0.0) if len(tried) else np.zeros(1)
-        if gains.max() > 1e-12:
-            here = tried[int(np.argmax(gains))]
-        else:
-            reach /= 2
+        if ok.any() and (tried[ok] @ worth).max() > here @ worth:
+            here = tried[ok][int(np.argmax(tried[ok] @ worth))]
+        reach *= 0.6
     return here @ worth
+
+
+def _on_face(laws, face):
+    moved = laws.copy()
+    moved[:, (face + 1) % 3] += moved[:, face] - 1e-12
+    moved[:, face] = 1e-12
+    return moved
 
 
 @given(

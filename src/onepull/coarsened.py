@@ -15,6 +15,7 @@ import numpy as np
 FOGS = (1.0, 1e-2, 1e-4, 1e-6)  # observations of every state that are made up, fewer and fewer
 FAINTEST = FOGS[-1]
 STEPS = 50  # of Newton's method; it takes two to five
+HALVINGS = 30  # of a step; mostly none
 TURNS = 40  # of the search for the multiplier; it takes four to ten
 CLOSE = 1e-3  # of the multiplier: the bound is off by the square of it, upwards
 WHOLE = 0.9  # of the way to where a share would be nothing
@@ -74,21 +75,22 @@ def settled(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
     likely = mixtures(rates, shares)
     height = _height(counts, likely, shares, fog, weight)
     for _ in range(STEPS):
-        slope, bend = tangent(rates, counts, likely)
-        slope += fog / shares - weight
+        # Steps are taken in proportion to the shares, some of which are next to nothing.
+        slope, bend = tangent(rates * shares, counts, likely)
+        slope += fog - weight * shares
         for s in range(shares.size):
-            bend[s, s] += fog / (shares[s] * shares[s])
+            bend[s, s] += fog
         step = solved(bend, slope)
         gain = total(slope, step)
-        away = (step / shares).min()
+        away = step.min()
         size = 1.0 if away > -WHOLE else -WHOLE / away
         before = height
-        while True:
-            tried = shares + size * step
+        for _ in range(HALVINGS):
+            tried = shares * (1.0 + size * step)
             likely = mixtures(rates, tried)
             height = _height(counts, likely, tried, fog, weight)
             # Below so little, rounding decides.
-            if height >= before + 0.1 * size * gain or gain <= 1e-9 or size <= 1e-9:
+            if height >= before + 0.1 * size * gain or gain <= 1e-9:
                 break
             size *= 0.5
         shares = tried
@@ -149,7 +151,7 @@ def coarse_bound(  # noqa: PLR0913, PLR0917 - one arm's counts one by one, for a
     reach = top - values.min()
     if risk <= 0.0:
         return min(mean, top), 0.0
-    if reach <= 0.0 or top - mean <= CLOSE * CLOSE * reach:  # but for rounding, or for the fog
+    if top - mean <= max(CLOSE * CLOSE * reach, 1e-12 * abs(top)):  # but for fog and rounding
         return top, 0.0
     best = log_likelihood(told, counts, law)
     square = total(law, (values - mean) ** 2)
