@@ -289,3 +289,11 @@ def test_ties_go_to_the_first_arm():
     top = [0.0, 1.0]
     told = values, [law, top, top], [2, 9, 9], [0.5, 1.0, 1.0]
     assert likely_leader(*told, 0.0, 1.0, 1.0) == 1
+
+
+def test_a_share_of_less_than_nothing_counts_for_nothing():
+    """A window that let go of observations leaves rounding behind, of either sign."""
+    for rest in (-1e-17, 1e-17):
+        for values in ([0.0, 0.4, 1.0], [0.4, 0.0, 0.9], [0.0, 1.0, 0.4]):
+            plain = likely_mean(values, [0.0, 1.0, 0.0], 3, 1.0, 0.1)
+            assert likely_mean(values, [rest, 1.0, rest], 3, 1.0, 0.1) == pytest.approx(plain)

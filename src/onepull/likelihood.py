@@ -98,7 +98,8 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can ta
         if values[s] >= top:
             reach += weights[s]
     for s in range(count):
-        square += weights[s] * (values[s] - mean) ** 2
+        if weights[s] > 0.0:  # what a window let go of may leave less than nothing behind
+            square += weights[s] * (values[s] - mean) ** 2
     if budget <= 0.0:
         return mean
     if reach >= 1.0 or mean >= top:

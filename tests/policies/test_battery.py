@@ -17,8 +17,10 @@ from onepull import (
     UCB1,
     UCBALP,
     CensoredKL,
+    CoarseKL,
     ContextualZooming,
     DirichletThompson,
+    DiscountedKL,
     DiscountedUCB,
     Discrete,
     DoublingCCB,
@@ -38,6 +40,7 @@ from onepull import (
     Random,
     RandomizedUCB,
     RestartingUCB,
+    SlidingWindowKL,
     SlidingWindowUCB,
     UCB1Epsilon,
     UpperConfidence,
@@ -198,6 +201,14 @@ ON_STATES = {
     "EmpiricalKL-seeded": lambda problem: EmpiricalKL(
         problem, c=3, head_start=50, knots=knots(problem), seed=12
     ),
+    "DiscountedKL": lambda problem: DiscountedKL(problem, knots=knots(problem)),
+    "DiscountedKL-forgetful": lambda problem: DiscountedKL(
+        problem, discount=0.3, c=3, knots=knots(problem), seed=13
+    ),
+    "SlidingWindowKL": lambda problem: SlidingWindowKL(problem, knots=knots(problem)),
+    "SlidingWindowKL-short": lambda problem: SlidingWindowKL(
+        problem, window=7, knots=knots(problem)
+    ),
     "IMED": lambda problem: IMED(problem, knots=knots(problem)),
     "EmpiricalBernstein": lambda problem: EmpiricalBernstein(
         problem, zeta=0.5, knots=knots(problem)
@@ -205,7 +216,9 @@ ON_STATES = {
     "DirichletThompson": lambda problem: DirichletThompson(
         problem, prior=0.5, knots=knots(problem)
     ),
-    "PatientKL": lambda problem: PatientKL(problem, delta=delta(problem) or None, patience=5),
+    "PatientKL": lambda problem: PatientKL(
+        problem, delta=delta(problem) or None, patience=5, knots=knots(problem)
+    ),
     "UpperConfidence-sketch": lambda problem: UpperConfidence(problem, sharing="sketch(9)"),
     "UpperConfidence-low-rank": lambda problem: UpperConfidence(
         problem, sharing="low-rank(1e-6)", alpha=0.5
@@ -227,6 +240,10 @@ def keeps_states(problem):
 ON_ONE_WAY = {
     "CensoredKL": CensoredKL,
     "CensoredKL-naive": lambda problem: CensoredKL(problem, c=3, naive=True, seed=12),
+    "CoarseKL": lambda problem: CoarseKL(problem, knots=knots(problem)),
+    "CoarseKL-seeded": lambda problem: CoarseKL(
+        problem, c=1, head_start=20, knots=knots(problem), seed=13
+    ),
 }
 
 CASES = [
@@ -236,6 +253,7 @@ CASES = [
         (CONTINUOUS, EVERYWHERE | ON_CONTINUOUS),
         ({n: p for n, p in (FINITE | CONTINUOUS).items() if keeps_states(p())}, ON_STATES),
         ({"channels": FINITE["channels"], "harvesting": CONTINUOUS["harvesting"]}, ON_ONE_WAY),
+        ({"coded": FINITE["coded"]}, {"CoarseKL": CoarseKL}),
     )
     for name, problem in problems.items()
     for policy, build in policies.items()

@@ -14,6 +14,7 @@ from onepull import (
     KLUCB,
     UCB1,
     DirichletThompson,
+    DiscountedKL,
     DoublingCCB,
     EmpiricalBernstein,
     EmpiricalKL,
@@ -24,6 +25,7 @@ from onepull import (
     LinUCB,
     MultiUCB,
     Problem,
+    SlidingWindowKL,
 )
 from onepull.errors import InputError, UnknownArm
 from onepull.statistics import ArmStatistics
@@ -35,6 +37,7 @@ PROBLEM = Problem(
     reward="min(bits, capacity)",
 )
 COUNTING = [DCB, MultiUCB, UCB1, KLUCB, EmpiricalKL, IMED, EmpiricalBernstein]
+COUNTING += [DiscountedKL, SlidingWindowKL]
 
 
 def taught(kind=DCB):
@@ -116,6 +119,30 @@ def test_giving_up_is_as_if_it_had_not_been_pulled():
     assert policy.choose(bits=4) == "wifi"
     policy.gave_up("wifi")
     assert policy.explain(bits=4) == DCB(PROBLEM).explain(bits=4)
+
+
+@pytest.mark.parametrize("kind", COUNTING)
+def test_an_answer_after_its_time_out_and_then_another_time_out_are_taken(kind):
+    policy, other = kind(PROBLEM), kind(PROBLEM)
+    policy.pulled("wifi", bits=4)
+    policy.pulled("wifi", bits=4)
+    policy.gave_up("wifi", bits=4)  # the first times out
+    policy.observe("wifi", bits=4, capacity=2)  # and answers after all
+    policy.gave_up("wifi", bits=4)  # so does the second
+    other.observe("wifi", bits=4, capacity=2)
+    assert policy.explain(bits=4) == other.explain(bits=4)
+
+
+def test_giving_up_what_another_process_announced_changes_nothing():
+    policy = taught()
+    policy.pulled("wifi")
+    loaded = DCB.from_bytes(policy.to_bytes())
+    loaded.gave_up("wifi", bits=4)
+    assert loaded.explain(bits=4) == taught().explain(bits=4)
+    with pytest.raises(UnknownArm):
+        loaded.gave_up("satellite")
+    with pytest.raises(InputError):
+        loaded.gave_up("wifi", bits=9)
 
 
 def test_what_was_not_announced_lands_as_usual():

@@ -13,6 +13,7 @@ from onepull import (
     DSEE,
     KLUCB,
     UCB1,
+    DiscountedKL,
     DoublingCCB,
     EpsilonGreedy,
     Finite,
@@ -22,6 +23,7 @@ from onepull import (
     Policy,
     Problem,
     ProblemError,
+    SlidingWindowKL,
     UpperConfidence,
 )
 
@@ -54,6 +56,8 @@ KEEPERS: dict[str, tuple[Any, Any]] = {
     "sketch, listed": (listed, lambda p, **k: UpperConfidence(p, sharing="sketch", **k)),
     "ε-greedy": (listed, lambda p: EpsilonGreedy(p, sharing="histogram", c=0.3, seed=5)),
     "DSEE": (listed, lambda p, **k: DSEE(p, sharing="histogram", weight=2, **k)),
+    "discounted": (listed, lambda p, **k: DiscountedKL(p, discount=0.95, **k)),
+    "window": (continuous, lambda p, **k: SlidingWindowKL(p, window=50, knots=9, **k)),
     "kl-UCB": (continuous, lambda p, **k: KLUCB(p, sharing="sketch(17)", **k)),
 }
 

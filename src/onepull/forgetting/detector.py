@@ -15,6 +15,7 @@ from onepull.payoff import Features
 
 SPAN = 16  # observations in a bucket at first, and between tests
 ALIKE = 4  # buckets of a size before two become one
+TINY = 1e-300
 
 
 def alarm_level(tests: int, ways: int, failure: float) -> float:
@@ -40,11 +41,61 @@ def coin_divergence(p: Any, q: Any) -> Any:
     >>> float(coin_divergence(0.0, 0.5))   # ln 2
     0.6931471805599453
     """
-    p, q = np.asarray(p), np.asarray(q)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        heads = np.where(p > 0.0, p * np.log(p / q), 0.0)
-        tails = np.where(p < 1.0, (1.0 - p) * np.log((1.0 - p) / (1.0 - q)), 0.0)
+    # Where a coin never falls on one side, that counts for nothing.
+    heads = p * np.log(np.maximum(p, TINY) / np.maximum(q, TINY))
+    tails = (1.0 - p) * np.log(np.maximum(1.0 - p, TINY) / np.maximum(1.0 - q, TINY))
     return heads + tails
+
+
+def likelihood_ratio(before: Any, sum_before: Any, total: Any, whole: Any) -> Any:
+    """Return n₁ kl(μ₁, μ) + n₂ kl(μ₂, μ) of a cut, given sizes and sums: numbers or arrays.
+
+    >>> round(float(likelihood_ratio(8, 2.0, 16, 8.0)), 12)   # 16 kl(1/4, 1/2)
+    2.092992575058
+    """
+    # Rounding may carry a mean a little out of its range.
+    mean = np.minimum(np.maximum(whole / total, 0.0), 1.0)
+    older = np.minimum(np.maximum(sum_before / before, 0.0), 1.0)
+    after = total - before
+    newer = np.minimum(np.maximum((whole - sum_before) / after, 0.0), 1.0)
+    return before * coin_divergence(older, mean) + after * coin_divergence(newer, mean)
+
+
+def tidied(sizes: Any, sums: Any, count: int) -> int:
+    """Put the two oldest buckets of a size together where there are too many; return the number.
+
+    >>> sizes, sums = [32, 16, 16, 16, 16, 16], [9.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    >>> count = tidied(sizes, sums, 6)
+    >>> sizes[:count], sums[:count]
+    ([32, 32, 16, 16, 16], [9.0, 3.0, 3.0, 4.0, 5.0])
+    """
+    size = SPAN
+    while True:
+        alike, oldest = 0, count
+        for k in range(count):
+            if sizes[k] == size:
+                alike += 1
+                oldest = min(oldest, k)
+        if alike <= ALIKE:
+            return count
+        sizes[oldest] = 2 * size
+        sums[oldest] = sums[oldest] + sums[oldest + 1]
+        for k in range(oldest + 1, count - 1):
+            sizes[k] = sizes[k + 1]
+            sums[k] = sums[k + 1]
+        count -= 1
+        size *= 2
+
+
+def detector_scales(lows: Sequence[float], highs: Sequence[float]) -> tuple[Array, Array]:
+    """Return where features begin, and what makes shares of their ranges; nothing of none.
+
+    >>> [scale.tolist() for scale in detector_scales([1, 3], [5, 3])]
+    [[1.0, 3.0], [0.25, 0.0]]
+    """
+    begin = np.asarray(lows, np.float64)
+    widths = np.asarray(highs, np.float64) - begin
+    return begin, np.divide(1.0, widths, out=np.zeros(len(widths)), where=widths > 0.0)
 
 
 class DetectorState(msgspec.Struct, forbid_unknown_fields=True):
@@ -89,9 +140,7 @@ class ChangeDetector:
     def __init__(
         self, lows: Sequence[float], highs: Sequence[float], *, failure: float = 0.01
     ) -> None:
-        self._lows = np.asarray(lows, np.float64)
-        widths = np.asarray(highs, np.float64) - self._lows
-        self._scales = np.divide(1.0, widths, out=np.zeros(len(widths)), where=widths > 0.0)
+        self._lows, self._scales = detector_scales(lows, highs)
         self.failure = failure
         self.forget()
 
@@ -120,35 +169,21 @@ class ChangeDetector:
             return False
         shares = (np.array(self._filling) - self._lows) * self._scales
         self._sizes.append(SPAN)
-        self._sums.append(np.clip(shares, 0.0, 1.0).sum(axis=0))
+        self._sums.append(np.cumsum(np.clip(shares, 0.0, 1.0), axis=0)[-1])
         self._filling = []
         self._tests += 1
-        return self._test() or self._tidy()
+        if self._test():
+            return True
+        count = tidied(self._sizes, self._sums, len(self._sizes))
+        del self._sizes[count:], self._sums[count:]
+        return False
 
     def _test(self) -> bool:
-        sizes, sums = np.array(self._sizes), np.array(self._sums)
-        total, whole = sizes.sum(), sums.sum(axis=0)
-        before = np.cumsum(sizes)[:-1, None]
-        sums_before = np.cumsum(sums, axis=0)[:-1]
-        after = total - before
-        # Rounding may carry a mean a little out of its range.
-        mean = np.clip(whole / total, 0.0, 1.0)
-        older = np.clip(sums_before / before, 0.0, 1.0)
-        newer = np.clip((whole - sums_before) / after, 0.0, 1.0)
-        ratio = before * coin_divergence(older, mean) + after * coin_divergence(newer, mean)
+        # Sums that run: they add in one order whatever the shape, so that a plain loop agrees.
+        ends, sums = np.cumsum(self._sizes)[:, None], np.cumsum(self._sums, axis=0)
+        ratio = likelihood_ratio(ends[:-1], sums[:-1], ends[-1], sums[-1])
         level = alarm_level(self._tests, max(1, ratio.size), self.failure)
         return bool(np.any(ratio > level))
-
-    def _tidy(self) -> bool:
-        """Put the two oldest buckets of a size together where there are too many."""
-        sizes, sums = self._sizes, self._sums
-        size = SPAN
-        while sizes.count(size) > ALIKE:
-            oldest = sizes.index(size)
-            sizes[oldest : oldest + 2] = [2 * size]
-            sums[oldest : oldest + 2] = [sums[oldest] + sums[oldest + 1]]
-            size *= 2
-        return False
 
     def state(self) -> DetectorState:
         """Return everything seen as plain values."""

@@ -37,6 +37,8 @@ class Restarting(Forgetting):
 
     Attributes
     ----------
+    bounds
+        `lows` and `highs`.
     seen
         The trial at which each arm was last observed.
     restarts
@@ -51,7 +53,7 @@ class Restarting(Forgetting):
     ([112], [38], [1.0])
     """
 
-    __slots__ = ("_bounds", "_detectors", "_failure", "_together", "restarts", "seen")
+    __slots__ = ("_detectors", "bounds", "failure", "restarts", "seen", "together")
     State = RestartingState
 
     def __init__(  # noqa: PLR0913 - a full statement
@@ -65,14 +67,13 @@ class Restarting(Forgetting):
         together: bool = False,
     ) -> None:
         super().__init__(arms, features)
-        self._bounds, self._failure = (list(lows), list(highs)), failure
-        self._together = together
+        self.bounds, self.failure, self.together = (list(lows), list(highs)), failure, together
         self._detectors = [self._detector() for _ in range(arms)]
         self.seen = [0] * arms
         self.restarts = [0] * arms
 
     def _detector(self) -> ChangeDetector:
-        return ChangeDetector(*self._bounds, failure=self._failure)
+        return ChangeDetector(*self.bounds, failure=self.failure)
 
     @property
     def storage(self) -> int:
@@ -91,7 +92,7 @@ class Restarting(Forgetting):
         self.trials += 1
         self.seen[arm] = self.trials
         if self._detectors[arm].take(features):
-            for changed in range(len(self.seen)) if self._together else (arm,):
+            for changed in range(len(self.seen)) if self.together else (arm,):
                 self._forget(changed)
                 self._detectors[changed].forget()
                 self.restarts[changed] = self.trials

@@ -8,16 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from onepull.errors import ParameterError
 from onepull.forgetting import Discounted
-from onepull.index import remembering
-from onepull.policies.explorer import number
-from onepull.policies.sharing import shared
-from onepull.policies.upper_confidence import Optimist
+from onepull.policies.remembering import RememberingUCB, discount_of, remembered_trials
 from onepull.problem import Problem
 
 
-class DiscountedUCB(Optimist):
+class DiscountedUCB(RememberingUCB):
     """Discounted UCB (Garivier and Moulines 2011) on any sharing of knowledge.
 
     Index: θ̂ + G·√(α ln min(n, N) / m), where an observation made k trials ago counts γ^k in
@@ -58,8 +54,6 @@ class DiscountedUCB(Optimist):
     wifi: highest index
     """
 
-    order_matters = True
-
     def __init__(  # noqa: PLR0913 - a full statement
         self,
         problem: Problem,
@@ -70,25 +64,18 @@ class DiscountedUCB(Optimist):
         alpha: float = 0.6,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.discount = number("discount", discount, above=0.0)
-        if self.discount >= 1.0:
-            raise ParameterError(f"discount must be below 1, given {discount!r}")
-        self.alpha = number("alpha", alpha, above=0.0)
-        self._shared = sharing
-        fading = shared(problem, sharing, delta).keep(partial(Discounted, discount=self.discount))
-        super().__init__(fading, remembering(self.alpha, self.memory), seed=seed)
-
-    @property
-    def memory(self) -> float:
-        """N = 1/(1-γ), about how many trials are remembered."""
-        return 1.0 / (1.0 - self.discount)
+        self.discount = discount_of(discount)
+        super().__init__(
+            problem,
+            partial(Discounted, discount=self.discount),
+            memory=remembered_trials(self.discount),
+            sharing=sharing,
+            delta=delta,
+            alpha=alpha,
+            seed=seed,
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The discount, the sharing, δ if the contexts are cut into cells, and α."""
-        return {
-            "discount": self.discount,
-            "sharing": self._shared,
-            **self._cut(),
-            "alpha": self.alpha,
-        }
+        return {"discount": self.discount, **super().parameters}

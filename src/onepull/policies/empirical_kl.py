@@ -22,7 +22,38 @@ from onepull.policies.on_states import OnStates
 from onepull.problem import Problem
 
 
-class EmpiricalKL(OnStates):
+class LikelyBound(OnStates):
+    """The highest empirical-likelihood bound, on states that are kept for ever or forgotten."""
+
+    c: float
+    head_start: float = 0.0
+    memory: float = math.inf  # how many trials are remembered
+
+    def _risk(self, trial: int) -> float:
+        """Return f, what an index may risk at a trial."""
+        return exploration(min(trial + self.head_start, self.memory), self.c)
+
+    def _leader(self, context: Mapping[str, Any]) -> int:
+        rewards, weights, low, high = self._laws(context)
+        statistics, means, *_ = self._knowledge.view(context)
+        risk = self._risk(statistics.trial)
+        return likely_leader(rewards, weights, statistics.counts, means, low, high, risk)
+
+    def _index(  # noqa: PLR0913, PLR0917 - all that a rule may look at
+        self,
+        rewards: Any,
+        weights: Any,
+        pulls: float,
+        low: float,
+        high: float,
+        best: float,
+        trial: int,
+    ) -> float:
+        del low, best
+        return likely_mean(rewards, weights, len(rewards), high, self._risk(trial) / pulls)
+
+
+class EmpiricalKL(LikelyBound):
     """The empirical-likelihood upper bound on the known reward (Cappé et al. 2013).
 
     Index: the highest mean reward of a law of states whose likelihood is within f(n)/m of
@@ -81,26 +112,6 @@ class EmpiricalKL(OnStates):
         """C, the head start, and the knots of a sketch."""
         return {"c": self.c, "head_start": self.head_start, **self._sketched()}
 
-    def _leader(self, context: Mapping[str, Any]) -> int:
-        rewards, weights, low, high = self._laws(context)
-        statistics, means, *_ = self._knowledge.view(context)
-        risk = exploration(statistics.trial + self.head_start, self.c)
-        return likely_leader(rewards, weights, statistics.counts, means, low, high, risk)
-
-    def _index(  # noqa: PLR0913, PLR0917 - all that a rule may look at
-        self,
-        rewards: Any,
-        weights: Any,
-        pulls: int,
-        low: float,
-        high: float,
-        best: float,
-        trial: int,
-    ) -> float:
-        del low, best
-        budget = exploration(trial + self.head_start, self.c) / pulls
-        return likely_mean(rewards, weights, len(rewards), high, budget)
-
 
 class IMED(OnStates):
     """Indexed minimum empirical divergence (Honda and Takemura 2015) on the known reward.
@@ -157,7 +168,7 @@ class IMED(OnStates):
         self,
         rewards: Any,
         weights: Any,
-        pulls: int,
+        pulls: float,
         low: float,
         high: float,
         best: float,
@@ -222,7 +233,7 @@ class EmpiricalBernstein(OnStates):
         self,
         rewards: Any,
         weights: Any,
-        pulls: int,
+        pulls: float,
         low: float,
         high: float,
         best: float,

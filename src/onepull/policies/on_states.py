@@ -75,7 +75,7 @@ class OnStates(Explorer):
         self,
         rewards: Any,
         weights: Any,
-        pulls: int,
+        pulls: float,
         low: float,
         high: float,
         best: float,

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from onepull.forgetting import Window
-from onepull.index import remembering
-from onepull.policies.explorer import number, whole_number
-from onepull.policies.sharing import shared
-from onepull.policies.upper_confidence import Optimist
+from onepull.policies.explorer import whole_number
+from onepull.policies.remembering import RememberingUCB
 from onepull.problem import Problem
 
 
-class SlidingWindowUCB(Optimist):
+class SlidingWindowUCB(RememberingUCB):
     """Sliding-window UCB (Garivier and Moulines 2011) on any sharing of knowledge.
 
     Index: θ̂ + G·√(α ln min(n, W) / m), with mean θ̂ and pulls m of the last W observations;
@@ -58,8 +56,6 @@ class SlidingWindowUCB(Optimist):
     wifi: highest index
     """
 
-    order_matters = True
-
     def __init__(  # noqa: PLR0913 - a full statement
         self,
         problem: Problem,
@@ -71,12 +67,17 @@ class SlidingWindowUCB(Optimist):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.window = whole_number("window", window)
-        self.alpha = number("alpha", alpha, above=0.0)
-        self._shared = sharing
-        recent = shared(problem, sharing, delta).keep(partial(Window, window=self.window))
-        super().__init__(recent, remembering(self.alpha, self.window), seed=seed)
+        super().__init__(
+            problem,
+            partial(Window, window=self.window),
+            memory=self.window,
+            sharing=sharing,
+            delta=delta,
+            alpha=alpha,
+            seed=seed,
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The window, the sharing, δ if the contexts are cut into cells, and α."""
-        return {"window": self.window, "sharing": self._shared, **self._cut(), "alpha": self.alpha}
+        return {"window": self.window, **super().parameters}

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from onepull import likelihood
 from onepull.factor import Factorisation, Sketch
 from onepull.formula import Array
-from onepull.policies import IMED, DirichletThompson, EmpiricalBernstein, EmpiricalKL
+from onepull.policies import IMED, DirichletThompson, EmpiricalBernstein
+from onepull.policies.empirical_kl import LikelyBound
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import ASIDE, atom, bits, gamma, place, show
-from onepull.simulation.kernels import move, root_of, spread
+from onepull.simulation.kernels import spread
+from onepull.simulation.memory import take_in
 from onepull.simulation.rules import Ruling, decide, ruling
 from onepull.spaces import Interval
 
@@ -38,10 +40,11 @@ bernstein = inlined(likelihood.bernstein_bound)
 
 
 class Likely(NamedTuple):
-    """The highest empirical-likelihood bound."""
+    """The highest empirical-likelihood bound, where so many trials are remembered."""
 
     c: float
     head_start: float
+    memory: float
 
 
 class Divergence(NamedTuple):
@@ -61,15 +64,6 @@ class Posterior(NamedTuple):
 
     key: Any
     prior: float
-
-
-class DenseState(NamedTuple):
-    """What a policy knows: `means[arm, feature]`, and a row of roots."""
-
-    means: Array
-    pulls: NDArray[np.int64]
-    roots: Array
-    trials: NDArray[np.int64]
 
 
 class Knots(NamedTuple):
@@ -111,7 +105,7 @@ def _likely(
     rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
     n: Any, trial: Any,
 ) -> Any:  # fmt: skip
-    risk = risk_at(n + rule.head_start, rule.c)
+    risk = risk_at(min(n + rule.head_start, rule.memory), rule.c)
     return likely_leader(phi, laws, pulls, means[0], low, high, risk)
 
 
@@ -182,7 +176,7 @@ def _decision(
 
 
 @compiled
-def dense(  # noqa: C901 - a loop in full
+def dense(
     stretch: Any,
     chosen: Any,
     state: Any,
@@ -197,14 +191,14 @@ def dense(  # noqa: C901 - a loop in full
     knots: Any,
     g: Any,
 ) -> None:
-    """Run a rule on the means of every feature; an estimate is φ·mean.
+    """Run a rule on the means of every feature, in a memory of any kind; an estimate is φ·mean.
 
     `phi[rows[i]]`, `lows` and `highs` are those of the i-th context.  `features[atom]` lists
     ψ of an atom; without atoms g is called for all pivots, or the state shared out on knots.
     """
     first, key, start, count = stretch.first, stretch.key, laws.start, laws.size
     ordered, keep, alias = laws.ordered, laws.keep, laws.alias
-    means, pulls, roots = state.means, state.pulls, state.roots
+    means, pulls, roots = state.means.T, state.pulls, state.roots
     trials = state.trials[0]
     arms, many = means.shape
     known = features.shape[0] > 0
@@ -232,13 +226,9 @@ def dense(  # noqa: C901 - a loop in full
         )
         chosen[i] = best
         at_arm = place(trial, arms, best)
-        pulls[best] += 1
-        weight = 1.0 / pulls[best]
-        roots[0, best] = root_of(pulls[best])
         if known:
             found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
-            for r in range(many):
-                means[best, r] = move(means[best, r], features[found, r], weight)
+            take_in(state, best, features[found])
             continue
         show(laws, best, key, at_arm, trial, shown)
         if pivots.shape[0] > 0:
@@ -246,9 +236,7 @@ def dense(  # noqa: C901 - a loop in full
             g(values, psi)
         else:
             share_out(shown, knots.lows, knots.per_unit, knots.counts, psi)
-        for r in range(many):
-            means[best, r] = move(means[best, r], psi[r], weight)
-    state.trials[0] = trials
+        take_in(state, best, psi)
 
 
 @inlined
@@ -266,9 +254,9 @@ def share_out(shown: Any, lows: Any, per_unit: Any, counts: Any, psi: Any) -> No
 
 
 @ruling.register
-def _(policy: EmpiricalKL, horizon: int) -> Ruling:
+def _(policy: LikelyBound, horizon: int) -> Ruling:
     del horizon
-    return lambda _: Likely(policy.c, policy.head_start)
+    return lambda _: Likely(policy.c, policy.head_start, float(policy.memory))
 
 
 @ruling.register

@@ -16,11 +16,8 @@ from numpy.typing import NDArray
 from onepull.formula import Array
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
+from onepull.simulation.memory import move, root_of, take_in
 from onepull.simulation.rules import decide
-from onepull.statistics import inverse_root, moved
-
-move = inlined(moved)
-root_of = inlined(inverse_root)
 
 
 @inlined
@@ -29,15 +26,6 @@ def spread(shown: Any, values: Any, at: Any) -> None:
     for f in range(shown.size):
         for r in range(values.shape[1]):
             values[at + f, r] = shown[f]
-
-
-class JointState(NamedTuple):
-    """What a policy with joint learning knows: `means[feature, arm]`, and a row of roots."""
-
-    means: Array
-    pulls: NDArray[np.int64]
-    roots: Array
-    trials: NDArray[np.int64]
 
 
 @compiled
@@ -54,7 +42,7 @@ def joint(
     centres: Any,
     g: Any,
 ) -> None:
-    """Run a rule on joint learning, keeping the mean of every feature.
+    """Run a rule on joint learning, keeping the mean of every feature in a memory of any kind.
 
     `features[atom]` lists ψ of an atom; without atoms g is called for all centres.
     """
@@ -63,15 +51,15 @@ def joint(
     first, key = stretch.first, stretch.key
     start, count, ordered = laws.start, laws.size, laws.ordered
     keep, alias = laws.keep, laws.alias
-    means, pulls, roots = state.means, state.pulls, state.roots
+    means, roots = state.means, state.roots
     trials = state.trials[0]
-    arms = pulls.size
+    many, arms = means.shape
     known = features.shape[0] > 0
     at = centres.shape[1]
     shown = np.zeros(laws.rows.shape[1])
-    values = np.zeros((at + shown.size, centres.shape[0]))
-    rewards = np.zeros(centres.shape[0])
-    for r in range(rewards.size):
+    values = np.zeros((at + shown.size, many))
+    psi = np.zeros(many)
+    for r in range(many):
         for f in range(at):
             values[f, r] = centres[r, f]
     for i in range(cells.size):
@@ -81,20 +69,14 @@ def joint(
         best = decide(rule, means, cell, roots, 0, lows[cell], highs[cell], trials, trial)
         chosen[i] = best
         at_arm = place(trial, arms, best)
-        pulls[best] += 1
-        roots[0, best] = root_of(pulls[best])
-        weight = 1.0 / pulls[best]
         if known:
             found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
-            for r in range(means.shape[0]):
-                means[r, best] = move(means[r, best], features[found, r], weight)
+            take_in(state, best, features[found])
         else:
             show(laws, best, key, at_arm, trial, shown)
             spread(shown, values, at)
-            g(values, rewards)
-            for r in range(means.shape[0]):
-                means[r, best] = move(means[r, best], rewards[r], weight)
-    state.trials[0] = trials
+            g(values, psi)
+            take_in(state, best, psi)
 
 
 class HistogramState(NamedTuple):

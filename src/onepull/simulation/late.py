@@ -15,8 +15,9 @@ from onepull.formula import Array
 from onepull.simulation.compiled import compiled
 from onepull.simulation.dense import decide_on, share_out
 from onepull.simulation.draws import atom, place, show
-from onepull.simulation.kernels import move, root_of, spread
+from onepull.simulation.kernels import spread
 from onepull.simulation.mail import comes_at, send
+from onepull.simulation.memory import move, root_of
 from onepull.simulation.rules import decide
 
 

@@ -15,6 +15,7 @@ from onepull.factor import Cells, Factorisation, Histogram, LowRank, Sketch
 from onepull.payoff.written import WrittenPayoff
 from onepull.policies import (
     CensoredKL,
+    CoarseKL,
     ContextualZooming,
     FixedArm,
     Genie,
@@ -25,20 +26,21 @@ from onepull.policies import (
     Random,
 )
 from onepull.policies.explorer import Explorer
-from onepull.policies.sharing import Blind, Joint, PerContext
+from onepull.policies.sharing import Blind, Joint, PerContext, Sharing
 from onepull.simulation import trials
 from onepull.simulation.censored import CensoredPlan
+from onepull.simulation.coarse import CoarsePlan
 from onepull.simulation.draws import place, show
-from onepull.simulation.forgetting import ForgettingPlan
 from onepull.simulation.late_plans import late_plan
 from onepull.simulation.linear import LinearPlan
 from onepull.simulation.mail import NEVER, Post, comes_at, post_of
+from onepull.simulation.memory import FORGETTING
 from onepull.simulation.patient import PatientPlan
 from onepull.simulation.plan import Arms, FunctionRunner, Plan, Runner
-from onepull.simulation.rules import Ruling, ruling
+from onepull.simulation.rules import ruling
 from onepull.simulation.sharing_plans import sharing_plan
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import LARGEST_TABLE, World
+from onepull.simulation.world import LARGEST_TABLE, World, lists_everything
 from onepull.simulation.zooming import ZoomPlan
 from onepull.spaces import Finite
 
@@ -66,15 +68,23 @@ def plan(
     """
     if environment.is_late and type(policy) not in UNLEARNED:
         post, usual = post_of(environment), _plan(policy, environment, horizon)
-        # What is under way when the laws change belongs to a world that is gone.
-        lasts = len(environment.pieces()) == 1
+        # What is under way when the laws change belongs to a world that is gone, and no queue
+        # has a kernel that forgets.
+        lasts = len(environment.pieces()) == 1 and not _forgets(policy)
         late = late_plan(usual, post, horizon, announced=announced) if lasts else None
         return late or Interpreted(policy, sees_states=sees_states, post=post, announced=announced)
-    if type(policy) is CensoredKL and not policy.draws and CensoredPlan.fits(environment):
+    if type(policy) is CensoredKL and not policy.draws and lists_everything(environment):
         return CensoredPlan(policy, sees_states=sees_states)
+    if type(policy) is CoarseKL and not policy.draws and CoarsePlan.fits(environment):
+        return CoarsePlan(policy, sees_states=sees_states)
     found = _plan(policy, environment, horizon)
     # Kernels that take states will do: if a policy learns from a reward, that tells the state.
     return found if found.is_compiled else Interpreted(policy, sees_states=sees_states)
+
+
+def _forgets(policy: Policy) -> bool:
+    """Whether a policy lets go of the past."""
+    return isinstance(policy, Explorer) and policy.sharing.forgets
 
 
 def _plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
@@ -95,32 +105,26 @@ def _plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
     rule = ruling(policy, horizon)
     if rule is None or not _has_kernel(policy, environment):
         return Interpreted(policy)
-    return (
-        _forgetting(policy, environment, rule)
-        if policy.sharing.forgets
-        else sharing_plan(policy.sharing, environment, rule, horizon)
-    )
-
-
-def _forgetting(policy: Explorer, environment: Environment, rule: Ruling) -> Plan:
-    """Return the plan of a policy that lets go of the past."""
-    sharing = policy.sharing
-    if isinstance(sharing, Joint) and ForgettingPlan.fits(sharing):
-        return ForgettingPlan(sharing, environment, rule)
-    return Interpreted(policy)
+    return sharing_plan(policy.sharing, environment, rule, horizon)
 
 
 def _has_kernel(policy: Explorer, environment: Environment) -> bool:
     """Whether a policy does what the kernels do: someone's subclass may do otherwise."""
-    steps = {"choose", "observe", "_indices", "_leader", "_chances", "_draw"}
+    steps = {"choose", "observe", "_indices", "_leader", "_risk", "_chances", "_draw"}
     own = takewhile(lambda kind: kind not in ruling.registry, type(policy).__mro__)
     sharing = policy.sharing
     return (
         not any(steps & vars(kind).keys() for kind in own)
         and (policy.randomised or not policy.draws)
         and type(sharing) in sharing_plan.registry
+        and (not sharing.forgets or _can_forget(sharing))
         and _has_features(getattr(sharing, "factor", None), environment)
     )
+
+
+def _can_forget(sharing: Sharing) -> bool:
+    """Whether kernels let go of the past as a sharing does."""
+    return isinstance(sharing, Joint) and type(sharing.statistics) in FORGETTING
 
 
 def _has_features(factor: Factorisation | None, environment: Environment) -> bool:

@@ -19,7 +19,7 @@ from onepull.exploration import batch_start, drawn_evenly, exploration_rate, tur
 from onepull.formula import Array
 from onepull.index import hoeffding_width, optimistic, remembered_width
 from onepull.likelihood import exploration, likely_share
-from onepull.policies import DSEE, KLUCB, EpsilonGreedy, Policy
+from onepull.policies import DSEE, KLUCB, EpsilonGreedy, Policy, RestartingUCB
 from onepull.policies.kl_ucb import share_bound
 from onepull.policies.upper_confidence import Optimist
 from onepull.simulation.compiled import compiled, inlined, reachable
@@ -51,6 +51,15 @@ class Remembered(NamedTuple):
 
     alpha: float
     memory: float
+
+
+class Watching(NamedTuple):
+    """The same as `Bounds`, but an arm that was not seen for long comes first."""
+
+    alpha: float
+    widths: Array
+    patience: int
+    seen: NDArray[np.int64]  # the trial at which each arm last was, written by the memory
 
 
 class Coin(NamedTuple):
@@ -127,6 +136,18 @@ def _remembered(
     return leading(means, cell, roots, row, w)
 
 
+def _watching(
+    rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
+) -> Any:
+    best = leading(means, cell, roots, row, width(low, high, n, rule.alpha, rule.widths))
+    if means[cell, best] == np.inf:
+        return best
+    for j in range(means.shape[1]):
+        if rule.seen[j] <= n - 1 - rule.patience:
+            return j
+    return best
+
+
 def _coin(
     rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
 ) -> Any:
@@ -168,6 +189,7 @@ def _shares(
 _DECISIONS = {
     Bounds: _bounds,
     Remembered: _remembered,
+    Watching: _watching,
     Coin: _coin,
     Calendar: _calendar,
     Shares: _shares,
@@ -207,6 +229,13 @@ def _(policy: Optimist, horizon: int) -> Ruling | None:
     (alpha,) = rule.parameters
     bounds = Bounds(alpha, unit_widths(min(horizon + 2, WIDTHS), alpha))
     return lambda _: bounds
+
+
+@ruling.register
+def _(policy: RestartingUCB, horizon: int) -> Ruling:
+    widths = unit_widths(min(horizon + 2, WIDTHS), policy.alpha)
+    arms = len(policy.problem.arms)
+    return lambda _: Watching(policy.alpha, widths, policy.patience, np.zeros(arms, np.int64))
 
 
 @ruling.register

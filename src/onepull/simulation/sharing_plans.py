@@ -11,16 +11,19 @@ from numpy.typing import NDArray
 
 from onepull.environment.environment import Environment
 from onepull.factor import Cells, Dense, LowRank
+from onepull.forgetting import Forgetting
 from onepull.formula import Array
 from onepull.policies.doubling import Doubling
 from onepull.policies.sharing import Blind, Joint, PerContext, Sharing
 from onepull.simulation import kernels
-from onepull.simulation.dense import DenseState, dense, knots_of
+from onepull.simulation.dense import dense, knots_of
 from onepull.simulation.draws import Laws
+from onepull.simulation.memory import memory_of
 from onepull.simulation.plan import Arms, FunctionRunner, Plan, Runner
 from onepull.simulation.rules import Rule, Ruling
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World
+from onepull.statistics import ArmStatistics
 
 FEW_FEATURES = 64  # up to here means are kept, beyond it counts of atoms where there are any
 MOST_WEIGHTS = 1 << 22  # numbers of φ worked out at a time
@@ -38,9 +41,9 @@ def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> P
     del horizon
     factor = sharing.factor
     if isinstance(factor, Cells):
-        return JointPlan(factor, environment, rule)
+        return JointPlan(factor, environment, rule, kept=sharing.statistics)
     assert isinstance(factor, Dense)  # noqa: S101 - `_has_kernel` has seen to it
-    return DensePlan(factor, environment, rule)
+    return DensePlan(factor, environment, rule, kept=sharing.statistics)
 
 
 @sharing_plan.register
@@ -84,9 +87,15 @@ class JointPlan(Plan):
     """One pull teaches every cell."""
 
     def __init__(
-        self, cells: Cells, environment: Environment, rule: Ruling, *, means_only: bool = False
+        self,
+        cells: Cells,
+        environment: Environment,
+        rule: Ruling,
+        *,
+        kept: ArmStatistics | None = None,
+        means_only: bool = False,
     ) -> None:
-        self.cells = cells
+        self.cells, self.kept = cells, kept
         self.arms = len(environment.problem.arms)
         self.rule = rule
         self.places = _Places(cells)
@@ -97,6 +106,7 @@ class JointPlan(Plan):
         self.counts_atoms = (
             cells.features > FEW_FEATURES
             and not means_only
+            and not isinstance(kept, Forgetting)
             and len(pieces) == 1
             and all(law.atoms is not None for law in pieces[0].states)
             and max(len(law.atoms[0]) for law in pieces[0].states if law.atoms) <= FEW_FEATURES
@@ -122,13 +132,7 @@ class JointPlan(Plan):
 class _JointRunner:
     def __init__(self, plan: JointPlan, rule: Rule) -> None:
         self.plan, self.rule = plan, rule
-        arms = plan.arms
-        self.state = kernels.JointState(
-            np.full((plan.cells.features, arms), np.inf),
-            np.zeros(arms, np.int64),
-            np.zeros((1, arms)),
-            np.zeros(1, np.int64),
-        )
+        self.state = memory_of(plan.kept, rule, plan.arms, plan.cells.features, "C")
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         plan = self.plan
@@ -183,8 +187,15 @@ def _atom_rewards(plan: JointPlan, laws: Laws) -> Array:
 class DensePlan(Plan):
     """One pull teaches every context, through features that mix."""
 
-    def __init__(self, factor: Dense, environment: Environment, rule: Ruling) -> None:
-        self.factor, self.rule = factor, rule
+    def __init__(
+        self,
+        factor: Dense,
+        environment: Environment,
+        rule: Ruling,
+        *,
+        kept: ArmStatistics | None = None,
+    ) -> None:
+        self.factor, self.rule, self.kept = factor, rule, kept
         self.arms = len(environment.problem.arms)
         self.nanoseconds = 500.0 + 10.0 * self.arms * factor.features
         self.pivots = np.zeros((0, len(environment.problem.context)))
@@ -197,12 +208,7 @@ class DensePlan(Plan):
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
         rule = self.rule(own_key)
-        state = DenseState(
-            np.zeros((self.arms, self.factor.features)),
-            np.zeros(self.arms, np.int64),
-            np.zeros((1, self.arms)),
-            np.zeros(1, np.int64),
-        )
+        state = memory_of(self.kept, rule, self.arms, self.factor.features, "F")
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
             for part, arms, rows, context in self.parts(stretch, world, chosen):
