@@ -16,6 +16,15 @@ from onepull.cli import COMMANDS
 from onepull.experiments import Experiment
 from onepull.experiments.experiment import APPLICATIONS, POLICIES, _Written
 from onepull.experiments.laws import LAWS
+from onepull.experiments.stored import (
+    CONTROLLERS,
+    STORAGES,
+    STORED,
+    StoredExperiment,
+    _WrittenStored,
+    has_storage,
+)
+from onepull.experiments.written import decoded
 
 ROOT = Path(__file__).parent.parent
 COMMANDS_PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
@@ -55,10 +64,22 @@ def test_every_command_has_its_section(name):
 def test_the_experiments_of_the_page_can_be_read(number, tmp_path):
     (tmp_path / "endpoints.csv").write_text("near_s,far_s\n0.2,0.6\n0.9,0.5\n")
     text = TOML.findall(EXPERIMENTS_PAGE)[number]
+    if has_storage(decoded(text)):
+        assert StoredExperiment.from_toml(text, folder=tmp_path).simulation.controllers
+        return
     experiment = Experiment.from_toml(text, folder=tmp_path)
     experiment.simulation.prepare()
 
 
-@pytest.mark.parametrize("name", [*_Written.__struct_fields__, *LAWS, *POLICIES, *APPLICATIONS])
+KEYS = {
+    **dict.fromkeys(_Written.__struct_fields__),
+    **dict.fromkeys(_WrittenStored.__struct_fields__),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*KEYS, *LAWS, *POLICIES, *APPLICATIONS, *CONTROLLERS, *STORAGES, *STORED],
+)
 def test_every_key_law_policy_and_application_is_on_the_page(name):
     assert f"`{name}`" in EXPERIMENTS_PAGE

@@ -26,8 +26,16 @@ from onepull import (
     Random,
     UpperConfidence,
 )
-from onepull.control import Backlog, Battery, BatteryPlan, Decision, DriftPlusPenalty, Myopic
-from onepull.errors import ContextError, ParameterError, UnknownArm
+from onepull.control import (
+    Backlog,
+    Battery,
+    BatteryPlan,
+    Decision,
+    DriftPlusPenalty,
+    Myopic,
+    Planned,
+)
+from onepull.errors import ContextError, InputError, ParameterError, UnknownArm
 
 POWERS = [1.0, 2.0, 3.0]
 PROBLEM = Problem(
@@ -186,6 +194,54 @@ def test_deciding_changes_nothing_that_was_learned():
 def test_a_policy_without_estimates_is_refused(policy):
     with pytest.raises(ParameterError, match="does not estimate what an arm is worth"):
         DriftPlusPenalty(policy, battery(), weight=1.0)
+
+
+@pytest.mark.parametrize("level", [float("nan"), float("inf"), -1e-3, -1, 6.001, "3", None, True])
+@pytest.mark.parametrize(
+    "control",
+    [
+        Myopic(GENIE, battery()),
+        DriftPlusPenalty(GENIE, battery(), weight=2.0),
+        BatteryPlan(GENIE, battery(), arrivals=Discrete([0, 2], [0.5, 0.5])),
+    ],
+    ids=lambda control: type(control).__name__,
+)
+def test_a_level_that_cannot_be_is_refused(control, level):
+    with pytest.raises(InputError, match="level must be a number from 0 to the capacity, 6, given"):
+        control.decide(level)
+
+
+def test_a_level_may_be_off_by_rounding():
+    control = Myopic(GENIE, battery())
+    assert control.decide(0.3 - 0.1 - 0.1 - 0.1) == Decision(0.0, None)  # -2.8e-17
+    assert control.decide(6.0 + 1e-12) == control.decide(6) == control.decide(np.float32(6))
+
+
+@pytest.mark.parametrize(
+    ("build", "told"),
+    [
+        (lambda: Myopic(PROBLEM, battery()), "needs a policy, such as DCB"),
+        (lambda: Myopic(GENIE, 3.0), "needs a Battery or a Backlog, given 3.0"),
+        (lambda: BatteryPlan(GENIE, battery(), arrivals={0: 0.5, 2: 0.5}), "arrivals are a law"),
+        (lambda: BatteryPlan(GENIE, battery(), arrivals=[0, 2]), "arrivals are a law"),
+        (
+            lambda: BatteryPlan(GENIE, battery(), arrivals=Discrete([-1, 2], [0.5, 0.5])),
+            "amount goes from -1 to 2",
+        ),
+        (
+            lambda: BatteryPlan(GENIE, battery(), arrivals=Discrete([[0, 1], [2, 1]], [0.5, 0.5])),
+            "need 1 field",
+        ),
+        (lambda: Planned(GENIE, battery(), "spend all"), "a plan is what best_plan returns"),
+        (lambda: Battery(capacity=6, amounts=1.0), "amounts are numbers from small to large"),
+        (lambda: Backlog(capacity=6, amounts=[1], costs=[1]), "costs are given by arm"),
+        (lambda: Myopic(GENIE, battery(), price="1"), "price must be a number >= 0"),
+        (lambda: DriftPlusPenalty(GENIE, battery(), weight=[1]), "weight must be a number > 0"),
+    ],
+)
+def test_a_wrong_type_is_refused(build, told):
+    with pytest.raises(ParameterError, match=told):
+        build()
 
 
 def test_what_does_not_fit_is_refused():

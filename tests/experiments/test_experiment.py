@@ -11,9 +11,11 @@ from onepull.environment import channel_selection
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import Experiment
 from onepull.experiments.experiment import POLICIES, sweep
+from onepull.experiments.stored import reads_storage
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+# Those with a storage are in test_stored.py.
+EXAMPLES = [f for f in sorted((ROOT / "examples").glob("*.toml")) if not reads_storage(f)]
 SHARED = ROOT.parent / "shared" / "data"
 
 APPLICATION = 'application = "channel-selection"\n'

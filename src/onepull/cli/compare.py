@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from onepull.cli.output import as_json, show
+from onepull.cli.stored import compared
 from onepull.experiments import ResultFolder
 from onepull.report import Table, summary
 from onepull.report import tables as made
@@ -23,10 +24,13 @@ def command(
     """Compare the policies of one or more result FOLDERS."""
     tables: list[Table] = []
     for path in folders:
-        folder = ResultFolder.open(path)
-        result = folder.result()
-        table = summary(result, baseline or folder.experiment.baseline)
-        found = [table, made.pulls(result)] if with_pulls else [table]
+        if (stored := compared(path, baseline, with_pulls=with_pulls)) is not None:
+            found = [stored]
+        else:
+            folder = ResultFolder.open(path)
+            result = folder.result()
+            table = summary(result, baseline or folder.experiment.baseline)
+            found = [table, made.pulls(result)] if with_pulls else [table]
         if len(folders) > 1:
             found = [table.titled(f"{path}: {table.title}") for table in found]
         tables += found

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from onepull.cli.output import as_json, progress, show, where
+from onepull.cli.stored import run_storage
 from onepull.experiments import Experiment, ResultFolder
+from onepull.experiments.stored import reads_storage
 from onepull.report import summary, tidy
 from onepull.simulation.executors import open_executor
 
@@ -23,6 +26,11 @@ def command(file: Path, out: Path | None, where: str, *, as_json: bool) -> None:
     Finished replications are kept in the result folder, so a run that was stopped goes on
     where it was, and more replications can be added later.
     """
+    if reads_storage(file):
+        source = click.get_current_context().get_parameter_source("where")
+        asked = None if source is ParameterSource.DEFAULT else where
+        run_storage(file, out, asked, as_json=as_json)
+        return
     experiment = Experiment.read(file)
     folder = ResultFolder(out or file.with_suffix(""), experiment)
     with open_executor(where) as executor:

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepull.control.storage import Storage
-from onepull.errors import ParameterError, UnknownArm
+from onepull.errors import InputError, ParameterError, UnknownArm
 from onepull.policies import Policy
 from onepull.policies.explorer import number
+from onepull.policies.knapsack import SLACK
 from onepull.policies.sharing import Tally
+from onepull.spaces import real
 
 
 class Decision(NamedTuple):
@@ -41,6 +43,10 @@ class Controller(ABC):
     """
 
     def __init__(self, policy: Policy, storage: Storage) -> None:
+        if not isinstance(policy, Policy):
+            raise ParameterError(f"a controller needs a policy, such as DCB(…), given {policy!r}")
+        if not isinstance(storage, Storage):
+            raise ParameterError(f"a controller needs a Battery or a Backlog, given {storage!r}")
         self.policy, self.storage = policy, storage
         problem = policy.problem
         if len(problem.context) != 1:
@@ -66,9 +72,28 @@ class Controller(ABC):
                 "so it cannot be weighed against the storage"
             )
 
-    @abstractmethod
     def decide(self, level: float) -> Decision:
-        """Return what to draw at a level, and the arm; it changes nothing that was learned."""
+        """Return what to draw at a level, and the arm; it changes nothing that was learned.
+
+        The level is from 0 to the storage's capacity, rounding aside.
+        """
+        return self._decide(self._level(level))
+
+    @abstractmethod
+    def _decide(self, level: float) -> Decision:
+        """Return what to draw at a level that there can be."""
+
+    def _level(self, level: float) -> float:
+        capacity = self.storage.capacity
+        try:
+            read = real(level)
+        except TypeError:
+            read = float("nan")
+        if not -SLACK * capacity <= read <= (1 + SLACK) * capacity:
+            raise InputError(
+                f"level must be a number from 0 to the capacity, {capacity:g}, given {level!r}"
+            )
+        return min(max(read, 0.0), capacity)
 
     def observe(self, arm: str, **fields: Any) -> None:
         """Take in what a pull showed: the state fields, and the amount if the policy needs it."""
@@ -87,6 +112,14 @@ class Controller(ABC):
     def worth(self, amount: float) -> float:
         """Return what an amount is worth on the best arm."""
         return max(worth for _, worth in self.options(amount))
+
+    def uses(self, amount: float) -> list[tuple[str, float, float]]:
+        """Return every arm with what it would gain and drain with an amount."""
+        storage = self.storage
+        return [
+            (arm, storage.gain(worth, storage.costs.get(arm, 0.0)), storage.drain(amount, worth))
+            for arm, worth in self.options(amount)
+        ]
 
     def _weighed(self, amount: float) -> list[tuple[str, float]]:
         policy = self.policy
@@ -130,7 +163,7 @@ class Myopic(Controller):
         super().__init__(policy, storage)
         self.price = number("price", price, above=0.0, at_least=True)
 
-    def decide(self, level: float) -> Decision:
+    def _decide(self, level: float) -> Decision:
         """Return the largest amount there is, on the arm that is worth most by itself."""
         costs, best, highest = self.storage.costs, IDLE, 0.0
         for amount in self.storage.offers(level)[-1:]:

@@ -56,7 +56,7 @@ class DriftPlusPenalty(Controller):
         super().__init__(policy, storage)
         self.weight = number("weight", weight, above=0.0)
 
-    def decide(self, level: float) -> Decision:
+    def _decide(self, level: float) -> Decision:
         """Return the amount and arm with the highest V·gain + (L - θ)·drain, if above nothing."""
         offers = self.storage.offers(level)
         if not offers:
@@ -64,7 +64,7 @@ class DriftPlusPenalty(Controller):
         surplus = level - self.weight * self._best_rate()
         best, highest = IDLE, 0.0
         for amount in offers:
-            for arm, gain, drain in self._uses(amount):
+            for arm, gain, drain in self.uses(amount):
                 score = self.weight * gain + surplus * drain
                 if score > highest:
                     best, highest = Decision(amount, arm), score
@@ -72,13 +72,5 @@ class DriftPlusPenalty(Controller):
 
     def _best_rate(self) -> float:
         """Return the most that a unit drained can gain."""
-        uses = (use for amount in self.storage.amounts for use in self._uses(amount))
+        uses = (use for amount in self.storage.amounts for use in self.uses(amount))
         return max((gain / drain for _, gain, drain in uses if drain > 0.0), default=0.0)
-
-    def _uses(self, amount: float) -> list[tuple[str, float, float]]:
-        """Return every arm with what it would gain and drain."""
-        storage = self.storage
-        return [
-            (arm, storage.gain(worth, storage.costs.get(arm, 0.0)), storage.drain(amount, worth))
-            for arm, worth in self.options(amount)
-        ]

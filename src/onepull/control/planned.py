@@ -28,9 +28,11 @@ class Planned(Controller):
 
     def __init__(self, policy: Policy, storage: Storage, plan: Plan) -> None:
         super().__init__(policy, storage)
+        if not isinstance(plan, Plan):
+            raise ParameterError(f"a plan is what best_plan returns, given {plan!r}")
         self.plan = plan
 
-    def decide(self, level: float) -> Decision:
+    def _decide(self, level: float) -> Decision:
         """Return what the plan says for a level."""
         return self.plan.at(level)
 
@@ -80,7 +82,7 @@ class BatteryPlan(Controller):
         self._plan = self._replanned(None)
         self._due = max(len(policy.problem.arms), 2 * policy.trials)
 
-    def decide(self, level: float) -> Decision:
+    def _decide(self, level: float) -> Decision:
         """Return the planned amount, on the arm that is worth most with it now."""
         if self.policy.trials >= self._due:
             self._due = 2 * self.policy.trials

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import gcd, isclose, lcm
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from onepull.control.controller import IDLE, Decision
 from onepull.control.storage import Storage
 from onepull.distributions import Distribution
+from onepull.distributions.fit import check_fit
 from onepull.errors import ParameterError
 from onepull.formula import Array
+from onepull.spaces import Box, Interval
 
 MOST_LEVELS = 10_000
 MOST_SWEEPS = 100_000
@@ -90,11 +92,9 @@ def best_plan(  # noqa: PLR0913 - a full statement
     >>> [decision.amount for decision in plan.decisions], round(plan.value, 4)
     ([0.0, 1.0, 1.0], 0.75)
     """
-    if arrivals.atoms is None or arrivals.fields != 1 or arrivals.in_order:
-        raise ParameterError(f"a plan needs arrivals with listed amounts, given {arrivals!r}")
     every = [NOTHING, *options]
-    amounts, shares = arrivals.atoms[0][:, 0].tolist(), arrivals.atoms[1].tolist()
-    step = _step([storage.capacity, *amounts, *(d for o in every for d in o.drained)])
+    amounts, shares = _listed(arrivals)
+    step = level_step(storage, arrivals, (d for o in every for d in o.drained))
     count = round(storage.capacity / step) + 1
     gains = np.full((count, len(every)), -np.inf)
     outcomes = max(len(option.drained) for option in every)
@@ -136,16 +136,36 @@ def _iterated(
     raise ParameterError(f"no plan is known to within {tolerance:g} after {MOST_SWEEPS:,} sweeps")
 
 
-def _step(values: Iterable[float]) -> float:
-    """Return the largest step of which all values are multiples."""
+def _listed(arrivals: Distribution) -> tuple[list[float], list[float]]:
+    """Return the amounts that may arrive, and how likely each is."""
+    if not isinstance(arrivals, Distribution):
+        raise ParameterError(
+            "arrivals are a law with listed amounts, such as Discrete([0, 1], [0.8, 0.2]), "
+            f"given {arrivals!r}"
+        )
+    check_fit(arrivals, Box(amount=Interval(0, math.inf)), "the arrivals")
+    if arrivals.atoms is None or arrivals.in_order:
+        raise ParameterError(f"a plan needs arrivals with listed amounts, given {arrivals!r}")
+    return arrivals.atoms[0][:, 0].tolist(), arrivals.atoms[1].tolist()
+
+
+def level_step(storage: Storage, arrivals: Distribution, drained: Iterable[float]) -> float:
+    """Return the step between the levels of a plan: all that comes and goes are its multiples.
+
+    >>> from onepull import Discrete
+    >>> from onepull.control import Battery
+    >>> battery = Battery(capacity=2, amounts=[0.5, 1])
+    >>> level_step(battery, Discrete([0, 1.5], [0.5, 0.5]), battery.amounts)
+    0.5
+    """
     parts = []
-    for value in values:
+    for value in (storage.capacity, *_listed(arrivals)[0], *drained):
         part = Fraction(value).limit_denominator(FINEST)
-        if not isclose(part, value, rel_tol=1e-9, abs_tol=1e-12):
+        if not math.isclose(part, value, rel_tol=1e-9, abs_tol=1e-12):
             raise ParameterError(f"a plan needs multiples of one step, given {value!r}")
         parts.append(part)
-    below = lcm(*(part.denominator for part in parts))
-    step = Fraction(reduce(gcd, (int(part * below) for part in parts)), below)
+    below = math.lcm(*(part.denominator for part in parts))
+    step = Fraction(reduce(math.gcd, (int(part * below) for part in parts)), below)
     levels = parts[0] / step
     if levels > MOST_LEVELS:
         raise ParameterError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from typing import ClassVar, Literal
 
 from onepull.errors import ParameterError
 from onepull.policies.explorer import number
@@ -27,7 +28,11 @@ class Storage(ABC):
         What may be drawn in a slot, from small to large.
     costs
         What a pull costs, by arm; nothing where none is given.
+    counted
+        What the long run's account is kept in: the reward, or the cost.
     """
+
+    counted: ClassVar[Literal["reward", "cost"]]
 
     def __init__(
         self,
@@ -37,6 +42,10 @@ class Storage(ABC):
         costs: Mapping[str, float] | None = None,
     ) -> None:
         self.capacity = number("capacity", capacity, above=0.0)
+        if not isinstance(amounts, Iterable):
+            raise ParameterError(f"amounts are numbers from small to large, given {amounts!r}")
+        if costs is not None and not isinstance(costs, Mapping):
+            raise ParameterError(f"costs are given by arm, such as {{'lte': 1.0}}, given {costs!r}")
         self.amounts = tuple(number("an amount", amount, above=0.0) for amount in amounts)
         if not self.amounts or any(b <= a for a, b in pairwise(self.amounts)):
             raise ParameterError(f"amounts go from small to large, given {list(self.amounts)}")
@@ -81,6 +90,8 @@ class Battery(Storage):
     (2.0, 0.25)
     """
 
+    counted = "reward"
+
     def __init__(self, *, capacity: float, amounts: Iterable[float]) -> None:
         super().__init__(capacity=capacity, amounts=amounts)
 
@@ -113,6 +124,8 @@ class Backlog(Storage):
     >>> backlog.offers(2), backlog.offers(17)
     ((2.0,), (4.0,))
     """
+
+    counted = "cost"
 
     def __init__(
         self, *, capacity: float, amounts: Iterable[float], costs: Mapping[str, float]

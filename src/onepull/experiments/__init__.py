@@ -2,5 +2,7 @@
 
 from onepull.experiments.experiment import Experiment
 from onepull.experiments.folder import ResultFolder
+from onepull.experiments.stored import StoredExperiment
+from onepull.experiments.stored_folder import StorageFolder
 
-__all__ = ["Experiment", "ResultFolder"]
+__all__ = ["Experiment", "ResultFolder", "StorageFolder", "StoredExperiment"]

@@ -7,13 +7,15 @@ from pathlib import Path
 
 from onepull.environment import Environment
 from onepull.errors import OnepullError, ProblemError
-from onepull.experiments.experiment import APPLICATIONS, decoded, read_text, setting
+from onepull.experiments.experiment import APPLICATIONS, setting
+from onepull.experiments.written import decoded, read_text
 from onepull.problem import Problem
+from onepull.simulation.feedback import FEEDBACK
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """A problem, and what is known of its environment and horizon.
+    """A problem, and what is known of its environment, its horizon and what a pull shows.
 
     It is read from an experiment file, of which everything but the problem may be left out,
     or from a problem's own file.
@@ -28,8 +30,8 @@ class Brief:
     ... state = {capacity = {low = 0, high = 4}}
     ... reward = "min(bits, capacity)"
     ... ''')
-    >>> brief.problem.arms, brief.horizon, brief.environment
-    (('near', 'far'), 1000, None)
+    >>> brief.problem.arms, brief.horizon, brief.environment, brief.feedback
+    (('near', 'far'), 1000, None, 'state')
     """
 
     name: str
@@ -37,6 +39,7 @@ class Brief:
     environment: Environment | None = None
     horizon: int | None = None
     seed: int = 0
+    feedback: str = "state"
 
     @classmethod
     def read(cls, path: str | Path) -> Brief:
@@ -55,12 +58,16 @@ class Brief:
         if "arms" in stated:  # as `Problem.to_toml` writes it
             return cls(name, Problem.from_dict(stated))
         problem, environment = setting(stated, folder)
+        feedback = stated.get("feedback", "state")
+        if feedback not in FEEDBACK:
+            raise ProblemError(f"feedback must be {' or '.join(FEEDBACK)}, given {feedback!r}")
         return cls(
             stated.get("name") or name,
             problem,
             environment,
             stated.get("horizon"),
             stated.get("seed", 0),
+            feedback,
         )
 
     @classmethod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from onepull import policies as p
+from onepull.distributions import Distribution
 from onepull.environment import (
     Environment,
     channel_selection,
@@ -22,7 +22,8 @@ from onepull.environment import (
     offloading,
 )
 from onepull.errors import OnepullError, ProblemError
-from onepull.experiments.laws import delays_of, law_of
+from onepull.experiments.laws import delays_of, law_of, states_of
+from onepull.experiments.written import application_of, decoded, is_swept, read_text, sweep
 from onepull.policies import Policy
 from onepull.policies.known_reward import tuned_delta
 from onepull.policies.recommended import recommended
@@ -58,9 +59,12 @@ POLICIES: dict[str, type[Policy]] = {
         p.EmpiricalBernstein,
         p.DirichletThompson,
         p.CensoredKL,
+        p.CoarseKL,
         p.DiscountedUCB,
         p.SlidingWindowUCB,
         p.RestartingUCB,
+        p.DiscountedKL,
+        p.SlidingWindowKL,
         p.DCB,
         p.CCB,
         p.DoublingCCB,
@@ -199,30 +203,9 @@ def setting(stated: Mapping[str, Any], folder: Path) -> tuple[Problem, Environme
     return Problem.from_dict(written.problem), None
 
 
-def read_text(file: Path) -> str:
-    """Return the text of a file."""
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ProblemError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ProblemError(f"{file}: is not text") from None
-
-
-def decoded(text: str) -> dict[str, Any]:
-    """Return TOML text as plain values.
-
-    >>> decoded("horizon = 1000")
-    {'horizon': 1000}
-    """
-    try:
-        found: dict[str, Any] = msgspec.toml.decode(text)
-    except msgspec.DecodeError as error:
-        raise ProblemError(f"not an experiment: {error}") from None
-    return found
-
-
 def _written(stated: Mapping[str, Any]) -> _Written:
+    if "storage" in stated or "controllers" in stated:
+        raise ProblemError("has a storage, which only `onepull run`, `compare` and `plan` take")
     try:
         return msgspec.convert(stated, _Written)
     except msgspec.ValidationError as error:
@@ -239,7 +222,7 @@ def _environment(written: _Written, folder: Path) -> Environment:
                 "an application has its own problem and environment: give one only, "
                 "or nothing but delays and losses"
             )
-        application = _application(written.application)
+        application = application_of(written.application, APPLICATIONS)
         if own == _Laws():
             return application
         delays = delays_of(own.delays, folder)
@@ -250,15 +233,7 @@ def _environment(written: _Written, folder: Path) -> Environment:
     laws = written.environment
     if laws.states is None or laws.contexts is None:
         raise ProblemError("[environment] needs contexts and states")
-    for arm in laws.states:
-        if arm not in problem.arms:
-            raise ProblemError(
-                f"environment states: unknown arm {arm!r}; the arms are {', '.join(problem.arms)}"
-            )
-    states = {
-        arm: law_of(law, problem.state, folder, f"states of arm {arm!r}")
-        for arm, law in laws.states.items()
-    }
+    states = states_of(laws.states, problem, folder)
     contexts = law_of(laws.contexts, problem.context, folder, "contexts")
     return Environment(
         problem,
@@ -269,24 +244,6 @@ def _environment(written: _Written, folder: Path) -> Environment:
         delays=delays_of(laws.delays, folder),
         losses=laws.losses,
     )
-
-
-def _application(written: str | dict[str, Any]) -> Environment:
-    stated = {"name": written} if isinstance(written, str) else dict(written)
-    name = stated.pop("name", None)
-    if not isinstance(name, str) or name not in APPLICATIONS:
-        raise ProblemError(f"unknown application {name!r}; there are {', '.join(APPLICATIONS)}")
-    build = APPLICATIONS[name]
-    allowed = list(inspect.signature(build).parameters)
-    if unknown := [key for key in stated if key not in allowed]:
-        raise ProblemError(
-            f"application {name!r} does not take {', '.join(unknown)}; "
-            f"it takes {', '.join(allowed) or 'nothing'}"
-        )
-    try:
-        return build(**stated)
-    except (OnepullError, TypeError) as error:
-        raise ProblemError(f"application {name!r}: {error}") from None
 
 
 class _Built(NamedTuple):
@@ -301,30 +258,31 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
     Each comes with its name, with what a pull shows to it, and whether it is told of pulls.
     """
     seen: set[str] = set()
+    known = Known(
+        environment.problem,
+        environment.states,
+        written.horizon,
+        environment.costs,
+        environment.budget,
+    )
     for number, entry in enumerate(written.policies, start=1):
         stated = dict(entry)
         kind, label = stated.pop("policy", None), stated.pop("name", None)
         shown = stated.pop("feedback", written.feedback)
-        if not isinstance(kind, str) or kind not in (*POLICIES, RECOMMENDED):
-            given = "needs the key 'policy'" if kind is None else f"unknown policy {kind!r}"
-            there = ", ".join((*POLICIES, RECOMMENDED))
-            raise ProblemError(f"policy {number}: {given}; there are {there}")
+        check_policy(kind, f"policy {number}")
         if label is not None and not (isinstance(label, str) and label):
             raise ProblemError(f"policy {number}: a name is text, given {label!r}")
         if empty := [key for key, value in stated.items() if value == []]:
             raise ProblemError(f"policy {number}: nothing to sweep over in {', '.join(empty)}")
         for parameters in sweep(stated):
             own = {key: value for key, value in parameters.items() if key != "announced"}
-            build: Any = POLICIES.get(kind, partial(recommended, horizon=written.horizon))
-            policy = _policy(kind, build, own, environment, written.horizon)
+            policy = policy_of(kind, own, known._replace(feedback=shown))
             announced = parameters.get("announced", False)
             if not isinstance(announced, bool):
                 raise ProblemError(
                     f"policy {number}: announced is true or false, given {announced!r}"
                 )
-            swept = {
-                k: v for k, v in parameters.items() if label is None or _is_swept(k, stated[k])
-            }
+            swept = {k: v for k, v in parameters.items() if label is None or is_swept(k, stated[k])}
             told = ", ".join(f"{key}={value!r}" for key, value in swept.items())
             name = f"{label or kind}({told})" if told else label or kind
             if name in seen:
@@ -333,30 +291,38 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
             yield name, _Built(policy, shown, announced)
 
 
-def sweep(stated: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield every combination of the parameters that are lists.
+class Known(NamedTuple):
+    """What an experiment can tell a policy."""
 
-    >>> list(sweep({"epsilon": [0.1, 0.2], "seed": 3}))
-    [{'epsilon': 0.1, 'seed': 3}, {'epsilon': 0.2, 'seed': 3}]
-    >>> list(sweep({"features": ["1", "y"]}))
-    [{'features': ['1', 'y']}]
+    problem: Problem
+    states: Mapping[str, Distribution]
+    horizon: int
+    costs: Mapping[str, float] | None = None
+    budget: float | None = None
+    feedback: str = "state"
+
+
+def check_policy(name: Any, where: str) -> None:
+    """Refuse what is not the name of a policy."""
+    if not isinstance(name, str) or name not in (*POLICIES, RECOMMENDED):
+        given = "needs the key 'policy'" if name is None else f"unknown policy {name!r}"
+        there = ", ".join((*POLICIES, RECOMMENDED))
+        raise ProblemError(f"{where}: {given}; there are {there}")
+
+
+def policy_of(name: str, parameters: Mapping[str, Any], known: Known) -> Policy:
+    """Return a policy from its name and parameters as they are written.
+
+    >>> from onepull.environment import channel_selection
+    >>> channels = channel_selection(2)
+    >>> policy_of("DCB", {"epsilon": 0.1}, Known(channels.problem, channels.states, 1000))
+    <DCB(2 arms, epsilon=0.1) after 0 trials>
     """
-    lists = [value if _is_swept(key, value) else [value] for key, value in stated.items()]
-    for values in itertools.product(*lists):
-        yield dict(zip(stated, values, strict=True))
-
-
-def _is_swept(key: str, value: Any) -> bool:
-    """Whether a parameter is a list of values; a list of formulas is one value of `features`."""
-    formulas = key == "features" and isinstance(value, list) and set(map(type, value)) == {str}
-    return isinstance(value, list) and not formulas
-
-
-def _policy(
-    name: str, build: Any, parameters: dict[str, Any], environment: Environment, horizon: int
-) -> Policy:
+    build: Any = POLICIES.get(
+        name, partial(recommended, horizon=known.horizon, feedback=known.feedback)
+    )
     taken = inspect.signature(build).parameters
-    allowed = [n for n in taken if n not in ("problem", "states")]
+    allowed = [n for n in taken if n not in ("problem", "states", "feedback")]
     if "delta" in allowed:
         allowed.append("growth")  # a delta tuned to the horizon
     if unknown := [key for key in parameters if key not in allowed]:
@@ -366,18 +332,19 @@ def _policy(
         )
     stated: dict[str, Any] = dict(parameters)
     if build is p.Genie:
-        stated["states"] = environment.states
+        stated["states"] = known.states
     if "delta" in stated and "growth" in stated:
         raise ProblemError(f"policy {name}: give delta or growth, not both")
     try:
         if "delta" in allowed and "growth" in stated:
-            stated["delta"] = tuned_delta(environment.problem, horizon, stated.pop("growth"))
+            stated["delta"] = tuned_delta(known.problem, known.horizon, stated.pop("growth"))
         needed = [n for n in allowed if n in taken and taken[n].default is inspect.Parameter.empty]
-        here = {"costs": environment.costs, "budget": environment.budget, "horizon": horizon}
+        needed += getattr(build, "needs", ())  # what a policy with a budget has to be told
+        here = {"costs": known.costs, "budget": known.budget, "horizon": known.horizon}
         stated |= {n: here[n] for n in needed if n not in stated and here.get(n) is not None}
         if missing := [n for n in needed if n not in stated]:
             raise ProblemError(f"needs {', '.join(missing)}")
-        policy: Policy = build(environment.problem, **stated)
+        policy: Policy = build(known.problem, **stated)
     except (OnepullError, TypeError) as error:
         raise ProblemError(f"policy {name}: {error}") from None
     return policy

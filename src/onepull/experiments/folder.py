@@ -6,10 +6,12 @@ import io
 import os
 import platform
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from importlib.metadata import version
 from pathlib import Path
+from typing import Generic, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -36,29 +38,36 @@ class About(msgspec.Struct):
     numba: str
 
 
-class ResultFolder:
-    """The folder of one experiment: its file, its blocks, and the tables made of them.
+class Seeded(Protocol):
+    """A simulation of any kind."""
+
+    seed: int
+
+
+class Stated(Protocol):
+    """An experiment of any kind, as far as its folder is concerned."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - what every experiment has
+    @property
+    def text(self) -> str: ...  # noqa: D102 - the same
+    @property
+    def fingerprint(self) -> str: ...  # noqa: D102 - the same
+    @property
+    def simulation(self) -> Seeded: ...  # noqa: D102 - the same
+
+
+Kind = TypeVar("Kind", bound=Stated)
+
+
+class Folder(ABC, Generic[Kind]):
+    """The folder of one experiment of any kind: what it is for, and its files.
 
     A folder holds one experiment only, run by one version of onepull.  More replications may
     be added to it; a change of anything else is refused.
-
-    >>> import tempfile
-    >>> from onepull.simulation.executors import open_executor
-    >>> experiment = Experiment.from_toml('''
-    ... application = "channel-selection"
-    ... horizon = 100
-    ... replications = 8
-    ... policies = [{policy = "DCB"}]
-    ... ''')
-    >>> with tempfile.TemporaryDirectory() as place, open_executor("threads") as executor:
-    ...     folder = ResultFolder(place, experiment)
-    ...     folder.prepare()
-    ...     result = folder.run(executor)
-    ...     result.replications, folder.missing()
-    (8, [])
     """
 
-    def __init__(self, path: str | Path, experiment: Experiment) -> None:
+    def __init__(self, path: str | Path, experiment: Kind) -> None:
         self.path = Path(path)
         self.experiment = experiment
         if (begun := self._begun()) is not None:
@@ -97,7 +106,7 @@ class ResultFolder:
             )
 
     @classmethod
-    def open(cls, path: str | Path) -> ResultFolder:
+    def open(cls, path: str | Path) -> Self:
         """Open the folder of an experiment that has been run."""
         file = Path(path) / "experiment.toml"
         if not file.exists():
@@ -105,7 +114,12 @@ class ResultFolder:
         origin = Path(path) / "origin.txt"
         # Relative to the result folder, so that both can be moved together.
         folder = Path(path) / (origin.read_text(encoding="utf-8") if origin.exists() else "")
-        return cls(path, Experiment.read(file, traces=folder, name=_name_of(Path(path))))
+        return cls(path, cls._stated(file, traces=folder, name=_name_of(Path(path))))
+
+    @classmethod
+    @abstractmethod
+    def _stated(cls, file: Path, *, traces: Path, name: str) -> Kind:
+        """Read the experiment."""
 
     def prepare(self, origin: Path | None = None) -> None:
         """Create the folder and write down what it is for, which comes first.
@@ -145,6 +159,35 @@ class ResultFolder:
         except OSError as error:
             raise OnepullError(f"{target}: cannot be written: {error.strerror}") from None
 
+    def _files(self) -> list[tuple[int, int, Path]]:
+        folder = self.path / "blocks"
+        names = [(BLOCK.fullmatch(f.name), f) for f in folder.iterdir()] if folder.exists() else []
+        return [(int(m[1]), int(m[2]), f) for m, f in names if m]
+
+
+class ResultFolder(Folder[Experiment]):
+    """The folder of an experiment with policies: its file, its blocks, and what is made of them.
+
+    >>> import tempfile
+    >>> from onepull.simulation.executors import open_executor
+    >>> experiment = Experiment.from_toml('''
+    ... application = "channel-selection"
+    ... horizon = 100
+    ... replications = 8
+    ... policies = [{policy = "DCB"}]
+    ... ''')
+    >>> with tempfile.TemporaryDirectory() as place, open_executor("threads") as executor:
+    ...     folder = ResultFolder(place, experiment)
+    ...     folder.prepare()
+    ...     result = folder.run(executor)
+    ...     result.replications, folder.missing()
+    (8, [])
+    """
+
+    @classmethod
+    def _stated(cls, file: Path, *, traces: Path, name: str) -> Experiment:
+        return Experiment.read(file, traces=traces, name=name)
+
     def blocks(self) -> Iterator[Block]:
         """Read the blocks that are done; one that is damaged counts as not done."""
         covered = 0
@@ -173,11 +216,6 @@ class ResultFolder:
             marks,
         ) and block.pulls.shape == block.best_pulls.shape == (policies, marks, arms)
         return block if fits else None
-
-    def _files(self) -> list[tuple[int, int, Path]]:
-        folder = self.path / "blocks"
-        names = [(BLOCK.fullmatch(f.name), f) for f in folder.iterdir()] if folder.exists() else []
-        return [(int(m[1]), int(m[2]), f) for m, f in names if m]
 
     def keep(self, block: Block) -> None:
         """Write a block, all or nothing."""

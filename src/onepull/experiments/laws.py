@@ -10,6 +10,7 @@ from typing import Any
 
 from onepull import distributions as d
 from onepull.errors import OnepullError, ProblemError
+from onepull.problem import Problem
 from onepull.spaces import Box
 
 LAWS: dict[str, Callable[..., d.Distribution]] = {
@@ -53,6 +54,19 @@ def law_of(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
         )
     laws = [_build(written[name], folder, f"{where}, field {name!r}") for name in box]
     return laws[0] if len(laws) == 1 else d.Independent(*laws)
+
+
+def states_of(written: Mapping[str, Any], problem: Problem, folder: Path) -> dict[str, Any]:
+    """Return the law of each arm's state from how they are written."""
+    for arm in written:
+        if arm not in problem.arms:
+            raise ProblemError(
+                f"environment states: unknown arm {arm!r}; the arms are {', '.join(problem.arms)}"
+            )
+    return {
+        arm: law_of(law, problem.state, folder, f"states of arm {arm!r}")
+        for arm, law in written.items()
+    }
 
 
 def delays_of(written: Any, folder: Path) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, as_completed
 from copy import deepcopy
 from dataclasses import dataclass
@@ -71,6 +71,11 @@ class StorageResult:
             found.append(row)
         return found
 
+    @property
+    def replications(self) -> int:
+        """The number of replications."""
+        return int(next(iter(self.measured.values())).shape[1])
+
     def of(self, controller: str, measure: str = "reward") -> Array:
         """Return one measure of one controller, a number for each replication."""
         found: Array = self.measured[measure][self.controllers.index(controller)]
@@ -128,12 +133,31 @@ def _run(
     progress: Callable[[int, int], None] | None,
 ) -> Array:
     measured = np.empty((len(MEASURES), len(simulation.controllers), count))
-    number_of = {executor.submit(simulation.replication, r): r for r in range(count)}
-    for done, future in enumerate(as_completed(number_of), start=1):
-        measured[:, :, number_of[future]] = future.result()
+    for done, (number, found) in enumerate(replicated(simulation, range(count), executor), start=1):
+        measured[:, :, number] = found
         if progress is not None:
             progress(done, count)
     return measured
+
+
+def replicated(
+    simulation: StorageSimulation, numbers: Iterable[int], executor: Executor
+) -> Iterator[tuple[int, Array]]:
+    """Yield each replication's number and measures as soon as it is done.
+
+    >>> from onepull import DCB
+    >>> from onepull.control import Myopic
+    >>> from onepull.environment import harvesting_battery
+    >>> world = harvesting_battery()
+    >>> spend_all = Myopic(DCB(world.problem), world.storage)
+    >>> simulation = StorageSimulation(world, {"spend all": spend_all}, horizon=10)
+    >>> with open_executor("serial") as executor:
+    ...     [(number, found.shape) for number, found in replicated(simulation, [4], executor)]
+    [(4, (9, 1))]
+    """
+    number_of = {executor.submit(simulation.replication, number): number for number in numbers}
+    for future in as_completed(number_of):
+        yield number_of[future], future.result()
 
 
 class StorageSimulation:
@@ -147,6 +171,10 @@ class StorageSimulation:
         horizon: int,
         seed: int = 0,
     ) -> None:
+        if not isinstance(environment, StorageEnvironment):
+            raise ParameterError(
+                f"a storage is simulated in a StorageEnvironment, given {environment!r}"
+            )
         self.environment, self.controllers = environment, dict(controllers)
         self.horizon = whole("horizon", horizon)
         self.seed = whole("seed", seed, least=0)
