@@ -63,7 +63,10 @@ def test_a_problem_as_it_writes_itself(invoke, tmp_path):
 def test_an_application_without_a_file(invoke):
     done = invoke("--application", "channel-selection", "--horizon", "1e3", *QUICK)
     assert "By trial 1,000\n" in done.stdout
-    assert "EmpiricalKL(problem, c=0.0, head_start=1000.0)" in done.stdout
+    assert all(
+        f"\n{name} " in done.stdout for name in ("DCB", "EmpiricalKL recommended", "PatientKL")
+    )
+    assert done.stdout.count("\nProposed: ") == 1
 
 
 def test_no_horizon(invoke):
@@ -76,6 +79,32 @@ def test_budgets(invoke, file):
     assert "Nothing fits into 8 bytes" in invoke(file, *QUICK, "--storage", 8).stdout
     assert "within 64,000 bytes" in invoke(file, *QUICK, "--storage", "64kB").stdout
     assert "with 95 % confidence" in invoke(file, *QUICK, "--regret", 1e6).stdout
+
+
+def test_the_exit_code_tells_whether_anything_fits(invoke, file):
+    assert invoke(file, *QUICK, "--storage", "64kB").returncode == 0
+    refused = invoke(file, *QUICK, "--storage", 8, "--picture", "out.svg")
+    assert refused.returncode == 1
+    assert refused.stdout.endswith("keeps 32.\n")  # all of it is printed, and drawn
+    assert Path("out.svg").exists()
+    as_json = invoke(file, *QUICK, "--storage", 8, "--json")
+    assert as_json.returncode == 1
+    assert json.loads(as_json.stdout)["proposed"] is None
+    assert "exit code is 1" in " ".join(invoke("--help").stdout.split())
+
+
+def test_feedback_is_the_files_or_as_told(invoke, file):
+    hidden = "which may hide the state"
+    assert hidden not in invoke(file, *QUICK).stdout
+    done = invoke(file, *QUICK, "--feedback", "reward")
+    assert hidden in done.stdout
+    assert "\nCCB " not in done.stdout
+    assert "\nCensoredKL " in done.stdout
+    file.write_text(f'feedback = "reward"\nhorizon = 500\n{PROBLEM}')
+    assert hidden in invoke(file, *QUICK).stdout
+    assert hidden not in invoke(file, *QUICK, "--feedback", "state").stdout
+    shown = json.loads(invoke(file, *QUICK, "--json").stdout)
+    assert shown["feedback"] == "reward"
 
 
 def test_json_has_it_all(invoke, file):
@@ -123,6 +152,8 @@ def test_refusals(invoke, refuses, file, small):
     refuses(invoke(file), "horizn", "its keys are")
     file.write_text("horizon = 500\n")
     refuses(invoke(file), "needs [problem]")
+    file.write_text(f'feedback = "none"\nhorizon = 500\n{PROBLEM}')
+    refuses(invoke(file), "bits.toml: feedback must be state or reward, given 'none'")
     file.write_text("horizon = = 500\n")
     refuses(invoke(file), "not an experiment")
     file.write_text(PROBLEM.replace("high = 4}}\n", "high = inf}}\n"))
@@ -134,7 +165,7 @@ def test_refusals(invoke, refuses, file, small):
 @pytest.mark.parametrize(
     "arguments",
     [("--storage", "much"), ("--storage", "4 parsecs"), ("--horizon", "1.5"), ("--horizon", "nan"),
-     ("--replications", 1), ("--seed", -1), ("--application", "none")],
+     ("--replications", 1), ("--seed", -1), ("--application", "none"), ("--feedback", "both")],
 )  # fmt: skip
 def test_wrong_usage(invoke, file, arguments):
     done = invoke(file, *arguments)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from problems import channels, coded, harvesting, mixed, offloading
 
-from onepull import Finite, Interval, Problem, UpperConfidence, recommended
+from onepull import Finite, Interval, PatientKL, Problem, UpperConfidence, recommended
 from onepull.environment import Environment, energy_harvesting
 from onepull.planning.bounds import apart, doubled, shared
 from onepull.planning.candidates import (
@@ -18,6 +18,7 @@ from onepull.planning.candidates import (
     factored,
     ladder,
     left_out,
+    patient,
     recommendations,
 )
 from onepull.planning.timing import microseconds
@@ -40,6 +41,22 @@ def test_with_finite_contexts_a_factorisation_must_keep_less_than_a_table(horizo
     assert names(offloading(), horizon) == expected
     found = {c.name: c.build().storage for c in candidates(offloading(), horizon)}
     assert (found["DCB"], found["LowRank 1e-06"]) == (3 * 7, 3 * 3)
+
+
+def test_to_explore_where_it_is_cheapest_takes_lists_of_contexts_and_states():
+    listed_states = Problem(
+        arms=["a", "b"],
+        context={"y": Finite([1, 2])},
+        state={"x": Finite([0, 1, 2])},
+        reward="min(x, y)",
+    )
+    (found,) = patient(listed_states, 1000)
+    assert isinstance(found.build(), PatientKL)
+    assert found.bound is None
+    assert found.caution == "there is no proof of its regret"
+    assert "PatientKL" in names(listed_states, None)
+    for problem in (channels(), harvesting(), mixed()):
+        assert not list(patient(problem, 1000))
 
 
 def listed(states, reward="log(1 + y * x)"):

@@ -10,14 +10,17 @@ from typing import Any
 import click
 
 from onepull.cli.output import progress, show
+from onepull.cli.stored import plan_for_storage, storage_brief
 from onepull.errors import ParameterError
 from onepull.experiments.brief import Brief
 from onepull.experiments.experiment import READY
+from onepull.experiments.stored import STORED
 from onepull.planning import plan
 from onepull.planning.account import picture, proposal, tables
 from onepull.report import save
 from onepull.report.cells import plain
 from onepull.report.ink import kind_of
+from onepull.simulation.feedback import FEEDBACK
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -54,13 +57,18 @@ def trials(text: str) -> int:
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--application", type=click.Choice(READY), help="Instead of FILE.")
+@click.option("--application", type=click.Choice([*READY, *STORED]), help="Instead of FILE.")
 @click.option(
     "--horizon", type=trials, metavar="TRIALS", help="none if unknown. [FILE's, else none]"
 )
 @click.option("--storage", type=size, metavar="BYTES", help="What may be kept, such as 64kB.")
 @click.option("--regret", type=float, help="What may be lost by the horizon.")
-@click.option("--replications", default=20, show_default=True, type=click.IntRange(2))
+@click.option(
+    "--feedback", type=click.Choice(FEEDBACK), help="What a pull shows. [FILE's, else state]"
+)
+@click.option("--level", type=float, help="How many bits of a backlog may wait on average.")
+@click.option("--lost", type=float, help="Which share of a backlog's bits may be lost. [0.001]")
+@click.option("--replications", type=click.IntRange(2), help="[20, with a battery or queue 8]")
 @click.option("--seed", type=click.IntRange(0), help="[FILE's, else 0]")
 @click.option("--picture", "out", type=click.Path(path_type=Path), help="*.svg, *.png or *.pdf")
 @click.option("--no-timing", is_flag=True, help="Do not measure the time of a decision.")
@@ -72,7 +80,10 @@ def command(  # noqa: PLR0913 - an argument for each option
     horizon: int | None,
     storage: int | None,
     regret: float | None,
-    replications: int,
+    feedback: str | None,
+    level: float | None,
+    lost: float | None,
+    replications: int | None,
     seed: int | None,
     out: Path | None,
     no_timing: bool,
@@ -83,8 +94,18 @@ def command(  # noqa: PLR0913 - an argument for each option
     Shows what every policy that suits the problem keeps, what theory bounds its regret by,
     what it loses in simulation and how long a decision takes, and proposes one: the best
     within a budget of storage or regret, or without one the smallest that is as good as
-    the best.
+    the best.  The exit code is 1 where nothing fits the budget.
+
+    Where FILE has a battery or a queue it compares controllers instead.
     """
+    if (stored := storage_brief(file, application)) is not None:
+        asked = {"horizon": horizon, "level": level, "lost": lost, "seed": seed}
+        unfit = {"storage": storage, "regret": regret, "feedback": feedback, "picture": out}
+        asked["replications"] = replications
+        plan_for_storage(stored, asked, refused=unfit, as_json=as_json)
+        return
+    if level is not None or lost is not None:
+        raise ParameterError("--level and --lost are for a file with a backlog")
     brief = _brief(file, application)
     if out is not None:
         kind_of(out)  # before time is spent
@@ -95,7 +116,8 @@ def command(  # noqa: PLR0913 - an argument for each option
             horizon=brief.horizon if horizon is None else horizon or None,
             storage=storage,
             regret=regret,
-            replications=replications,
+            feedback=feedback or brief.feedback,
+            replications=replications or 20,
             seed=brief.seed if seed is None else seed,
             timing=not no_timing,
             progress=update,
@@ -108,6 +130,8 @@ def command(  # noqa: PLR0913 - an argument for each option
     if out is not None:
         save(picture(made, brief.name), out)
         click.echo(f"drawn in {out}", err=True)
+    if made.proposed is None:
+        click.get_current_context().exit(1)
 
 
 def _brief(file: Path | None, application: str | None) -> Brief:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from onepull.errors import ParameterError
 from onepull.factor import Dense, Histogram, LowRank, Sketch
 from onepull.factor.cells import cells_needed
+from onepull.payoff.partition import is_finite, size
 from onepull.planning import bounds
 from onepull.planning.bounds import Bound
 from onepull.policies import (
@@ -23,6 +24,7 @@ from onepull.policies import (
     UCB1,
     DoublingCCB,
     MultiUCB,
+    PatientKL,
     Policy,
     UpperConfidence,
     recommended,
@@ -68,6 +70,8 @@ class Candidate:
     is_linear
         Whether its regret may grow linearly, however slowly: then what was simulated says
         nothing about what comes after.
+    is_announced
+        Whether it is told of its pulls at once, and counts those in flight.
     """
 
     kind: str
@@ -78,6 +82,7 @@ class Candidate:
     settled: Callable[[int], Policy] | None = None
     caution: str = ""
     is_linear: bool = False
+    is_announced: bool = False
 
     @property
     def name(self) -> str:
@@ -185,7 +190,7 @@ def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         if factor.features < table and factor.features <= MOST_ATOMS:
             build = partial(UpperConfidence, problem, sharing=sharing, alpha=alpha)
             bound = bounds.factored(problem, alpha, factor.error)
-            is_linear = _is_coarse(problem, factor.error)
+            is_linear = is_coarse(problem, factor.error)
             yield Candidate(kind, label, build, bound, is_linear=is_linear)
 
 
@@ -221,12 +226,36 @@ def recommendations(problem: Problem, horizon: int | None) -> Iterator[Candidate
         return  # contexts without end can be neither cut nor approximated
     # No finite-time bound is known for the likelihood's.
     error = policy.sharing.error if isinstance(policy, Explorer) else 0.0
-    kind, is_linear = type(policy).__name__, _is_coarse(problem, error)
+    kind, is_linear = type(policy).__name__, is_coarse(problem, error)
     yield Candidate(kind, "recommended", build, None, is_linear=is_linear)
 
 
-def _is_coarse(problem: Problem, error: float) -> bool:
-    """Whether an error of estimates is more than anyone would overlook."""
+def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield PatientKL, which explores where it is cheapest, if contexts and states are listed.
+
+    >>> from onepull.environment import channel_selection, energy_harvesting
+    >>> [candidate.name for candidate in patient(channel_selection().problem, None)]
+    ['PatientKL']
+    >>> [candidate.name for candidate in patient(energy_harvesting().problem, None)]
+    []
+    """
+    del horizon
+    if (
+        is_finite(problem.context)
+        and is_finite(problem.state)
+        and size(problem.state) <= MOST_ATOMS
+    ):
+        caution = "there is no proof of its regret"
+        yield Candidate("PatientKL", "", partial(PatientKL, problem), None, caution=caution)
+
+
+def is_coarse(problem: Problem, error: float) -> bool:
+    """Whether an error of estimates is more than anyone would overlook.
+
+    >>> from onepull.environment import channel_selection
+    >>> is_coarse(channel_selection().problem, 0.2)   # where rewards go from 0 to 4
+    True
+    """
     low, high = problem.payoff.whole_range
     return error > COARSE * (high - low)
 
@@ -279,6 +308,7 @@ GENERATORS: list[Generator] = [
     doubling,
     factored,
     recommendations,
+    patient,
     apart,
     blind,
 ]
@@ -289,15 +319,17 @@ def candidates(problem: Problem, horizon: int | None) -> list[Candidate]:
 
     >>> from onepull.environment import channel_selection
     >>> [candidate.name for candidate in candidates(channel_selection().problem, 10**5)]
-    ['DCB', 'EmpiricalKL recommended', 'MultiUCB', 'UCB1']
+    ['DCB', 'EmpiricalKL recommended', 'PatientKL', 'MultiUCB', 'UCB1']
     """
     return [candidate for generator in GENERATORS for candidate in generator(problem, horizon)]
 
 
-def ladder(problem: Problem, horizon: int | None) -> dict[str, float | dict[str, float]]:
+def ladder(
+    problem: Problem, horizon: int | None, *, most: int | None = None
+) -> dict[str, float | dict[str, float]]:
     """Return δ by label: 1, 4, 16, … cells a field, and then the paper's powers of a known T.
 
-    Those of more than `MOST_CELLS` cells are left out.
+    Those of more than `most` cells are left out; `MOST_CELLS` where it is not given.
 
     >>> from onepull.environment import energy_harvesting
     >>> {label: round(d, 4) for label, d in ladder(energy_harvesting().problem, 1000).items()}
@@ -312,7 +344,7 @@ def ladder(problem: Problem, horizon: int | None) -> dict[str, float | dict[str,
     deltas = {label: _cut(problem, share) for label, share in shares.items()}
     cells = {label: _count(problem, delta) for label, delta in deltas.items()}
     # Short horizons cut alike under several names; the last, the paper's, is kept.
-    names = {count: label for label, count in cells.items() if count <= MOST_CELLS}
+    names = {count: label for label, count in cells.items() if count <= (most or MOST_CELLS)}
     return {label: deltas[label] for label in names.values()}
 
 

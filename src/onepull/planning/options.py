@@ -35,6 +35,8 @@ class Option:
         The policy's class by name, where the kind is its factorisation.
     is_linear
         Whether its regret may grow linearly beyond the trials simulated.
+    is_announced
+        Whether it is told of its pulls at once, and counts those in flight.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Option:
     caution: str = ""
     policy: str = ""
     is_linear: bool = False
+    is_announced: bool = False
 
     @property
     def name(self) -> str:
@@ -91,6 +94,7 @@ class Option:
             "name": self.name,
             "policy": self.policy or self.kind,
             "parameters": self.parameters,
+            "announced": self.is_announced,
             "trial": self.trial,
             "numbers": self.numbers,
             "bytes": self.bytes,

@@ -11,8 +11,9 @@ import numpy as np
 from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.formula import Array
-from onepull.planning.candidates import HORIZONS, MOST_CELLS, Candidate, candidates, left_out
+from onepull.planning.candidates import HORIZONS, MOST_CELLS, Candidate, left_out
 from onepull.planning.choice import propose
+from onepull.planning.circumstances import Circumstances, offered
 from onepull.planning.instances import POINTS, instance
 from onepull.planning.options import BYTES, Option
 from onepull.planning.timing import microseconds
@@ -20,6 +21,7 @@ from onepull.policies.explorer import number
 from onepull.problem import Problem
 from onepull.simulation import Simulation
 from onepull.simulation.executors import open_executor
+from onepull.simulation.feedback import FEEDBACK
 from onepull.simulation.simulation import whole
 from onepull.theory.instance import beyond
 
@@ -46,6 +48,8 @@ class Plan:
         Why, in one sentence, or what comes nearest.
     notes
         What a reader should know about the numbers.
+    feedback
+        What a pull shows: its "state", or nothing but its "reward".
     """
 
     problem: Problem
@@ -55,6 +59,7 @@ class Plan:
     proposed: Option | None
     reason: str
     notes: list[str]
+    feedback: str = "state"
 
     @property
     def compared(self) -> list[Option]:
@@ -67,6 +72,7 @@ class Plan:
         return {
             "horizon": self.horizon,
             "judged": self.judged,
+            "feedback": self.feedback,
             "proposed": None if chosen is None else {**chosen.to_dict(), "call": chosen.call},
             "reason": self.reason,
             "options": [option.to_dict() for option in self.options],
@@ -81,6 +87,7 @@ def plan(  # noqa: PLR0913 - a full statement
     horizon: int | None = None,
     storage: int | None = None,
     regret: float | None = None,
+    feedback: str = "state",
     replications: int = 20,
     seed: int = 0,
     timing: bool = True,
@@ -92,7 +99,8 @@ def plan(  # noqa: PLR0913 - a full statement
     ----------
     environment
         How contexts and states are drawn.  Where it is not known, every run is on arms
-        drawn at random.
+        drawn at random.  Where its arms change, policies that forget are there too, and where
+        feedback is late, policies that are told of pulls in flight.
     horizon
         The number of trials; None where it is unknown, which leaves the policies that need
         none.
@@ -100,6 +108,9 @@ def plan(  # noqa: PLR0913 - a full statement
         The bytes that may be kept.
     regret
         The regret that may be lost by the horizon.
+    feedback
+        What a pull shows: its "state", or nothing but its "reward".  That leaves out what
+        cannot learn from rewards, and brings in CensoredKL.
     replications
         Simulated runs, at least two.
     timing
@@ -110,30 +121,35 @@ def plan(  # noqa: PLR0913 - a full statement
     >>> from onepull.environment import channel_selection
     >>> channels = channel_selection()
     >>> made = plan(
-    ...     channels.problem, environment=channels, horizon=2000, replications=4, timing=False
+    ...     channels.problem, environment=channels, horizon=2000, storage=200, replications=4,
+    ...     timing=False,
     ... )
     >>> [(option.name, option.bytes) for option in made.options]
-    [('DCB', 280), ('EmpiricalKL recommended', 504), ('MultiUCB', 448), ('UCB1', 112)]
-    >>> made.proposed.call
-    'EmpiricalKL(problem, c=0.0, head_start=1000.0)'
+    [('DCB', 280), ('EmpiricalKL recommended', 504), ('PatientKL', 536), ('MultiUCB', 448), \
+('UCB1', 112)]
+    >>> made.proposed.call, made.reason
+    ('UCB1(problem)', 'its regret is the least within 200 bytes, 681.5 (662.4 to 700.6)')
     """
     runs = whole("replications", replications, least=2)
     judged = _judged(horizon, storage, regret)
     trials = sorted({judged, *(HORIZONS if horizon is None else [horizon])})
-    found = candidates(problem, horizon)
-    unproved = "" if environment is None else beyond(environment)
+    if feedback not in FEEDBACK:
+        raise ParameterError(f"feedback must be {' or '.join(FEEDBACK)}, given {feedback!r}")
     if environment is not None and environment.budget is not None:
         raise ParameterError(
             "a plan is for pulls that cost nothing; for costs and a budget run an experiment "
             "with UCBALP"
         )
+    worlds = _worlds(problem, runs, seed) if environment is None else [environment]
+    met = Circumstances(worlds, horizon, judged, runs, feedback)
+    found, known = offered(problem, met)
+    unproved = beyond(worlds[0]) or ("they are for feedback at once" if met.is_late else "")
     if unproved:
         found = [replace(candidate, bound=None) for candidate in found]
     drafts = [_draft(candidate, trial) for trial in trials for candidate in found]
-    worlds = _worlds(problem, runs, seed) if environment is None else [environment]
     marks = [trial for trial in trials if trial <= judged]
-    regrets = _regrets(found, worlds, runs, seed, marks, progress)
-    times = _times(found, worlds[0], judged, progress) if timing else {}
+    regrets = _regrets(found, met, seed, marks, progress)
+    times = _times(found, met, progress) if timing else {}
     options = [
         replace(
             draft,
@@ -147,15 +163,13 @@ def plan(  # noqa: PLR0913 - a full statement
     chosen, why = propose(
         [option for option in lasting if option.trial == judged], storage=storage, regret=regret
     )
-    notes = list(_notes(horizon, judged, runs, is_known=environment is not None))
-    if unproved:
-        notes.append(f"No bounds: {unproved}.")
+    notes = list(_notes(met, unproved, is_known=environment is not None)) + known
     if len(lasting) < len(options):
         notes.append("Not proposed: what may lose in every trial for ever, with trials to come.")
     if unplanned := left_out(problem, horizon):
         told = f"more than {MOST_CELLS:,} cells"
         notes.append(f"Left out: δ = {' and '.join(unplanned)} of a width, {told}.")
-    return Plan(problem, horizon, options, judged, chosen, why, notes)
+    return Plan(problem, horizon, options, judged, chosen, why, notes, feedback)
 
 
 def _judged(horizon: int | None, storage: int | None, regret: float | None) -> int:
@@ -180,10 +194,9 @@ def _worlds(problem: Problem, runs: int, seed: int) -> list[Environment]:
     return [instance(problem, np.random.default_rng(own)) for own in seeds]
 
 
-def _regrets(  # noqa: PLR0913, PLR0917 - a full statement
+def _regrets(
     found: Sequence[Candidate],
-    worlds: Sequence[Environment],
-    runs: int,
+    met: Circumstances,
     seed: int,
     marks: Sequence[int],
     progress: Progress | None,
@@ -191,8 +204,16 @@ def _regrets(  # noqa: PLR0913, PLR0917 - a full statement
     """Return the regrets run by run, by candidate and trial; all meet the same draws."""
     policies = {candidate.name: candidate.build() for candidate in found}
     simulations = [
-        Simulation(world, policies, horizon=marks[-1], seed=seed, checkpoints=marks)
-        for world in worlds
+        Simulation(
+            world,
+            policies,
+            horizon=marks[-1],
+            seed=seed,
+            checkpoints=marks,
+            feedback=met.feedback,
+            announced=[candidate.name for candidate in found if candidate.is_announced],
+        )
+        for world in met.worlds
     ]
     simulations[0].prepare()  # refuses what cannot be simulated
 
@@ -202,10 +223,10 @@ def _regrets(  # noqa: PLR0913, PLR0917 - a full statement
 
     parts: list[Array] = []  # [policy, run, mark]
     with open_executor("threads") as executor:
-        for part in executor.map(one, range(runs)):
+        for part in executor.map(one, range(met.runs)):
             parts.append(part)
             if progress is not None:
-                progress("simulating", marks[-1] * len(found), len(parts), runs)
+                progress("simulating", marks[-1] * len(found), len(parts), met.runs)
     regrets = np.concatenate(parts, axis=1)
     return {
         (name, mark): regrets[p, :, m]
@@ -215,14 +236,16 @@ def _regrets(  # noqa: PLR0913, PLR0917 - a full statement
 
 
 def _times(
-    found: Sequence[Candidate], environment: Environment, trial: int, progress: Progress | None
+    found: Sequence[Candidate], met: Circumstances, progress: Progress | None
 ) -> dict[str, float]:
     """Return the microseconds of a decision by candidate."""
     times: dict[str, float] = {}
     for candidate in found:
-        policy = candidate.at(trial)
         times[candidate.name] = microseconds(
-            policy, environment, learns_rewards=candidate.learns_rewards
+            candidate.at(met.judged),
+            met.worlds[0],
+            learns_rewards=candidate.learns_rewards or met.feedback == "reward",
+            is_announced=candidate.is_announced,
         )
         if progress is not None:
             progress("timing decisions", 0, len(times), len(found))
@@ -232,32 +255,37 @@ def _times(
 def _draft(candidate: Candidate, trial: int) -> Option:
     """Return what is known of a candidate before it is tried."""
     policy = candidate.build()
-    settled = policy if candidate.settled is None else candidate.settled(trial)
+    # What is kept beside the statistics, as by PatientKL, is in `storage` alone.
+    grown = max(policy.storage, policy.storage_after(trial))
     return Option(
         kind=candidate.kind,
         label=candidate.label,
         parameters=policy.parameters,
         trial=trial,
-        numbers=settled.storage,
+        numbers=grown if candidate.settled is None else candidate.settled(trial).storage,
         bound=None if candidate.bound is None else candidate.bound(trial),
         regrets=None,
         caution=candidate.caution,
         policy=type(policy).__name__,
         is_linear=candidate.is_linear,
+        is_announced=candidate.is_announced,
     )
 
 
-def _notes(horizon: int | None, judged: int, runs: int, *, is_known: bool) -> Iterator[str]:
-    told = f"mean of {runs} runs with the 95 % confidence interval of that mean"
+def _notes(met: Circumstances, unproved: str, *, is_known: bool) -> Iterator[str]:
+    told = f"mean of {met.runs} runs with the 95 % confidence interval of that mean"
     yield f"regret: {told}; all policies met the same draws."
     if not is_known:
         yield (
             "No environment was given, so each run is on other arms, drawn at random: an arm shows "
             f"one of {POINTS} random states with random weights. Contexts come evenly."
         )
-    if horizon is None:
-        yield f"The horizon is unknown: the policies are compared by trial {judged:,}."
-    elif horizon > judged:
-        yield f"Simulated up to trial {judged:,} only, by which the policies are compared."
-    yield "bound: holds for any arms, with constants far too large to choose by."
+    if met.horizon is None:
+        yield f"The horizon is unknown: the policies are compared by trial {met.judged:,}."
+    elif met.horizon > met.judged:
+        yield f"Simulated up to trial {met.judged:,} only, by which the policies are compared."
+    if unproved:
+        yield f"No bounds: {unproved}."
+    else:
+        yield "bound: holds for any arms, with constants far too large to choose by."
     yield f"bytes: {BYTES} for each number kept."

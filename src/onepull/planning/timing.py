@@ -15,11 +15,13 @@ BATCH = 200  # decisions
 BATCHES = 7
 
 
-def microseconds(policy: Policy, environment: Environment, *, learns_rewards: bool) -> float:
+def microseconds(
+    policy: Policy, environment: Environment, *, learns_rewards: bool, is_announced: bool = False
+) -> float:
     """Return the CPU time of one `choose` and one `observe`: the median over batches.
 
     The requests are drawn from the environment.  The policy learns from them, so give one
-    that is for nothing else.
+    that is for nothing else.  If pulls are announced, that takes its time, too.
 
     >>> from onepull import DCB
     >>> from onepull.environment import channel_selection
@@ -34,6 +36,8 @@ def microseconds(policy: Policy, environment: Environment, *, learns_rewards: bo
         began = process_time()
         for context, shown in batch:
             arm = policy.choose(**context)
+            if is_announced:
+                policy.pulled(arm, **context)
             policy.observe(arm, **shown[arm])
         spent.append((process_time() - began) / BATCH * 1e6)
     return median(spent[1:])  # the first pulls every arm once and fills caches

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from onepull.errors import ParameterError
+from onepull.formula import Array
 from onepull.report.endlabels import label_ends
 from onepull.report.figures import COLOURS, MARKERS, tick
 from onepull.report.ink import INK, any_script, style
+from onepull.report.placing import Box, beside
 
 if TYPE_CHECKING:  # matplotlib takes 0.6 s
     from matplotlib.axes import Axes
@@ -19,6 +22,10 @@ if TYPE_CHECKING:  # matplotlib takes 0.6 s
     from matplotlib.lines import Line2D
 
 PALE = 0.4  # how much of its colour a bound keeps
+MARKER = 4.5  # points around the middle of a marker that are its own
+RING = 8.0  # and around what is proposed
+SAMPLES = 40  # points of a line between two markers
+NEAR = 10.0  # points; a label that is farther from its marker is tied to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +90,17 @@ def trade_off(points: Sequence[Point], *, trial: int, title: str | None = None) 
         figure.draw_without_rendering()
         # Laid out for good: the same figure gives the same file twice.
         figure.set_layout_engine("none")
+        _names(upper, points)
     return figure
 
 
 def _regrets(axes: Axes, points: Sequence[Point]) -> list[tuple[Line2D, str]]:
     """Draw regrets and bounds, and return the lines with their names."""
     lines = []
-    lowest = min(points, key=lambda point: point.regret).kind
     for colour, marker, of_kind in _kinds(points):
         sizes = [point.bytes for point in of_kind]
         regrets = np.array([point.regret for point in of_kind])
-        # A logarithmic scale has no place for what is not above 0.
-        low = np.array([max(p.interval[0], p.regret / 100) for p in of_kind])
-        high = np.array([p.interval[1] for p in of_kind])
+        low, high = np.array([_ends(point) for point in of_kind]).T
         (line,) = axes.plot(sizes, regrets, color=colour, marker=marker, zorder=3)
         axes.vlines(sizes, low, high, color=INK, linewidth=1.2, zorder=4)
         lines.append((line, of_kind[0].kind))
@@ -106,26 +111,80 @@ def _regrets(axes: Axes, points: Sequence[Point]) -> list[tuple[Line2D, str]]:
                 marker=marker, markersize=3,
             )  # fmt: skip
             lines.append((bound, f"{of_kind[0].kind}, bound"))
-        for point in of_kind:
-            # What loses least has its labels below, where nothing is in their way.
-            _name(axes, point, colour, side=-1 if point.kind == lowest else 1)
+    for point in points:
+        if point.is_proposed:
+            axes.plot(
+                point.bytes, point.regret, "o", markersize=13, markerfacecolor="none",
+                markeredgecolor=INK, zorder=4,
+            )  # fmt: skip
     return lines
 
 
-def _name(axes: Axes, point: Point, colour: str, *, side: int) -> None:
-    text = point.label
-    if point.is_proposed:
-        text = f"{text}\nproposed".strip()
-        axes.plot(
-            point.bytes, point.regret, "o", markersize=13, markerfacecolor="none",
-            markeredgecolor=INK, zorder=4,
-        )  # fmt: skip
-    axes.annotate(
-        text, (point.bytes, point.regret), (0, 10 * side), color=colour, fontsize=8,
-        textcoords="offset points", horizontalalignment="center",
-        verticalalignment="bottom" if side > 0 else "top", parse_math=False, zorder=5,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6},
-    )  # fmt: skip
+def _names(axes: Axes, points: Sequence[Point]) -> None:
+    """Write the label of every point beside it, where it covers no marker and no other label."""
+    unit = axes.figure.dpi / 72  # pixels of a point
+    named = []
+    for colour, _, of_kind in _kinds(points):
+        for point in of_kind:
+            if text := "\n".join(filter(None, (point.label, "proposed" * point.is_proposed))):
+                label = axes.annotate(
+                    text, (point.bytes, point.regret), (0, 0), textcoords="offset points",
+                    color=colour, fontsize=8, ha="center", va="center", parse_math=False, zorder=5,
+                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6},
+                )  # fmt: skip
+                named.append((point, label))
+    anchors = [_pixels(axes, point.bytes, point.regret) for point, _ in named]
+    extents = [label.get_window_extent() for _, label in named]
+    places = beside(
+        anchors,
+        [(extent.width + 2 * unit, extent.height + unit) for extent in extents],
+        list(_taken(axes, points, unit)),
+        Box(*axes.get_window_extent().extents),
+        _strokes(axes, points),
+    )
+    for (_, label), (x, y), place in zip(named, anchors, places, strict=True):
+        across, up = (place.left + place.right) / 2 - x, (place.bottom + place.top) / 2 - y
+        label.set_position((across / unit, up / unit))
+        beyond = max(place.left - x, x - place.right, place.bottom - y, y - place.top)
+        if beyond > NEAR * unit:
+            nearest = np.clip(x, place.left, place.right), np.clip(y, place.bottom, place.top)
+            ends = axes.transData.inverted().transform([(x, y), nearest])
+            axes.plot(*ends.T, color="#aaaaaa", linewidth=0.7, zorder=2, scalex=False, scaley=False)
+
+
+def _taken(axes: Axes, points: Sequence[Point], unit: float) -> Iterator[Box]:
+    """Yield what markers and intervals take, in pixels."""
+    for point in points:
+        x, y = _pixels(axes, point.bytes, point.regret)
+        half = (RING if point.is_proposed else MARKER) * unit
+        yield Box(x - half, y - half, x + half, y + half)
+        low, high = (_pixels(axes, point.bytes, end)[1] for end in _ends(point))
+        yield Box(x - unit, low, x + unit, high)
+        if point.bound is not None and np.isfinite(point.bound):
+            x, y = _pixels(axes, point.bytes, point.bound)
+            half = MARKER / 2 * unit
+            yield Box(x - half, y - half, x + half, y + half)
+
+
+def _strokes(axes: Axes, points: Sequence[Point]) -> Array:
+    """Return points along the lines of regrets and bounds, in pixels."""
+    drawn = [
+        [_pixels(axes, point.bytes, value) for point, value in zip(of_kind, values, strict=True)]
+        for _, _, of_kind in _kinds(points)
+        for values in ([p.regret for p in of_kind], [p.bound or np.inf for p in of_kind])
+    ]
+    pairs = [ends for line in drawn for ends in pairwise(line) if np.isfinite(ends).all()]
+    return np.concatenate([np.empty((0, 2)), *(np.linspace(*ends, SAMPLES) for ends in pairs)])
+
+
+def _pixels(axes: Axes, size: float, regret: float) -> tuple[float, float]:
+    x, y = axes.transData.transform((size, regret))
+    return float(x), float(y)
+
+
+def _ends(point: Point) -> tuple[float, float]:
+    """Return the interval as it is drawn: a logarithmic scale has no place for 0 and below."""
+    return max(point.interval[0], point.regret / 100), point.interval[1]
 
 
 def _times(axes: Axes, points: Sequence[Point]) -> None:
@@ -155,6 +214,6 @@ def _scales(panels: Sequence[Axes], points: Sequence[Point]) -> None:
     last.set_xlabel("bytes kept")
     for axis in (upper.yaxis, last.xaxis):
         axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: tick(value)))
-    upper.yaxis.set_minor_formatter(ticker.LogFormatter(minor_thresholds=(1, 0.4)))
-    last.xaxis.set_minor_formatter(ticker.NullFormatter())
+    for axis in (upper.yaxis, last.xaxis):
+        axis.set_minor_formatter(ticker.LogFormatter(minor_thresholds=(1, 0.4)))
     upper.margins(x=0.08, y=0.16)

@@ -244,13 +244,13 @@ def multi_ucb(instance: Instance, trial: float) -> float:
     return float(np.sum(instance.gaps * np.where(apart, logs[:, None] * steep + 1 + LAST, 0.0)))
 
 
-def ucb1(instance: Instance, trial: float) -> tuple[float, float]:
+def ucb1(instance: Instance, trial: float, epsilon: float = 0.0) -> tuple[float, float]:
     """Return a lower and an upper bound on the regret of UCB1, which is blind to the context.
 
     An arm chosen blindly loses d_j = Σ_i p_i Δ_j^(i) a trial, so regret is at least
     n·min d_j, which is linear wherever no arm is best in all contexts; the other arms add at
-    most (d_j - min d)(8 ln n (G/(d_j - min d))² + 1 + π²/3), with G the range over all
-    contexts.
+    most (d_j - min d)(4(2+ε) ln n (G/(d_j - min d))² + 1 + π²/3), with G the range over all
+    contexts; ε is that of UCB1(ε), and 0 for UCB1.
 
     >>> from onepull.environment import channel_selection
     >>> low, high = ucb1(Instance.of(channel_selection(7)), 1e5)
@@ -262,5 +262,5 @@ def ucb1(instance: Instance, trial: float) -> tuple[float, float]:
     more = losses - least
     more = more[more > 1e-12]
     width = instance.bounds[1] - instance.bounds[0]
-    pulls = 8 * math.log(trial) * (width / more) ** 2 + 1 + LAST
+    pulls = exploring(epsilon, trial) * (width / more) ** 2 + 1 + LAST
     return trial * least, trial * least + float(more @ pulls)

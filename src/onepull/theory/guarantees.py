@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onepull.environment import Environment
 from onepull.errors import ParameterError
-from onepull.policies import CCB, DCB, UCB1, DoublingCCB, MultiUCB, Policy, UpperConfidence
+from onepull.policies import (
+    CCB,
+    DCB,
+    UCB1,
+    DoublingCCB,
+    MultiUCB,
+    Policy,
+    UCB1Epsilon,
+    UpperConfidence,
+)
 from onepull.spaces import Finite
 from onepull.theory.bounds import (
     LEAST_ALPHA,
@@ -21,6 +30,7 @@ from onepull.theory.bounds import (
 )
 from onepull.theory.instance import Instance, beyond
 from onepull.theory.limits import hoeffding_constant
+from onepull.theory.statements import FORGETFUL, statement
 
 MOST_CELLS = 2000  # beyond it means of states without atoms may take minutes
 MOST_LISTED = 100_000  # and of states with atoms
@@ -38,16 +48,19 @@ class Guarantee:
         A bound that holds whatever the laws are.
     limit
         c, where regret is c·ln n in the limit.
+    words
+        What is known, by whom and when it holds, or that nothing is.
     """
 
     by_gaps: float | None = None
     source: str = ""
     gap_free: float | None = None
     limit: float | None = None
+    words: str = ""
 
     @property
     def speaks(self) -> bool:
-        """Whether anything is proved at all."""
+        """Whether there is a number that is proved for this policy here."""
         return any(part is not None for part in (self.by_gaps, self.gap_free, self.limit))
 
 
@@ -59,9 +72,19 @@ def guarantee(environment: Environment, policy: Policy, horizon: int) -> Guarant
     >>> found = guarantee(channels, DCB(channels.problem, epsilon=0.01), 10**5)
     >>> found.source, round(found.by_gaps), round(found.gap_free), round(found.limit, 1)
     ('theorem 3', 28228, 64396, 147.4)
+    >>> from onepull import KLUCB
+    >>> guarantee(channels, KLUCB(channels.problem), 10**5).words
+    'O(log n) in a single context for c ≥ 3 (Garivier and Cappé 2011); with less, and for \
+contexts that learn together none is known'
     """
-    speak = SPEAKS.get(type(policy))
-    return Guarantee() if speak is None else speak(environment, policy.parameters, horizon)
+    kind = type(policy)
+    missed = ["feedback is late or lost"] if environment.is_late else []
+    if len(environment.pieces()) > 1 and kind not in FORGETFUL:
+        missed.append("the laws change")
+    words = statement(kind, missed)
+    if kind not in SPEAKS or missed:
+        return Guarantee(words=words)
+    return replace(SPEAKS[kind](environment, policy.parameters, horizon), words=words)
 
 
 def _dcb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
@@ -114,11 +137,10 @@ def _multi_ucb(environment: Environment, stated: Mapping[str, Any], horizon: int
 
 
 def _ucb1(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
-    del stated
     instance = _listed(environment)
     if instance is None:
         return Guarantee()
-    return Guarantee(ucb1(instance, horizon)[1], "UCB1's bound")
+    return Guarantee(ucb1(instance, horizon, stated.get("epsilon", 0.0))[1], "UCB1's bound")
 
 
 SPEAKS: dict[type[Policy], Callable[[Environment, Mapping[str, Any], int], Guarantee]] = {
@@ -127,6 +149,7 @@ SPEAKS: dict[type[Policy], Callable[[Environment, Mapping[str, Any], int], Guara
     DoublingCCB: _doubling,
     MultiUCB: _multi_ucb,
     UCB1: _ucb1,
+    UCB1Epsilon: _ucb1,
     UpperConfidence: _upper,
 }
 
