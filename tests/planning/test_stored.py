@@ -78,14 +78,16 @@ def test_a_ladder_where_nothing_is_to_be_weighed():
         arms=["a"], context={"bits": Finite([1])}, state={"x": Finite([0, 1])},
         reward="min(bits, x)",
     )  # fmt: skip
-    told = {"states": {"a": Discrete([0, 1], [0.5, 0.5])}, "arrivals": Discrete([0, 1], [0.5, 0.5])}
+    coin = Discrete([0, 1], [0.5, 0.5])
     for costs in ({}, {"a": 2.0}):
         queue = Backlog(capacity=8, amounts=[1], costs=costs)
-        ladder = weights(StorageEnvironment(problem, storage=queue, **told))
+        ladder = weights(
+            StorageEnvironment(problem, states={"a": coin}, storage=queue, arrivals=coin)
+        )
         assert all(np.isfinite(weight) and weight > 0 for weight in ladder)
-    dead = {"states": {"a": Discrete([0], [1.0])}, "arrivals": told["arrivals"]}
+    dead = {"a": Discrete([0], [1.0])}
     with pytest.raises(ParameterError, match="nothing ever drains the storage"):
-        weights(StorageEnvironment(problem, storage=queue, **dead))
+        weights(StorageEnvironment(problem, states=dead, storage=queue, arrivals=coin))
 
 
 def test_what_is_called_is_what_was_run():
