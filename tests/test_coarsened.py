@@ -140,3 +140,18 @@ def test_the_rise_tells_how_high_the_bound_can_be_at_more_risk(seen, risk, more)
     bound, rise = coarse_bound(told, counts, worth, 2.5, law, risk)
     later, _ = coarse_bound(told, counts, worth, 2.5, law, risk + more)
     assert bound - 1e-6 <= later <= bound + rise * more + 1e-6
+
+
+@pytest.mark.parametrize("pulls", [1e3, 1e5, 1e7])
+@pytest.mark.parametrize("uninformative", [0.0, 0.999])
+def test_the_bound_is_sharp_however_many_pulls_there_were(pulls, uninformative):
+    told = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+    law = np.array([0.3, 0.5, 0.2])
+    counts = np.array([*((1 - uninformative) * pulls * law), uninformative * pulls])
+    told, counts = told[counts > 0], counts[counts > 0]
+    values = np.array([0.0, 1.0, 3.0])
+    bound, _ = coarse_bound(told, counts, values, 3.0, law, 6.0)
+    informative = (1 - uninformative) * pulls
+    exact = likely_mean(values, law, 3, 3.0, 6.0 / informative)
+    mean = law @ values
+    assert bound - mean == pytest.approx(exact - mean, rel=1e-3)

@@ -17,7 +17,7 @@ FAINTEST = FOGS[-1]
 STEPS = 50  # of Newton's method; it takes two to five
 HALVINGS = 30  # of a step; mostly none
 TURNS = 40  # of the search for the multiplier; it takes four to ten
-CLOSE = 1e-3  # of the multiplier: the bound is off by the square of it, upwards
+CLOSE = 1e-3  # of the multiplier, and of the slope in it: the bound is off by less, upwards
 WHOLE = 0.9  # of the way to where a share would be nothing
 
 
@@ -150,7 +150,7 @@ def coarse_bound(  # noqa: PLR0913, PLR0917 - one arm's counts one by one, for a
     mean = total(law, values)
     reach = top - values.min()
     if risk <= 0.0:
-        return min(mean, top), 0.0
+        return min(mean, top), inf
     if top - mean <= max(CLOSE * CLOSE * reach, 1e-12 * abs(top)):  # but for fog and rounding
         return top, 0.0
     best = log_likelihood(told, counts, law)
@@ -158,6 +158,7 @@ def coarse_bound(  # noqa: PLR0913, PLR0917 - one arm's counts one by one, for a
     beyond = max(mean + sqrt(0.5 * square * pulls / risk) - top, 1e-6 * reach)
     low, high = 0.0, inf  # where the multiplier is too small, and where too large
     wrong_low, wrong_high = 0.0, 0.0
+    least_wrong = CLOSE * risk / pulls
     least, rise = top, 0.0
     shares = law
     for turn in range(TURNS):
@@ -183,7 +184,7 @@ def coarse_bound(  # noqa: PLR0913, PLR0917 - one arm's counts one by one, for a
             # The chord in logarithms, kept off the ends so that both of them move.
             part = min(max(wrong_low / (wrong_low - wrong_high), 0.1), 0.9)
             step = low * (high / low) ** part
-        if abs(step - beyond) <= CLOSE * beyond or step < 1e-9 * reach or abs(wrong) < 1e-6:
+        if abs(step - beyond) <= CLOSE * beyond or step < 1e-9 * reach or abs(wrong) <= least_wrong:
             break
         beyond = step
     return max(least, mean), rise

@@ -82,7 +82,7 @@ def test_an_application_has_its_budget_as_a_parameter():
             "policy UCBALP: needs budget",
         ),
         (changed("lte = 1.0", "lte = 1.0, wifi = 1.0"), "policy UCBALP: at least one arm must"),
-        ('application = "metered-channels"\n' + HEAD + PLANNED, "application 'metered-channels': "),
+        ('application = "metered-channels"\n' + HEAD + PLANNED, "'metered-channels' needs budget"),
     ],
 )
 def test_what_is_wrong_is_named(text, words):

@@ -101,7 +101,7 @@ def test_a_file_is_the_library_call_with_the_same_seed():
     called = simulate_storage(
         world,
         {
-            "Myopic(recommended)": Myopic(recommended(problem), battery),
+            "Myopic(recommended)": Myopic(recommended(problem, horizon=300), battery),
             "DriftPlusPenalty(DCB, weight=2.0)": DriftPlusPenalty(
                 DCB(problem), battery, weight=2.0
             ),

@@ -190,3 +190,48 @@ def test_a_sharing_must_be_set_right():
         UpperConfidence(on("x * y"), sharing="sketch(2.5)")
     with pytest.raises(ParameterError, match="sketch sharing has no cells to cut"):
         UpperConfidence(on("x * y"), sharing="sketch(5)", delta=0.1)
+
+
+LOOKED_AT = {
+    "kinked": ({"y": Interval(0, 3)}, {"x": Interval(-1, 3)}, "min(y, x)"),
+    "smooth": ({"y": Finite([1, 5])}, {"x": Interval(1, 9)}, "-y / x"),
+    "two fields": (
+        {"y": Interval(0, 2)},
+        {"x": Interval(1, 4), "z": Interval(2, 5)},
+        "-(y / x + log(z))",
+    ),
+    "one of them listed": ({"y": Finite([1])}, {"x": Interval(1, 4), "z": Finite([0, 2])}, "z / x"),
+}
+
+
+@pytest.mark.parametrize("name", LOOKED_AT)
+@pytest.mark.parametrize("looks", [10, 3000, 1 << 18])
+def test_a_closer_look_finds_no_less_than_the_error_there_is(name, looks):
+    context, state, reward = LOOKED_AT[name]
+    problem = Problem(arms=["a"], context=context, state=state, reward=reward)
+    sketch = Sketch(problem, knots=6)
+    bound = sketch.looked_at(looks)
+    assert bound <= sketch.error
+    generator = np.random.default_rng(1)
+    worst = 0.0
+    for _ in range(3000):
+        y, *xs = (_anywhere(s, generator) for s in (*context.values(), *state.values()))
+        drawn = np.dot(sketch.psi(tuple(xs)), sketch.phi((y,)))
+        worst = max(worst, abs(drawn - problem.payoff.scalar(y, *xs)))
+    assert worst <= bound
+    if looks == 1 << 18:
+        assert bound <= 0.8 * sketch.error  # and it is worth its time
+
+
+def _anywhere(space, generator):
+    if isinstance(space, Finite):
+        return float(generator.choice(space.values))
+    return float(generator.uniform(space.low, space.high))
+
+
+def test_a_jump_is_not_looked_at():
+    problem = Problem(
+        arms=["a"], context={"y": Finite([1])}, state={"x": Interval(0, 3)}, reward="x >= y"
+    )
+    sketch = Sketch(problem, knots=9)
+    assert sketch.looked_at() == sketch.error == 1.0

@@ -48,33 +48,94 @@ def test_a_reward_tells_the_states_that_give_it(reward, deadline, delay, levels)
     assert Readings(problem).told((float(deadline),), value) == levels
 
 
+def levels_of(readings, *states):
+    return tuple(level for x in states for level in readings.of_state((x,)))
+
+
 def test_cells_are_cut_where_rewards_begin_to_hide_the_state():
-    problem = served("delay <= deadline", Interval(0, 5))
-    readings = Readings(problem, knots=3)  # at 0, 2.5 and 5
-    assert readings.edges == pytest.approx([0, 1, 2, 2.5, 4, 5], abs=1e-5)
-    assert readings.told((2.0,), 1.0) == (0, 1)
-    assert readings.told((4.0,), 0.0) == (4,)
+    readings = Readings(served("delay <= deadline", Interval(0, 5)), knots=3)  # at 0, 2.5 and 5
+    assert readings.edges == [0, 1, 2, 2.5, 4, 5]
+    # A knot is a level, and so is a cell between two.
+    assert readings.told((2.0,), 1.0) == levels_of(readings, 0, 0.5, 1, 1.5, 2)
+    assert readings.told((4.0,), 0.0) == levels_of(readings, 4.5, 5)
 
 
-@pytest.mark.parametrize(
-    "reward", ["max(1, min(delay, deadline))", "-max(1, min(delay, deadline))"]
-)
-def test_a_clip_hides_both_ends_of_an_interval(reward):
-    readings = Readings(served(reward, Interval(0, 5)), knots=6)
-    sign = -1.0 if reward.startswith("-") else 1.0
-    assert readings.told((4.0,), sign * 1.0) == (0,)
-    assert readings.told((2.0,), sign * 1.5) == (1,)
-    assert readings.told((2.0,), sign * 2.0)[-3:] == (2, 3, 4)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_clip_hides_both_ends_of_an_interval(sign):
+    problem = served(f"{sign} * max(1, min(delay, deadline))", Interval(0, 5))
+    readings = Readings(problem, knots=6)
+    assert readings.told((4.0,), sign * 1.0) == levels_of(readings, 0, 0.5, 1)
+    assert readings.told((2.0,), sign * 1.5) == levels_of(readings, 1.5)
+    assert readings.told((2.0,), sign * 2.0) == levels_of(readings, 2, 2.5, 3, 3.5, 4, 4.5, 5)
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.4, 1.0, 1.7, 2.0, 3.3, 4.999, 5.0])
-@pytest.mark.parametrize("reward", ["delay <= deadline", "-max(1, min(delay, deadline))"])
-@pytest.mark.parametrize("deadline", [1.0, 2.0, 4.0])
-def test_the_state_is_in_the_set_that_its_reward_tells(reward, delay, deadline):
-    problem = served(reward, Interval(0, 5))
+SHAPES = {
+    "deadline": "delay <= deadline",
+    "strict": "delay < deadline",
+    "clip": "-max(1, min(delay, deadline))",
+    "leap": "delay + 5 * (delay > deadline)",
+    "steep": "min(sqrt(delay), deadline)",
+    "stairs": "floor(7 * delay) * deadline",
+}
+
+
+@pytest.mark.parametrize("reward", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("context", [Finite([0.62, 1, 2, 4]), Interval(0.5, 4)])
+def test_what_rewards_tell_is_a_partition_with_the_state_in_it_or_next_to_it(reward, context):
+    problem = Problem(
+        arms=["a"],
+        context={"deadline": context},
+        state={"delay": Interval(0, 5)},
+        reward=reward,
+    )
     readings = Readings(problem, knots=9)
-    value = problem.payoff(deadline=deadline, delay=delay)
-    assert set(readings.of_state((delay,))) & set(readings.told((deadline,), value))
+    generator = np.random.default_rng(2)
+    delays = [0.0, 5.0, *readings.edges, *generator.uniform(0, 5, 60).tolist(), 0.0013]
+    for deadline in (0.62, 1.0, 2.0, 4.0):
+        sets = []
+        for delay in delays:
+            value = float(problem.payoff.scalar(deadline, delay))
+            found = readings.told((deadline,), value)
+            (level,) = readings.of_state((delay,))
+            listed = isinstance(context, Finite) and "floor" not in reward
+            # Only cells that a continuous context cuts in two are off, and by no more.
+            assert min(abs(level - other) for other in found) <= (0 if listed else 2)
+            sets.append(found)
+        for one in sets:
+            for two in sets:
+                assert one == two or not set(one) & set(two)
+
+
+def test_states_on_knots_are_not_mistaken_for_their_neighbours():
+    problem = Problem(
+        arms=["a"],
+        context={"y": Finite([1, 2, 3])},
+        state={"x": Interval(0, 4)},
+        reward="x <= y",
+    )
+    policy = CoarseKL(problem)
+    policy.observe_many(["a"] * 1000, x=[2.0, 2.25] * 500)
+    assert told(policy, {"y": 2}, "a").estimate == pytest.approx(0.5, abs=1e-4)
+
+
+def test_continuous_deadlines_teach_each_other():
+    """The seed is fixed; of 6,000 pulls estimates are off by 0.03 on average, cells by 0.06."""
+    problem = Problem(
+        arms=["edge", "cloud"],
+        context={"deadline": Interval(1, 4)},
+        state={"delay": Interval(0, 6)},
+        reward="delay <= deadline",
+    )
+    policy = CoarseKL(problem)
+    generator = np.random.default_rng(3)
+    for arm, longest in (("edge", 3.0), ("cloud", 6.0)):
+        deadlines, delays = generator.uniform(1, 4, 6000), generator.uniform(0, longest, 6000)
+        policy.observe_many([arm] * 6000, deadline=deadlines, reward=delays <= deadlines)
+    for deadline in (1.5, 2.0, 2.8):
+        assert told(policy, {"deadline": deadline}).estimate == pytest.approx(
+            deadline / 3, abs=0.12
+        )
+    assert policy.choose(deadline=2.0) == "edge"
 
 
 def test_what_a_reward_cannot_be_is_refused_and_changes_nothing():

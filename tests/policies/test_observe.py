@@ -161,6 +161,14 @@ def test_a_state_of_several_fields_is_not_told_by_a_reward():
         DCB(offloading()).observe("far", megabytes=8, work=1e3, reward=-0.3)
 
 
+@pytest.mark.parametrize("met", [True, np.True_])
+def test_met_or_missed_is_a_reward_of_one_or_nothing(met):
+    told, counted = UCB1(channels()), UCB1(channels())
+    told.observe("channel-2", bits=1, reward=met)
+    counted.observe("channel-2", bits=1, reward=1.0)
+    assert str(told.explain(bits=1)) == str(counted.explain(bits=1))
+
+
 @pytest.mark.parametrize(
     ("build", "problem", "reward", "said"),
     [
@@ -169,7 +177,6 @@ def test_a_state_of_several_fields_is_not_told_by_a_reward():
         (UCB1, channels, -0.1, "cannot be"),
         (UCB1, channels, math.nan, "finite, given nan"),
         (UCB1, channels, "1", "one number, given '1'"),
-        (UCB1, channels, True, "one number, given True"),
         (Random, channels, 5, "cannot be"),
     ],
 )

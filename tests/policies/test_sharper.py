@@ -13,6 +13,8 @@ from onepull import (
     DCB,
     IMED,
     KLUCB,
+    CensoredKL,
+    CoarseKL,
     DirichletThompson,
     EmpiricalBernstein,
     EmpiricalKL,
@@ -295,7 +297,7 @@ def test_what_is_recommended():
     assert stated(listed, {"x": ten}, "x >= y") == means  # a jump
     assert stated(listed, {"x": Interval(0, math.inf)}, "min(x, y)") == means
     assert stated(listed, {"x": ten, "z": ten, "w": ten}, "x * y + z + w") == means  # too many
-    assert stated(unit, {"x": ten, "z": ten}, "log(1 + y * x) + y * z") == (
+    assert stated(unit, {"x": ten, "z": ten, "w": ten}, "log(1 + y * x) + y * z + w") == (
         KLUCB,
         {"sharing": "low-rank(0.0001)"} | start,
     )
@@ -315,6 +317,38 @@ def test_a_grid_is_cut_for_the_horizon():
 
 def capped(y, x):
     return min(y, x)
+
+
+def test_two_continuous_fields_are_kept_where_a_closer_look_allows_it():
+    listed = {"size": Finite([1, 8])}
+    rates = {"rate": Interval(5, 10), "speed": Interval(5, 10)}
+    kept = (EmpiricalKL, {"c": 0.0, "head_start": 1000.0, "knots": 33})
+    assert stated(listed, rates, "-(size / rate + 1 / speed)") == kept
+    means = (KLUCB, {"sharing": "joint", "c": 0.0, "head_start": 1000.0})
+    assert stated(listed, rates, "rate + speed >= 10 + size") == means  # a jump
+
+
+def test_a_head_start_is_no_longer_than_the_horizon():
+    listed, state = {"y": Finite([1, 2])}, {"x": Finite([0, 3])}
+    assert stated(listed, state, "min(x, y)", horizon=200)[1]["head_start"] == 200
+    assert stated(listed, state, "min(x, y)", horizon=10**6)[1]["head_start"] == 1000
+
+
+def test_what_is_recommended_where_rewards_are_all_that_is_seen():
+    listed, start = {"y": Finite([1, 2])}, {"c": 0.0, "head_start": 1000.0}
+    four, told = {"x": Finite([0, 1, 2, 3])}, {"feedback": "reward"}
+    assert stated(listed, four, "x * y", **told) == (EmpiricalKL, start)  # it tells the state
+    assert stated(listed, four, "min(x, y)", **told) == (CensoredKL, start)
+    assert stated(listed, four, "x >= y", **told) == (CoarseKL, start)
+    assert stated(listed, four | {"z": Finite([0, 1])}, "x * y + z", **told) == (CoarseKL, start)
+    apart = (KLUCB, {"sharing": "per-context"} | start)
+    endless = {"x": Interval(0, math.inf)}
+    assert stated(listed, endless, "min(x, y)", **told) == apart
+    kind, parameters = stated({"y": Interval(0, 1)}, endless, "min(x, y)", **told)
+    assert kind is KLUCB
+    assert parameters["delta"] == pytest.approx(0.001)
+    with pytest.raises(ParameterError, match="feedback must be state or reward, given 'rewards'"):
+        stated(listed, four, "x >= y", feedback="rewards")
 
 
 def test_recommended_takes_a_seed_and_a_reward_in_code():

@@ -19,6 +19,7 @@ from onepull.problem import Problem
 from onepull.spaces import Finite, Interval
 
 MOST_ATOMS = 100_000
+FINER = (4, 8, 16)  # points for every knot in a closer look
 REMEMBERED = 1 << 21  # rewards kept of contexts seen lately
 
 Share: TypeAlias = tuple[int, float]  # the number of a knot, and how much of a value it gets
@@ -158,14 +159,13 @@ class Sketch(Atoms):
         shares = [_shares(space, self.knots) for space in problem.state.values()]
         self.psi = _shared_out(shares, self.features)
 
-    def looked_at(self, finer: int = 16, contexts: int = 256) -> float:
+    def looked_at(self, looks: int = 1 << 23) -> float:
         """Return a bound on the error from a closer look: between the knots too.
 
-        What interpolation is off by is computed at `finer` points for every knot, in all listed
-        contexts or in so many, evenly spread over intervals.  Between those points neither the
-        reward nor its interpolation can run away faster than the reward's slope, so L·h/finer is
-        added for every interval field of the state, and L times the distance for those of the
-        context.  Smooth rewards are off by far less than `error` says; it takes up to a second.
+        What interpolation is off by is computed at points between the knots and in a sample of
+        contexts, at most so many times altogether.  Elsewhere neither the reward nor its
+        interpolation can have run away faster than the reward's slope: that is added, times
+        twice the distance.  Smooth rewards are off by far less than `error` says.
 
         >>> from onepull import Interval
         >>> sketch = Sketch(Problem(
@@ -180,26 +180,55 @@ class Sketch(Atoms):
         slopes = self.problem.payoff.steepness
         if not all(math.isfinite(slopes[name].value) for name in self.problem.state):
             return self.error
-        columns: dict[str, Array] = {}
-        margin = 0.0
-        for name, space in self.problem.state.items():
-            columns[name] = np.array(listed(self.problem.state).get(name, ()))
-            if isinstance(space, Interval):
-                columns[name] = np.linspace(space.low, space.high, (self.knots - 1) * finer + 1)
-                margin += slopes[name].value * space.width / (self.knots - 1) / finer
-        rows, apart = _sample(self.problem, contexts)
+        margin, finer, rows = min(
+            (self._view(finer, looks) for finer in FINER), key=lambda view: view[0]
+        )
+        if margin >= self.error:
+            return self.error
+        columns = {
+            name: np.array(space.values)
+            if isinstance(space, Finite)
+            else np.linspace(space.low, space.high, (self.knots - 1) * finer + 1)
+            for name, space in self.problem.state.items()
+        }
         fine = list(product(columns).values())
-        coarse = [len(column) for column in columns.values()]
+        shape = [len(column) for column in columns.values()]
         worst = 0.0
         for context in rows:
             rewards = np.broadcast_to(self.problem.payoff.vector(*context, *fine), len(fine[0]))
-            exact = rewards.reshape(coarse)
+            exact = rewards.reshape(shape)
             drawn = exact
             for axis, space in enumerate(self.problem.state.values()):
                 if isinstance(space, Interval):
                     drawn = _drawn(drawn, axis, finer)
             worst = max(worst, float(np.abs(drawn - exact).max()))
-        return min(self.error, worst + margin + apart)
+        return min(self.error, worst + margin)
+
+    def _view(self, finer: int, looks: int) -> tuple[float, int, list[State]]:
+        """Return contexts to look at with so fine points, and the margin that this leaves."""
+        problem = self.problem
+        margin, points = 0.0, 1
+        for name, space in problem.state.items():
+            if isinstance(space, Finite):
+                points *= len(space.values)
+            else:
+                points *= (self.knots - 1) * finer + 1
+                step = space.width / (self.knots - 1) / finer
+                margin += problem.payoff.steepness[name].value * step
+        intervals = [s for s in problem.context.values() if isinstance(s, Interval)]
+        share = looks / points / size(problem.context)
+        each = max(2, int(share ** (1 / len(intervals)))) if intervals else 1
+        if share < 1:
+            return math.inf, finer, []
+        columns = {}
+        for name, space in problem.context.items():
+            if isinstance(space, Finite):
+                columns[name] = np.array(space.values)
+            else:
+                columns[name] = np.linspace(space.low, space.high, each)
+                margin += problem.payoff.lipschitz[name].value * space.width / (each - 1)
+        rows = list(zip(*(c.tolist() for c in product(columns).values()), strict=True))
+        return margin, finer, rows
 
     def _bounds(self, context: State, rewards: Array) -> tuple[float, float]:
         del rewards
@@ -208,21 +237,6 @@ class Sketch(Atoms):
     def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
         """Return bounds on the reward over all states in each context (a row each)."""
         return self._ranges.at_many(contexts)
-
-
-def _sample(problem: Problem, number: int) -> tuple[list[State], float]:
-    """Return contexts, and by how much the error may grow on the way to the nearest of them."""
-    intervals = [s for s in problem.context.values() if isinstance(s, Interval)]
-    each = max(2, round((number / size(problem.context)) ** (1 / max(len(intervals), 1))))
-    columns, apart = {}, 0.0
-    for name, space in problem.context.items():
-        if isinstance(space, Finite):
-            columns[name] = np.array(space.values)
-        else:
-            columns[name] = np.linspace(space.low, space.high, each)
-            # Half a step away at most, and the reward and its interpolation both have the slope.
-            apart += problem.payoff.lipschitz[name].value * space.width / (each - 1)
-    return list(zip(*(c.tolist() for c in product(columns).values()), strict=True)), apart
 
 
 def _drawn(values: Array, axis: int, finer: int) -> Array:

@@ -212,22 +212,39 @@ _FACTORISATIONS: list[tuple[str, str, str, Callable[[Problem], Dense]]] = [
 ]
 
 
-def recommendations(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield what is recommended where nothing is known but the problem.
+def recommendations(
+    problem: Problem, horizon: int | None, feedback: str = "state"
+) -> Iterator[Candidate]:
+    """Yield what is recommended where nothing is known but the problem, and what a pull shows.
 
     >>> from onepull.environment import channel_selection
     >>> [candidate.name for candidate in recommendations(channel_selection().problem, None)]
     ['EmpiricalKL recommended']
     """
-    build = partial(recommended, problem, horizon=horizon)
+    build = partial(recommended, problem, horizon=horizon, feedback=feedback)
     try:
         policy = build()
     except ParameterError:
         return  # contexts without end can be neither cut nor approximated
     # No finite-time bound is known for the likelihood's.
-    error = policy.sharing.error if isinstance(policy, Explorer) else 0.0
-    kind, is_linear = type(policy).__name__, is_coarse(problem, error)
-    yield Candidate(kind, "recommended", build, None, is_linear=is_linear)
+    yield Candidate(
+        type(policy).__name__,
+        "recommended",
+        build,
+        None,
+        learns_rewards=feedback == "reward",
+        caution="there is no proof of its regret" if feedback == "reward" else "",
+        is_linear=is_coarse(problem, _error(policy)),
+    )
+
+
+def _error(policy: Policy) -> float:
+    """Return by how much the estimates of a policy may be off, for ever."""
+    if not isinstance(policy, Explorer):
+        return 0.0
+    factor = getattr(policy.sharing, "factor", None)
+    # A sketch was recommended after a closer look.
+    return factor.looked_at() if isinstance(factor, Sketch) else policy.sharing.error
 
 
 def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:

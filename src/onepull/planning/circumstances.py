@@ -13,12 +13,10 @@ from itertools import pairwise
 
 from onepull.environment import Environment
 from onepull.errors import ParameterError
-from onepull.payoff.partition import size
+from onepull.payoff.partition import is_finite, size
 from onepull.planning.bounds import Delta
-from onepull.planning.candidates import Candidate, candidates, is_coarse, ladder
+from onepull.planning.candidates import Candidate, candidates, is_coarse, ladder, recommendations
 from onepull.policies import (
-    CensoredKL,
-    CoarseKL,
     DiscountedKL,
     DiscountedUCB,
     Policy,
@@ -34,7 +32,7 @@ from onepull.spaces import Interval
 # Trials of all runs together that take about half a minute, in the interpreter and of CoarseKL,
 # whose index is itself a search.
 INTERPRETED = 800_000
-COARSE = 20_000
+COARSE = 200_000
 LOOKS = 10**8  # at a context, an arm and a state, of PatientKL in a run: as long
 EXTRAS = ("CensoredKL", "DiscountedUCB", "SlidingWindowUCB", "DiscountedKL", "RestartingUCB")
 FORGETFUL_CELLS = 128  # of what forgets: a change detector looks at every cell
@@ -94,10 +92,10 @@ def offered(problem: Problem, met: Circumstances) -> tuple[list[Candidate], list
     >>> channels = channel_selection()
     >>> found, notes = offered(channels.problem, Circumstances([channels], 500, 500, 4, "reward"))
     >>> [candidate.name for candidate in found]
-    ['CensoredKL', 'MultiUCB', 'UCB1']
+    ['CensoredKL recommended', 'MultiUCB', 'UCB1']
     >>> print(notes[0])
-    A pull shows nothing but its reward, which may hide the state. Left out: DCB, EmpiricalKL \
-recommended and PatientKL, which cannot learn from it.
+    A pull shows nothing but its reward, which may hide the state. Left out: DCB and PatientKL, \
+which cannot learn from it.
     """
     found, notes = candidates(problem, met.horizon), []
     if met.is_late or met.changes:
@@ -110,7 +108,7 @@ recommended and PatientKL, which cannot learn from it.
             notes.append("What comes after the trials simulated depends on the changes to come.")
         found += forgetting(problem, met.judged, met.changes)
     if met.feedback == "reward":
-        found, note = _learning(problem, found, met.worlds)
+        found, note = _learning(problem, found, met)
         notes.append(note)
     if met.is_late:
         found = list(_announced(found))
@@ -133,7 +131,7 @@ def forgetting(problem: Problem, trials: int, changes: int) -> Iterator[Candidat
     >>> problem = channel_selection().problem
     >>> [candidate.name for candidate in forgetting(problem, 40_000, 3)]
     ['DiscountedUCB 462 trials', 'SlidingWindowUCB 752 trials', 'DiscountedKL 462 trials', \
-'RestartingUCB']
+'RestartingUCB', 'RestartingUCB histogram']
     """
     delta = _coarse_delta(problem, trials)
     memory = max(2, round(4 * math.sqrt(trials / changes)))
@@ -147,9 +145,13 @@ def forgetting(problem: Problem, trials: int, changes: int) -> Iterator[Candidat
     sharp = partial(DiscountedKL, problem, discount=1 - 1 / memory)
     if _keeps_states(problem, sharp):
         yield Candidate("DiscountedKL", f"{memory:,} trials", sharp, None, caution=tuned)
-    restarting = partial(RestartingUCB, problem, delta=delta)
     caution = "false alarms are bounded, of its regret nothing is proved"
+    restarting = partial(RestartingUCB, problem, delta=delta)
     yield Candidate("RestartingUCB", "", restarting, None, caution=caution)
+    # A change in the states may show sooner than one in the mean reward of any context.
+    watching = partial(RestartingUCB, problem, sharing="histogram")
+    if is_finite(problem.state) and size(problem.state) <= FORGETFUL_CELLS:
+        yield Candidate("RestartingUCB", "histogram", watching, None, caution=caution)
 
 
 def _keeps_states(problem: Problem, build: Callable[[], Explorer]) -> bool:
@@ -169,40 +171,19 @@ def _coarse_delta(problem: Problem, trials: int) -> Delta:
 
 
 def _learning(
-    problem: Problem, found: Sequence[Candidate], worlds: Sequence[Environment]
+    problem: Problem, found: Sequence[Candidate], met: Circumstances
 ) -> tuple[list[Candidate], str]:
     """Return those that learn from rewards alone, and what that leaves out."""
-    kept = [c for c in found if c.learns_rewards or _learns(c.build(), worlds)]
-    unable = [c.name for c in found if c not in kept]
-    if not unable:
+    kept = [c for c in found if c.learns_rewards or _learns(c.build(), met.worlds)]
+    unable = [c.name for c in found if c not in kept and c.label != "recommended"]
+    if len(kept) == len(found):
         return kept, "A pull shows nothing but its reward, which tells the state."
     hidden = "A pull shows nothing but its reward, which may hide the state."
-    return [*censored(problem, worlds), *kept], (
-        f"{hidden} Left out: {_listed(unable)}, which cannot learn from it."
-    )
-
-
-def censored(problem: Problem, worlds: Sequence[Environment]) -> Iterator[Candidate]:
-    """Yield what learns every context from rewards that hide the state, if anything does.
-
-    CensoredKL where they hide one end of the states, CoarseKL, which takes longer, where
-    they hide more.
-
-    >>> from onepull.environment import channel_selection
-    >>> channels = channel_selection()
-    >>> [candidate.name for candidate in censored(channels.problem, [channels])]
-    ['CensoredKL']
-    """
-    caution = "there is no proof of its regret"
-    for build in (partial(CensoredKL, problem), partial(CoarseKL, problem)):
-        try:
-            policy = build()
-        except ParameterError:
-            continue  # it does not suit the problem
-        if _learns(policy, worlds):
-            kind = type(policy).__name__
-            yield Candidate(kind, "", build, None, learns_rewards=True, caution=caution)
-            return
+    if unable:
+        hidden += f" Left out: {_listed(unable)}, which cannot learn from it."
+    learning = recommendations(problem, met.horizon, "reward")
+    able = [c for c in learning if _learns(c.build(), met.worlds)]
+    return [*able, *(c for c in kept if c.label != "recommended")], hidden
 
 
 def _learns(policy: Policy, worlds: Sequence[Environment]) -> bool:

@@ -110,7 +110,7 @@ def plan(  # noqa: PLR0913 - a full statement
         The regret that may be lost by the horizon.
     feedback
         What a pull shows: its "state", or nothing but its "reward".  That leaves out what
-        cannot learn from rewards, and brings in CensoredKL.
+        cannot learn from rewards, and brings in what is recommended for them.
     replications
         Simulated runs, at least two.
     timing

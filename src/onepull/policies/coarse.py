@@ -15,7 +15,7 @@ from onepull.likelihood import exploration
 from onepull.payoff import Reward, State
 from onepull.policies.base import Policy
 from onepull.policies.explorer import number
-from onepull.policies.readings import Readings
+from onepull.policies.readings import REMEMBERED, Readings
 from onepull.policies.sightings import Seen, Sightings
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
@@ -34,10 +34,11 @@ class CoarseKL(Policy):
     states the law is the product-limit law of `CensoredKL`, whose index takes microseconds
     where this one takes milliseconds.
 
-    It takes listed states of any fields and any reward of them, or one bounded interval with
-    which the reward goes one way.  States may be observed too, and mixed with rewards.  What
-    no context tells stays unknown, and is as good as can be.  Keeps a count for every set
-    that an arm has shown.
+    It takes listed states of any fields and any reward of them, up to 256, or one bounded
+    interval with which the reward goes one way.  States may be observed too, and mixed with
+    rewards.  What no context tells stays unknown, and is as good as can be.  Keeps a count for
+    every set that an arm has shown; the time of a decision grows with the cube of how many
+    states are told apart.
 
     Parameters
     ----------
@@ -46,9 +47,9 @@ class CoarseKL(Policy):
     head_start
         Trials that count as gone by before the first one.
     knots
-        Cut an interval state into cells at so many knots, and where rewards begin to hide it;
-        17 if not given.  A cell counts as its middle in the estimate and as its best end in
-        the index.
+        Cut an interval state at so many knots, and where the rewards of listed contexts jump or
+        begin to hide it; 17 if not given.  A cell counts as its middle in the estimate and as
+        its best end in the index.
     seed
         Draw among tied arms with this seed or generator; the first arm wins without.
 
@@ -137,6 +138,8 @@ class CoarseKL(Policy):
             seen, outlook = self._knowledge.of_arm(arm), self._knowledge.readings.outlook(context)
             values = best_of_groups(outlook.highs, seen.group, len(seen.law))
             found = coarse_bound(seen.told, seen.counts, values, outlook.top, seen.law, risk)
+            if len(known) >= REMEMBERED:  # of continuous contexts there is no end
+                known.clear()
             known[context] = (*found, risk)
         return known[context][0]
 

@@ -153,7 +153,8 @@ class Levels:
         if not here.is_clear:
             raise RewardError(
                 f"the state cannot be told from the reward {self._where(context)}: several give "
-                f"the same reward, and not at one end only; observe the state ({self.name}=…)"
+                f"the same reward, and not at one end only; observe the state ({self.name}=…), or "
+                "let CoarseKL learn from it"
             )
         signed = reward if self.arrangement.rises else -reward
         close = _slack(here.end, here.near[0])

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from onepull.errors import InputError, RewardError
 from onepull.payoff import State
 from onepull.problem import Problem
@@ -69,6 +71,8 @@ def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[s
 
 
 def _reward(reward: Any) -> float:
+    if isinstance(reward, bool | np.bool_):  # met or missed: a comparison counts as 1 or 0
+        return float(reward)
     try:
         value = real(reward)
     except TypeError:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,44 +13,47 @@ from onepull.errors import ParameterError, RewardError
 from onepull.formula import Array
 from onepull.payoff import State
 from onepull.payoff.partition import is_finite, listed, points, product, size
+from onepull.policies.breaks import breaks_of
 from onepull.problem import Problem
 from onepull.spaces import Interval
 
 KNOTS = 17
-MOST_LEVELS = 1024
-MOST_CONTEXTS = 4096  # listed, so that cells can be cut where rewards begin to hide states
-PROBES = 9  # in a cell, to see whether the reward is flat in a part of it
-INSIDE = 1e-4  # of a cell: so far from its ends the reward is looked at
-HALVINGS = 60
+MOST_LEVELS = 256
+MOST_CONTEXTS = 1024  # listed, so that cells can be cut where rewards begin to hide states
+INSIDE = 1e-9  # of a cell: so far from its ends the reward is looked at
+NEAR_END = 1e-3  # of a cell: if the reward is the same there, it is flat at that end
+REMEMBERED = 1024  # contexts
 
 LevelSet: TypeAlias = tuple[int, ...]  # in order
 
 
-class Block(NamedTuple):
-    """Neighbouring cells that a context does not tell apart, and the rewards they give."""
-
-    low: float
-    high: float
-    first: int
-    last: int
-
-
 class Outlook(NamedTuple):
-    """What the levels are worth in one context: the least and the most, cell by cell."""
+    """What the levels are worth in one context: the most, and the middle."""
 
-    lows: Array
     highs: Array
     middles: Array
     top: float
+
+
+class Blocks(NamedTuple):
+    """Levels that a context does not tell apart, in the order of their rewards."""
+
+    lows: list[float]
+    highs: list[float]
+    levels: list[LevelSet]
 
 
 class Readings:
     """The levels of a state, what they are worth, and what rewards tell about them.
 
     Finitely many states are a level each, whatever fields they have and however the reward goes
-    with them.  One interval field is cut into cells: at `knots` at equal distances, and where
-    the reward of a listed context begins or ends to be flat, or jumps, so that no cell is told
-    in part.  There the reward must go one way with the state.
+    with them.  One interval field is cut at `knots` at equal distances, and where the reward of
+    a listed context jumps or begins to be flat; every knot is a level, and every cell between
+    two.  There the reward must go one way with the state.  In one context the sets that
+    rewards tell have no level in common, so that nothing is told of a state by what it was not.
+    With continuous contexts the reward may jump or bend within a cell.  Where it is flat from
+    there on the cell counts with what is flat, and where it is flat on both sides it counts as
+    its middle: estimates are then off by up to the chance of states in such a cell.
 
     >>> from onepull import Finite, Problem
     >>> readings = Readings(Problem(
@@ -71,97 +73,124 @@ class Readings:
         if is_finite(problem.state):
             if knots is not None:
                 raise ParameterError("all states are listed: they take no knots")
-            if size(problem.state) > MOST_LEVELS:
-                raise ParameterError(
-                    f"the state has {size(problem.state):,} values; at most {MOST_LEVELS:,} can "
-                    "be told apart"
-                )
             self._rows = np.column_stack(list(product(listed(problem.state)).values()))
             self._place = {tuple(row): s for s, row in enumerate(self._rows.tolist())}
             self.count = len(self._rows)
         else:
             self.knots = _whole(KNOTS if knots is None else knots)
             self.edges = _edges(problem, self.knots)
-            self.count = len(self.edges) - 1
-        self.outlook = lru_cache(maxsize=4096)(self._outlook)
-        self._blocks = lru_cache(maxsize=4096)(self._cut)
+            self.count = 2 * len(self.edges) - 1
+        if self.count > MOST_LEVELS:
+            raise ParameterError(
+                f"the state has {self.count:,} levels to be told apart, at most {MOST_LEVELS:,} "
+                "can be kept; list fewer states, or take fewer knots"
+            )
+        self.outlook = lru_cache(maxsize=REMEMBERED)(self._outlook)
+        self._blocks = lru_cache(maxsize=REMEMBERED)(self._told_apart)
 
     def _outlook(self, context: State) -> Outlook:
-        reward = self.problem.payoff.vector
         if not self.edges:
-            values = np.array(
-                np.broadcast_to(reward(*context, *self._rows.T), self.count), dtype=float
-            )
-            return Outlook(values, values, values, float(values.max()))
-        near, far = self._ends(context)
-        lows, highs = np.minimum(near, far), np.maximum(near, far)
-        return Outlook(lows, highs, (lows + highs) / 2, float(highs.max()))
+            values = self._at(context, *self._rows.T)
+            return Outlook(values, values, float(values.max()))
+        lows, highs = self._ends(context, INSIDE)
+        return Outlook(highs, (lows + highs) / 2, float(highs.max()))
 
-    def _ends(self, context: State) -> tuple[Array, Array]:
-        """Return the rewards just within the lower and the upper end of every cell."""
+    def _at(self, context: State, *state: Array) -> Array:
+        rewards = self.problem.payoff.vector(*context, *state)
+        return np.array(np.broadcast_to(rewards, len(state[0])), dtype=float)
+
+    def _ends(self, context: State, inside: float) -> tuple[Array, Array]:
+        """Return the lower and the higher of the rewards next to the ends of every level."""
         edges = np.array(self.edges)
-        inside = INSIDE * np.diff(edges)
-        reward = self.problem.payoff.vector
-        near, far = (
-            np.array(np.broadcast_to(reward(*context, at), self.count), dtype=float)
-            for at in (edges[:-1] + inside, edges[1:] - inside)
-        )
-        return near, far
+        into = inside * np.diff(edges)
+        first, last = np.empty(self.count), np.empty(self.count)
+        first[::2] = last[::2] = self._at(context, edges)
+        first[1::2] = self._at(context, edges[:-1] + into)
+        last[1::2] = self._at(context, edges[1:] - into)
+        return np.minimum(first, last), np.maximum(first, last)
 
-    def _cut(self, context: State) -> list[Block]:
-        """Return the cells that a context tells apart, as blocks in the order of rewards."""
-        near, far = self._ends(context)
-        close = _slack(near[[0]], far[[-1]])
-        # Neighbours are one block where the reward is flat across the knot between them, or
-        # where the one's rewards begin before the other's end.
-        rises = far[-1] >= near[0]
-        ahead = near[1:] - far[:-1] if rises else far[:-1] - near[1:]
-        starts = [0, *(np.flatnonzero(ahead > close) + 1).tolist()]
-        lasts = [*(s - 1 for s in starts[1:]), self.count - 1]
-        blocks = [
-            Block(*_sorted(float(near[first]), float(far[last])), first, last)
-            for first, last in zip(starts, lasts, strict=True)
-        ]
-        return blocks if rises else blocks[::-1]
+    def _told_apart(self, context: State) -> Blocks:
+        """Return what a context tells apart: no level is in two blocks."""
+        if not self.edges:
+            values = self._at(context, *self._rows.T)
+            order = np.argsort(values, kind="stable").tolist()
+            lows = highs = values
+        else:
+            lows, highs = self._ends(context, INSIDE)
+            falls = lows[-1] < lows[0]
+            order = list(range(self.count))[::-1] if falls else list(range(self.count))
+            lows, highs = self._settled(context, lows, highs)
+        close = _slack(values if not self.edges else np.concatenate([lows, highs]))
+        found = Blocks([], [], [])
+        for level in order:
+            low, high = float(lows[level]), float(highs[level])
+            # A flat level joins a block that is flat at the same reward.
+            if found.levels and max(high, found.highs[-1]) - min(low, found.lows[-1]) <= close:
+                found.levels[-1] = tuple(sorted((*found.levels[-1], level)))
+                continue
+            found.lows.append(low)
+            found.highs.append(high)
+            found.levels.append((level,))
+        return found
+
+    def _settled(self, context: State, lows: Array, highs: Array) -> tuple[Array, Array]:
+        """Return the ends of levels, those of cells that are partly flat made what they count as.
+
+        A cell that is flat at one end counts as that reward; at both ends, as the nearer one.
+        """
+        close = _slack(np.concatenate([lows, highs]))
+        inner_lows, inner_highs = self._ends(context, NEAR_END)
+        edges = np.array(self.edges)
+        middles = np.zeros(self.count)
+        middles[1::2] = self._at(context, (edges[:-1] + edges[1:]) / 2)
+        lows, highs = lows.copy(), highs.copy()
+        for k in range(1, self.count, 2):
+            if highs[k] - lows[k] <= close:
+                continue
+            low_flat = inner_lows[k] - lows[k] <= close
+            high_flat = highs[k] - inner_highs[k] <= close
+            if low_flat and (not high_flat or middles[k] - lows[k] <= highs[k] - middles[k]):
+                highs[k] = lows[k]
+            elif high_flat:
+                lows[k] = highs[k]
+        return lows, highs
 
     def of_state(self, state: State) -> LevelSet:
-        """Return the level of a state; on a knot between two cells it may be either."""
+        """Return the level of a state."""
         if not self.edges:
             return (self._place[state],)
         (value,) = state
-        first = max(bisect_left(self.edges, value) - 1, 0)
-        last = min(bisect_right(self.edges, value) - 1, self.count - 1)
-        return tuple(range(min(first, last), max(first, last) + 1))
+        place = bisect_left(self.edges, value)
+        return (2 * place,) if self.edges[place] == value else (2 * place - 1,)
 
     def told(self, context: State, reward: float) -> LevelSet:
         """Return the levels that give a reward in a context."""
-        return self._matching(context, reward) if self.edges else self._equal(context, reward)
-
-    def _equal(self, context: State, reward: float) -> LevelSet:
-        values = self.outlook(context).middles
-        found = np.flatnonzero(np.abs(values - reward) <= _slack(values))
-        if not len(found):
-            shown = ", ".join(f"{v:.6g}" for v in sorted(set(values.tolist()))[:12])
-            raise RewardError(f"reward {reward!r} cannot be {self._where(context)}: it is {shown}")
-        return tuple(found.tolist())
-
-    def _matching(self, context: State, reward: float) -> LevelSet:
         blocks = self._blocks(context)
-        ends = blocks[0].low, blocks[-1].high
-        close = _slack(np.array(ends))
-        found = [b for b in blocks if b.low - close <= reward <= b.high + close]
-        if not found:
-            # Rewards were looked at just within the cells, which leaves slits between the blocks:
-            # what is in one is next to a knot, in the cell before it or after it.
-            slit = close + INSIDE * (ends[1] - ends[0])
-            found = [b for b in blocks if b.low - slit <= reward <= b.high + slit]
-        if not found:
-            raise RewardError(
-                f"reward {reward!r} cannot be {self._where(context)}: "
-                f"it is in [{ends[0]:.6g}, {ends[1]:.6g}]"
-            )
-        cells = range(min(b.first for b in found), max(b.last for b in found) + 1)
-        return tuple(cells)
+        close = _slack(np.array([blocks.lows[0], blocks.highs[-1]]))
+        if not blocks.lows[0] - close <= reward <= blocks.highs[-1] + close:
+            raise self._refusal(context, reward, blocks)
+        # The nearest one: next to a knot, or in a leap, there may be none around it.
+        first = max(bisect_left(blocks.highs, reward - close), 0)
+        found = min(
+            range(max(first - 1, 0), min(first + 3, len(blocks.lows))),
+            key=lambda b: (
+                max(blocks.lows[b] - reward, reward - blocks.highs[b], 0.0) > close,
+                max(blocks.lows[b] - reward, reward - blocks.highs[b], 0.0),
+                blocks.highs[b] - blocks.lows[b],
+            ),
+        )
+        off = max(blocks.lows[found] - reward, reward - blocks.highs[found], 0.0)
+        if off > close and not self.edges:
+            raise self._refusal(context, reward, blocks)
+        return blocks.levels[found]
+
+    def _refusal(self, context: State, reward: float, blocks: Blocks) -> RewardError:
+        pairs = zip(self.problem.context, context, strict=True)
+        where = ", ".join(f"{name}={value:.12g}" for name, value in pairs)
+        can_be = ", ".join(f"{low:.6g}" for low in blocks.lows[:12])
+        if self.edges:
+            can_be = f"in [{blocks.lows[0]:.6g}, {blocks.highs[-1]:.6g}]"
+        return RewardError(f"reward {reward!r} cannot be with {where}: it is {can_be}")
 
     @cached_property
     def sets(self) -> int:
@@ -169,16 +198,8 @@ class Readings:
         sample = points(self.problem.context, MOST_CONTEXTS, np.random.default_rng(0))
         found: set[LevelSet] = set()
         for context in zip(*(column.tolist() for column in sample.values()), strict=True):
-            if self.edges:
-                found |= {tuple(range(b.first, b.last + 1)) for b in self._blocks(context)}
-            else:
-                values = self.outlook(context).middles
-                found |= {self._equal(context, value) for value in set(values.tolist())}
+            found.update(self._blocks(context).levels)
         return sum(len(levels) > 1 for levels in found)
-
-    def _where(self, context: State) -> str:
-        pairs = zip(self.problem.context, context, strict=True)
-        return "with " + ", ".join(f"{name}={value:.12g}" for name, value in pairs)
 
 
 def _edges(problem: Problem, knots: int) -> list[float]:
@@ -200,56 +221,26 @@ def _edges(problem: Problem, knots: int) -> list[float]:
             f"the reward must go one way with {name!r} in all contexts, so that the states that "
             "give the same reward are neighbours; declare it if it does: Reward(…, monotone=…)"
         )
-    edges: list[float] = np.linspace(space.low, space.high, knots).tolist()
+    even: list[float] = np.linspace(space.low, space.high, knots).tolist()
+    found: set[float] = set()
     if is_finite(problem.context) and size(problem.context) <= MOST_CONTEXTS:
-        even, least = list(edges), 1e-6 * space.width
         contexts = product(listed(problem.context))
         for context in zip(*(column.tolist() for column in contexts.values()), strict=True):
-            for point in _breaks(problem, context, even):
-                place = bisect_left(edges, point)
-                if point - edges[max(place - 1, 0)] > least and edges[place] - point > least:
-                    edges.insert(place, point)
-    return edges
+            found |= breaks_of(problem, context, even)
+    # A knot next to a break is of no use.
+    least = 1e-6 * space.width
+    found |= {edge for edge in even if all(abs(edge - point) > least for point in found)}
+    inner = [edge for edge in sorted(found) if least < edge - space.low < space.width - least]
+    kept = [space.low]
+    for edge in inner:
+        if edge - kept[-1] > least:
+            kept.append(edge)
+    return [*kept, space.high]
 
 
-def _breaks(problem: Problem, context: State, ends: list[float]) -> set[float]:
-    """Return the points at which a context's reward, flat on one side, is no longer so."""
-    probes = np.unique(np.concatenate([np.linspace(a, b, PROBES) for a, b in pairwise(ends)]))
-    reward = problem.payoff.vector
-    rewards = np.broadcast_to(reward(*context, probes), len(probes))
-    close = _slack(rewards)
-    flat = np.abs(np.diff(rewards)) <= close
-    found = set()
-    for i in np.flatnonzero(flat[:-1] != flat[1:]).tolist():
-        # Between probes i and i+1 it is flat and from there on not, or the other way round.
-        level = float(rewards[i + 1])
-        inner, outer = (i + 1, i + 2) if flat[i] else (i + 1, i)
-        ends_at = float(probes[inner]), float(probes[outer])
-        found.add(_end_of(problem, context, level, ends_at, close))
-    return found
-
-
-def _end_of(
-    problem: Problem, context: State, level: float, between: tuple[float, float], close: float
-) -> float:
-    """Return how far the reward stays at the level that it has at the first of two points."""
-    inner, outer = between
-    for _ in range(HALVINGS):
-        middle = (inner + outer) / 2
-        if abs(problem.payoff.scalar(*context, middle) - level) <= close:
-            inner = middle
-        else:
-            outer = middle
-    return (inner + outer) / 2
-
-
-def _sorted(one: float, two: float) -> tuple[float, float]:
-    return (one, two) if one <= two else (two, one)
-
-
-def _slack(*rewards: Array) -> float:
+def _slack(rewards: Array) -> float:
     """Return by how much rewards may differ and count as the same."""
-    return 1e-9 * max(float(np.abs(some).max()) for some in rewards)
+    return 1e-9 * float(np.abs(rewards).max())
 
 
 def _whole(knots: Any) -> int:

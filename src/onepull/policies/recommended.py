@@ -22,7 +22,7 @@ from onepull.spaces import Interval
 HEAD_START = 1000  # no bound is trusted at a risk above 0.1 %
 MOST_STATES = 1100  # listed for an arm; a decision looks at all of them
 KNOTS = (65, 129, 257, 513)
-FEW_KNOTS = (9, 17, 33)  # for every one of several fields
+FEW_KNOTS = (33, 17)  # for each of two fields
 SKETCH_ERROR = 0.02  # the most that a sketch may be off, as a share of the reward's range
 TOLERANCE = 1e-4  # of low rank, the same
 MOST_FEATURES = 64  # of low rank; beyond it a grid is no dearer
@@ -49,8 +49,8 @@ def recommended(
     on average, but now and then a run of it is stuck on a wrong arm for long; docs/indices.md
     has the study.
 
-    Several bounded fields are sketched with 9 to 33 knots each, if a closer look at the reward
-    finds that good enough.  Where states are too many or unbounded, or the reward jumps so that
+    Two bounded fields are sketched with 33 knots each, if a closer look at the reward finds
+    that good enough.  Where states are too many or unbounded, or the reward jumps so that
     a sketch would be off, means are kept instead and `KLUCB` is played on them: a table of
     listed contexts, low rank for smooth rewards, or else a grid of cells.
 
@@ -110,18 +110,18 @@ def recommended(
 
 
 def _knots(problem: Problem) -> int | None:
-    """Return the fewest knots that sketch a problem's states well, if there are any."""
+    """Return how many knots sketch a problem's states well, if any number does."""
     fields = [space for space in problem.state.values() if isinstance(space, Interval)]
     if not fields or not all(math.isfinite(space.width) for space in fields):
         return None
     low, high = problem.payoff.whole_range
-    for knots in KNOTS if len(fields) == 1 else FEW_KNOTS:
-        if size(problem.state) * knots ** len(fields) > MOST_STATES:
-            return None
-        sketch = Sketch(problem, knots=knots)
-        # Knots are few in several fields, so that a closer look is worth its time.
-        error = sketch.error if len(fields) == 1 else sketch.looked_at()
-        if error <= SKETCH_ERROR * (high - low):
+    allowed, listed = SKETCH_ERROR * (high - low), size(problem.state)
+    if len(fields) > 1:
+        # As many as can be: few knots blur the law even where they interpolate exactly.
+        fit = [knots for knots in FEW_KNOTS if listed * knots ** len(fields) <= MOST_STATES]
+        return fit[0] if fit and Sketch(problem, knots=fit[0]).looked_at() <= allowed else None
+    for knots in KNOTS:
+        if listed * knots <= MOST_STATES and Sketch(problem, knots=knots).error <= allowed:
             return knots
     return None
 

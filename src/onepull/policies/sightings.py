@@ -99,9 +99,8 @@ class Sightings(Knowledge):
                 row[list(levels)] = 1.0
             group = np.zeros(self.readings.count, np.int64)
             groups = told_apart(told, group)
-            firsts = [int(np.argmax(group == g)) for g in range(groups)]
+            apart = told[:, [int(np.argmax(group == g)) for g in range(groups)]]
             counts = np.array([count for _, count in sets], dtype=float)
-            apart = told[:, firsts]
             self._seen[arm] = Seen(apart, counts, group, spread(apart, counts))
         return self._seen[arm]
 

@@ -219,8 +219,7 @@ class CoarsePlan(Plan):
         self.policy = policy
         self.sees_states = sees_states
         self.readings = policy.sightings.readings
-        levels = min(self.readings.count, 16)
-        self.nanoseconds = 10_000.0 + 500.0 * levels * levels
+        self.nanoseconds = 120_000.0  # more where many levels are told apart
         self._listed: dict[int, Tables] = {}
 
     @staticmethod

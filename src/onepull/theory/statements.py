@@ -81,8 +81,9 @@ STATEMENTS: Mapping[type[Policy], str] = MappingProxyType(
         p.ILTCB: "O(√(KT log(NT/δ))) to the best of the N policies of its class with probability "
         "1-δ, with psi = 100 (Agarwal et al. 2014)",
         p.UCBALP: "O(log T) to the best mixture for the budget, per context, for costs that are "
-        "all one and known frequencies of the contexts (Wu, Srikant, Liu and Jiang 2015); with "
-        "other costs or joint learning none is known",
+        "all one and known frequencies of the contexts, O(√T) where the budget just pays for a set "
+        "of contexts (Wu, Srikant, Liu and Jiang 2015); with other costs or joint learning none is "
+        "known",
         p.MixtureElimination: "O((1 + OPT/B)√(KT log(KTN))) to the best mixture of the N policies "
         "of its class as published (Badanidiyuru, Langford and Slivkins 2014); for this simpler "
         "form none is known",
