@@ -13,6 +13,7 @@ from problems import mixed
 
 from onepull import Finite, Interval, ParameterError, Problem, UpperConfidence
 from onepull.factor import Sketch
+from onepull.spaces import Box
 
 FORMULAS = [
     "min(y, x)",
@@ -192,15 +193,19 @@ def test_a_sharing_must_be_set_right():
         UpperConfidence(on("x * y"), sharing="sketch(5)", delta=0.1)
 
 
-LOOKED_AT = {
-    "kinked": ({"y": Interval(0, 3)}, {"x": Interval(-1, 3)}, "min(y, x)"),
-    "smooth": ({"y": Finite([1, 5])}, {"x": Interval(1, 9)}, "-y / x"),
+LOOKED_AT: dict[str, tuple[Box, Box, str]] = {
+    "kinked": (Box({"y": Interval(0, 3)}), Box({"x": Interval(-1, 3)}), "min(y, x)"),
+    "smooth": (Box({"y": Finite([1, 5])}), Box({"x": Interval(1, 9)}), "-y / x"),
     "two fields": (
-        {"y": Interval(0, 2)},
-        {"x": Interval(1, 4), "z": Interval(2, 5)},
+        Box({"y": Interval(0, 2)}),
+        Box({"x": Interval(1, 4), "z": Interval(2, 5)}),
         "-(y / x + log(z))",
     ),
-    "one of them listed": ({"y": Finite([1])}, {"x": Interval(1, 4), "z": Finite([0, 2])}, "z / x"),
+    "one of them listed": (
+        Box({"y": Finite([1])}),
+        Box({"x": Interval(1, 4), "z": Finite([0, 2])}),
+        "z / x",
+    ),
 }
 
 

@@ -186,7 +186,7 @@ def test_the_lowest_cost_within_the_limits_wins():
     assert why.endswith("; 2 wait on average")
     chosen, why = _propose(result, "cost a bit", {"lost": 0.001, "level": 0.5})
     assert chosen is None
-    assert why.endswith("Myopic loses the least, 0 %, and holds 1 on average")
+    assert why.endswith("Myopic comes nearest: it loses 0 % and holds 1 on average")
 
 
 def test_a_limit_is_kept_with_confidence_or_not_at_all():

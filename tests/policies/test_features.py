@@ -125,7 +125,11 @@ def test_a_policy_with_coded_features_is_in_no_file_but_travels(kind):
             r"features\(context, arm\) with \{.*\} and 'a' raised TypeError: .*takes 1 positional",
         ),
         (lambda context, _: [context["size"]], ParameterError, "'a' raised KeyError: 'size'"),
-        (lambda _, arm: [1.0] if arm < "c" else 1.0, ParameterError, "and 'c' must be 1 numbers"),
+        (
+            lambda _, arm: [1.0] if arm < "c" else 1.0,
+            ParameterError,
+            "and 'c' must be a list of 1 numbers",
+        ),
     ],
 )
 def test_features_that_cannot_be_are_refused(features, error, message):
@@ -135,7 +139,7 @@ def test_features_that_cannot_be_are_refused(features, error, message):
 
 def test_coded_features_are_as_many_each_time():
     policy = LinUCB(two_fields(), features=lambda context, _: [1.0] * (1 + (context["y"] > 1)))
-    with pytest.raises(ParameterError, match=r"must be 1 numbers, given \[1.0, 1.0\]"):
+    with pytest.raises(ParameterError, match=r"must be a list of 1 numbers, given \[1.0, 1.0\]"):
         policy.choose(y=1.5, z=1)
 
 
@@ -173,3 +177,17 @@ def test_a_list_of_formulas_is_one_value_in_an_experiment_file():
         "TS(features=['1', 'power'])",
     ]
     assert policies["TS(features=['1'])"].parameters["features"] == ["1"]
+
+
+def test_an_arm_that_a_callable_does_not_know_cannot_come():
+    price = {"a": 1.0, "b": 2.0}
+    problem = Problem(
+        arms=["a", "b"], context={"y": Interval(0, 1)}, state={"x": Interval(0, 1)}, reward="x * y"
+    )
+    policy = LinUCB(problem, features=lambda context, arm: [context["y"], price[arm]])
+    with pytest.raises(ParameterError, match="and 'c' raised KeyError"):
+        policy.add_arm("c")
+    assert policy.problem.arms == ("a", "b")
+    price["c"] = 3.0
+    policy.add_arm("c")
+    assert policy.choose(y=0.5) == "a"

@@ -177,10 +177,10 @@ def weights(environment: StorageEnvironment) -> list[float]:
     are worth using, and along it the gain of one more unit falls: s_1 > s_2 > ….  Drift plus
     penalty counts the level from V·s_1, and takes the step of slope s_i where the level is above
     V(s_1 - s_i).  In the long run what arrives has to be drained, so the level settles near
-    V(s_1 - s), where s is the slope of the step on which the mean arrivals lie.  The ladder has
-    the V at which this level goes from half the largest amount, or an eighth of the capacity if
-    that is less, up to the capacity, each √2 times the one before, or more if that would take
-    more than eight.
+    V(s_1 - s), where s is the slope of the step on which the mean arrivals lie, or of the second
+    if that is the first.  The ladder has the V at which this level goes from half the largest
+    amount, or an eighth of the capacity if that is less, up to the capacity, each √2 times the
+    one before, or more if that would take more than eight.
 
     >>> from onepull.environment import harvesting_battery
     >>> weights(harvesting_battery())
@@ -331,11 +331,11 @@ def _propose(
     ]
     asked = _asked(limits)
     if not kept:
-        least = min(result.controllers, key=lambda name: float(_share_lost(result, name).mean()))
+        nearest = min(result.controllers, key=lambda name: _beyond(result, name, limits))
         return None, (
-            f"none was found to {asked} with 95 % confidence; {least} loses the least, "
-            f"{shown(100 * float(_share_lost(result, least).mean()))} %, and holds "
-            f"{shown(float(result.of(least, 'level').mean()))} on average"
+            f"none was found to {asked} with 95 % confidence; {nearest} comes nearest: it loses "
+            f"{shown(100 * float(_share_lost(result, nearest).mean()))} % and holds "
+            f"{shown(float(result.of(nearest, 'level').mean()))} on average"
         )
     runs = {name: sign * result.of(name, judged) for name in kept}
     best = max(kept, key=lambda name: float(runs[name].mean()))
@@ -373,6 +373,12 @@ def _keeps(result: StorageResult, name: str, limits: Mapping[str, float]) -> boo
     """Whether a controller keeps to the limits with 95 % confidence."""
     held = {"lost": _share_lost(result, name), "level": result.of(name, "level")}
     return all(confidence(held[what])[1] <= most for what, most in limits.items())
+
+
+def _beyond(result: StorageResult, name: str, limits: Mapping[str, float]) -> float:
+    """Return how far a controller is beyond the limit that it misses most, as a multiple of it."""
+    held = {"lost": _share_lost(result, name), "level": result.of(name, "level")}
+    return max(confidence(held[what])[1] / max(most, 1e-12) for what, most in limits.items())
 
 
 def _share_lost(result: StorageResult, name: str) -> Array:

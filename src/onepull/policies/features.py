@@ -215,9 +215,9 @@ class CodedFeatures(FeatureMap):
         self._names, self._arms = context.names, tuple(arms)
         sample = points(context, 1, np.random.default_rng(0))
         self.size = 0
-        first = tuple(float(column[0]) for column in sample.values())
-        self.size = len(self.row(first, 0))
-        self.rows(first)
+        self._first = tuple(float(column[0]) for column in sample.values())
+        self.size = len(self.row(self._first, 0))
+        self.rows(self._first)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -248,17 +248,18 @@ class CodedFeatures(FeatureMap):
         except (TypeError, ValueError):
             row = np.zeros(())
         if row.ndim != 1 or not row.size or self.size not in (0, row.size):
-            wanted = f"{self.size} numbers" if self.size else "a list of numbers"
+            wanted = f"a list of {self.size} numbers" if self.size else "a list of numbers"
             raise ParameterError(f"{asked} must be {wanted}, given {given!r}")
         if not np.isfinite(row).all():
             raise ParameterError(f"{asked} must be finite, given {given!r}")
         return row
 
     def with_arms(self, arms: Sequence[str]) -> Self:
-        """Return the map for other arms."""
+        """Return the map for other arms; one whose features are not known is refused."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin._arms = tuple(arms)
+        twin.rows(self._first)
         return twin
 
 
