@@ -255,8 +255,7 @@ def _times(
 def _draft(candidate: Candidate, trial: int) -> Option:
     """Return what is known of a candidate before it is tried."""
     policy = candidate.build()
-    # What is kept beside the statistics, as by PatientKL, is in `storage` alone.
-    grown = max(policy.storage, policy.storage_after(trial))
+    grown = policy.storage_after(trial)
     return Option(
         kind=candidate.kind,
         label=candidate.label,

@@ -51,6 +51,10 @@ class Attendance(Joint):
         """The number of numbers kept."""
         return super().storage + len(self.came)
 
+    def storage_after(self, trials: int) -> int:
+        """Return the number of numbers kept after so many trials."""
+        return super().storage_after(trials) + len(self.came)
+
     def merge(self, other: Self, arms: Sequence[int]) -> None:
         """Add what `other` has learned; its arm `arms[j]` is arm j here."""
         # The trials of the other count as those just before the next of ours.
