@@ -35,7 +35,7 @@ from onepull.control import (
     Myopic,
     Planned,
 )
-from onepull.errors import ContextError, InputError, ParameterError, UnknownArm
+from onepull.errors import InputError, ParameterError, UnknownArm
 
 POWERS = [1.0, 2.0, 3.0]
 PROBLEM = Problem(
@@ -266,7 +266,7 @@ def test_a_wrong_type_is_refused(build, told):
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(ContextError, match="power"):
+    with pytest.raises(ParameterError, match="power"):
         Myopic(DCB(PROBLEM), Battery(capacity=6, amounts=[1.5]))
     with pytest.raises(UnknownArm, match="'wifi' among the costs"):
         Myopic(DCB(PROBLEM), Backlog(capacity=6, amounts=[1], costs={"wifi": 1}))

@@ -10,7 +10,7 @@ from onepull import Discrete, Finite, Problem
 from onepull.control import Backlog, Battery
 from onepull.distributions import Switching, Uniform
 from onepull.environment import StorageEnvironment, harvesting_battery, metered_backlog
-from onepull.errors import ContextError, ParameterError, UnknownArm
+from onepull.errors import ParameterError, UnknownArm
 
 PROBLEM = Problem(
     arms=["a", "b"],
@@ -46,7 +46,7 @@ def test_the_two_worlds_are_what_they_say():
         ),
         ({"states": {"a": Discrete([1], [1.0])}}, ParameterError, "no law for the states of 'b'"),
         ({"states": {"c": Discrete([1], [1.0])}}, UnknownArm, "'c' among the laws"),
-        ({"storage": Battery(capacity=9, amounts=[1, 5])}, ContextError, "bits"),
+        ({"storage": Battery(capacity=9, amounts=[1, 5])}, ParameterError, "bits"),
     ],
 )
 def test_what_does_not_fit_is_refused(wrong, error, told):

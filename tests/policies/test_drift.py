@@ -83,7 +83,7 @@ def test_a_window_by_hand():
     assert policy.explain(y=2).arms[0].estimate == 1.0
     policy.observe("a", x=0)  # b leaves, and is as never pulled
     assert policy.choose(y=2) == "b"
-    assert policy.explain(y=2).reason == "never pulled"
+    assert policy.explain(y=2).reason == "nothing of it is remembered"
 
 
 def test_a_discount_by_hand():

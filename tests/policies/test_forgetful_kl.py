@@ -176,7 +176,7 @@ def test_an_arm_out_of_the_window_is_as_never_pulled():
     policy = SlidingWindowKL(coins(), window=3)
     policy.observe_many(["b", "a", "a", "a"], x=[1, 1, 1, 1])
     assert policy.choose(y=1) == "b"
-    assert policy.explain(y=1).reason == "never pulled"
+    assert policy.explain(y=1).reason == "nothing of it is remembered"
 
 
 @pytest.mark.parametrize("policy", [DiscountedKL(coins()), SlidingWindowKL(coins())])

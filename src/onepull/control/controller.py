@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onepull.control.storage import Storage
+from onepull.control.storage import Storage, check_amounts
 from onepull.errors import InputError, ParameterError, UnknownArm
 from onepull.policies import Policy
 from onepull.policies.explorer import number
@@ -55,8 +55,7 @@ class Controller(ABC):
                 f"given {', '.join(problem.context)}"
             )
         (self.field,) = problem.context
-        for amount in storage.amounts:
-            problem.context.exactly({self.field: amount})
+        check_amounts(storage.amounts, problem)
         for arm in storage.costs:
             if arm not in problem.arms:
                 raise UnknownArm(

@@ -7,10 +7,21 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import ClassVar, Literal
 
-from onepull.errors import ParameterError
+from onepull.errors import InputError, ParameterError
 from onepull.policies.explorer import number
 from onepull.policies.knapsack import can_pay
 from onepull.policies.ledger import cost_of
+from onepull.problem import Problem
+
+
+def check_amounts(amounts: Iterable[float], problem: Problem) -> None:
+    """Refuse amounts that are no contexts of a problem, whose one context field they are."""
+    (field,) = problem.context
+    for amount in amounts:
+        try:
+            problem.context.exactly({field: amount})
+        except InputError as error:
+            raise ParameterError(f"the amounts of the storage are contexts: {error}") from None
 
 
 class Storage(ABC):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from onepull.control import Backlog, Battery, Decision, Option, Plan, Storage, best_plan
+from onepull.control.storage import check_amounts
 from onepull.distributions import Discrete, Distribution
 from onepull.distributions.fit import check_fit
 from onepull.environment.applications import channel_selection, energy_harvesting
@@ -64,8 +65,7 @@ class StorageEnvironment:
                 f"a storage gives one context field, the amount; given {', '.join(problem.context)}"
             )
         (self.field,) = problem.context
-        for amount in storage.amounts:
-            problem.context.exactly({self.field: amount})
+        check_amounts(storage.amounts, problem)
         # The laws are checked as those of any environment, in one context that there is.
         still = Environment(problem, states=states, contexts=Discrete([storage.amounts[0]], [1.0]))
         self.problem, self.states = problem, still.states

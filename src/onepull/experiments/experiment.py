@@ -343,7 +343,8 @@ def policy_of(name: str, parameters: Mapping[str, Any], known: Known) -> Policy:
         here = {"costs": known.costs, "budget": known.budget, "horizon": known.horizon}
         stated |= {n: here[n] for n in needed if n not in stated and here.get(n) is not None}
         if missing := [n for n in needed if n not in stated]:
-            raise ProblemError(f"needs {', '.join(missing)}")
+            place = "; costs and a budget go into [environment]" if "budget" in missing else ""
+            raise ProblemError(f"needs {', '.join(missing)}{place}")
         policy: Policy = build(known.problem, **stated)
     except (OnepullError, TypeError) as error:
         raise ProblemError(f"policy {name}: {error}") from None

@@ -49,6 +49,7 @@ class Policy(ABC):
     extrapolates: bool = False  # whether estimates may leave the range of the reward
     in_reward_units: bool = True  # whether an index is a reward
     looks_aside: bool = False  # whether an arm's index depends on what the others showed
+    unseen: str = "never pulled"  # what it means that an index is infinite
 
     def __init__(
         self, knowledge: Knowledge, *, seed: int | np.random.Generator | None = None
@@ -163,7 +164,7 @@ class Policy(ABC):
         del context
         best = self._best(indices, allowed)
         names = ", ".join(self._arms[j] for j in best)
-        why = "never pulled" if math.isinf(indices[best[0]]) else self._why()
+        why = self.unseen if math.isinf(indices[best[0]]) else self._why()
         if len(best) == 1:
             return why
         how = "the first arm is taken" if self._generator is None else "one is drawn"
@@ -175,8 +176,7 @@ class Policy(ABC):
 
     def _even(self, best: Collection[int], allowed: Sequence[int]) -> list[float]:
         """Return even chances for the best of the allowed arms."""
-        chance = 1.0 / len(best)
-        return [chance if j in best else 0.0 for j in allowed]
+        return [1.0 / len(best) if j in best else 0.0 for j in allowed]
 
     def _positions(self, eligible: Collection[str] | None) -> Sequence[int]:
         if eligible is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from onepull.errors import ParameterError, RewardError
 from onepull.formula import Array
 from onepull.payoff import State
 from onepull.payoff.partition import points
+from onepull.policies.explorer import whole_number
 from onepull.problem import Problem
 from onepull.spaces import Finite
 
@@ -90,7 +91,7 @@ class Levels:
                     f"state field {self.name!r} is {space!r}: only a bounded one can be cut into "
                     "cells; declare the bounds within which states matter"
                 )
-            self.knots = _whole(KNOTS if knots is None else knots)
+            self.knots = whole_number("knots", KNOTS if knots is None else knots, least=2)
             edges = np.linspace(space.low, space.high, self.knots)
             self._edges = edges.tolist()
             cell = space.width / (self.knots - 1)
@@ -207,9 +208,3 @@ def _arranged(near: Array, inner: Array, centres: Array, rises: bool, *, back: b
 
 def _slack(one: float, two: float) -> float:
     return 1e-9 * max(1.0, abs(one), abs(two))
-
-
-def _whole(knots: Any) -> int:
-    if isinstance(knots, bool) or not isinstance(knots, int) or knots < 2:
-        raise ParameterError(f"knots must be a whole number from 2, given {knots!r}")
-    return knots

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from onepull.formula import Array
 from onepull.payoff import State
 from onepull.payoff.partition import is_finite, listed, points, product, size
 from onepull.policies.breaks import breaks_of
+from onepull.policies.explorer import whole_number
 from onepull.problem import Problem
 from onepull.spaces import Interval
 
@@ -77,7 +78,7 @@ class Readings:
             self._place = {tuple(row): s for s, row in enumerate(self._rows.tolist())}
             self.count = len(self._rows)
         else:
-            self.knots = _whole(KNOTS if knots is None else knots)
+            self.knots = whole_number("knots", KNOTS if knots is None else knots, least=2)
             self.edges = _edges(problem, self.knots)
             self.count = 2 * len(self.edges) - 1
         if self.count > MOST_LEVELS:
@@ -241,9 +242,3 @@ def _edges(problem: Problem, knots: int) -> list[float]:
 def _slack(rewards: Array) -> float:
     """Return by how much rewards may differ and count as the same."""
     return 1e-9 * float(np.abs(rewards).max())
-
-
-def _whole(knots: Any) -> int:
-    if isinstance(knots, bool) or not isinstance(knots, int) or knots < 2:
-        raise ParameterError(f"knots must be a whole number from 2, given {knots!r}")
-    return knots

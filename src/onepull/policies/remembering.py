@@ -22,6 +22,7 @@ class RememberingUCB(Optimist):
     """An upper confidence bound on statistics that forget, `kept(arms=…, features=…)`."""
 
     order_matters = True
+    unseen = "nothing of it is remembered"
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,
@@ -50,6 +51,7 @@ class RememberingKL(LikelyBound):
     """The empirical-likelihood bound on states that are forgotten."""
 
     order_matters = True
+    unseen = "nothing of it is remembered"
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,

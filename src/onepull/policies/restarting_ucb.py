@@ -68,6 +68,7 @@ class RestartingUCB(Optimist):
     """
 
     order_matters = True
+    unseen = "nothing of it is remembered"
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,
