@@ -28,7 +28,7 @@ def bad_calls(
     for bad in (math.nan, math.inf, -math.inf, "3", None, [1.0], True, 1 + 0j):
         yield f"context {bad!r}", choosing(bad)
         yield f"state {bad!r}", observing(bad)
-        if bad is not None:
+        if bad is not None and bad is not True:  # met or missed is a reward
             yield f"reward {bad!r}", rewarding(bad)
     yield "a context too high", choosing(problem.context[field].high + 1)
     yield "a state too high", observing(problem.state[state].high + 1)
