@@ -205,7 +205,8 @@ def dense(
     at = pivots.shape[1]
     shown = np.zeros(laws.rows.shape[1])
     values = np.zeros((at + shown.size, pivots.shape[0]))
-    psi = np.zeros(many)
+    psi = np.zeros((1, many))
+    worked_out = psi[0]
     estimates = np.zeros((1, arms))
     for r in range(pivots.shape[0]):
         for f in range(at):
@@ -228,15 +229,15 @@ def dense(
         at_arm = place(trial, arms, best)
         if known:
             found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
-            take_in(state, best, features[found])
+            take_in(state, best, features, found)
             continue
         show(laws, best, key, at_arm, trial, shown)
         if pivots.shape[0] > 0:
             spread(shown, values, at)
-            g(values, psi)
+            g(values, worked_out)
         else:
-            share_out(shown, knots.lows, knots.per_unit, knots.counts, psi)
-        take_in(state, best, psi)
+            share_out(shown, knots.lows, knots.per_unit, knots.counts, worked_out)
+        take_in(state, best, psi, 0)
 
 
 @inlined

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onepull.formula import Array
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
-from onepull.simulation.memory import move, root_of, take_in
+from onepull.simulation.memory import lasts, learn, move, root_of, take_in
 from onepull.simulation.rules import decide
 
 
@@ -51,14 +51,16 @@ def joint(
     first, key = stretch.first, stretch.key
     start, count, ordered = laws.start, laws.size, laws.ordered
     keep, alias = laws.keep, laws.alias
-    means, roots = state.means, state.roots
+    means, pulls, roots = state.means, state.pulls, state.roots
+    is_lasting = lasts(state)
     trials = state.trials[0]
     many, arms = means.shape
     known = features.shape[0] > 0
     at = centres.shape[1]
     shown = np.zeros(laws.rows.shape[1])
     values = np.zeros((at + shown.size, many))
-    psi = np.zeros(many)
+    psi = np.zeros((1, many))
+    worked_out = psi[0]
     for r in range(many):
         for f in range(at):
             values[f, r] = centres[r, f]
@@ -71,12 +73,19 @@ def joint(
         at_arm = place(trial, arms, best)
         if known:
             found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
-            take_in(state, best, features[found])
+            if is_lasting:
+                learn(means, pulls, roots, best, features, found)
+            else:
+                take_in(state, best, features, found)
         else:
             show(laws, best, key, at_arm, trial, shown)
             spread(shown, values, at)
-            g(values, psi)
-            take_in(state, best, psi)
+            g(values, worked_out)
+            if is_lasting:
+                learn(means, pulls, roots, best, psi, 0)
+            else:
+                take_in(state, best, psi, 0)
+    state.trials[0] = trials
 
 
 class HistogramState(NamedTuple):

@@ -135,22 +135,34 @@ def memory_of(
     return Lasting(means, counts, roots, trials)
 
 
-def take_in(memory: Any, arm: Any, psi: Any) -> None:
-    """Take in an observation, and let go of what is past."""
+def take_in(memory: Any, arm: Any, table: Any, row: Any) -> None:
+    """Take in an observation, a row of a table, and let go of what is past."""
     raise NotImplementedError  # the compiled forms are below
 
 
-def _add(memory: Any, arm: Any, psi: Any) -> None:
-    means, pulls = memory.means, memory.pulls
-    memory.trials[0] += 1
+def lasts(memory: Any) -> bool:
+    """Whether nothing is ever let go: then `learn` is all there is to do, and quicker."""
+    raise NotImplementedError  # a constant for each type, below
+
+
+@inlined
+def learn(  # noqa: PLR0913, PLR0917 - arrays one by one: each taken out of a memory has its price
+    means: Any, pulls: Any, roots: Any, arm: Any, table: Any, row: Any
+) -> None:
+    """Take a row of a table into means of all that was observed."""
     pulls[arm] += 1
-    memory.roots[0, arm] = root_of(pulls[arm])
+    roots[0, arm] = root_of(pulls[arm])
     weight = 1.0 / pulls[arm]
-    for r in range(psi.size):
-        means[r, arm] = move(means[r, arm], psi[r], weight)
+    for r in range(means.shape[0]):
+        means[r, arm] = move(means[r, arm], table[row, r], weight)
 
 
-def _fade(memory: Any, arm: Any, psi: Any) -> None:
+def _add(memory: Any, arm: Any, table: Any, row: Any) -> None:
+    memory.trials[0] += 1
+    learn(memory.means, memory.pulls, memory.roots, arm, table, row)
+
+
+def _fade(memory: Any, arm: Any, table: Any, row: Any) -> None:
     means, weights, narrow, scale = memory.means, memory.weights, memory.narrow, memory.scale
     pulls, roots = memory.pulls, memory.roots
     memory.trials[0] += 1
@@ -161,7 +173,7 @@ def _fade(memory: Any, arm: Any, psi: Any) -> None:
             if weights[j] < NOTHING:
                 weights[j] = 0.0
                 narrow[j] = 0.0
-                for r in range(psi.size):
+                for r in range(table.shape[1]):
                     means[r, j] = np.inf
             else:
                 narrow[j] = root_of(weights[j])
@@ -170,15 +182,15 @@ def _fade(memory: Any, arm: Any, psi: Any) -> None:
     weights[arm] += unit
     narrow[arm] = root_of(weights[arm])
     share = unit / weights[arm]
-    for r in range(psi.size):
-        means[r, arm] = move(means[r, arm], psi[r], share)
+    for r in range(table.shape[1]):
+        means[r, arm] = move(means[r, arm], table[row, r], share)
     swell = root_of(scale[0])
     for j in range(weights.size):
         pulls[j] = weights[j] * scale[0]
         roots[0, j] = narrow[j] * swell
 
 
-def _slide(memory: Any, arm: Any, psi: Any) -> None:
+def _slide(memory: Any, arm: Any, table: Any, row: Any) -> None:
     means, pulls, roots = memory.means, memory.pulls, memory.roots
     new, new_pulls = memory.next_means, memory.next_pulls
     arms, rows = memory.ring_arms, memory.ring_rows
@@ -189,23 +201,23 @@ def _slide(memory: Any, arm: Any, psi: Any) -> None:
         pulls[old] -= 1
         left = pulls[old]
         roots[0, old] = root_of(left) if left > 0 else 0.0
-        for r in range(psi.size):
+        for r in range(table.shape[1]):
             away = move(means[r, old], rows[here, r], -1.0 / left) if left > 0 else np.inf
             means[r, old] = away
     arms[here] = arm
     pulls[arm] += 1
     new_pulls[arm] += 1
     roots[0, arm] = root_of(pulls[arm])
-    for r in range(psi.size):
-        rows[here, r] = psi[r]
-        means[r, arm] = move(means[r, arm], psi[r], 1.0 / pulls[arm])
-        new[r, arm] = move(new[r, arm], psi[r], 1.0 / new_pulls[arm])
+    for r in range(table.shape[1]):
+        rows[here, r] = table[row, r]
+        means[r, arm] = move(means[r, arm], table[row, r], 1.0 / pulls[arm])
+        new[r, arm] = move(new[r, arm], table[row, r], 1.0 / new_pulls[arm])
     if here == arms.size - 1:
         for j in range(pulls.size):
             pulls[j] = new_pulls[j]
             new_pulls[j] = 0
             roots[0, j] = root_of(pulls[j]) if pulls[j] > 0 else 0.0
-            for r in range(psi.size):
+            for r in range(table.shape[1]):
                 means[r, j] = new[r, j]
                 new[r, j] = np.inf
 
@@ -213,13 +225,13 @@ def _slide(memory: Any, arm: Any, psi: Any) -> None:
 add = inlined(_add)
 
 
-def _watch(memory: Any, arm: Any, psi: Any) -> None:
-    add(memory, arm, psi)
+def _watch(memory: Any, arm: Any, table: Any, row: Any) -> None:
+    add(memory, arm, table, row)
     filled, filling, buckets = memory.filled, memory.filling, memory.buckets
     memory.seen[arm] = memory.trials[0]
     filled[arm] += 1
-    for r in range(psi.size):
-        share = (psi[r] - memory.lows[r]) * memory.scales[r]
+    for r in range(table.shape[1]):
+        share = (table[row, r] - memory.lows[r]) * memory.scales[r]
         filling[arm, r] += np.minimum(np.maximum(share, 0.0), 1.0)
     if filled[arm] < SPAN:
         return
@@ -267,8 +279,22 @@ _STEPS = {Lasting: _add, Fading: _fade, Sliding: _slide, Watched: _watch}
 
 
 @overload(take_in, jit_options={"forceinline": True, "error_model": "numpy"})
-def _step(memory: Any, arm: Any, psi: Any) -> Any:
+def _step(memory: Any, arm: Any, table: Any, row: Any) -> Any:
     """Return the step for the type of a memory."""
     if isinstance(memory, (types.NamedTuple, types.NamedUniTuple)):
         return _STEPS.get(memory.instance_class)
     return None
+
+
+def _always(memory: Any) -> bool:
+    return True
+
+
+def _not_always(memory: Any) -> bool:
+    return False
+
+
+@overload(lasts, jit_options={"forceinline": True})
+def _lasts(memory: Any) -> Any:
+    """Return the answer for the type of a memory."""
+    return _always if memory.instance_class is Lasting else _not_always
