@@ -31,11 +31,13 @@ class Luck:
         return uniform(self.key, self.policy.trials)
 
 
-def blocks(environment, policy, interpreted=Interpreted, horizon=1500):
+def blocks(environment, policy, interpreted=Interpreted, horizon=1500, feedback="state"):
     """Return the same replications by the kernel and by the library."""
     found = []
     for make in (None, interpreted):
-        simulation = Simulation(environment, {"policy": policy}, horizon=horizon, seed=3)
+        simulation = Simulation(
+            environment, {"policy": policy}, horizon=horizon, seed=3, feedback=feedback
+        )
         if make is None:
             assert simulation._plans[0].is_compiled
         else:

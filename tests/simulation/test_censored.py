@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from beside import assert_identical, blocks
 
 from onepull import (
     DCB,
@@ -58,18 +60,8 @@ WORLDS = {
 def test_the_kernel_does_what_the_library_does(world, feedback, naive):
     environment = WORLDS[world]()
     policy = CensoredKL(environment.problem, c=1, naive=naive)
-    blocks = []
-    for compiled in (True, False):
-        simulation = Simulation(
-            environment, {"policy": policy}, horizon=600, seed=3, feedback=feedback
-        )
-        if not compiled:
-            interpreted = Interpreted(policy, sees_states=feedback == "state")
-            simulation.__dict__["_plans"] = [interpreted]
-        assert simulation._plans[0].is_compiled == compiled
-        blocks.append(simulation.block(0, 2))
-    assert np.array_equal(blocks[0].pulls, blocks[1].pulls)
-    assert np.array_equal(blocks[0].regrets, blocks[1].regrets)
+    library = partial(Interpreted, sees_states=feedback == "state")
+    assert_identical(*blocks(environment, policy, library, horizon=600, feedback=feedback))
 
 
 def test_continuous_states_run_in_the_interpreter():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
+from beside import assert_identical, blocks
 
 from onepull import CoarseKL, Discrete, Finite, Interval, MultiUCB, Problem, simulate
 from onepull.distributions import Uniform
@@ -40,18 +43,8 @@ WORLDS = {
 def test_the_kernel_does_what_the_library_does(name, feedback):
     environment = WORLDS[name]()
     policy = CoarseKL(environment.problem, c=1, head_start=7)
-    blocks = []
-    for compiled in (True, False):
-        simulation = Simulation(
-            environment, {"policy": policy}, horizon=300, seed=3, feedback=feedback
-        )
-        if not compiled:
-            interpreted = Interpreted(policy, sees_states=feedback == "state")
-            simulation.__dict__["_plans"] = [interpreted]
-        assert simulation._plans[0].is_compiled == compiled
-        blocks.append(simulation.block(0, 1))
-    assert np.array_equal(blocks[0].pulls, blocks[1].pulls)
-    assert np.array_equal(blocks[0].regrets, blocks[1].regrets)
+    library = partial(Interpreted, sees_states=feedback == "state")
+    assert_identical(*blocks(environment, policy, library, horizon=300, feedback=feedback))
 
 
 def test_continuous_laws_run_in_the_interpreter():

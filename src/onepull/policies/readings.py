@@ -112,16 +112,12 @@ class Readings:
 
     def _told_apart(self, context: State) -> Blocks:
         """Return what a context tells apart: no level is in two blocks."""
-        if not self.edges:
-            values = self._at(context, *self._rows.T)
-            order = np.argsort(values, kind="stable").tolist()
-            lows = highs = values
+        if self.edges:
+            lows, highs = self._settled(context, *self._ends(context, INSIDE))
         else:
-            lows, highs = self._ends(context, INSIDE)
-            falls = lows[-1] < lows[0]
-            order = list(range(self.count))[::-1] if falls else list(range(self.count))
-            lows, highs = self._settled(context, lows, highs)
-        close = _slack(values if not self.edges else np.concatenate([lows, highs]))
+            lows = highs = self._at(context, *self._rows.T)
+        order = np.argsort(lows + highs, kind="stable").tolist()
+        close = _slack(np.concatenate([lows, highs]))
         found = Blocks([], [], [])
         for level in order:
             low, high = float(lows[level]), float(highs[level])
@@ -170,18 +166,16 @@ class Readings:
         close = _slack(np.array([blocks.lows[0], blocks.highs[-1]]))
         if not blocks.lows[0] - close <= reward <= blocks.highs[-1] + close:
             raise self._refusal(context, reward, blocks)
+
+        def off(block: int) -> float:
+            away = max(blocks.lows[block] - reward, reward - blocks.highs[block])
+            return away if away > close else 0.0
+
         # The nearest one: next to a knot, or in a leap, there may be none around it.
-        first = max(bisect_left(blocks.highs, reward - close), 0)
-        found = min(
-            range(max(first - 1, 0), min(first + 3, len(blocks.lows))),
-            key=lambda b: (
-                max(blocks.lows[b] - reward, reward - blocks.highs[b], 0.0) > close,
-                max(blocks.lows[b] - reward, reward - blocks.highs[b], 0.0),
-                blocks.highs[b] - blocks.lows[b],
-            ),
-        )
-        off = max(blocks.lows[found] - reward, reward - blocks.highs[found], 0.0)
-        if off > close and not self.edges:
+        next_to = bisect_left(blocks.highs, reward - close)
+        near = range(max(next_to - 1, 0), min(next_to + 3, len(blocks.lows)))
+        found = min(near, key=lambda block: (off(block), blocks.highs[block] - blocks.lows[block]))
+        if off(found) and not self.edges:
             raise self._refusal(context, reward, blocks)
         return blocks.levels[found]
 
