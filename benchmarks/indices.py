@@ -62,12 +62,6 @@ HEAD_STARTS: dict[str, Callable[[Problem], Policy]] = {
     },
 }
 
-TIES: dict[str, Callable[[Problem], Policy]] = {
-    BASE: DCB,
-    "recommended": recommended,
-    "recommended, ties drawn": partial(recommended, seed=0),
-}
-
 
 class Row(NamedTuple):
     """A policy on a family, all but the last as shares of what DCB loses on average."""
@@ -399,10 +393,8 @@ def main() -> None:
         action="store_true",
         help="compare head starts instead, over the families alone",
     )
-    parser.add_argument(
-        "--ties", action="store_true", help="what it is worth to draw among ties, on the families"
-    )
     parser.add_argument("--family", choices=FAMILIES, help="this one alone")
+    parser.add_argument("--policy", choices=POLICIES, help="this one alone, beside DCB")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--figure", help="draw regret over the seven channels to this file")
     parser.add_argument("--costs", action="store_true", help="time a decision instead")
@@ -410,14 +402,15 @@ def main() -> None:
     if options.costs:
         Console().print(costs(2000))
         return
-    policies = HEAD_STARTS if options.head_starts else TIES if options.ties else POLICIES
+    policies = HEAD_STARTS if options.head_starts else POLICIES
+    if options.policy:
+        policies = {BASE: DCB, options.policy: POLICIES[options.policy]}
     quick = options.quick
     problems, runs = (3, 4) if quick else (20, 10) if options.thorough else (4, 5)
     console = Console(stderr=options.json)
     rows: list[Row] = []
     # A head start is chosen without a look at the channels that it is then tried on.
-    alone = options.head_starts or options.ties or options.family
-    channels = () if alone else (7, 4)
+    channels = () if options.head_starts or options.family else (7, 4)
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("the paper's channels", total=len(channels) + len(FAMILIES))
         horizon, repeats = (10_000, 40) if quick else (100_000, 1000 if options.thorough else 100)

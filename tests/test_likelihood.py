@@ -259,7 +259,8 @@ def test_the_leader_has_the_highest_bound(arms, risk):
     ]
     slack = 1e-9 * (top - low)
     assert bounds[found] >= max(bounds) - slack
-    assert found <= bounds.index(bounds[found])
+    tied = [j for j, bound in enumerate(bounds) if bound == bounds[found]]
+    assert found == min(tied, key=lambda j: (pulls[j], j))
 
 
 @some
@@ -276,7 +277,7 @@ def test_the_least_divergent_has_the_least_cost(arms):
     assert found <= costs.index(costs[found])
 
 
-def test_ties_go_to_the_first_arm():
+def test_ties_go_to_the_least_pulled_and_then_to_the_first_arm():
     values, law = [0.0, 1.0], [0.5, 0.5]
     told = values, [law, law, law], [4, 4, 4], [0.5, 0.5, 0.5]
     assert likely_leader(*told, 0.0, 1.0, 3.0) == 0
@@ -289,6 +290,23 @@ def test_ties_go_to_the_first_arm():
     top = [0.0, 1.0]
     told = values, [law, top, top], [2, 9, 9], [0.5, 1.0, 1.0]
     assert likely_leader(*told, 0.0, 1.0, 1.0) == 1
+    told = values, [law, top, top], [2, 9, 8], [0.5, 1.0, 1.0]
+    assert likely_leader(*told, 0.0, 1.0, 1.0) == 2
+
+
+def test_rounding_breaks_no_tie():
+    """Weights of states that are all worth the top sum to one but for rounding."""
+    shares = [0.1] * 9  # and the rest, so that their sum may be off either way
+    whole = [*shares, 1.0 - sum(shares)], [*shares, 0.1]
+    values = [3.0] * 10
+    assert {likely_mean(values, law, 10, 3.0, 0.1) for law in whole} == {3.0}
+    assert likely_share(1.0 - 1e-16, 0.1) == 1.0
+    means = [3.0 * sum(law) for law in whole]
+    assert means[0] != means[1]
+    for pulls in ([7, 8], [8, 7]):
+        for low in (0.0, 3.0):
+            found = likely_leader(values, whole, pulls, means, low, 3.0, 2.0)
+            assert found == pulls.index(7)
 
 
 def test_a_share_of_less_than_nothing_counts_for_nothing():

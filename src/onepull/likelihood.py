@@ -102,7 +102,7 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can ta
             square += weights[s] * (values[s] - mean) ** 2
     if budget <= 0.0:
         return mean
-    if reach >= 1.0 or mean >= top:
+    if reach >= 1.0 - NEXT_TO_NOTHING or mean >= top:  # weights sum to one but for rounding
         return top
     if budget <= NEXT_TO_NOTHING:  # it would be lost in the rounding of logarithms
         return min(mean + sqrt(2.0 * square * budget), top)
@@ -165,7 +165,7 @@ def likely_share(mean: float, budget: float) -> float:
     if mean == 0.0:
         return 1.0 - exp(-budget)
     low, high = mean, min(1.0, mean + sqrt(0.5 * budget))
-    if mean == 1.0:
+    if mean >= 1.0 - NEXT_TO_NOTHING:
         return 1.0
     share = 0.5 * (low + high)
     for _ in range(STEPS):
@@ -199,13 +199,16 @@ def bernstein_bound(
 def likely_leader(
     values: Any, laws: Any, pulls: Any, means: Any, low: float, top: float, risk: float
 ) -> int:
-    """Return the first arm with the highest empirical-likelihood bound, f(n) being the risk.
+    """Return the arm with the highest empirical-likelihood bound, f(n) being the risk.
 
-    An arm never pulled comes first.  The bound is never above θ̂ + G·√(f/2m), so most arms
-    need not be worked out.
+    An arm never pulled comes first.  Of arms that tie, as all do that never gave less than the
+    top, the least pulled is taken, and of these the first.  The bound is never above
+    θ̂ + G·√(f/2m), so most arms need not be worked out.
 
     >>> likely_leader([0.0, 1.0], [[0.5, 0.5], [0.2, 0.8]], [4, 90], [0.5, 0.8], 0.0, 1.0, 4.6)
     0
+    >>> likely_leader([0.0, 1.0], [[0.0, 1.0], [0.0, 1.0]], [9, 4], [1.0, 1.0], 0.0, 1.0, 2.6)
+    1
     """
     first = 0
     for j in range(len(pulls)):
@@ -215,10 +218,12 @@ def likely_leader(
             first = j
     best = first
     highest = likely_mean(values, laws[first], len(values), top, risk / pulls[first])
+    rounding = NEXT_TO_NOTHING * max(abs(low), abs(top))
     for j in range(len(pulls)):
-        if j != first and means[j] + (top - low) * sqrt(0.5 * risk / pulls[j]) >= highest:
+        most = means[j] + (top - low) * sqrt(0.5 * risk / pulls[j]) + rounding
+        if j != first and most >= highest:
             bound = likely_mean(values, laws[j], len(values), top, risk / pulls[j])
-            if bound > highest or (bound == highest and j < best):
+            if bound > highest or (bound == highest and (pulls[j], j) < (pulls[best], best)):
                 highest = bound
                 best = j
     return best
@@ -285,7 +290,7 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
 
     An arm is due where its bound leads in some context and its mean does not.  It is pulled
     in the context in which its mean falls short by least, of those that came within the last
-    `patience` trials; elsewhere the best mean is played.
+    `patience` trials; elsewhere the best mean is played, and of several the highest bound.
 
     Parameters
     ----------
@@ -323,7 +328,9 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
             if means[i][j] > means[i][leader]:
                 leader = j
         due = likely_leader(values[i], laws, pulls, means[i], lows[i], tops[i], risk)
-        if due == leader:
+        rounding = NEXT_TO_NOTHING * max(abs(lows[i]), abs(tops[i]))
+        if means[i][leader] - means[i][due] <= rounding:  # there is nothing to explore
+            best = due if i == here else best
             continue
         cheapest, least = here, means[here][best] - means[here][due]
         for k in range(contexts):
@@ -331,7 +338,8 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
                 top = means[k][0]
                 for j in range(arms):
                     top = max(top, means[k][j])
-                if top - means[k][due] < least:
+                rounding = NEXT_TO_NOTHING * max(abs(lows[k]), abs(tops[k]))
+                if top - means[k][due] < least - rounding:
                     cheapest, least = k, top - means[k][due]
         if cheapest == here:
             return due

@@ -9,7 +9,17 @@ import msgspec
 import pytest
 from problems import channels
 
-from onepull import DCB, Discrete, FixedArm, Genie, Greedy, InputError, Random, UnknownArm
+from onepull import (
+    DCB,
+    Discrete,
+    EmpiricalKL,
+    FixedArm,
+    Genie,
+    Greedy,
+    InputError,
+    Random,
+    UnknownArm,
+)
 
 
 def two_pulled(**keywords):
@@ -53,6 +63,31 @@ def test_reasons():
     fresh = DCB(channels(2)).explain(bits=1)
     assert fresh.reason == "never pulled, a tie of channel-1, channel-2: the first arm is taken"
     assert fresh.trial == 1
+
+
+def test_bounds_that_stop_at_the_top_go_to_the_least_pulled():
+    def after(pulls, **keywords):
+        policy = EmpiricalKL(channels(3), **keywords)
+        for arm, count in zip(policy.problem.arms, pulls, strict=True):
+            policy.observe_many([arm] * count, capacity=[7] * count)
+        return policy
+
+    tie = "highest index, a tie of channel-1, channel-2, channel-3: "
+    for seed in (None, 1):
+        one = after([3, 2, 4], seed=seed)
+        assert (one.choose(bits=2), one.explain(bits=2).arm) == ("channel-2", "channel-2")
+        assert one.explain(bits=2).reason == f"{tie}the least pulled is taken"
+    two = after([3, 2, 2])
+    assert (two.choose(bits=2), two.explain(bits=2).arm) == ("channel-2", "channel-2")
+    assert two.explain(bits=2).reason == f"{tie}the first of the least pulled is taken"
+    eligible = ["channel-1", "channel-3"]
+    assert two.choose(bits=2, eligible=eligible) == "channel-3"
+    drawn = after([3, 2, 2], seed=1)
+    assert {drawn.choose(bits=2) for _ in range(40)} == {"channel-2", "channel-3"}  # but 2^-39
+    told = drawn.explain(bits=2)
+    assert (told.arm, told.reason) == (None, f"{tie}one of the least pulled is drawn")
+    assert [row.chance for row in told.arms] == [0.0, 0.5, 0.5]
+    assert after([2, 2, 2]).explain(bits=2).reason == f"{tie}the first arm is taken"
 
 
 def test_reasons_of_the_points_of_reference():

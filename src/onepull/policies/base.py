@@ -15,9 +15,9 @@ from onepull.errors import InputError, MergeError, ParameterError, SaveFileError
 from onepull.files import write
 from onepull.policies import savefile
 from onepull.policies.columns import columns_of, rows
-from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of
+from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
 from onepull.policies.knowledge import Knowledge
-from onepull.policies.luck import drawn
+from onepull.policies.luck import best_of, drawn, even
 from onepull.problem import Problem
 
 
@@ -25,7 +25,8 @@ class Policy(ABC):
     """Chooses an arm for each request and learns from what pulls show.
 
     A policy gives every arm an index and chooses the highest.  Ties go to the first arm,
-    or are drawn evenly if the policy was given a seed.  A randomised policy draws its arm.
+    or are drawn evenly if the policy was given a seed; where a bound stops at the highest
+    reward they are many, and the least pulled come first.  A randomised policy draws its arm.
 
     What a caller may rely on:
 
@@ -49,6 +50,7 @@ class Policy(ABC):
     extrapolates: bool = False  # whether estimates may leave the range of the reward
     in_reward_units: bool = True  # whether an index is a reward
     looks_aside: bool = False  # whether an arm's index depends on what the others showed
+    evens_out: bool = False  # whether of tied arms the least pulled is chosen
     unseen: str = "never pulled"  # what it means that an index is infinite
 
     def __init__(
@@ -84,8 +86,7 @@ class Policy(ABC):
 
     def _leader(self, context: Mapping[str, Any]) -> int:
         """Return the position of the first arm with the highest index."""
-        indices = self._indices(context)
-        return int(max(range(len(indices)), key=indices.__getitem__))
+        return self._foremost(context, self._indices(context), range(len(self._arms)))[0]
 
     def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
         """Return the estimated reward of every arm, None where the policy has none."""
@@ -96,8 +97,8 @@ class Policy(ABC):
         self, context: Mapping[str, Any], allowed: Sequence[int]
     ) -> Sequence[float] | None:
         """Return the probability of choosing each of the allowed arms, None if not known."""
-        best = self._best(self._indices(context), allowed)
-        return self._even(best if self._generator is not None else best[:1], allowed)
+        best = self._foremost(context, self._indices(context), allowed)
+        return even(best if self._generator is not None else best[:1], allowed)
 
     def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:
         """Return the position of one of the allowed arms, drawn with its chance."""
@@ -147,13 +148,12 @@ class Policy(ABC):
                 zip(self._arms, all_pulls, self._estimates(context), indices, strict=True)
             )
         ]
-        sure = [row.arm for row in rows if row.chance == 1.0]
         return Explanation(
             policy=type(self).__name__,
             context={name: float(value) for name, value in context.items()},
             trial=trials + 1,
             arms=rows,
-            arm=sure[0] if sure else None,
+            arm=next((row.arm for row in rows if row.chance == 1.0), None),
             reason=self._reason(context, indices, allowed),
         )
 
@@ -161,22 +161,22 @@ class Policy(ABC):
         self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
     ) -> str:
         """Say why the chosen arm is chosen."""
-        del context
-        best = self._best(indices, allowed)
-        names = ", ".join(self._arms[j] for j in best)
+        best = best_of(indices, allowed)
         why = self.unseen if math.isinf(indices[best[0]]) else self._why()
         if len(best) == 1:
             return why
-        how = "the first arm is taken" if self._generator is None else "one is drawn"
-        return f"{why}, a tie of {names}: {how}"
+        left = len(self._foremost(context, indices, allowed))
+        return f"{why}, {tie_of([self._arms[j] for j in best], left, draws=self.draws)}"
 
-    def _best(self, indices: Any, allowed: Sequence[int]) -> list[int]:
-        highest = max(indices[j] for j in allowed)
-        return [j for j in allowed if indices[j] == highest]
-
-    def _even(self, best: Collection[int], allowed: Sequence[int]) -> list[float]:
-        """Return even chances for the best of the allowed arms."""
-        return [1.0 / len(best) if j in best else 0.0 for j in allowed]
+    def _foremost(
+        self, context: Mapping[str, Any], indices: Any, allowed: Sequence[int]
+    ) -> list[int]:
+        """Return the best of the allowed arms, and only the least pulled if ties are evened out."""
+        best = best_of(indices, allowed)
+        if not self.evens_out:
+            return best
+        pulls, _ = self._knowledge.seen(context)
+        return best_of([-count for count in pulls], best)
 
     def _positions(self, eligible: Collection[str] | None) -> Sequence[int]:
         if eligible is None:

@@ -46,7 +46,8 @@ class CensoredKL(Policy):
         Take a state that lay beyond a point to be at that point.  This is wrong, and here
         for comparison: estimates are too low, for ever.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
+        without.
 
     Examples
     --------
@@ -68,6 +69,7 @@ class CensoredKL(Policy):
     lte: highest index
     """
 
+    evens_out = True
     _knowledge: Survival
 
     def __init__(  # noqa: PLR0913 - a full statement

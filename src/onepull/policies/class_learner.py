@@ -12,6 +12,7 @@ from onepull.errors import ParameterError
 from onepull.policies.base import Policy
 from onepull.policies.explorer import number
 from onepull.policies.history import History
+from onepull.policies.luck import even
 
 
 class ClassLearner(Policy):
@@ -60,7 +61,7 @@ class ClassLearner(Policy):
         kept = [float(everywhere[j]) for j in allowed]
         total = math.fsum(kept)
         if total <= 0:  # no policy with weight plays any of them
-            return self._even(allowed, allowed)
+            return even(allowed, allowed)
         return [chance / total for chance in kept]
 
 

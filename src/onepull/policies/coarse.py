@@ -51,7 +51,8 @@ class CoarseKL(Policy):
         begin to hide it; 17 if not given.  A cell counts as its middle in the estimate and as
         its best end in the index.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
+        without.
 
     Examples
     --------
@@ -75,6 +76,7 @@ class CoarseKL(Policy):
     edge: highest index
     """
 
+    evens_out = True
     _knowledge: Sightings
 
     def __init__(
@@ -166,7 +168,8 @@ class CoarseKL(Policy):
             if most[arm] < highest:
                 break
             bound = self._bound(arm, here, risk)
-            if bound > highest or (bound == highest and arm < best):
+            fewer = (known.pulls[arm], arm) < (known.pulls[best], best)
+            if bound > highest or (bound == highest and fewer):
                 best, highest = arm, bound
         return best
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from onepull.policies.explorer import number
+from onepull.policies.luck import best_of, even
 from onepull.policies.on_states import OnStates
 from onepull.problem import Problem
 
@@ -71,12 +72,12 @@ class DirichletThompson(OnStates):
         self, context: Mapping[str, Any], allowed: Sequence[int]
     ) -> Sequence[float] | None:
         indices = self._indices(context)
-        best = self._best(indices, allowed)[:1]
-        return self._even(best, allowed) if math.isinf(indices[best[0]]) else None
+        best = best_of(indices, allowed)[:1]
+        return even(best, allowed) if math.isinf(indices[best[0]]) else None
 
     def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:
         estimates = self._indices(context)
-        best = self._best(estimates, allowed)[0]
+        best = best_of(estimates, allowed)[0]
         if math.isinf(estimates[best]):
             return best
         rewards, weights, _, _ = self._laws(context)

@@ -25,6 +25,7 @@ from onepull.problem import Problem
 class LikelyBound(OnStates):
     """The highest empirical-likelihood bound, on states that are kept for ever or forgotten."""
 
+    evens_out = True
     c: float
     head_start: float = 0.0
     memory: float = math.inf  # how many trials are remembered
@@ -74,7 +75,8 @@ class EmpiricalKL(LikelyBound):
     knots
         Sketch interval fields of the state with so many knots; 65 if not given.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
+        without.
 
     Examples
     --------

@@ -11,6 +11,7 @@ import numpy as np
 from onepull.errors import ParameterError
 from onepull.exploration import drawn_evenly, exploration_rate
 from onepull.policies.explorer import Explorer, number
+from onepull.policies.luck import best_of, even
 from onepull.policies.sharing import shared
 from onepull.problem import Problem
 
@@ -87,7 +88,7 @@ class EpsilonGreedy(Explorer):
 
     def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:
         indices = self._indices(context)
-        best = self._best(indices, allowed)[0]
+        best = best_of(indices, allowed)[0]
         if math.isinf(indices[best]):
             return best  # never pulled comes first, here as everywhere
         luck = self._generator.random()
@@ -96,8 +97,8 @@ class EpsilonGreedy(Explorer):
 
     def _chances(self, context: Mapping[str, Any], allowed: Sequence[int]) -> Sequence[float]:
         indices = self._indices(context)
-        best = self._best(indices, allowed)[:1]
-        greedy = self._even(best, allowed)
+        best = best_of(indices, allowed)[:1]
+        greedy = even(best, allowed)
         if math.isinf(indices[best[0]]):
             return greedy
         rate = self._rate(context)

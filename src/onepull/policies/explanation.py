@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
@@ -70,6 +71,26 @@ def bonus_of(index: float, estimate: float | None) -> float | None:
     if estimate is None:
         return None
     return math.inf if math.isinf(index) else index - estimate
+
+
+def tie_of(arms: Sequence[str], left: int, *, draws: bool) -> str:
+    """Say how a tie of arms is settled, if so many are left of them once pulls are compared.
+
+    >>> tie_of(["wifi", "lte", "5g"], 3, draws=False)
+    'a tie of wifi, lte, 5g: the first arm is taken'
+    >>> tie_of(["wifi", "lte", "5g"], 2, draws=True)
+    'a tie of wifi, lte, 5g: one of the least pulled is drawn'
+    >>> tie_of(["wifi", "lte", "5g"], 1, draws=True)
+    'a tie of wifi, lte, 5g: the least pulled is taken'
+    """
+    of_all = left == len(arms)
+    if left == 1:
+        how = "the least pulled is taken"
+    elif draws:
+        how = "one is drawn" if of_all else "one of the least pulled is drawn"
+    else:
+        how = "the first arm is taken" if of_all else "the first of the least pulled is taken"
+    return f"a tie of {', '.join(arms)}: {how}"
 
 
 def _count(pulls: float) -> str:

@@ -22,8 +22,10 @@ def share_bound(mean: float, root: float, low: float, high: float, budget: float
     >>> round(share_bound(0.0, 0.1, -1.0, 1.0, 5.0), 6)   # the coin's bound, 0.5 to 0.654
     0.308484
     """
-    if mean == inf or high <= low:
+    if mean == inf:
         return mean
+    if high <= low:
+        return high
     share = (mean - low) / (high - low)
     return low + (high - low) * likely_share(share, budget * root * root)
 
@@ -49,7 +51,8 @@ class KLUCB(Explorer):
         Trials that count as gone by before the first one: no bound is then trusted at a
         higher risk than 1/head_start, however few trials there were.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
+        without.
 
     Examples
     --------
@@ -64,6 +67,8 @@ class KLUCB(Explorer):
     >>> policy.choose(bits=3)
     'lte'
     """
+
+    evens_out = True
 
     def __init__(  # noqa: PLR0913 - a sharing and a rule
         self,

@@ -12,6 +12,7 @@ from onepull.formula import Array
 from onepull.policies.explorer import number
 from onepull.policies.features import Coded, Written, feature_map
 from onepull.policies.linear_model import LinearPolicy, Solution, along, ridge
+from onepull.policies.luck import even
 from onepull.problem import Problem
 
 
@@ -98,7 +99,7 @@ class LinearThompson(LinearPolicy):
         del context
         pulls = self._knowledge.counts.pulls
         fresh = [j for j in allowed if pulls[j] == 0]
-        return self._even(fresh[:1], allowed) if fresh else None
+        return even(fresh[:1], allowed) if fresh else None
 
     def _reason(
         self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]

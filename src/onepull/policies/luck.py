@@ -1,11 +1,31 @@
-"""Drawing one of several."""
+"""One of several: the best of them, and draws."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
+
+
+def best_of(indices: Any, allowed: Sequence[int]) -> list[int]:
+    """Return those of the allowed positions that have the highest index.
+
+    >>> best_of([5, 7, 9, 7], [0, 1, 3])
+    [1, 3]
+    """
+    highest = max(indices[j] for j in allowed)
+    return [j for j in allowed if indices[j] == highest]
+
+
+def even(best: Collection[int], allowed: Sequence[int]) -> list[float]:
+    """Return even chances for the best of the allowed positions.
+
+    >>> even([1, 3], [0, 1, 3])
+    [0.0, 0.5, 0.5]
+    """
+    return [1.0 / len(best) if j in best else 0.0 for j in allowed]
 
 
 def drawn(

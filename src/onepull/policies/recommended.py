@@ -63,7 +63,8 @@ def recommended(
         What `observe` will be given: the "state", or nothing but the "reward" with its context.
         Where that hides the state, what is returned learns from what it tells.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
+        without.
 
     Examples
     --------

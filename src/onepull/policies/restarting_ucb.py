@@ -13,6 +13,7 @@ from onepull.factor import Atoms, Cells, LowRank
 from onepull.forgetting import Restarting
 from onepull.index import hoeffding
 from onepull.policies.explorer import number, whole_number
+from onepull.policies.luck import best_of
 from onepull.policies.sharing import Joint, Sharing, shared
 from onepull.policies.upper_confidence import Optimist
 from onepull.problem import Problem
@@ -143,7 +144,7 @@ class RestartingUCB(Optimist):
         self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
     ) -> str:
         statistics = self._statistics(context)
-        best = self._best(indices, allowed)
+        best = best_of(indices, allowed)
         first = best[0]
         if len(best) > 1:
             return super()._reason(context, indices, allowed)

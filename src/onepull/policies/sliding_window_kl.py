@@ -38,7 +38,8 @@ class SlidingWindowKL(RememberingKL):
     knots
         Sketch interval fields of the state with so many knots; 65 if not given.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
+        without.
 
     Examples
     --------

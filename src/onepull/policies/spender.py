@@ -16,6 +16,7 @@ from onepull.index import hoeffding_width, optimistic
 from onepull.policies.base import Policy
 from onepull.policies.explorer import number
 from onepull.policies.ledger import Ledger, cost_of
+from onepull.policies.luck import best_of, even
 from onepull.policies.sharing import Sharing, shared
 from onepull.problem import Problem
 
@@ -179,9 +180,9 @@ class Spender(Policy):
     def _chances(self, context: Mapping[str, Any], allowed: Sequence[int]) -> Sequence[float]:
         indices = self._indices(context)
         payable = self._payable(allowed)
-        best = self._best(indices, payable)
+        best = best_of(indices, payable)
         if math.isinf(indices[best[0]]):
-            return self._even(best[:1], allowed)
+            return even(best[:1], allowed)
         planned = self._planned(self._knowledge.cells.locate(context), payable)
         chances = dict(zip(payable, planned, strict=True))
         return [chances.get(j, 0.0) for j in allowed]

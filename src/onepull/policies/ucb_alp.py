@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from onepull.policies.knapsack import best_mix
+from onepull.policies.luck import best_of, even
 from onepull.policies.spender import Spender
 
 
@@ -71,7 +72,7 @@ class UCBALP(Spender):
             return (shares / shares.sum()).tolist()  # type: ignore[no-any-return]
         # The plan has none of them: the best at the price that spending has in the plan.
         worth = optimism[cell] - mix.price * np.array(costs)
-        return self._even(self._best(worth, payable)[:1], payable)
+        return even(best_of(worth, payable)[:1], payable)
 
     def _why(self) -> str:
         return "the best mixture of arms"

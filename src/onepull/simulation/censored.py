@@ -70,7 +70,7 @@ def censored(  # noqa: PLR0913, PLR0917 - a kernel takes its arrays one by one
                 bound = error + bound_of(
                     values[row], reach[row], exact[j], beyond[j], pulls[j], risk, rises
                 )
-            if bound > highest:
+            if bound > highest or (bound == highest and pulls[j] < pulls[best]):
                 best, highest = j, bound
         chosen[i] = best
         at_arm = place(trial, arms, best)

@@ -171,7 +171,7 @@ def coarse(  # noqa: PLR0913, PLR0917 - a kernel takes its arrays one by one
                 break
             most[j] = -np.inf
             found = _bound(j, row, risk, counts, tables)
-            if found > highest or (found == highest and j < best):
+            if found > highest or (found == highest and (pulls[j], j) < (pulls[best], best)):
                 best, highest = j, found
         chosen[i] = best
         at_arm = place(trial, arms, best)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from onepull.exploration import batch_start, drawn_evenly, exploration_rate, turn
 from onepull.formula import Array
 from onepull.index import hoeffding_width, optimistic, remembered_width
-from onepull.likelihood import exploration, likely_share
+from onepull.likelihood import NEXT_TO_NOTHING, exploration, likely_share
 from onepull.policies import DSEE, KLUCB, EpsilonGreedy, Policy, RestartingUCB
 from onepull.policies.kl_ucb import share_bound
 from onepull.policies.upper_confidence import Optimist
@@ -174,13 +174,15 @@ def _shares(
 ) -> Any:
     risk = risk_at(n + rule.head_start, rule.c)
     reach = (high - low) * np.sqrt(0.5 * risk)
+    rounding = NEXT_TO_NOTHING * max(abs(low), abs(high))
     best = 0
     highest = -np.inf
     for j in range(means.shape[1]):
-        if means[cell, j] + reach * roots[row, j] < highest:
+        if means[cell, j] + reach * roots[row, j] + rounding < highest:
             continue  # the bound is never above this
         bound = share_bound_of(means[cell, j], roots[row, j], low, high, risk)
-        if bound > highest:
+        # It stops at the highest reward, so ties are many; the least pulled is taken.
+        if bound > highest or (bound == highest and roots[row, j] > roots[row, best]):
             highest = bound
             best = j
     return best

@@ -46,6 +46,9 @@ def explanation_agrees_with_choice(build: Build, problem: Problem) -> None:
         if not policy.randomised:
             top = max(indices.values())
             assert indices[chosen] == top, f"{chosen} is not the highest: {indices}"
+            pulls = {row.arm: row.pulls for row in explained.arms if row.index == top}
+            fewest = not policy.evens_out or pulls[chosen] == min(pulls.values())
+            assert fewest, f"{chosen} is not the least pulled of those that tie: {pulls}"
         chances = {row.arm: row.chance for row in explained.arms}
         if chances[chosen] is not None:
             total = math.fsum(chance for chance in chances.values() if chance is not None)
