@@ -13,6 +13,8 @@ from onepull import (
     IMED,
     KLUCB,
     UCB1,
+    CensoredKL,
+    CoarseKL,
     DirichletThompson,
     DiscountedKL,
     DoublingCCB,
@@ -28,6 +30,7 @@ from onepull import (
     SlidingWindowKL,
 )
 from onepull.errors import InputError, UnknownArm
+from onepull.likelihood import likely_share
 from onepull.statistics import ArmStatistics
 
 PROBLEM = Problem(
@@ -37,7 +40,8 @@ PROBLEM = Problem(
     reward="min(bits, capacity)",
 )
 COUNTING = [DCB, MultiUCB, UCB1, KLUCB, EmpiricalKL, IMED, EmpiricalBernstein]
-COUNTING += [DiscountedKL, SlidingWindowKL]
+COUNTING += [DiscountedKL, SlidingWindowKL, CensoredKL, CoarseKL]
+BOOKS = [DCB, CensoredKL, CoarseKL]  # one of each kind that counts them
 
 
 def taught(kind=DCB):
@@ -76,6 +80,40 @@ def test_the_bound_of_an_arm_in_flight_by_hand():
     # n = 3 observed + 2 in flight + 1, m = 1 + 2, G = 4.
     assert row.bonus == pytest.approx(4 * math.sqrt(2.01 * math.log(6) / 3))
     assert policy.trials == 3
+
+
+def test_where_pulls_tell_the_state_sets_of_states_count_them_as_states_do():
+    sets, states = taught(CoarseKL), taught(EmpiricalKL)
+    for policy in (sets, states):
+        policy.observe_many(["wifi"] * 5, capacity=[0, 2, 4, 4, 2])
+        policy.pulled("wifi", bits=1)
+        policy.pulled("wifi", bits=4)
+        policy.pulled("lte", bits=4)
+        policy.add_arm("satellite")
+        policy.pulled("satellite", bits=4)
+    for bits in (1, 4):
+        told = sets.explain(bits=bits).arms, states.explain(bits=bits).arms
+        for one, two in zip(*told, strict=True):
+            assert (one.arm, one.pulls) == (two.arm, two.pulls)
+            assert one.estimate == pytest.approx(two.estimate, abs=1e-5)
+            assert one.index == pytest.approx(two.index, abs=1e-5)
+
+
+def test_the_censored_bound_of_an_arm_in_flight_by_hand():
+    policy = CensoredKL(PROBLEM)
+    policy.observe_many(["lte", "lte"], bits=[4, 1], reward=[2, 1])  # 2, and no less
+    policy.pulled("lte", bits=4)
+    row = policy.explain(bits=4).arms[1]
+    # n = 2 + 1 + 1 and f = ln 4, of which two of three pulls are told; none of the two was 0,
+    # and of two at 2 or beyond one is there and of the other it is not known.
+    assert (row.pulls, row.estimate) == (3, 2.0)
+    policy.observe("lte", bits=4, reward=4)
+    # One of two went on beyond 2 (kl(1/2, q) = f/2 · 3/4), and three of three beyond 0.
+    policy.pulled("lte", bits=4)
+    row = policy.explain(bits=4).arms[1]
+    share = likely_share(0.5, math.log(5) / 2 * 3 / 4)
+    assert row.pulls == 4
+    assert row.index == pytest.approx(2 + 2 * share)
 
 
 def test_an_arm_that_has_not_answered_is_at_its_lowest():
@@ -157,14 +195,15 @@ def test_what_was_not_announced_lands_as_usual():
     assert policy.explain(bits=4).arms[0].pulls == 2
 
 
-def test_requests_in_flight_are_not_saved_sent_or_merged():
-    policy, fresh = taught(), taught()
+@pytest.mark.parametrize("kind", BOOKS)
+def test_requests_in_flight_are_not_saved_sent_or_merged(kind):
+    policy, fresh = taught(kind), taught(kind)
     policy.pulled("wifi")
     assert policy.to_bytes() == fresh.to_bytes()
-    loaded = DCB.from_bytes(policy.to_bytes())
+    loaded = kind.from_bytes(policy.to_bytes())
     assert loaded.explain(bits=4) == fresh.explain(bits=4)
     assert pickle.loads(pickle.dumps(policy)).explain(bits=4) == fresh.explain(bits=4)  # noqa: S301 - our own
-    one, two = DCB(PROBLEM), DCB(PROBLEM)
+    one, two = kind(PROBLEM), kind(PROBLEM)
     one.pulled("wifi")
     two.pulled("lte")
     two.observe("5g", capacity=2)
@@ -172,8 +211,9 @@ def test_requests_in_flight_are_not_saved_sent_or_merged():
     assert [row.pulls for row in one.explain(bits=4).arms] == [1, 0, 1]
 
 
-def test_a_refused_batch_leaves_them_in_flight():
-    policy = taught()
+@pytest.mark.parametrize("kind", BOOKS)
+def test_a_refused_batch_leaves_them_in_flight(kind):
+    policy = taught(kind)
     policy.pulled("wifi")
     before = policy.explain(bits=4)
     with pytest.raises(InputError):
@@ -181,8 +221,9 @@ def test_a_refused_batch_leaves_them_in_flight():
     assert policy.explain(bits=4) == before
 
 
-def test_arms_come_and_go_with_their_pulls():
-    policy = taught()
+@pytest.mark.parametrize("kind", BOOKS)
+def test_arms_come_and_go_with_their_pulls(kind):
+    policy = taught(kind)
     policy.pulled("wifi")
     policy.pulled("lte")
     policy.add_arm("satellite")

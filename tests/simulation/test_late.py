@@ -14,6 +14,8 @@ from onepull import (
     IMED,
     KLUCB,
     UCB1,
+    CensoredKL,
+    CoarseKL,
     Discrete,
     DoublingCCB,
     EmpiricalKL,
@@ -331,3 +333,30 @@ def test_an_arm_that_never_answers_costs_everything_unless_it_counts():
     received, counted = result.pulls[:, -1, 0] / 3000
     assert received == 1.0
     assert counted < 0.2
+
+
+@pytest.mark.parametrize("kind", [CensoredKL, CoarseKL])
+def test_rewards_that_hide_the_state_count_in_flight_too(kind):
+    """Told of its pulls, a policy goes around; else it waits for the first answer of each arm.
+
+    The waits alone are 3 × 30 pulls, so pulls differ by design and not by chance.
+    """
+    problem = Problem(
+        arms=["a", "b", "c"],
+        context={"y": Finite([1, 2])},
+        state={"x": Finite([0, 1, 2, 3])},
+        reward="min(x, y)",
+    )
+    laws = {arm: Discrete([0, 1, 2, 3], [0.1, 0.2, 0.3, 0.4]) for arm in problem.arms}
+    world = Environment(problem, states=laws, contexts=Discrete([1, 2], [0.5, 0.5]))
+    simulation = Simulation(
+        late(world, delays=29),
+        {"told": kind(problem), "waiting": kind(problem)},
+        horizon=60,
+        seed=1,
+        announced=["told"],
+        feedback="reward",
+    )
+    told, waiting = (simulation.trace(0).arms[p].tolist() for p in range(2))
+    assert waiting[:60] == [0] * 30 + [1] * 30
+    assert told[:30] == [0, 1, 2] * 10

@@ -203,7 +203,7 @@ def _announced(found: Iterable[Candidate]) -> Iterator[Candidate]:
         if not leads or candidate.label not in LED:
             continue
         policy = candidate.build()
-        if isinstance(policy, Explorer) and policy.sharing.counts_in_flight:
+        if policy.counts_in_flight:
             fields = ", ".join(f"{name}=…" for name in policy.problem.context)
             yield replace(
                 candidate,

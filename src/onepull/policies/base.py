@@ -6,6 +6,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -297,6 +298,11 @@ class Policy(ABC):
         """Whether the policy draws, be it among ties only."""
         return self._generator is not None
 
+    @property
+    def counts_in_flight(self) -> bool:
+        """Whether a pull counts as soon as `pulled` tells of it."""
+        return self._knowledge.counts_in_flight
+
     def reseed(self, seed: int | np.random.Generator) -> None:
         """Draw from another generator from now on."""
         self._generator = savefile.seeded(seed)
@@ -319,16 +325,13 @@ class Policy(ABC):
         """Return the policy as the text of a save file."""
         problem = self.problem
         written = problem.to_dict() if problem.reward.is_formula else problem.outline()
-        generator = None
-        if self._generator is not None:
-            generator = savefile.generator_state(self._generator)
         return savefile.encode(
             savefile.Saved(
                 policy=type(self).__name__,
                 parameters=self._written(),
                 problem=written,
                 learned=self._knowledge.state(),
-                generator=generator,
+                generator=savefile.generator_state(self._generator),
             )
         )
 
@@ -376,7 +379,7 @@ class Policy(ABC):
     def __reduce__(self) -> Any:
         """Travel to other processes as a save file does, with the problem beside it."""
         try:
-            return _unpickled, (type(self), self.to_bytes(), self.problem)
+            return partial(type(self).from_bytes, problem=self.problem), (self.to_bytes(),)
         except ParameterError:  # a genie's laws are in no file, but its parts travel as they are
             return object.__new__, (type(self),), self.__dict__
 
@@ -388,10 +391,6 @@ class Policy(ABC):
         stated = "".join(f", {name}={value!r}" for name, value in parameters.items())
         arms = f"{len(self._arms)} arm{'s' * (len(self._arms) > 1)}"
         return f"<{type(self).__name__}({arms}{stated}) after {self.trials} trials>"
-
-
-def _unpickled(kind: type[Policy], text: bytes, problem: Problem) -> Policy:
-    return kind.from_bytes(text, problem=problem)
 
 
 def _kinds(cls: type[Any]) -> Iterator[type[Any]]:

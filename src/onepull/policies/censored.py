@@ -14,7 +14,6 @@ from onepull.policies.explorer import number
 from onepull.policies.levels import Levels
 from onepull.policies.survival import Survival, limited_mean
 from onepull.problem import Problem
-from onepull.statistics import UNPULLED
 
 
 class CensoredKL(Policy):
@@ -102,19 +101,23 @@ class CensoredKL(Policy):
             told["knots"] = knots
         return {**told, "naive": True} if self._knowledge.naive else told
 
-    def _means(self, context: Mapping[str, Any], budget: float) -> list[float]:
+    def _means(self, context: Mapping[str, Any], risk: float) -> list[float]:
         known = self._knowledge
         here = known.levels.read(self.problem.context.exactly(context))
         rises = known.levels.arrangement.rises
+        low, high = min(here.values), max(here.values)
         return [
-            limited_mean(here.values, here.reach, exact, beyond, pulls, budget, rises)
+            limited_mean(
+                here.values, here.reach, known.exact[arm], known.beyond[arm], pulls,
+                known.risk_of(arm, risk), rises,
+            )
             if pulls
-            else UNPULLED
-            for exact, beyond, pulls in zip(known.exact, known.beyond, known.pulls, strict=True)
-        ]
+            else known.unanswered(arm, low, high, risk)
+            for arm, pulls in enumerate(known.pulls)
+        ]  # fmt: skip
 
     def _indices(self, context: Mapping[str, Any]) -> list[float]:
-        budget = exploration(self._knowledge.trials + 1 + self.head_start, self.c)
+        budget = exploration(self._knowledge.trial + self.head_start, self.c)
         error = self._knowledge.levels.error
         return [bound + error for bound in self._means(context, budget)]
 

@@ -131,10 +131,15 @@ class CoarseKL(Policy):
         return twin
 
     def _risk(self) -> float:
-        return exploration(self._knowledge.trials + 1 + self.head_start, self.c)
+        return exploration(self._knowledge.trial + self.head_start, self.c)
 
     def _bound(self, arm: int, context: State, risk: float) -> float:
-        """Return the index of an arm that was pulled."""
+        """Return the index of an arm."""
+        if not self._knowledge.pulls[arm]:
+            outlook = self._knowledge.readings.outlook(context)
+            low = float(outlook.highs.min())
+            return self._knowledge.unanswered(arm, low, outlook.top, risk)
+        risk = self._knowledge.risk_of(arm, risk)
         known = self._knowledge.bounds[arm]
         if context not in known or known[context][2] != risk:
             seen, outlook = self._knowledge.of_arm(arm), self._knowledge.readings.outlook(context)
@@ -147,28 +152,26 @@ class CoarseKL(Policy):
 
     def _indices(self, context: Mapping[str, Any]) -> list[float]:
         here, risk = self.problem.context.exactly(context), self._risk()
-        return [
-            self._bound(arm, here, risk) if pulls else UNPULLED
-            for arm, pulls in enumerate(self._knowledge.pulls)
-        ]
+        return [self._bound(arm, here, risk) for arm in range(len(self._arms))]
 
     def _leader(self, context: Mapping[str, Any]) -> int:
         here, risk = self.problem.context.exactly(context), self._risk()
         known = self._knowledge
-        if 0 in known.pulls:
-            return known.pulls.index(0)
+        counts = known.counts
+        if 0 in counts:
+            return counts.index(0)
         # The bound is concave in the risk, so an old one and its rise tell how high it can be.
-        most = [UNPULLED] * len(known.pulls)
+        most = [UNPULLED] * len(counts)
         for arm, bounds in enumerate(known.bounds):
             if here in bounds:
                 bound, rise, then = bounds[here]
-                most[arm] = bound + rise * (risk - then)
+                most[arm] = bound + rise * (known.risk_of(arm, risk) - then)
         best, highest = 0, -UNPULLED
         for arm in sorted(range(len(most)), key=most.__getitem__, reverse=True):
             if most[arm] < highest:
                 break
             bound = self._bound(arm, here, risk)
-            fewer = (known.pulls[arm], arm) < (known.pulls[best], best)
+            fewer = (counts[arm], arm) < (counts[best], best)
             if bound > highest or (bound == highest and fewer):
                 best, highest = arm, bound
         return best
@@ -177,7 +180,9 @@ class CoarseKL(Policy):
         known = self._knowledge
         outlook = known.readings.outlook(self.problem.context.exactly(context))
         return [
-            _mean(known.of_arm(arm), outlook.middles) if pulls else UNPULLED
+            _mean(known.of_arm(arm), outlook.middles)
+            if pulls
+            else known.unanswered(arm, float(outlook.highs.min()), outlook.top, 0.0)
             for arm, pulls in enumerate(known.pulls)
         ]
 

@@ -13,6 +13,7 @@ class Knowledge(ABC):
     """Everything a policy has learned: it grows by observations, merges, and is saved."""
 
     problem: Problem
+    counts_in_flight = False  # whether pulls count before they are observed
 
     @abstractmethod
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:

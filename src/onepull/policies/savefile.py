@@ -70,8 +70,10 @@ def decode(text: bytes, where: str) -> Saved:
     return saved
 
 
-def generator_state(generator: np.random.Generator) -> dict[str, Any]:
+def generator_state(generator: np.random.Generator | None) -> dict[str, Any] | None:
     """Return a generator's state as plain values; its numbers exceed what JSON carries."""
+    if generator is None:
+        return None
     return _plain(generator.bit_generator.state)  # type: ignore[no-any-return]
 
 

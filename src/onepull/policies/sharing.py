@@ -31,7 +31,7 @@ class Sharing(Knowledge):
 
     delta: float | dict[str, float] | None = None  # what interval contexts were cut by
     error = 0.0  # how far an estimate may be off for want of features
-    counts_in_flight = True  # whether pulls count before they are observed
+    counts_in_flight = True
     forgets = False  # whether its statistics let go of the past
 
     @abstractmethod
@@ -162,6 +162,8 @@ class Joint(_OneBook):
 
 class Tally(_OneBook):
     """Pulls are counted and nothing else is learned."""
+
+    counts_in_flight = False  # nothing goes by them
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem

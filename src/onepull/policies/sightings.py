@@ -11,7 +11,7 @@ import numpy as np
 from onepull.coarsened import spread
 from onepull.errors import SaveFileError
 from onepull.formula import Array
-from onepull.policies.knowledge import Knowledge
+from onepull.policies.counted import Counted
 from onepull.policies.observation import observed_state, rewarded_context
 from onepull.policies.readings import LevelSet, Readings
 from onepull.problem import Problem
@@ -57,7 +57,7 @@ class Seen(NamedTuple):
     law: Array  # the most likely share of each group
 
 
-class Sightings(Knowledge):
+class Sightings(Counted):
     """Counts by arm and set of levels.
 
     They are sums, so they merge without loss and may come in any order, from states and from
@@ -65,11 +65,9 @@ class Sightings(Knowledge):
     """
 
     def __init__(self, readings: Readings) -> None:
-        self.problem = readings.problem
+        super().__init__(readings.problem)
         self.readings = readings
         self.sets: list[dict[LevelSet, int]] = [{} for _ in self.problem.arms]
-        self.pulls = [0] * len(self.problem.arms)
-        self._trials = 0
         self._seen: dict[int, Seen] = {}
         # By arm and context: a bound, how it rises with the risk, and the risk that it was for.
         self.bounds: list[dict[Any, tuple[float, float, float]]] = [{} for _ in self.problem.arms]
@@ -81,8 +79,7 @@ class Sightings(Knowledge):
         else:
             found = self.readings.told(*rewarded_context(self.problem, fields, reward))
         self.sets[arm][found] = self.sets[arm].get(found, 0) + 1
-        self.pulls[arm] += 1
-        self._trials += 1
+        self._count(arm)
         self._forget_work(arm)
 
     def _forget_work(self, arm: int) -> None:
@@ -104,16 +101,6 @@ class Sightings(Knowledge):
             self._seen[arm] = Seen(apart, counts, group, spread(apart, counts))
         return self._seen[arm]
 
-    def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
-        """Return the pulls of every arm, and the trials; they count in every context."""
-        del context
-        return self.pulls, self._trials
-
-    @property
-    def trials(self) -> int:
-        """The number of observations behind the current estimates."""
-        return self._trials
-
     @property
     def storage(self) -> int:
         """The number of numbers kept: a count for every set that can be, and for every level."""
@@ -121,23 +108,21 @@ class Sightings(Knowledge):
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Take on a problem with one arm more at the end, or one removed."""
-        self.problem = problem
+        super().change_arms(problem, removed)
         self._seen = {}
         if removed is None:
             self.sets.append({})
-            self.pulls.append(0)
             self.bounds.append({})
         else:
-            del self.sets[removed], self.pulls[removed], self.bounds[removed]
+            del self.sets[removed], self.bounds[removed]
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
         """Add what `other` has learned; its arm `arms[j]` is arm j here."""
+        super().merge(other, arms)
         for j, theirs in enumerate(arms):
             for found, count in other.sets[theirs].items():
                 self.sets[j][found] = self.sets[j].get(found, 0) + count
-            self.pulls[j] += other.pulls[theirs]
             self._forget_work(j)
-        self._trials += other.trials
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
@@ -169,11 +154,9 @@ class Sightings(Knowledge):
 
     def copy(self) -> Self:
         """Return an independent copy."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
+        twin = super().copy()
         twin.sets = [dict(own) for own in self.sets]
-        twin.pulls = list(self.pulls)
-        twin._seen = dict(self._seen)
+        twin._seen = dict(self._seen)  # noqa: SLF001 - a twin's own
         twin.bounds = [dict(own) for own in self.bounds]
         return twin
 

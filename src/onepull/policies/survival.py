@@ -9,7 +9,7 @@ import msgspec
 
 from onepull.errors import SaveFileError
 from onepull.likelihood import likely_share
-from onepull.policies.knowledge import Knowledge
+from onepull.policies.counted import Counted
 from onepull.policies.levels import Levels
 from onepull.policies.observation import observed_state, rewarded_context
 from onepull.problem import Problem
@@ -55,7 +55,7 @@ def limited_mean(  # noqa: PLR0913, PLR0917 - one arm's counts one by one, for a
     return mean
 
 
-class Survival(Knowledge):
+class Survival(Counted):
     """Counts by arm and level: states that were seen, and states that were there or beyond.
 
     They are sums, so they merge without loss and may come in any order, from states and from
@@ -63,14 +63,12 @@ class Survival(Knowledge):
     """
 
     def __init__(self, levels: Levels, *, naive: bool = False) -> None:
-        self.problem = levels.problem
+        super().__init__(levels.problem)
         self.levels = levels
         self.naive = naive
         arms = len(self.problem.arms)
         self.exact = [[0] * levels.count for _ in range(arms)]
         self.beyond = [[0] * levels.count for _ in range(arms)]
-        self.pulls = [0] * arms
-        self._trials = 0
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one state, or what a reward in its context tells of it."""
@@ -81,18 +79,7 @@ class Survival(Knowledge):
             level, is_beyond = self.levels.told(*rewarded_context(self.problem, fields, reward))
         counts = self.beyond if is_beyond and not self.naive else self.exact
         counts[arm][level] += 1
-        self.pulls[arm] += 1
-        self._trials += 1
-
-    def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
-        """Return the pulls of every arm, and the trials; they count in every context."""
-        del context
-        return self.pulls, self._trials
-
-    @property
-    def trials(self) -> int:
-        """The number of observations behind the current estimates."""
-        return self._trials
+        self._count(arm)
 
     @property
     def storage(self) -> int:
@@ -101,21 +88,19 @@ class Survival(Knowledge):
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Take on a problem with one arm more at the end, or one removed."""
-        self.problem = problem
+        super().change_arms(problem, removed)
         if removed is None:
             self.exact.append([0] * self.levels.count)
             self.beyond.append([0] * self.levels.count)
-            self.pulls.append(0)
         else:
-            del self.exact[removed], self.beyond[removed], self.pulls[removed]
+            del self.exact[removed], self.beyond[removed]
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
         """Add what `other` has learned; its arm `arms[j]` is arm j here."""
+        super().merge(other, arms)
         for j, theirs in enumerate(arms):
             for mine, more in ((self.exact, other.exact), (self.beyond, other.beyond)):
                 mine[j] = [a + b for a, b in zip(mine[j], more[theirs], strict=True)]
-            self.pulls[j] += other.pulls[theirs]
-        self._trials += other.trials
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
@@ -143,11 +128,9 @@ class Survival(Knowledge):
 
     def copy(self) -> Self:
         """Return an independent copy."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
+        twin = super().copy()
         twin.exact = [list(row) for row in self.exact]
         twin.beyond = [list(row) for row in self.beyond]
-        twin.pulls = list(self.pulls)
         return twin
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from onepull.environment.environment import Environment
 from onepull.errors import ParameterError, RewardError
 from onepull.policies import Policy
-from onepull.policies.explorer import Explorer
 
 FEEDBACK = ("state", "reward")
 TRIED = 256  # contexts in which it is tried
@@ -78,7 +77,6 @@ def announced_policies(announced: Iterable[str], policies: Mapping[str, Policy])
     for name in announced:
         if name not in policies:
             raise ParameterError(f"announced: {name!r} is not one of {', '.join(policies)}")
-        policy = policies[name]
-        if not isinstance(policy, Explorer) or not policy.sharing.counts_in_flight:
+        if not policies[name].counts_in_flight:
             raise ParameterError(f"policy {name!r} does not count pulls in flight")
     return list(announced)
