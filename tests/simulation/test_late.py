@@ -134,7 +134,23 @@ def test_what_comes_together_comes_in_the_order_of_the_pulls():
     assert seen == trace.contexts[:36, 0].tolist()
 
 
-@pytest.mark.parametrize("make", [lambda: channel_selection(4), generic, energy_harvesting])
+def served():
+    """Return requests that two of the arms always serve, so that their bounds tie."""
+    problem = Problem(
+        arms=["a", "b", "c"],
+        context={"bits": Finite([1, 3])},
+        state={"capacity": Finite([0, 1, 2, 3])},
+        reward="capacity >= bits",
+    )
+    laws = {
+        "a": Discrete([0, 3], [0.3, 0.7]),
+        "b": Discrete([1, 2, 3], [0.3, 0.3, 0.4]),
+        "c": Discrete([1, 3], [0.5, 0.5]),
+    }
+    return Environment(problem, states=laws, contexts=Discrete([1, 3], [0.6, 0.4]))
+
+
+@pytest.mark.parametrize("make", [lambda: channel_selection(4), generic, energy_harvesting, served])
 @pytest.mark.parametrize("announced", [False, True])
 def test_kernels_do_what_the_library_does(make, announced, monkeypatch):
     environment = late(make(), delays=Exponential(12), losses=0.15)
