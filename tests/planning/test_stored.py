@@ -11,6 +11,7 @@ from onepull.control import Backlog, Battery, DriftPlusPenalty, Myopic
 from onepull.distributions import Uniform
 from onepull.environment import StorageEnvironment, harvesting_battery, metered_backlog
 from onepull.errors import ParameterError
+from onepull.planning import stored
 from onepull.planning.stored import _propose, attainable, plan_storage, weights
 from onepull.simulation.stored import StorageResult
 
@@ -120,11 +121,19 @@ def test_where_no_plan_can_be_made_the_notes_say_why():
     assert "6,001 levels would take long" in attainable(large)[1][0]
 
 
-def test_horizons():
+def test_horizons(monkeypatch):
     world = metered_backlog()
     made = plan_storage(world, horizon=40, replications=2)
     assert (made.result.horizon, made.result.replications) == (40, 2)
-    assert not any("only" in note for note in made.notes)
+    assert not any("imulated" in note for note in made.notes)
+    monkeypatch.setattr(stored, "SIMULATED_UNKNOWN", 30)
+    made = plan_storage(world, replications=2)
+    assert made.result.horizon == 30
+    assert "No horizon is given; simulated up to slot 30." in made.notes
+    monkeypatch.setattr(stored, "SIMULATED", 20)
+    made = plan_storage(world, horizon=40, replications=2)
+    assert made.result.horizon == 20
+    assert "Simulated up to slot 20 only." in made.notes
     assert attainable(world) == (None, [])
 
 

@@ -164,7 +164,9 @@ def plan_storage(  # noqa: PLR0913 - a full statement
         drift = _propose(_without(result, PLANNED), judged, limits)[0]
         reason += f"; without the law of the arrivals it would be {calls[str(drift)]}"
     best, told = attainable(environment)
-    if horizon is not None and horizon > slots:
+    if horizon is None:
+        notes.append(f"No horizon is given; simulated up to slot {slots:,}.")
+    elif horizon > slots:
         notes.append(f"Simulated up to slot {slots:,} only.")
     notes += [*told, "The weights were compared on these same runs."]
     return StoragePlan(environment, result, calls, judged, chosen, reason, best, notes)
