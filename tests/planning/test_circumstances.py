@@ -12,7 +12,6 @@ from onepull import DCB, Finite, Interval, ParameterError, Problem, simulate
 from onepull.distributions import Switching
 from onepull.environment import Environment, channel_selection, energy_harvesting
 from onepull.planning import plan
-from onepull.planning.account import proposal
 from onepull.planning.circumstances import Circumstances, forgetting, offered
 
 CHANNELS = channel_selection(4)
@@ -193,7 +192,7 @@ def test_the_proposal_says_how_to_tell_it():
     made = plan(late.problem, environment=late, **QUICK)
     assert made.proposed is not None
     assert made.proposed.is_announced
-    assert proposal(made).endswith("at once: policy.pulled(arm, bits=…).")
+    assert made.proposal().endswith("at once: policy.pulled(arm, bits=…).")
 
 
 def test_of_a_ladder_only_the_usual_cells_are_told():

@@ -13,7 +13,7 @@ import onepull
 from onepull import DCB, Finite, Interval, ParameterError, Problem, simulate
 from onepull.environment import channel_selection, energy_harvesting
 from onepull.planning import plan
-from onepull.planning.account import picture, proposal, tables
+from onepull.planning.account import picture, tables
 from onepull.planning.instances import instance
 from onepull.report import svg
 
@@ -157,8 +157,8 @@ def test_tables_have_a_row_for_each_option():
 
 
 def test_the_sentence_under_the_table():
-    assert proposal(plan(channels(), storage=1, **QUICK)).startswith("Nothing fits into 1 bytes")
-    told = proposal(plan(channels(), storage=112, **QUICK))
+    assert plan(channels(), storage=1, **QUICK).proposal().startswith("Nothing fits into 1 bytes")
+    told = plan(channels(), storage=112, **QUICK).proposal()
     assert told.startswith("Proposed: UCB1(problem")
     assert told.endswith("it is blind to the context, which costs regret in every trial, for ever.")
 

@@ -16,7 +16,7 @@ from onepull.experiments.brief import Brief
 from onepull.experiments.experiment import READY
 from onepull.experiments.stored import STORED
 from onepull.planning import plan
-from onepull.planning.account import picture, proposal, tables
+from onepull.planning.account import picture, tables
 from onepull.report import save
 from onepull.report.cells import plain
 from onepull.report.ink import kind_of
@@ -126,7 +126,7 @@ def command(  # noqa: PLR0913 - an argument for each option
         click.echo(json.dumps(_finite(made.to_dict()), indent=2))
     else:
         show(tables(made), as_json=False)
-        click.echo(f"\n{proposal(made)}")
+        click.echo(f"\n{made.proposal()}")
     if out is not None:
         save(picture(made, brief.name), out)
         click.echo(f"drawn in {out}", err=True)

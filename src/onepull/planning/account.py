@@ -1,16 +1,17 @@
-"""A plan as its reader sees it: tables, a sentence, a picture."""
+"""A plan as its reader sees it: tables and a picture."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from onepull.planning.options import Option
-from onepull.planning.planner import Plan
 from onepull.report import Span, Table
 from onepull.report.trade_off import Point, trade_off
 
-if TYPE_CHECKING:  # matplotlib takes 0.6 s
+if TYPE_CHECKING:  # matplotlib takes 0.6 s, and a plan shows itself by this
     from matplotlib.figure import Figure
+
+    from onepull.planning.planner import Plan
 
 
 def tables(plan: Plan) -> list[Table]:
@@ -18,6 +19,7 @@ def tables(plan: Plan) -> list[Table]:
 
     >>> import numpy as np
     >>> from onepull.environment import channel_selection
+    >>> from onepull.planning import Plan
     >>> option = Option("DCB", "", {}, 1000, 35, 900.0, np.array([9.0, 11.0]))
     >>> made = Plan(channel_selection().problem, 1000, [option], 1000, option, "best", [])
     >>> tables(made)[0].columns
@@ -54,29 +56,12 @@ def _table(title: str, options: list[Option], notes: list[str]) -> Table:
     return Table(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows], notes)
 
 
-def proposal(plan: Plan) -> str:
-    """Return what to build and why, or what comes nearest.
-
-    >>> import numpy as np
-    >>> from onepull.environment import channel_selection
-    >>> option = Option("DCB", "", {}, 1000, 35, 900.0, np.array([9.0, 11.0]))
-    >>> made = Plan(channel_selection().problem, 1000, [option], 1000, option, "it is best", [])
-    >>> print(proposal(made))
-    Proposed: DCB(problem)
-    It is best.
-    """
-    sentence = f"{plan.reason[0].upper()}{plan.reason[1:]}"
-    if plan.proposed is None:
-        return f"{sentence}."
-    caution = f"; {plan.proposed.caution}" if plan.proposed.caution else ""
-    return f"Proposed: {plan.proposed.call}\n{sentence}{caution}."
-
-
 def picture(plan: Plan, title: str | None = None) -> Figure:
     """Draw regret, its bound and the time of a decision against storage.
 
     >>> import numpy as np
     >>> from onepull.environment import channel_selection
+    >>> from onepull.planning import Plan
     >>> option = Option("DCB", "", {}, 1000, 35, 900.0, np.array([9.0, 11.0]))
     >>> made = Plan(channel_selection().problem, 1000, [option], 1000, option, "best", [])
     >>> picture(made).axes[0].get_xlabel()

@@ -11,6 +11,7 @@ import numpy as np
 from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.formula import Array
+from onepull.planning.account import tables
 from onepull.planning.candidates import HORIZONS, MOST_CELLS, Candidate, left_out
 from onepull.planning.choice import propose
 from onepull.planning.circumstances import Circumstances, offered
@@ -65,6 +66,30 @@ class Plan:
     def compared(self) -> list[Option]:
         """The options by the trial at which they were compared."""
         return [option for option in self.options if option.trial == self.judged]
+
+    def proposal(self) -> str:
+        """Return what to build and why, or what comes nearest.
+
+        >>> from onepull.environment import channel_selection
+        >>> option = Option("DCB", "", {}, 1000, 35, 900.0, np.array([9.0, 11.0]))
+        >>> made = Plan(channel_selection().problem, 1000, [option], 1000, option, "it is best", [])
+        >>> print(made)
+        By trial 1,000
+          policy  numbers  bytes  bound  regret    95 % interval
+          DCB          35    280    900      10  −2.706 to 22.71
+        <BLANKLINE>
+        Proposed: DCB(problem)
+        It is best.
+        """
+        sentence = f"{self.reason[0].upper()}{self.reason[1:]}"
+        if self.proposed is None:
+            return f"{sentence}."
+        caution = f"; {self.proposed.caution}" if self.proposed.caution else ""
+        return f"Proposed: {self.proposed.call}\n{sentence}{caution}."
+
+    def __str__(self) -> str:
+        """Lay out all options and the proposal."""
+        return "\n\n".join([*map(str, tables(self)), self.proposal()])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain values."""

@@ -82,6 +82,10 @@ class StoragePlan:
         sentence = f"{self.reason[0].upper()}{self.reason[1:]}."
         return sentence if self.proposed is None else f"Proposed: {self.call}\n{sentence}"
 
+    def __str__(self) -> str:
+        """Lay out all controllers and the proposal."""
+        return f"{self.table()}\n\n{self.proposal()}"
+
     @property
     def call(self) -> str | None:
         """How to build what is proposed, in Python."""
@@ -144,15 +148,8 @@ def plan_storage(  # noqa: PLR0913 - a full statement
     slots = SIMULATED_UNKNOWN if horizon is None else min(whole("horizon", horizon), SIMULATED)
     limits = _limits(environment, level, lost)
     found, calls, notes = _candidates(environment)
-    result = simulate_storage(
-        environment,
-        found,
-        horizon=slots,
-        replications=runs,
-        seed=seed,
-        executor=executor,
-        progress=progress,
-    )
+    stated = {"horizon": slots, "replications": runs, "seed": seed}
+    result = simulate_storage(environment, found, executor=executor, progress=progress, **stated)
     judged: str = environment.storage.counted
     if judged == "cost":
         judged = A_BIT

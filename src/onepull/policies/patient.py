@@ -133,7 +133,7 @@ class PatientKL(OnStates):
     ... ))
     >>> policy.observe_many(["wifi"] * 8 + ["lte"], capacity=[4] * 8 + [1], bits=[4, 1, 1] * 3)
     >>> policy.choose(bits=4), policy.choose(bits=1)   # with one bit lte costs nothing
-    ('wifi', 'wifi')
+    ('wifi', 'lte')
     """
 
     order_matters = True

@@ -55,6 +55,24 @@ class Table:
                     f"but row {number} has {len(row)} cells"
                 )
 
+    def __str__(self) -> str:
+        """Lay the table out in plain text.
+
+        >>> print(Table("Regret", ["policy", "regret"], [["DCB", 1150.2], ["UCB1", 17103.4]]))
+        Regret
+          policy  regret
+          DCB      1,150
+          UCB1    17,103
+        """
+        cells = [self.columns, *([shown(cell) for cell in row] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        aligned = [">" if self._is_numeric(i) else "<" for i in range(len(self.columns))]
+        lines = [
+            "  ".join(f"{c:{a}{w}}" for c, a, w in zip(row, aligned, widths, strict=True)).rstrip()
+            for row in cells
+        ]
+        return "\n".join([self.title, *(f"  {line}" for line in lines), *self.notes])
+
     def titled(self, title: str) -> Table:
         """Return the same table under another title.
 

@@ -71,6 +71,30 @@ class StorageResult:
             found.append(row)
         return found
 
+    def __str__(self) -> str:
+        """Show the mean of every measure, controller by controller.
+
+        >>> rewards = np.array([[1.0, 3.0], [0.0, 0.0]])
+        >>> print(StorageResult(["all", "none"], 10, {"reward": rewards}))
+        10 slots, 2 replications; means a slot
+                reward
+          all        2
+          none       0
+        """
+        rows = [[name, *(f"{row[m]:.4g}" for m in self.measured)] for name, row in self._means()]
+        cells = [["", *self.measured], *rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            f"  {row[0]:<{widths[0]}}  "
+            + "  ".join(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))
+            for row in cells
+        ]
+        head = f"{self.horizon:,} slots, {self.replications} replications; means a slot"
+        return "\n".join([head, *lines])
+
+    def _means(self) -> list[tuple[str, dict[str, float]]]:
+        return [(row["controller"], row) for row in self.rows()]
+
     @property
     def replications(self) -> int:
         """The number of replications."""
