@@ -43,7 +43,16 @@ def test_docstrings_of(name):
     assert failures == 0
 
 
+def anchors(page):
+    """Return what the headings of a page go by in links."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_between_pages_lead_somewhere():
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        for link in re.findall(r"\]\(([^):\s]+)\)", page.read_text()):
+            target, _, anchor = link.partition("#")
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name} links to {link}"
+            assert not anchor or anchor in anchors(there), f"{page.name} links to {link}"

@@ -147,11 +147,12 @@ def coarse_bound(  # noqa: PLR0913, PLR0917 - one arm's counts one by one, for a
     True
     """
     pulls = counts.sum()
-    mean = total(law, values)
+    short = total(law, top - values)
+    mean = top - short
     reach = top - values.min()
     if risk <= 0.0:
-        return min(mean, top), inf
-    if top - mean <= max(CLOSE * CLOSE * reach, 1e-12 * abs(top)):  # but for fog and rounding
+        return mean, inf
+    if short <= CLOSE * CLOSE * reach:  # but for fog
         return top, 0.0
     best = log_likelihood(told, counts, law)
     square = total(law, (values - mean) ** 2)

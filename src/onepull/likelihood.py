@@ -15,6 +15,15 @@ CLOSE = 1e-13
 NEXT_TO_NOTHING = 1e-12
 
 
+def rounding(low: float, high: float) -> float:
+    """Return by how much two means of rewards in [low, high] may differ and be the same.
+
+    >>> rounding(-2.0, 1.0)
+    2e-12
+    """
+    return NEXT_TO_NOTHING * max(abs(low), abs(high))
+
+
 def exploration(trial: float, c: float) -> float:
     """Return f(n) = ln n + c ln ln n, what an index may risk at trial n.
 
@@ -164,9 +173,9 @@ def likely_share(mean: float, budget: float) -> float:
         return mean
     if mean == 0.0:
         return 1.0 - exp(-budget)
-    low, high = mean, min(1.0, mean + sqrt(0.5 * budget))
     if mean >= 1.0 - NEXT_TO_NOTHING:
         return 1.0
+    low, high = mean, min(1.0, mean + sqrt(0.5 * budget))
     share = 0.5 * (low + high)
     for _ in range(STEPS):
         if share <= mean or share >= 1.0:  # so little, or so much, that rounding decides
@@ -218,9 +227,9 @@ def likely_leader(
             first = j
     best = first
     highest = likely_mean(values, laws[first], len(values), top, risk / pulls[first])
-    rounding = NEXT_TO_NOTHING * max(abs(low), abs(top))
+    off = rounding(low, top)
     for j in range(len(pulls)):
-        most = means[j] + (top - low) * sqrt(0.5 * risk / pulls[j]) + rounding
+        most = means[j] + (top - low) * sqrt(0.5 * risk / pulls[j]) + off
         if j != first and most >= highest:
             bound = likely_mean(values, laws[j], len(values), top, risk / pulls[j])
             if bound > highest or (bound == highest and (pulls[j], j) < (pulls[best], best)):
@@ -290,7 +299,7 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
 
     An arm is due where its bound leads in some context and its mean does not.  It is pulled
     in the context in which its mean falls short by least, of those that came within the last
-    `patience` trials; elsewhere the best mean is played, and of several the highest bound.
+    `patience` trials; elsewhere the best mean is played, and of several the least pulled.
 
     Parameters
     ----------
@@ -320,6 +329,10 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
     for j in range(arms):
         if means[here][j] > means[here][best]:
             best = j
+    enough = means[here][best] - rounding(lows[here], tops[here])
+    for j in range(arms):
+        if means[here][j] >= enough and (pulls[j], j) < (pulls[best], best):
+            best = j
     for i in range(contexts):
         if absent[i] > patience and i != here:
             continue
@@ -328,9 +341,7 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
             if means[i][j] > means[i][leader]:
                 leader = j
         due = likely_leader(values[i], laws, pulls, means[i], lows[i], tops[i], risk)
-        rounding = NEXT_TO_NOTHING * max(abs(lows[i]), abs(tops[i]))
-        if means[i][leader] - means[i][due] <= rounding:  # there is nothing to explore
-            best = due if i == here else best
+        if means[i][leader] - means[i][due] <= rounding(lows[i], tops[i]):
             continue
         cheapest, least = here, means[here][best] - means[here][due]
         for k in range(contexts):
@@ -338,8 +349,7 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
                 top = means[k][0]
                 for j in range(arms):
                     top = max(top, means[k][j])
-                rounding = NEXT_TO_NOTHING * max(abs(lows[k]), abs(tops[k]))
-                if top - means[k][due] < least - rounding:
+                if top - means[k][due] < least - rounding(lows[k], tops[k]):
                     cheapest, least = k, top - means[k][due]
         if cheapest == here:
             return due

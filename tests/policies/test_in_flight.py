@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 
+import numpy as np
 import pytest
 
 from onepull import (
@@ -97,6 +98,28 @@ def test_where_pulls_tell_the_state_sets_of_states_count_them_as_states_do():
             assert (one.arm, one.pulls) == (two.arm, two.pulls)
             assert one.estimate == pytest.approx(two.estimate, abs=1e-5)
             assert one.index == pytest.approx(two.index, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", [CensoredKL, CoarseKL])
+def test_what_is_explained_is_chosen_whatever_is_in_flight(kind):
+    luck = np.random.default_rng(5)
+    policy = kind(PROBLEM)
+    for _ in range(300):
+        arm, bits = PROBLEM.arms[luck.integers(3)], [1, 4][luck.integers(2)]
+        step = luck.integers(4)
+        if step == 0:
+            policy.pulled(arm, bits=bits)
+        elif step == 1:
+            policy.gave_up(arm, bits=bits)
+        else:
+            policy.observe(arm, bits=bits, reward=min(bits, [0, 2, 4][luck.integers(3)]))
+        for size in (1, 4):
+            told = policy.explain(bits=size)
+            best = max(row.index for row in told.arms)
+            tied = [(row.pulls, row.arm) for row in told.arms if row.index == best]
+            fewest = min(pulls for pulls, _ in tied)
+            first = next(name for pulls, name in tied if pulls == fewest)
+            assert policy.choose(bits=size) == told.arm == first
 
 
 def test_the_censored_bound_of_an_arm_in_flight_by_hand():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from beside import assert_identical, blocks
 
@@ -64,6 +65,23 @@ def test_the_kernel_does_what_the_library_does(name, reward):
     assert_identical(*blocks(environment, EVENING[name](environment.problem), horizon=600))
 
 
+@pytest.mark.parametrize("name", EVENING)
+def test_ties_are_seen_at_any_scale(name):
+    """Far from nothing or of next to no range, arms are pulled about as often as for x >= y.
+
+    Of 400 pulls rounding may move some, where arms tie below the top.
+    """
+    plain = world()
+    chosen = []
+    for reward in ("x >= y", "1e6 + (x >= y)", "1e-9 * (x >= y)", "-1e6 * (x < y)"):
+        environment = Environment(
+            plain.problem.with_reward(reward), states=plain.states, contexts=plain.contexts
+        )
+        chosen.append(blocks(environment, EVENING[name](environment.problem), horizon=200)[0].pulls)
+    for pulls in chosen[1:]:
+        assert np.abs(pulls - chosen[0]).max() <= 20
+
+
 @pytest.mark.parametrize("feedback", ["state", "reward"])
 @pytest.mark.parametrize(
     ("make", "reward"), [(CensoredKL, "min(x, y)"), (CoarseKL, "x >= y"), (CoarseKL, "min(x, y)")]
@@ -84,6 +102,17 @@ def test_arms_that_never_fail_are_pulled_in_turn(name):
         policy.observe(arm, y=2, x=4)
     pulls = [row.pulls for row in policy.explain(y=2).arms]
     assert pulls == pytest.approx([3, 3, 3, 3], rel=0.1)  # a discount takes a little off
+
+
+def test_patience_evens_out_among_those_that_may_be_pulled():
+    policy = PatientKL(world("1.7 * (min(x, y) - 0.3)").problem)
+    for arm, count in (("a", 9), ("b", 3), ("c", 1), ("d", 2)):
+        policy.observe_many([arm] * count, x=[4] * count, y=[2] * count)
+    assert policy.choose(y=2) == "c"
+    assert policy.choose(y=2, eligible=["a", "b"]) == "b"
+    for x in (2, 3, 5, 6, 3, 2):  # means of several states are the same but for rounding
+        policy.observe(policy.choose(y=2), x=x, y=2)
+        assert policy.explain(y=2).reason.startswith("highest estimate")
 
 
 def test_what_is_learned_for_nothing_need_not_be_paid_for():

@@ -86,7 +86,7 @@ class Policy(ABC):
         """Return the index of every arm, a list or an array."""
 
     def _leader(self, context: Mapping[str, Any]) -> int:
-        """Return the position of the first arm with the highest index."""
+        """Return the position of the arm with the highest index."""
         return self._foremost(context, self._indices(context), range(len(self._arms)))[0]
 
     def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
@@ -174,7 +174,7 @@ class Policy(ABC):
     ) -> list[int]:
         """Return the best of the allowed arms, and only the least pulled if ties are evened out."""
         best = best_of(indices, allowed)
-        if not self.evens_out:
+        if not self.evens_out or len(best) == 1:
             return best
         pulls, _ = self._knowledge.seen(context)
         return best_of([-count for count in pulls], best)

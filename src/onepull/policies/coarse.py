@@ -136,9 +136,7 @@ class CoarseKL(Policy):
     def _bound(self, arm: int, context: State, risk: float) -> float:
         """Return the index of an arm."""
         if not self._knowledge.pulls[arm]:
-            outlook = self._knowledge.readings.outlook(context)
-            low = float(outlook.highs.min())
-            return self._knowledge.unanswered(arm, low, outlook.top, risk)
+            return self._unanswered(arm, context, risk)
         risk = self._knowledge.risk_of(arm, risk)
         known = self._knowledge.bounds[arm]
         if context not in known or known[context][2] != risk:
@@ -149,6 +147,10 @@ class CoarseKL(Policy):
                 known.clear()
             known[context] = (*found, risk)
         return known[context][0]
+
+    def _unanswered(self, arm: int, context: State, risk: float) -> float:
+        outlook = self._knowledge.readings.outlook(context)
+        return self._knowledge.unanswered(arm, float(outlook.highs.min()), outlook.top, risk)
 
     def _indices(self, context: Mapping[str, Any]) -> list[float]:
         here, risk = self.problem.context.exactly(context), self._risk()
@@ -177,12 +179,10 @@ class CoarseKL(Policy):
         return best
 
     def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
-        known = self._knowledge
-        outlook = known.readings.outlook(self.problem.context.exactly(context))
+        known, here = self._knowledge, self.problem.context.exactly(context)
+        middles = known.readings.outlook(here).middles
         return [
-            _mean(known.of_arm(arm), outlook.middles)
-            if pulls
-            else known.unanswered(arm, float(outlook.highs.min()), outlook.top, 0.0)
+            _mean(known.of_arm(arm), middles) if pulls else self._unanswered(arm, here, 0.0)
             for arm, pulls in enumerate(known.pulls)
         ]
 

@@ -12,7 +12,7 @@ from onepull.statistics import UNPULLED
 
 
 class Counted(Knowledge):
-    """What counts an arm's pulls, whatever else it keeps of them.
+    """What counts an arm's pulls, whatever else it keeps of them but means.
 
     Attributes
     ----------

@@ -39,8 +39,8 @@ class DiscountedKL(RememberingKL):
     knots
         Sketch interval fields of the state with so many knots; 65 if not given.
     seed
-        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
-        without.
+        Draw among arms that tie, in discounted pulls too, so hardly any but those never pulled,
+        with this seed or generator; the first arm wins without.
 
     Examples
     --------

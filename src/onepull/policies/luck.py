@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from onepull.errors import ParameterError
+
 
 def best_of(indices: Any, allowed: Sequence[int]) -> list[int]:
     """Return those of the allowed positions that have the highest index.
@@ -16,7 +18,10 @@ def best_of(indices: Any, allowed: Sequence[int]) -> list[int]:
     [1, 3]
     """
     highest = max(indices[j] for j in allowed)
-    return [j for j in allowed if indices[j] == highest]
+    found = [j for j in allowed if indices[j] == highest]
+    if not found:
+        raise ParameterError(f"an index is not a number: {list(indices)}")
+    return found
 
 
 def even(best: Collection[int], allowed: Sequence[int]) -> list[float]:

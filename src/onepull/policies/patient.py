@@ -10,7 +10,7 @@ import numpy as np
 
 from onepull.errors import SaveFileError
 from onepull.factor import Cells, partition
-from onepull.likelihood import exploration, patient_leader
+from onepull.likelihood import exploration, patient_leader, rounding
 from onepull.policies.explorer import number
 from onepull.policies.knowledge import Knowledge
 from onepull.policies.on_states import OnStates, states_of
@@ -136,6 +136,7 @@ class PatientKL(OnStates):
     ('wifi', 'lte')
     """
 
+    evens_out = True
     order_matters = True
     takes_turns = True
     _knowledge: Attendance
@@ -203,8 +204,8 @@ class PatientKL(OnStates):
         arm = self._leader(context)
         if self._knowledge.statistics.pulls[arm] == 0 or arm not in allowed:
             return super()._reason(context, indices, allowed)
-        estimates = self._knowledge.view(context)[1]
-        if estimates[arm] == max(estimates):
+        _, estimates, low, high = self._knowledge.view(context)
+        if max(estimates) - estimates[arm] <= rounding(low, high):
             return "highest estimate, and nothing is due to be explored here"
         return f"{self._arms[arm]} is due to be explored, and here it costs least"
 

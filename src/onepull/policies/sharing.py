@@ -163,11 +163,15 @@ class Joint(_OneBook):
 class Tally(_OneBook):
     """Pulls are counted and nothing else is learned."""
 
-    counts_in_flight = False  # nothing goes by them
+    counts_in_flight = False
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.statistics = ArmStatistics.empty(arms=len(problem.arms), features=0)
+
+    def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
+        """Take no notice: nothing goes by the counts."""
+        Knowledge.expect(self, arm, fields, pulls)
 
     def view(self, context: Mapping[str, Any]) -> View:
         """Return the counts; there are no estimates."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from onepull.exploration import batch_start, drawn_evenly, exploration_rate, turn
 from onepull.formula import Array
 from onepull.index import hoeffding_width, optimistic, remembered_width
-from onepull.likelihood import NEXT_TO_NOTHING, exploration, likely_share
+from onepull.likelihood import exploration, likely_share, rounding
 from onepull.policies import DSEE, KLUCB, EpsilonGreedy, Policy, RestartingUCB
 from onepull.policies.kl_ucb import share_bound
 from onepull.policies.upper_confidence import Optimist
@@ -33,7 +33,8 @@ rate_at = inlined(exploration_rate)
 evenly = inlined(drawn_evenly)
 turn_at = inlined(turn)
 risk_at = inlined(exploration)
-reachable(likely_share)
+reachable(likely_share, rounding)
+rounding_of = inlined(rounding)
 share_bound_of = inlined(share_bound)
 
 WIDTHS = 1 << 20  # widths kept in a table; further ones are computed
@@ -174,11 +175,11 @@ def _shares(
 ) -> Any:
     risk = risk_at(n + rule.head_start, rule.c)
     reach = (high - low) * np.sqrt(0.5 * risk)
-    rounding = NEXT_TO_NOTHING * max(abs(low), abs(high))
+    off = rounding_of(low, high)
     best = 0
     highest = -np.inf
     for j in range(means.shape[1]):
-        if means[cell, j] + reach * roots[row, j] + rounding < highest:
+        if means[cell, j] + reach * roots[row, j] + off < highest:
             continue  # the bound is never above this
         bound = share_bound_of(means[cell, j], roots[row, j], low, high, risk)
         # It stops at the highest reward, so ties are many; the least pulled is taken.

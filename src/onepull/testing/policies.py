@@ -281,6 +281,7 @@ def pulls_in_flight_count_until_they_land(build: Build, problem: Problem) -> Non
     policy.pulled(pull["arm"], **context)
     explained = policy.explain(**context)
     counted = explained != plain
+    assert counted == policy.counts_in_flight, "counts_in_flight says otherwise"
     for row, rest in zip(explained.arms, plain.arms, strict=True):
         more = int(counted and row.arm == pull["arm"])
         assert row.pulls == rest.pulls + more, f"{row} against {rest} with {more} in flight"
