@@ -40,8 +40,8 @@ class Policy(ABC):
       `merge` adds what two policies saw as if one had seen it all.
     - One thread at a time may call a policy.  It holds no locks, files or threads.
 
-    To write your own, give `_indices`, `parameters` and what it learns (a `Knowledge`), and
-    run the checks of `onepull.testing` on it.
+    To write your own, give `_indices`, `parameters` and what it learns (a `Knowledge`), set
+    those of the flags that hold for it, and run the checks of `onepull.testing` on it.
     """
 
     order_matters: bool = False  # whether the same observations in another order teach otherwise
