@@ -45,9 +45,9 @@ def recommended(
     is at most 2 % of the reward's range, and the empirical-likelihood bound is played on
     them: `EmpiricalKL` with a head start of 1000 trials.  On the paper's channels it loses
     0.27 of what DCB(0.01) does, and about as much as DCB where every channel is best for some
-    request, with a rare run that loses far more; over random problems all together a quarter,
-    and in some of them more than DCB.  IMED loses less on average, but now and then a run of
-    it is stuck on a wrong arm for long; docs/indices.md has the study.
+    request, with a rare run that loses far more; over families of random problems a quarter on
+    average.  IMED mostly loses less, but now and then a run of it is stuck on a wrong arm for
+    long; docs/indices.md has the study.
 
     Two bounded fields are sketched with 33 knots each, if a closer look at the reward finds
     that good enough.  Where states are too many or unbounded, or the reward jumps so that
