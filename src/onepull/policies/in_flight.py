@@ -26,10 +26,7 @@ def answered(statistics: ArmStatistics, estimates: Any, low: float, high: float)
     >>> answered(statistics, statistics.means[0], 0.5, 4.0)[1]
     [3.0, 0.5, inf]
     """
-    if statistics.waiting:
-        told = [
-            low if statistics.unanswered(arm) else estimate
-            for arm, estimate in enumerate(estimates)
-        ]
-        estimates = np.array(told) if isinstance(estimates, np.ndarray) else told
-    return statistics, estimates, low, high
+    told = [
+        low if statistics.unanswered(arm) else estimate for arm, estimate in enumerate(estimates)
+    ]
+    return statistics, np.array(told) if isinstance(estimates, np.ndarray) else told, low, high

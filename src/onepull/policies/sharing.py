@@ -150,9 +150,8 @@ class Joint(_OneBook):
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds for a context."""
         statistics = self.statistics
-        if statistics.waiting:
-            return answered(statistics, *self.factor.look(statistics.means, context))
-        return statistics, *self.factor.look(statistics.means, context)
+        view = statistics, *self.factor.look(statistics.means, context)
+        return answered(*view) if statistics.waiting else view
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one state, or the reward and context that tell it."""
@@ -197,8 +196,9 @@ class Blind(_OneBook):
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds, the same for every context."""
         self.problem.context.exactly(context)
-        bounds = self.problem.payoff.whole_range
-        return answered(self.statistics, self.statistics.means[0], *bounds)
+        statistics = self.statistics
+        view = statistics, statistics.means[0], *self.problem.payoff.whole_range
+        return answered(*view) if statistics.waiting else view
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one reward, or the context and state that give it."""
@@ -251,7 +251,8 @@ class PerContext(Sharing):
         """Return statistics, estimates and reward bounds of a context's own cell."""
         cell = self.cells.locate(context)
         statistics = self._books.get(cell, self._unseen)
-        return answered(statistics, statistics.means[0], self._lows[cell], self._highs[cell])
+        view = statistics, statistics.means[0], self._lows[cell], self._highs[cell]
+        return answered(*view) if statistics.waiting else view
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
         """Count pulls in flight in the cell of their context."""
