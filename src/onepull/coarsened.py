@@ -147,9 +147,10 @@ def coarse_bound(  # noqa: PLR0913, PLR0917 - one arm's counts one by one, for a
     True
     """
     pulls = counts.sum()
-    short = total(law, top - values)
+    gaps = top - values
+    short = total(law, gaps)
     mean = top - short
-    reach = top - values.min()
+    reach = gaps.max()
     if risk <= 0.0:
         return mean, inf
     if short <= CLOSE * CLOSE * reach:  # but for fog
@@ -163,7 +164,7 @@ def coarse_bound(  # noqa: PLR0913, PLR0917 - one arm's counts one by one, for a
     least, rise = top, 0.0
     shares = law
     for turn in range(TURNS):
-        costs = top + beyond - values
+        costs = gaps + beyond  # not top + beyond - values, where rounding may leave nothing
         rates = told / costs
         # Before the first turn nothing is near, afterwards the shares move but little.
         shares = settled(rates, counts, shares, FAINTEST) if turn else spread(rates, counts)

@@ -165,6 +165,8 @@ def _excess(values: Any, weights: Any, count: int, top: float) -> float:
 def likely_share(mean: float, budget: float) -> float:
     """Return the highest q with kl(mean, q) ≤ budget for coins: the Bernoulli kl-UCB bound.
 
+    Where so little is known that it is one but for rounding, it is one.
+
     >>> round(likely_share(0.3, 0.7 * log(0.7 / 0.4) + 0.3 * log(0.3 / 0.6)), 9)
     0.6
     """
@@ -191,7 +193,7 @@ def likely_share(mean: float, budget: float) -> float:
         if abs(step - share) < CLOSE:
             break
         share = step
-    return share
+    return share if share < 1.0 - NEXT_TO_NOTHING else 1.0
 
 
 def bernstein_bound(
