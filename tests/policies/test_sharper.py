@@ -13,7 +13,6 @@ from onepull import (
     DCB,
     IMED,
     KLUCB,
-    CensoredKL,
     CoarseKL,
     DirichletThompson,
     EmpiricalBernstein,
@@ -332,13 +331,16 @@ def test_a_head_start_is_no_longer_than_the_horizon():
     listed, state = {"y": Finite([1, 2])}, {"x": Finite([0, 3])}
     assert stated(listed, state, "min(x, y)", horizon=200)[1]["head_start"] == 200
     assert stated(listed, state, "min(x, y)", horizon=10**6)[1]["head_start"] == 1000
+    for horizon in (0, -3, 2.5):
+        with pytest.raises(ParameterError, match=f"horizon must be .* given {horizon}"):
+            stated(listed, state, "min(x, y)", horizon=horizon)
 
 
 def test_what_is_recommended_where_rewards_are_all_that_is_seen():
     listed, start = {"y": Finite([1, 2])}, {"c": 0.0, "head_start": 1000.0}
     four, told = {"x": Finite([0, 1, 2, 3])}, {"feedback": "reward"}
     assert stated(listed, four, "x * y", **told) == (EmpiricalKL, start)  # it tells the state
-    assert stated(listed, four, "min(x, y)", **told) == (CensoredKL, start)
+    assert stated(listed, four, "min(x, y)", **told) == (CoarseKL, start)
     assert stated(listed, four, "x >= y", **told) == (CoarseKL, start)
     assert stated(listed, four | {"z": Finite([0, 1])}, "x * y + z", **told) == (CoarseKL, start)
     apart = (KLUCB, {"sharing": "per-context"} | start)

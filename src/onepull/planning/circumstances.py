@@ -17,6 +17,8 @@ from onepull.payoff.partition import is_finite, size
 from onepull.planning.bounds import Delta
 from onepull.planning.candidates import Candidate, candidates, is_coarse, ladder, recommendations
 from onepull.policies import (
+    KLUCB,
+    CensoredKL,
     DiscountedKL,
     DiscountedUCB,
     Policy,
@@ -24,6 +26,7 @@ from onepull.policies import (
     SlidingWindowUCB,
 )
 from onepull.policies.explorer import Explorer
+from onepull.policies.recommended import HEAD_START
 from onepull.problem import Problem
 from onepull.simulation.feedback import check_feedback
 from onepull.simulation.plans import plan as simulated
@@ -36,6 +39,7 @@ COARSE = 200_000
 LOOKS = 10**8  # at a context, an arm and a state, of PatientKL in a run: as long
 EXTRAS = ("CensoredKL", "DiscountedUCB", "SlidingWindowUCB", "DiscountedKL", "RestartingUCB")
 FORGETFUL_CELLS = 128  # of what forgets: a change detector looks at every cell
+LEADING = ("DCB", "CCB", "CensoredKL")
 LED = ("", "T^-1/2", "recommended")  # the labels of those that lead their kind
 
 
@@ -92,7 +96,7 @@ def offered(problem: Problem, met: Circumstances) -> tuple[list[Candidate], list
     >>> channels = channel_selection()
     >>> found, notes = offered(channels.problem, Circumstances([channels], 500, 500, 4, "reward"))
     >>> [candidate.name for candidate in found]
-    ['CensoredKL recommended', 'MultiUCB', 'UCB1']
+    ['CoarseKL recommended', 'CensoredKL', 'KLUCB per context', 'MultiUCB', 'UCB1']
     >>> print(notes[0])
     A pull shows nothing but its reward, which may hide the state. Left out: DCB and PatientKL, \
 which cannot learn from it.
@@ -181,9 +185,27 @@ def _learning(
     hidden = "A pull shows nothing but its reward, which may hide the state."
     if unable:
         hidden += f" Left out: {_listed(unable)}, which cannot learn from it."
-    learning = recommendations(problem, met.horizon, "reward")
+    learning = [*recommendations(problem, met.horizon, "reward"), *quicker(problem)]
     able = [c for c in learning if _learns(c.build(), met.worlds)]
     return [*able, *(c for c in kept if c.label != "recommended")], hidden
+
+
+def quicker(problem: Problem) -> Iterator[Candidate]:
+    """Yield what learns from rewards that hide the state in less time than `CoarseKL`.
+
+    >>> from onepull.environment import channel_selection
+    >>> [candidate.name for candidate in quicker(channel_selection().problem)]
+    ['CensoredKL', 'KLUCB per context']
+    """
+    alone = partial(KLUCB, sharing="per-context")
+    for kind, label, make in (("CensoredKL", "", CensoredKL), ("KLUCB", "per context", alone)):
+        build = partial(make, problem, head_start=HEAD_START)
+        try:
+            build()
+        except ParameterError:
+            continue  # rewards hide more than one end of the states, or contexts go on and on
+        caution = "there is no proof of its regret"
+        yield Candidate(kind, label, build, None, learns_rewards=True, caution=caution)
 
 
 def _learns(policy: Policy, worlds: Sequence[Environment]) -> bool:
@@ -199,7 +221,7 @@ def _announced(found: Iterable[Candidate]) -> Iterator[Candidate]:
     """Yield all, and after those that lead the same told of pulls in flight."""
     for candidate in found:
         yield candidate
-        leads = candidate.kind in ("DCB", "CCB") or candidate.label == "recommended"
+        leads = candidate.kind in LEADING or candidate.label == "recommended"
         if not leads or candidate.label not in LED:
             continue
         policy = candidate.build()

@@ -11,9 +11,9 @@ from onepull.factor import LowRank, Sketch
 from onepull.payoff import State
 from onepull.payoff.partition import is_finite, points, size
 from onepull.policies.base import Policy
-from onepull.policies.censored import CensoredKL
 from onepull.policies.coarse import CoarseKL
 from onepull.policies.empirical_kl import EmpiricalKL
+from onepull.policies.explorer import whole_number
 from onepull.policies.kl_ucb import KLUCB
 from onepull.policies.known_reward import tuned_delta
 from onepull.problem import Problem
@@ -61,7 +61,8 @@ def recommended(
         start is no longer.
     feedback
         What `observe` will be given: the "state", or nothing but the "reward" with its context.
-        Where that hides the state, what is returned learns from what it tells.
+        Where that hides the state, `CoarseKL` learns from what it tells, in milliseconds a
+        decision; where states are too many for that, `KLUCB` learns context by context.
     seed
         Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
         without.
@@ -83,13 +84,6 @@ def recommended(
     >>> served(Interval(0, math.inf))
     <KLUCB(2 arms, sharing='joint', c=0.0, head_start=1000.0) after 0 trials>
     >>> recommended(served(Interval(0, 7)).problem, feedback="reward")
-    <CensoredKL(2 arms, c=0.0, head_start=1000.0, knots=65) after 0 trials>
-    >>> recommended(Problem(
-    ...     arms=["edge", "cloud"],
-    ...     context={"deadline": Finite([1, 2])},
-    ...     state={"delay": Interval(0, 3)},
-    ...     reward="delay <= deadline",
-    ... ), feedback="reward")
     <CoarseKL(2 arms, c=0.0, head_start=1000.0, knots=17) after 0 trials>
     """
     if feedback not in FEEDBACK:
@@ -133,14 +127,8 @@ def _from_rewards(
     """Return what learns most from rewards that do not tell the state."""
     start = _head_start(horizon)
     try:
-        limited = CensoredKL(problem, head_start=start, seed=seed)
-        if all(limited.survival.levels.read(context).is_clear for context in _contexts(problem)):
-            return limited
-    except ParameterError:
-        pass  # it hides more than one end, or there is more than one field
-    try:
         return CoarseKL(problem, head_start=start, seed=seed)
-    except ParameterError:
+    except ParameterError:  # there are too many states, or several fields without a list
         cuts = any(isinstance(space, Interval) for space in problem.context.values())
         delta = _delta(problem, horizon or HORIZON) if cuts else None
         return KLUCB(problem, sharing="per-context", delta=delta, head_start=start, seed=seed)
@@ -164,11 +152,13 @@ def _contexts(problem: Problem) -> list[State]:
 
 def _head_start(horizon: int | None) -> int:
     """Return the head start: where there are few trials, no more than there are."""
-    return HEAD_START if horizon is None else min(HEAD_START, horizon)
+    return HEAD_START if horizon is None else min(HEAD_START, whole_number("horizon", horizon))
 
 
 def _is_smooth(problem: Problem) -> bool:
     """Whether a few features are enough for a reward of continuous contexts."""
+    if not all(math.isfinite(problem.payoff.lipschitz[name].value) for name in problem.context):
+        return False  # it jumps, and to find that out by trying takes seconds
     try:
         return LowRank(problem, tolerance=TOLERANCE).features <= MOST_FEATURES
     except ParameterError:
