@@ -342,10 +342,12 @@ def overall(rows: list[Row]) -> list[Row]:
     return found
 
 
-def show(rows: list[Row], console: Console) -> None:
+def show(rows: list[Row], console: Console, shorter: int) -> None:
     """Print a table for each family."""
     for family in dict.fromkeys(row.family for row in rows):
-        table = Table("policy", "mean", "together", "p99", "worst", "× c ln T", title=family)
+        trials = f", T = {FAMILIES[family].horizon // shorter:,}" if family in FAMILIES else ""
+        columns = ("policy", "mean", "together", "p99", "worst", "× c ln T")
+        table = Table(*columns, title=f"{family}{trials}")
         for row in rows:
             if row.family == family:
                 limits = "" if row.limits is None else f"{row.limits:.2f}"
@@ -431,11 +433,12 @@ def main() -> None:
             horizon = family.horizon // (10 if quick else 1)
             across += family_rows(name, worlds, policies, horizon, runs, options.seed)
             bar.advance(task)
-    rows += across + overall(across)
+    rows += across + (overall(across) if options.family is None else [])
     if options.json:
         print(json.dumps([row._asdict() for row in rows], indent=1))
-    else:
-        show(rows, console)
+        return
+    console.print(f"{problems} problems a family, {runs} runs of each; shares of DCB's mean regret")
+    show(rows, console, 10 if quick else 1)
 
 
 def draw(world: Environment, result: Result, file: str) -> None:

@@ -147,6 +147,17 @@ def test_what_a_reward_cannot_be_is_refused_and_changes_nothing():
             "edge", deadline=2, reward=2.5
         )
     assert policy.is_fresh
+    leaps = Problem(
+        arms=["edge"],
+        context={"y": Finite([1, 4])},
+        state={"x": Interval(0, 7)},
+        reward="x + 5 * (x >= y)",
+    )
+    policy = CoarseKL(leaps)
+    with pytest.raises(RewardError, match=r"reward 4\.2 cannot be with y=4: it is 0 to 4, 9 to 12"):
+        policy.observe("edge", y=4, reward=4.2)
+    assert policy.is_fresh
+    policy.observe_many(["edge"] * 4, y=[4] * 4, reward=[3.3, 4.0, 9.0, 12.0])
 
 
 def test_states_that_cannot_be_kept_are_refused():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ MOST_CONTEXTS = 1024  # listed, so that cells can be cut where rewards begin to 
 INSIDE = 1e-9  # of a cell: so far from its ends the reward is looked at
 NEAR_END = 1e-3  # of a cell: if the reward is the same there, it is flat at that end
 REMEMBERED = 1024  # contexts
+BESIDE = 1e-6  # of the range of rewards: so little beside what can be, a reward is taken for it
 
 LevelSet: TypeAlias = tuple[int, ...]  # in order
 
@@ -171,20 +173,25 @@ class Readings:
             away = max(blocks.lows[block] - reward, reward - blocks.highs[block])
             return away if away > close else 0.0
 
-        # The nearest one: next to a knot, or in a leap, there may be none around it.
+        # The nearest one: next to a knot there may be none around it but for rounding.
         next_to = bisect_left(blocks.highs, reward - close)
         near = range(max(next_to - 1, 0), min(next_to + 3, len(blocks.lows)))
         found = min(near, key=lambda block: (off(block), blocks.highs[block] - blocks.lows[block]))
-        if off(found) and not self.edges:
+        allowed = BESIDE * (blocks.highs[-1] - blocks.lows[0]) if self.edges else 0.0
+        if off(found) > allowed:
             raise self._refusal(context, reward, blocks)
         return blocks.levels[found]
 
     def _refusal(self, context: State, reward: float, blocks: Blocks) -> RewardError:
         pairs = zip(self.problem.context, context, strict=True)
         where = ", ".join(f"{name}={value:.12g}" for name, value in pairs)
-        can_be = ", ".join(f"{low:.6g}" for low in blocks.lows[:12])
-        if self.edges:
-            can_be = f"in [{blocks.lows[0]:.6g}, {blocks.highs[-1]:.6g}]"
+        close = BESIDE * (blocks.highs[-1] - blocks.lows[0])
+        ranges: list[tuple[float, float]] = []
+        for low, high in zip(blocks.lows, blocks.highs, strict=True):
+            goes_on = bool(self.edges and ranges) and low <= ranges[-1][1] + close
+            ranges.append((ranges.pop()[0], high) if goes_on else (low, high))
+        shown = (f"{a:.6g}" if b - a <= close else f"{a:.6g} to {b:.6g}" for a, b in ranges)
+        can_be = ", ".join(islice(shown, 12))
         return RewardError(f"reward {reward!r} cannot be with {where}: it is {can_be}")
 
     @cached_property

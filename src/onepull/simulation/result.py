@@ -160,7 +160,9 @@ class Result:
 
     def __str__(self) -> str:
         """Show the regret of every policy at the horizon."""
-        lines = [f"regret at trial {self.horizon:,}, {self.replications} replications"]
+        lines = [
+            f"regret at trial {self.horizon:,}, {self.replications} replications, ± standard error"
+        ]
         width = max(map(len, self.policies))
         lines += [
             f"  {row['policy']:<{width}}  {row['regret']:>12,.2f} ± {row['standard_error']:,.2f}"

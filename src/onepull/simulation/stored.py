@@ -72,7 +72,7 @@ class StorageResult:
         return found
 
     def __str__(self) -> str:
-        """Show the mean of every measure, controller by controller.
+        """Show the mean of every measure that is not nothing throughout, by controller.
 
         >>> rewards = np.array([[1.0, 3.0], [0.0, 0.0]])
         >>> print(StorageResult(["all", "none"], 10, {"reward": rewards}))
@@ -81,8 +81,9 @@ class StorageResult:
           all        2
           none       0
         """
-        rows = [[name, *(f"{row[m]:.4g}" for m in self.measured)] for name, row in self._means()]
-        cells = [["", *self.measured], *rows]
+        kept = [name for name, values in self.measured.items() if values.any()]
+        rows = [[row["controller"], *(f"{row[m]:.4g}" for m in kept)] for row in self.rows()]
+        cells = [["", *kept], *rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [
             f"  {row[0]:<{widths[0]}}  "
@@ -91,9 +92,6 @@ class StorageResult:
         ]
         head = f"{self.horizon:,} slots, {self.replications} replications; means a slot"
         return "\n".join([head, *lines])
-
-    def _means(self) -> list[tuple[str, dict[str, float]]]:
-        return [(row["controller"], row) for row in self.rows()]
 
     @property
     def replications(self) -> int:
