@@ -42,6 +42,11 @@ def real(value: Any) -> float:
     raise TypeError("is not one number")
 
 
+def _written(value: float) -> str:
+    """Return the shortest text that gives a number back, whole ones as such."""
+    return repr(value).removesuffix(".0")
+
+
 @dataclass(frozen=True, slots=True)
 class Finite:
     """A finite set of numbers, in the order given.
@@ -69,7 +74,7 @@ class Finite:
 
     def __repr__(self) -> str:
         """Show whole numbers as such."""
-        return f"Finite([{', '.join(f'{value:.17g}' for value in self.values)}])"
+        return f"Finite([{', '.join(map(_written, self.values))}])"
 
     @property
     def low(self) -> float:
@@ -129,7 +134,7 @@ class Interval:
 
     def __repr__(self) -> str:
         """Show whole numbers as such."""
-        return f"Interval({self.low:.17g}, {self.high:.17g})"
+        return f"Interval({_written(self.low)}, {_written(self.high)})"
 
     @property
     def width(self) -> float:

@@ -188,7 +188,7 @@ LEARNED = {"trials": 1, "pulls": [1, 0], "means": [[1.0, 2.0, 3.0, 3.0], []]}
     [
         ({"version": 2}, "newer onepull .file version 2, this one reads up to 1.; upgrade"),
         ({"format": "other"}, "its format is 'other'"),
-        ({"policy": "Oracle"}, "holds a Oracle, which is not a Policy known here"),
+        ({"policy": "Oracle"}, "holds the policy Oracle, which is no Policy known here"),
         ({"policy": "Policy"}, "abstract"),
         ({"policy": "UCB1", "parameters": {"temper": 1}}, "temper"),
         ({"policy": "FixedArm", "parameters": {"arm": "wifi"}}, "unknown arm 'wifi'"),
@@ -242,7 +242,7 @@ def test_a_cell_that_is_not_there_is_refused(key):
 
 
 def test_another_class_is_refused():
-    with pytest.raises(SaveFileError, match="holds a DCB, which is not a UCB1"):
+    with pytest.raises(SaveFileError, match="holds the policy DCB, which is no UCB1"):
         UCB1.from_bytes(small().to_bytes())
 
 

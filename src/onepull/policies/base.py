@@ -357,7 +357,7 @@ class Policy(ABC):
         kinds = {kind.__name__: kind for kind in _kinds(cls)}
         if saved.policy not in kinds:
             raise SaveFileError(
-                f"{where}: holds a {saved.policy}, which is not a {cls.__name__} known here"
+                f"{where}: holds the policy {saved.policy}, which is no {cls.__name__} known here"
             )
         try:
             problem = savefile.problem_of(saved, problem)
