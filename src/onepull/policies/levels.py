@@ -17,7 +17,7 @@ from onepull.policies.explorer import whole_number
 from onepull.problem import Problem
 from onepull.spaces import Finite
 
-KNOTS = 65
+KNOTS = 17  # the more levels there are, the looser the product of their bounds
 TRIED = 256  # contexts in which it is tried at which end of the states rewards are flat
 INSIDE = 1e-6  # of a cell: so far from its end the reward must still differ from the end's
 
