@@ -31,7 +31,7 @@ class CensoredKL(Policy):
     It takes one state field with which the reward goes one way, flat at one end of the states
     at most; states may be observed too, and mixed with rewards.  What a context cannot tell has
     to be learned in others, so regret keeps growing even where every arm is best somewhere.
-    `CoarseKL` loses less and takes a thousand times as long for a decision.  Keeps two numbers
+    `CoarseKL` loses less and takes some thirty times as long for a decision.  Keeps two numbers
     an arm for every state, or for every cell of an interval.
 
     Parameters
