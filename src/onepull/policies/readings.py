@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from functools import cached_property, lru_cache
-from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,6 +25,7 @@ INSIDE = 1e-9  # of a cell: so far from its ends the reward is looked at
 NEAR_END = 1e-3  # of a cell: if the reward is the same there, it is flat at that end
 REMEMBERED = 1024  # contexts
 BESIDE = 1e-6  # of the range of rewards: so little beside what can be, a reward is taken for it
+HALVINGS = 100  # of the states, to find one
 
 LevelSet: TypeAlias = tuple[int, ...]  # in order
 
@@ -173,26 +173,47 @@ class Readings:
             away = max(blocks.lows[block] - reward, reward - blocks.highs[block])
             return away if away > close else 0.0
 
-        # The nearest one: next to a knot there may be none around it but for rounding.
+        # The nearest one: next to a knot, or in a cell that a context cuts, none may be around it.
         next_to = bisect_left(blocks.highs, reward - close)
         near = range(max(next_to - 1, 0), min(next_to + 3, len(blocks.lows)))
         found = min(near, key=lambda block: (off(block), blocks.highs[block] - blocks.lows[block]))
-        allowed = BESIDE * (blocks.highs[-1] - blocks.lows[0]) if self.edges else 0.0
-        if off(found) > allowed:
-            raise self._refusal(context, reward, blocks)
+        if off(found):
+            self._refuse_leap(context, reward, blocks)
         return blocks.levels[found]
 
-    def _refusal(self, context: State, reward: float, blocks: Blocks) -> RewardError:
+    def _refuse_leap(self, context: State, reward: float, blocks: Blocks) -> None:
+        """Refuse a reward that no state gives, though some give less and some give more."""
+        if not self.edges:
+            raise self._refusal(context, reward, blocks)
+        # It goes one way with the state, so the states on either side of it can be found.
+        below, above = self.edges[0], self.edges[-1]
+        if self._reward(context, below) > self._reward(context, above):
+            below, above = above, below
+        for _ in range(HALVINGS):
+            middle = 0.5 * (below + above)
+            if self._reward(context, middle) < reward:
+                below = middle
+            else:
+                above = middle
+        ends = self._reward(context, below), self._reward(context, above)
+        if min(abs(end - reward) for end in ends) > BESIDE * (blocks.highs[-1] - blocks.lows[0]):
+            raise self._refusal(
+                context, reward, blocks, f"it leaps from {ends[0]:.6g} to {ends[1]:.6g}"
+            )
+
+    def _reward(self, context: State, state: float) -> float:
+        return float(self.problem.payoff.scalar(*context, state))
+
+    def _refusal(
+        self, context: State, reward: float, blocks: Blocks, because: str = ""
+    ) -> RewardError:
         pairs = zip(self.problem.context, context, strict=True)
         where = ", ".join(f"{name}={value:.12g}" for name, value in pairs)
-        close = BESIDE * (blocks.highs[-1] - blocks.lows[0])
-        ranges: list[tuple[float, float]] = []
-        for low, high in zip(blocks.lows, blocks.highs, strict=True):
-            goes_on = bool(self.edges and ranges) and low <= ranges[-1][1] + close
-            ranges.append((ranges.pop()[0], high) if goes_on else (low, high))
-        shown = (f"{a:.6g}" if b - a <= close else f"{a:.6g} to {b:.6g}" for a, b in ranges)
-        can_be = ", ".join(islice(shown, 12))
-        return RewardError(f"reward {reward!r} cannot be with {where}: it is {can_be}")
+        if self.edges:
+            because = because or f"it is in [{blocks.lows[0]:.6g}, {blocks.highs[-1]:.6g}]"
+        else:
+            because = f"it is {', '.join(f'{low:.6g}' for low in blocks.lows[:12])}"
+        return RewardError(f"reward {reward!r} cannot be with {where}: {because}")
 
     @cached_property
     def sets(self) -> int:
