@@ -38,7 +38,7 @@ def test_an_explanation_prints_as_a_table():
           channel-1      1    1.0000  4.4580  5.4580
         → channel-2      1    2.0000  4.4580  6.4580
         × channel-3      0         –       ∞       ∞
-        channel-2: highest index of those eligible""")
+        channel-2: highest index, among those eligible""")
 
 
 def test_an_explanation_of_a_draw_points_at_no_arm():
@@ -57,9 +57,9 @@ def test_reasons():
     policy = two_pulled()
     assert policy.explain(bits=1).reason == "never pulled"
     some = policy.explain(bits=3, eligible=["channel-2"])
-    assert some.reason == "highest index of those eligible"
+    assert some.reason == "highest index, among those eligible"
     tie = policy.explain(bits=1, eligible=["channel-2", "channel-1"])
-    of_them = "highest index of those eligible, a tie of channel-1, channel-2: "
+    of_them = "highest index, among those eligible, a tie of channel-1, channel-2: "
     assert tie.reason == f"{of_them}the first arm is taken"
     assert tie.arm == "channel-1"
     fresh = DCB(channels(2)).explain(bits=1)

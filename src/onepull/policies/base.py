@@ -163,7 +163,7 @@ class Policy(ABC):
     ) -> str:
         """Say why the chosen arm is chosen."""
         best = best_of(indices, allowed)
-        of_some = " of those eligible" if len(allowed) < len(self._arms) else ""
+        of_some = ", among those eligible" if len(allowed) < len(self._arms) else ""
         why = self.unseen if math.isinf(indices[best[0]]) else f"{self._why()}{of_some}"
         if len(best) == 1:
             return why
