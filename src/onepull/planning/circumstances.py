@@ -185,21 +185,24 @@ def _learning(
     hidden = "A pull shows nothing but its reward, which may hide the state."
     if unable:
         hidden += f" Left out: {_listed(unable)}, which cannot learn from it."
-    learning = [*recommendations(problem, met.horizon, "reward"), *quicker(problem)]
+    learning = list(recommendations(problem, met.horizon, "reward"))
+    if any(candidate.kind == "CoarseKL" for candidate in learning):
+        learning += quicker(problem, met.horizon)
     able = [c for c in learning if _learns(c.build(), met.worlds)]
     return [*able, *(c for c in kept if c.label != "recommended")], hidden
 
 
-def quicker(problem: Problem) -> Iterator[Candidate]:
+def quicker(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """Yield what learns from rewards that hide the state in less time than `CoarseKL`.
 
     >>> from onepull.environment import channel_selection
-    >>> [candidate.name for candidate in quicker(channel_selection().problem)]
+    >>> [candidate.name for candidate in quicker(channel_selection().problem, None)]
     ['CensoredKL', 'KLUCB per context']
     """
+    start = HEAD_START if horizon is None else min(HEAD_START, horizon)
     alone = partial(KLUCB, sharing="per-context")
     for kind, label, make in (("CensoredKL", "", CensoredKL), ("KLUCB", "per context", alone)):
-        build = partial(make, problem, head_start=HEAD_START)
+        build = partial(make, problem, head_start=start)
         try:
             build()
         except ParameterError:
