@@ -14,7 +14,7 @@ from typing import Any
 from onepull import DCB, EmpiricalKL, EpsilonGreedy, Greedy, MultiUCB, simulate
 from onepull.distributions import Exponential
 from onepull.environment import channel_selection
-from onepull.report.ink import save, style
+from onepull.report.drawing import save, style
 
 HORIZON = 20_000
 RUNS = 40

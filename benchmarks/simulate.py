@@ -34,8 +34,8 @@ from onepull.distributions import Discrete, scaled_bernoulli
 from onepull.environment import Environment, channel_selection, energy_harvesting
 from onepull.simulation import Simulation, simulate
 from onepull.simulation.draws import Laws, keys, tabulate
+from onepull.simulation.kernels.rules import unit_widths
 from onepull.simulation.result import Block
-from onepull.simulation.rules import unit_widths
 
 SEED = 1
 CHANCES = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]  # of the arms that all simulators can run

@@ -15,10 +15,10 @@ from rich.progress import Progress
 from onepull import Genie, Policy, UpperConfidence
 from onepull.control import BatteryPlan, Controller, DriftPlusPenalty, Myopic, Planned
 from onepull.environment import StorageEnvironment, harvesting_battery, metered_backlog
+from onepull.report.drawing import INK, save, style
 from onepull.report.figures import COLOURS, MARKERS
-from onepull.report.ink import INK, save, style
+from onepull.simulation.buffered import StorageResult, simulate_storage
 from onepull.simulation.executors import open_executor
-from onepull.simulation.stored import StorageResult, simulate_storage
 
 SEED = 1
 WEIGHTS = {"battery": (1, 2, 4, 8, 16), "backlog": (4, 10, 20, 40, 80)}

@@ -9,7 +9,7 @@ import numpy as np
 
 from onepull.simulation import Simulation
 from onepull.simulation.draws import uniform
-from onepull.simulation.plans import Interpreted, _InterpretedRunner
+from onepull.simulation.prepare import Interpreted, _InterpretedRunner
 
 
 class SameLuck(Interpreted):

@@ -14,9 +14,7 @@ import pytest
 
 from onepull.cli import COMMANDS
 from onepull.experiments import Experiment
-from onepull.experiments.experiment import APPLICATIONS, POLICIES, _Written
-from onepull.experiments.laws import LAWS
-from onepull.experiments.stored import (
+from onepull.experiments.buffer_experiment import (
     CONTROLLERS,
     STORAGES,
     STORED,
@@ -24,7 +22,9 @@ from onepull.experiments.stored import (
     _WrittenStored,
     has_storage,
 )
-from onepull.experiments.written import decoded
+from onepull.experiments.experiment import APPLICATIONS, POLICIES, _Written
+from onepull.experiments.toml_laws import LAWS
+from onepull.experiments.toml_reading import decoded
 
 ROOT = Path(__file__).parent.parent
 COMMANDS_PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")

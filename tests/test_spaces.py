@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onepull import Box, Finite, Interval
+from onepull.checks import real
 from onepull.errors import ContextError, InputError, ProblemError, StateError
-from onepull.spaces import real
 
 steady = settings(derandomize=True, deadline=None)
 

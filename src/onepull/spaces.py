@@ -15,31 +15,11 @@ from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Any, TypeAlias
 
-import numpy as np
-
+from onepull.checks import real
 from onepull.errors import ContextError, InputError, ProblemError, StateError
 
 LARGEST = sys.float_info.max
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-
-
-def real(value: Any) -> float:
-    """Return `value` as a float if it is one number, otherwise raise `TypeError`.
-
-    Text and truth values are refused even though `float` would take them.
-
-    >>> real(3)
-    3.0
-    >>> real("3")
-    Traceback (most recent call last):
-    TypeError: is not one number
-    """
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf
-    raise TypeError("is not one number")
 
 
 def _written(value: float) -> str:

@@ -10,9 +10,9 @@ from onepull import FixedArm, simulate
 from onepull.environment import channel_selection
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import Experiment
+from onepull.experiments.buffer_experiment import reads_storage
 from onepull.experiments.experiment import POLICIES
-from onepull.experiments.stored import reads_storage
-from onepull.experiments.written import sweep
+from onepull.experiments.toml_reading import sweep
 
 ROOT = Path(__file__).parents[2]
 # Those with a storage are in test_stored.py.

@@ -10,9 +10,9 @@ from problems import coded
 
 from onepull import Finite, Interval, Problem
 from onepull.factor import Dense
-from onepull.index import hoeffding
-from onepull.policies.sharing import Joint
-from onepull.policies.upper_confidence import Optimist
+from onepull.index.hoeffding import hoeffding
+from onepull.policies.sharing.sharing import Joint
+from onepull.policies.ucb.upper_confidence import Optimist
 from onepull.testing import FACTORISATION_CHECKS, POLICY_CHECKS
 
 

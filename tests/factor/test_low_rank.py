@@ -10,7 +10,7 @@ from problems import mixed
 
 from onepull import Finite, Interval, ParameterError, Problem, UpperConfidence
 from onepull.factor import LowRank
-from onepull.factor.ranges import Ranges
+from onepull.factor.context_ranges import Ranges
 
 
 def problem(context, state, reward):

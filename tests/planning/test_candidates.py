@@ -21,7 +21,7 @@ from onepull.planning.candidates import (
     patient,
     recommendations,
 )
-from onepull.planning.timing import microseconds
+from onepull.planning.decision_time import microseconds
 from onepull.theory.bounds import gap_free
 
 

@@ -13,8 +13,8 @@ import onepull
 from onepull import DCB, Finite, Interval, ParameterError, Problem, simulate
 from onepull.environment import channel_selection, energy_harvesting
 from onepull.planning import plan
-from onepull.planning.account import picture, tables
-from onepull.planning.instances import instance
+from onepull.planning.plan_tables import picture, tables
+from onepull.planning.random_instances import instance
 from onepull.report import svg
 
 HARVESTING = energy_harvesting()

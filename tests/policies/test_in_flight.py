@@ -31,7 +31,7 @@ from onepull import (
     SlidingWindowKL,
 )
 from onepull.errors import InputError, UnknownArm
-from onepull.likelihood import likely_share
+from onepull.index.empirical_likelihood import likely_share
 from onepull.statistics import ArmStatistics
 
 PROBLEM = Problem(

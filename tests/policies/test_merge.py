@@ -7,7 +7,7 @@ import pytest
 from problems import channels, coded, harvesting, offloading
 
 from onepull import CCB, DCB, UCB1, DoublingCCB, Greedy, MergeError, MultiUCB, Reward
-from onepull.testing.draws import observations
+from onepull.testing.random_data import observations
 
 BUILD = {
     "DCB": (DCB, offloading),

@@ -28,9 +28,9 @@ from onepull import (
     SaveFileError,
     UCB1Epsilon,
 )
+from onepull.atomic_files import write
 from onepull.distributions import Uniform
-from onepull.files import write
-from onepull.testing.draws import observations
+from onepull.testing.random_data import observations
 
 POLICIES = {
     "DCB": lambda: DCB(offloading(), epsilon=0.3),

@@ -12,7 +12,7 @@ import pytest
 
 from onepull.errors import MissingExtra, ParameterError
 from onepull.report import figures
-from onepull.report.endlabels import spread
+from onepull.report.line_labels import spread
 from onepull.simulation.result import student
 
 DIVISORS: dict[Any, Any] = {"nothing": np.ones_like, "log": np.log, "root": np.sqrt}

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from onepull.errors import ParameterError
 from onepull.report import Span, Table, pulls, summary, tidy
-from onepull.report.cells import shown
+from onepull.report.table_cells import shown
 from onepull.simulation.result import student
 
 

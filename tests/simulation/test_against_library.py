@@ -40,12 +40,12 @@ from onepull.distributions import (
     Uniform,
 )
 from onepull.environment import Environment, channel_selection, energy_harvesting, offloading
-from onepull.index import IndexRule, optimistic
-from onepull.policies.sharing import Joint
-from onepull.policies.upper_confidence import Optimist
+from onepull.index.hoeffding import IndexRule, optimistic
+from onepull.policies.sharing.sharing import Joint
+from onepull.policies.ucb.upper_confidence import Optimist
 from onepull.simulation import Simulation
-from onepull.simulation.plans import Interpreted, _InterpretedRunner
-from onepull.simulation.sharing_plans import JointPlan
+from onepull.simulation.prepare import Interpreted, _InterpretedRunner
+from onepull.simulation.prepare_sharing import JointPlan
 
 HORIZON = 1500
 ARMS = ["a", "b", "c"]

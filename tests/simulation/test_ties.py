@@ -24,7 +24,7 @@ from onepull import (
     simulate,
 )
 from onepull.environment import Environment
-from onepull.simulation.plans import Interpreted
+from onepull.simulation.prepare import Interpreted
 
 STATES = [0, 1, 2, 3, 4, 5, 6]
 

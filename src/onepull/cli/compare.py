@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from onepull.cli.buffers import compared
 from onepull.cli.output import as_json, show
-from onepull.cli.stored import compared
 from onepull.experiments import ResultFolder
 from onepull.report import Table, summary
-from onepull.report import tables as made
+from onepull.report import result_tables as made
 
 
 @click.command()

@@ -9,17 +9,17 @@ from typing import Any
 
 import click
 
+from onepull.cli.buffers import plan_for_storage, storage_brief
 from onepull.cli.output import progress, show
-from onepull.cli.stored import plan_for_storage, storage_brief
 from onepull.errors import ParameterError
-from onepull.experiments.brief import Brief
+from onepull.experiments.buffer_experiment import STORED
 from onepull.experiments.experiment import READY
-from onepull.experiments.stored import STORED
+from onepull.experiments.problem_file import Brief
 from onepull.planning import plan
-from onepull.planning.account import picture, tables
+from onepull.planning.plan_tables import picture, tables
 from onepull.report import save
-from onepull.report.cells import plain
-from onepull.report.ink import kind_of
+from onepull.report.drawing import kind_of
+from onepull.report.table_cells import plain
 from onepull.simulation.feedback import FEEDBACK
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}

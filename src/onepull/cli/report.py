@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from onepull.atomic_files import write
 from onepull.experiments import ResultFolder
-from onepull.experiments.beside import beside, least_curve
-from onepull.files import write
+from onepull.experiments.theory_section import beside, least_curve
 from onepull.report import Code, Heading, Part, Picture, Text, figures, page, summary, tables
 
 

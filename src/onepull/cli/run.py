@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from onepull.cli.buffers import run_storage
 from onepull.cli.output import as_json, progress, show, where
-from onepull.cli.stored import run_storage
 from onepull.experiments import Experiment, ResultFolder
-from onepull.experiments.stored import reads_storage
+from onepull.experiments.buffer_experiment import reads_storage
 from onepull.report import summary, tidy
 from onepull.simulation.executors import open_executor
 

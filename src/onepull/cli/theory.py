@@ -11,7 +11,7 @@ from onepull.cli.output import as_json, show
 from onepull.errors import ParameterError
 from onepull.experiments import Experiment
 from onepull.experiments.experiment import APPLICATIONS, READY
-from onepull.experiments.proved import default_delta, theory_tables, usual_policies
+from onepull.experiments.theory_tables import default_delta, theory_tables, usual_policies
 
 
 @click.command()

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onepull.control.storage import Storage, check_amounts
+from onepull.checks import number, real
+from onepull.control.buffer import Storage, check_amounts
 from onepull.errors import InputError, ParameterError, UnknownArm
 from onepull.policies import Policy
-from onepull.policies.explorer import number
-from onepull.policies.knapsack import SLACK
-from onepull.policies.sharing import Tally
-from onepull.spaces import real
+from onepull.policies.budget.knapsack import SLACK
+from onepull.policies.sharing.sharing import Tally
 
 
 class Decision(NamedTuple):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from onepull.checks import number
+from onepull.control.buffer import Storage
 from onepull.control.controller import IDLE, Controller, Decision
-from onepull.control.storage import Storage
 from onepull.policies import Policy
-from onepull.policies.explorer import number
 
 
 class DriftPlusPenalty(Controller):

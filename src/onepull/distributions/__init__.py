@@ -1,6 +1,5 @@
 """Distributions of states and contexts: exact means, and draws from generators handed in."""
 
-from onepull.distributions.base import Distribution
 from onepull.distributions.combined import Independent, Switching
 from onepull.distributions.continuous import (
     Beta,
@@ -15,6 +14,7 @@ from onepull.distributions.continuous import (
     Uniform,
 )
 from onepull.distributions.discrete import Discrete, InOrder, empirical, scaled_bernoulli
+from onepull.distributions.distribution import Distribution
 
 __all__ = [
     "Beta",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from onepull.distributions.base import Distribution
+from onepull.arrays import Array
 from onepull.distributions.continuous import Continuous
+from onepull.distributions.distribution import Distribution
 from onepull.errors import ParameterError
-from onepull.formula import Array
 
 TENSOR_NODES = 128
 

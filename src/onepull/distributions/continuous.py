@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from onepull.arrays import Array
+from onepull.checks import real
 from onepull.distributions import quadrature
-from onepull.distributions.base import Distribution
+from onepull.distributions.distribution import Distribution
 from onepull.errors import ParameterError
-from onepull.formula import Array
-from onepull.spaces import real
 
 STEEPEST = 0.2  # least exponent of a density at an end, as in x^(a-1)
 LEAST_MASS = 1e-3  # of a normal law within its bounds, since draws outside are thrown away

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from onepull.distributions.base import Distribution
+from onepull.arrays import Array
+from onepull.distributions.distribution import Distribution
 from onepull.errors import MissingExtra, ParameterError
-from onepull.formula import Array
 
 MOST_SHOWN = 16
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from onepull.formula import Array
+from onepull.arrays import Array
 
 TOLERANCE = 1e-11
 DEEPEST = 60

@@ -6,12 +6,12 @@ from onepull.environment.applications import (
     metered_channels,
     offloading,
 )
-from onepull.environment.environment import Environment
-from onepull.environment.stored import (
+from onepull.environment.buffered import (
     StorageEnvironment,
     harvesting_battery,
     metered_backlog,
 )
+from onepull.environment.environment import Environment
 
 __all__ = [
     "Environment",

@@ -22,11 +22,11 @@ from onepull.environment import (
     offloading,
 )
 from onepull.errors import OnepullError, ProblemError
-from onepull.experiments.laws import delays_of, law_of, states_of
-from onepull.experiments.written import application_of, decoded, is_swept, read_text, sweep
+from onepull.experiments.toml_laws import delays_of, law_of, states_of
+from onepull.experiments.toml_reading import application_of, decoded, is_swept, read_text, sweep
 from onepull.policies import Policy
-from onepull.policies.known_reward import tuned_delta
 from onepull.policies.recommended import recommended
+from onepull.policies.ucb.known_reward import tuned_delta
 from onepull.problem import Problem
 from onepull.simulation import Simulation
 

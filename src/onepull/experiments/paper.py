@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from onepull.arrays import Array
 from onepull.environment import Environment, channel_selection, energy_harvesting
-from onepull.formula import Array
 from onepull.payoff import Reward
 from onepull.policies import CCB, DCB, UCB1, DoublingCCB, MultiUCB, Policy
-from onepull.policies.known_reward import tuned_delta
+from onepull.policies.ucb.known_reward import tuned_delta
 from onepull.problem import Problem
 from onepull.report import Span, Table, Verdict
 from onepull.simulation import Result, Simulation

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from onepull.atomic_files import write
 from onepull.experiments import paper
-from onepull.experiments.beside import beside
 from onepull.experiments.paper import Study
-from onepull.files import write
+from onepull.experiments.theory_section import beside
 from onepull.report import Heading, Part, Picture, Table, Text, figures, page, save
 from onepull.simulation import Result
 from onepull.simulation.replicate import run

@@ -1,8 +1,8 @@
 """Factorisations of the reward, g(y, x) ≈ φ(y)·ψ(x): the one idea behind every policy."""
 
 from onepull.factor.atoms import Atoms, Histogram, Sketch
-from onepull.factor.base import Dense, Factorisation
 from onepull.factor.cells import Cells
+from onepull.factor.factorisation import Dense, Factorisation
 from onepull.factor.grid import Grid
 from onepull.factor.low_rank import LowRank
 from onepull.factor.partition import partition

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from onepull.arrays import Array
 from onepull.errors import ParameterError
-from onepull.factor.base import Dense
-from onepull.factor.ranges import Ranges
-from onepull.formula import Array
+from onepull.factor.context_ranges import Ranges
+from onepull.factor.factorisation import Dense
 from onepull.payoff import COMPACT, Features, State
-from onepull.payoff.partition import is_finite, listed, product, size
+from onepull.payoff.box_points import is_finite, listed, product, size
 from onepull.problem import Problem
 from onepull.spaces import Finite, Interval
 

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onepull.arrays import Array
+from onepull.checks import real
 from onepull.errors import ParameterError
-from onepull.factor.base import Factorisation
-from onepull.formula import Array, Bounds
+from onepull.factor.factorisation import Factorisation
+from onepull.formula import Bounds
 from onepull.payoff import State
-from onepull.payoff.partition import product
+from onepull.payoff.box_points import product
 from onepull.problem import Problem
-from onepull.spaces import Finite, Interval, real
+from onepull.spaces import Finite, Interval
 
 MOST_CELLS = 1_000_000
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from onepull.checks import real
 from onepull.errors import ParameterError
 from onepull.factor.cells import MOST_CELLS, Cells, cut, listed
 from onepull.problem import Problem
-from onepull.spaces import Finite, real
+from onepull.spaces import Finite
 
 
 class Grid(Cells):

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from onepull.arrays import Array
+from onepull.checks import real
 from onepull.errors import ParameterError
-from onepull.factor.base import Dense
-from onepull.factor.ranges import Ranges
-from onepull.formula import Array
+from onepull.factor.context_ranges import Ranges
+from onepull.factor.factorisation import Dense
 from onepull.payoff import State
-from onepull.payoff.partition import product
+from onepull.payoff.box_points import product
 from onepull.problem import Problem
-from onepull.spaces import Box, Finite, real
+from onepull.spaces import Box, Finite
 
 SIDE = 1024  # points of a side of the matrix whose cross is taken
 CHECKED = 1 << 21  # pairs of a grid at which the error is measured

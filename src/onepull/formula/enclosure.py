@@ -18,7 +18,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.float64]
+from onepull.arrays import Array
+
 Bounds: TypeAlias = tuple[Array, Array]
 
 

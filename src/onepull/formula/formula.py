@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onepull.arrays import Array
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
-from onepull.formula.enclosure import Array, Enclosure, Undefined, point
+from onepull.formula.enclosure import Enclosure, Undefined, point
 from onepull.formula.grammar import Apply, Field, Number, Term, parse
 from onepull.formula.operations import Operation
 

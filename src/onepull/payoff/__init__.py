@@ -3,11 +3,11 @@
 import math
 
 from onepull.errors import ProblemError
-from onepull.payoff.base import COMPACT, Features, Payoff, State
-from onepull.payoff.coded import CodedPayoff
+from onepull.payoff.callable_payoff import CodedPayoff
 from onepull.payoff.facts import Fact
+from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.payoff.payoff import COMPACT, Features, Payoff, State
 from onepull.payoff.reward import Reward
-from onepull.payoff.written import WrittenPayoff
 from onepull.spaces import Box
 
 __all__ = ["COMPACT", "Fact", "Features", "Payoff", "Reward", "State", "bind"]

@@ -9,8 +9,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from onepull.checks import real
 from onepull.errors import ProblemError
-from onepull.spaces import real
 
 Source: TypeAlias = str | Callable[..., Any]
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from onepull.errors import ParameterError
 from onepull.factor import Dense, Histogram, LowRank, Sketch
 from onepull.factor.cells import cells_needed
-from onepull.payoff.partition import is_finite, size
+from onepull.payoff.box_points import is_finite, size
 from onepull.planning import bounds
 from onepull.planning.bounds import Bound
 from onepull.policies import (
@@ -30,7 +30,7 @@ from onepull.policies import (
     recommended,
 )
 from onepull.policies.explorer import Explorer
-from onepull.policies.known_reward import tuned_delta
+from onepull.policies.ucb.known_reward import tuned_delta
 from onepull.problem import Problem
 from onepull.spaces import Interval
 

@@ -8,17 +8,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from onepull.arrays import Array
+from onepull.checks import number
 from onepull.environment import Environment
 from onepull.errors import ParameterError
-from onepull.formula import Array
-from onepull.planning.account import tables
 from onepull.planning.candidates import HORIZONS, MOST_CELLS, Candidate, left_out
-from onepull.planning.choice import propose
-from onepull.planning.circumstances import Circumstances, offered
-from onepull.planning.instances import POINTS, instance
-from onepull.planning.options import BYTES, Option
-from onepull.planning.timing import microseconds
-from onepull.policies.explorer import number
+from onepull.planning.decision_time import microseconds
+from onepull.planning.option import BYTES, Option
+from onepull.planning.plan_tables import tables
+from onepull.planning.random_instances import POINTS, instance
+from onepull.planning.selection import propose
+from onepull.planning.special_candidates import Circumstances, offered
 from onepull.problem import Problem
 from onepull.simulation import Simulation
 from onepull.simulation.executors import open_executor

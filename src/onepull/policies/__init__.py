@@ -1,34 +1,34 @@
 """Policies: a rule of exploration on shared knowledge, and `choose` and `observe`."""
 
-from onepull.policies.base import Policy
-from onepull.policies.censored import CensoredKL
-from onepull.policies.coarse import CoarseKL
-from onepull.policies.dirichlet_thompson import DirichletThompson
-from onepull.policies.discounted_kl import DiscountedKL
-from onepull.policies.discounted_ucb import DiscountedUCB
-from onepull.policies.dsee import DSEE
-from onepull.policies.empirical_kl import IMED, EmpiricalBernstein, EmpiricalKL
-from onepull.policies.epoch_greedy import EpochGreedy
-from onepull.policies.epsilon_greedy import EpsilonGreedy
+from onepull.policies.budget.mixture_elimination import MixtureElimination
+from onepull.policies.budget.ucb_alp import UCBALP
+from onepull.policies.drifting.discounted_kl import DiscountedKL
+from onepull.policies.drifting.discounted_ucb import DiscountedUCB
+from onepull.policies.drifting.restarting_ucb import RestartingUCB
+from onepull.policies.drifting.sliding_window_kl import SlidingWindowKL
+from onepull.policies.drifting.sliding_window_ucb import SlidingWindowUCB
 from onepull.policies.explanation import ArmExplanation, Explanation
-from onepull.policies.iltcb import ILTCB
-from onepull.policies.kl_ucb import KLUCB
-from onepull.policies.known_reward import CCB, DCB, DoublingCCB
-from onepull.policies.lin_rel import LinRel
-from onepull.policies.lin_thompson import LinearThompson
-from onepull.policies.lin_ucb import LinUCB
-from onepull.policies.mixture_elimination import MixtureElimination
-from onepull.policies.patient import PatientKL
-from onepull.policies.randomized_ucb import RandomizedUCB
+from onepull.policies.hidden_states.censored_kl import CensoredKL
+from onepull.policies.hidden_states.coarse_kl import CoarseKL
+from onepull.policies.linear.lin_rel import LinRel
+from onepull.policies.linear.lin_thompson import LinearThompson
+from onepull.policies.linear.lin_ucb import LinUCB
+from onepull.policies.partition.contextual_zooming import ContextualZooming
+from onepull.policies.policy import Policy
+from onepull.policies.policy_class.epoch_greedy import EpochGreedy
+from onepull.policies.policy_class.iltcb import ILTCB
+from onepull.policies.policy_class.randomized_ucb import RandomizedUCB
 from onepull.policies.recommended import recommended
 from onepull.policies.reference import FixedArm, Genie, Greedy, Random
-from onepull.policies.restarting_ucb import RestartingUCB
-from onepull.policies.sliding_window_kl import SlidingWindowKL
-from onepull.policies.sliding_window_ucb import SlidingWindowUCB
-from onepull.policies.ucb1 import UCB1, MultiUCB, UCB1Epsilon
-from onepull.policies.ucb_alp import UCBALP
-from onepull.policies.upper_confidence import UpperConfidence
-from onepull.policies.zooming import ContextualZooming
+from onepull.policies.scheduled.dsee import DSEE
+from onepull.policies.scheduled.epsilon_greedy import EpsilonGreedy
+from onepull.policies.states.dirichlet_thompson import DirichletThompson
+from onepull.policies.states.empirical_kl import IMED, EmpiricalBernstein, EmpiricalKL
+from onepull.policies.states.patient_kl import PatientKL
+from onepull.policies.ucb.kl_ucb import KLUCB
+from onepull.policies.ucb.known_reward import CCB, DCB, DoublingCCB
+from onepull.policies.ucb.ucb1 import UCB1, MultiUCB, UCB1Epsilon
+from onepull.policies.ucb.upper_confidence import UpperConfidence
 
 __all__ = [
     "CCB",

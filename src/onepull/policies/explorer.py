@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Self
@@ -14,9 +13,8 @@ from onepull.errors import ParameterError
 from onepull.factor import Atoms
 from onepull.payoff import Reward
 from onepull.payoff.reward import Source
-from onepull.policies.base import Policy
-from onepull.policies.sharing import Sharing
-from onepull.spaces import real
+from onepull.policies.policy import Policy
+from onepull.policies.sharing.sharing import Sharing
 
 
 class Explorer(Policy):
@@ -73,23 +71,3 @@ class Explorer(Policy):
 
     def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
         return [float(estimate) for estimate in self._knowledge.view(context)[1]]
-
-
-def whole_number(name: str, value: Any, *, least: int = 1) -> int:
-    """Return a parameter as a whole number, refusing anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ParameterError(f"{name} must be a whole number from {least}, given {value!r}")
-    return int(value)
-
-
-def number(name: str, value: Any, *, above: float, at_least: bool = False) -> float:
-    """Return a parameter as a float, refusing what is not a number in its range."""
-    try:
-        read = real(value)
-    except TypeError:
-        read = float("nan")
-    if (above <= read if at_least else above < read) and read < float("inf"):
-        return read
-    sign = ">=" if at_least else ">"
-    limit = f" {sign} {above:g}" if math.isfinite(above) else ""
-    raise ParameterError(f"{name} must be a number{limit}, given {value!r}")

@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
+from onepull.checks import whole_number
 from onepull.errors import ParameterError, RewardError
 from onepull.factor import LowRank, Sketch
 from onepull.payoff import State
-from onepull.payoff.partition import is_finite, points, size
-from onepull.policies.base import Policy
-from onepull.policies.coarse import CoarseKL
-from onepull.policies.empirical_kl import EmpiricalKL
-from onepull.policies.explorer import whole_number
-from onepull.policies.kl_ucb import KLUCB
-from onepull.policies.known_reward import tuned_delta
+from onepull.payoff.box_points import is_finite, points, size
+from onepull.policies.hidden_states.coarse_kl import CoarseKL
+from onepull.policies.policy import Policy
+from onepull.policies.states.empirical_kl import EmpiricalKL
+from onepull.policies.ucb.kl_ucb import KLUCB
+from onepull.policies.ucb.known_reward import tuned_delta
 from onepull.problem import Problem
 from onepull.spaces import Interval
 

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 
 from onepull.distributions import Discrete, Distribution
-from onepull.distributions.fit import check_fit
+from onepull.distributions.fits_space import check_fit
 from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
-from onepull.index import hoeffding
-from onepull.policies.base import Policy
-from onepull.policies.sharing import Joint, Tally
-from onepull.policies.upper_confidence import Optimist
+from onepull.index.hoeffding import hoeffding
+from onepull.policies.policy import Policy
+from onepull.policies.sharing.sharing import Joint, Tally
+from onepull.policies.ucb.upper_confidence import Optimist
 from onepull.problem import Problem
 
 

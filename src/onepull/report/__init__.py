@@ -4,13 +4,14 @@
 file.  matplotlib loads when something is drawn, rich when a table goes to a terminal.
 """
 
-from onepull.report import figures, tables
-from onepull.report.cells import Span
-from onepull.report.ink import save, svg
+from onepull.report import figures
+from onepull.report import result_tables as tables
+from onepull.report.drawing import save, svg
 from onepull.report.page import page
-from onepull.report.parts import Code, Heading, Part, Picture, Text, Verdict
+from onepull.report.page_parts import Code, Heading, Part, Picture, Text, Verdict
+from onepull.report.result_tables import pulls, summary, tidy
 from onepull.report.table import Table
-from onepull.report.tables import pulls, summary, tidy
+from onepull.report.table_cells import Span
 
 __all__ = [
     "Code",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onepull.arrays import Array
 from onepull.errors import ParameterError
-from onepull.formula import Array
-from onepull.report.endlabels import label_ends, label_height
-from onepull.report.ink import any_script, save, style, svg
+from onepull.report.drawing import any_script, save, style, svg
+from onepull.report.line_labels import label_ends, label_height
 
 if TYPE_CHECKING:  # the simulator loads a compiler, and matplotlib takes 0.6 s
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from onepull.report.parts import Part
+from onepull.report.page_parts import Part
 
 # Nothing is fetched, and a browser that reads this refuses to: style in the page, no scripts.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"

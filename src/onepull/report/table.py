@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from onepull.errors import ParameterError
-from onepull.report.cells import Span, is_number, plain, shown
+from onepull.report.table_cells import Span, is_number, plain, shown
 
 if TYPE_CHECKING:  # rich loads when a table goes to a terminal
     from rich.table import Table as RichTable

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from onepull.arrays import Array
 from onepull.errors import ParameterError
-from onepull.formula import Array
-from onepull.report.endlabels import label_ends
+from onepull.report.drawing import INK, any_script, style
 from onepull.report.figures import COLOURS, MARKERS, tick
-from onepull.report.ink import INK, any_script, style
-from onepull.report.placing import Box, beside
+from onepull.report.line_labels import label_ends
+from onepull.report.point_labels import Box, beside
 
 if TYPE_CHECKING:  # matplotlib takes 0.6 s
     from matplotlib.axes import Axes

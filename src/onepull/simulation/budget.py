@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from onepull.arrays import Array
 from onepull.environment.environment import NODES, Environment
-from onepull.formula import Array
-from onepull.policies.knapsack import SLACK
-from onepull.simulation.plan import Arms
+from onepull.policies.budget.knapsack import SLACK
+from onepull.simulation.prepared import Arms
 
 NOTHING = -1  # the arm of a trial at which nothing is pulled
 

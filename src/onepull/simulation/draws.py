@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from onepull.arrays import Array
 from onepull.distributions import Continuous, Distribution, Independent
 from onepull.distributions.continuous import BETA, GAMMA, LOG_NORMAL, NORMAL, RICIAN, UNIFORM
-from onepull.formula import Array
 from onepull.simulation.compiled import compiled, inlined
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

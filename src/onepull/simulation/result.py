@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onepull.arrays import Array
 from onepull.errors import ParameterError
-from onepull.formula import Array
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975, 0.99)
 

@@ -10,25 +10,25 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from onepull.arrays import Array
 from onepull.environment.environment import Environment
 from onepull.errors import ParameterError
-from onepull.formula import Array
 from onepull.policies import Policy
 from onepull.problem import Problem
 from onepull.simulation import trials
 from onepull.simulation.budget import Funds
+from onepull.simulation.compiled_formula import machine_code
 from onepull.simulation.draws import keys
 from onepull.simulation.feedback import (
     announced_policies,
     check_feedback,
     feedback_by_policy,
 )
-from onepull.simulation.formulas import machine_code
-from onepull.simulation.plan import Arms
-from onepull.simulation.plans import plan
-from onepull.simulation.reference import Reference
+from onepull.simulation.prepare import plan
+from onepull.simulation.prepared import Arms
 from onepull.simulation.result import Block, Result, Trace, joined
 from onepull.simulation.trials import Stretch, Tally
+from onepull.simulation.truth import Reference
 from onepull.simulation.world import World
 
 STRETCH = 16384

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onepull.formula import Array
+from onepull.arrays import Array
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, draw, place, show, uniform
 

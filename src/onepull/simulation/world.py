@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from onepull.arrays import Array
 from onepull.environment.environment import Environment, Piece
 from onepull.factor import Factorisation
-from onepull.formula import Array
-from onepull.payoff.written import WrittenPayoff
+from onepull.payoff.formula_payoff import WrittenPayoff
 from onepull.simulation.draws import tabulate
 
 LARGEST_TABLE = 1 << 24  # numbers

@@ -14,8 +14,8 @@ from onepull.errors import InputError, MergeError, OnepullError
 from onepull.payoff import Reward
 from onepull.policies import ArmExplanation, Explanation, Policy
 from onepull.problem import Problem
-from onepull.testing.draws import draw, observations
-from onepull.testing.refusals import bad_calls
+from onepull.testing.bad_calls import bad_calls
+from onepull.testing.random_data import draw, observations
 
 Build: TypeAlias = Callable[[Problem], Policy]
 

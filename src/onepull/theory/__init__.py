@@ -33,7 +33,7 @@ from onepull.theory.limits import (
     kinf,
     lai_robbins,
 )
-from onepull.theory.storage import Kept, storage
+from onepull.theory.numbers_kept import Kept, storage
 
 __all__ = [
     "Apart",

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onepull.arrays import Array
 from onepull.environment import Environment
 from onepull.errors import ParameterError
-from onepull.formula import Array
-from onepull.payoff import partition
-from onepull.policies.known_reward import tuned_delta
+from onepull.payoff import box_points as partition
+from onepull.policies.ucb.known_reward import tuned_delta
 from onepull.problem import Problem
 from onepull.spaces import Finite
 from onepull.theory.instance import Instance

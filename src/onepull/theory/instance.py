@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from onepull.arrays import Array
 from onepull.environment import Environment
 from onepull.environment.environment import gaps_of
 from onepull.errors import ParameterError
 from onepull.factor import Grid
-from onepull.formula import Array
 from onepull.problem import Problem
 from onepull.spaces import Finite
-from onepull.theory.masses import cell_masses, counted, grid_axes
+from onepull.theory.cell_probabilities import cell_masses, counted, grid_axes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from onepull.arrays import Array
 from onepull.environment import Environment
 from onepull.errors import ParameterError
-from onepull.formula import Array
-from onepull.likelihood import divergence
-from onepull.payoff import partition
+from onepull.index.empirical_likelihood import divergence
+from onepull.payoff import box_points as partition
 from onepull.theory.instance import Instance
 
 NODES = 256  # of a rule for states that are not finitely many

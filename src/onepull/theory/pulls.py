@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onepull.arrays import Array
+from onepull.checks import real
 from onepull.errors import ParameterError
-from onepull.formula import Array
-from onepull.spaces import real
 from onepull.theory.instance import Instance
 from onepull.theory.series import settled, settled_printed, zeta
 

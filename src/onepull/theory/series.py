@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from onepull.formula import Array
+from onepull.arrays import Array
 
 
 def zeta(s: float) -> float:

@@ -1,0 +1,175 @@
+"""Dynamic programming over the level: the best that can be done with a storage in the long run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.arrays import Array
+from onepull.control.buffer import Storage
+from onepull.control.controller import IDLE, Decision
+from onepull.distributions import Distribution
+from onepull.distributions.fits_space import check_fit
+from onepull.errors import ParameterError
+from onepull.spaces import Box, Interval
+
+MOST_LEVELS = 10_000
+MOST_SWEEPS = 100_000
+FINEST = 10_000  # the largest denominator of a step
+
+
+class Option(NamedTuple):
+    """An amount on an arm: what it gains on average, and what it drains with which chances."""
+
+    decision: Decision
+    gain: float
+    drained: tuple[float, ...]
+    chances: tuple[float, ...]
+
+
+NOTHING = Option(IDLE, 0.0, (0.0,), (1.0,))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do at every level, and what that gains a slot in the long run.
+
+    Attributes
+    ----------
+    step
+        The levels are its multiples.
+    value
+        The gain a slot, less what holding and losing costs.
+    decisions
+        What to do at each level.
+    bias
+        How much better each level is than an empty storage.
+    """
+
+    step: float
+    value: float
+    decisions: tuple[Decision, ...]
+    bias: Array
+
+    def at(self, level: float) -> Decision:
+        """Return the decision at the highest planned level that is not above this one."""
+        place = int(level / self.step + 1e-6)
+        return self.decisions[min(place, len(self.decisions) - 1)]
+
+
+def best_plan(  # noqa: PLR0913 - a full statement
+    storage: Storage,
+    options: Sequence[Option],
+    arrivals: Distribution,
+    *,
+    holding: float = 0.0,
+    losing: float = 0.0,
+    tolerance: float = 1e-6,
+    bias: Array | None = None,
+) -> Plan:
+    """Return the plan with the highest gain a slot.
+
+    From it go `holding` for each unit in store, and `losing` for each that finds no room.
+    Relative value iteration, until the value is known to within the tolerance.  Everything
+    that arrives or is drained must be a multiple of one step, of which the capacity holds at
+    most 10,000.  `bias` is where to start from, such as that of a similar plan.
+
+    >>> from onepull import Discrete
+    >>> from onepull.control import Battery
+    >>> battery = Battery(capacity=2, amounts=[1, 2])
+    >>> options = [  # two units at once earn less than one after the other
+    ...     Option(Decision(1.0, "a"), 1.0, (1.0,), (1.0,)),
+    ...     Option(Decision(2.0, "a"), 1.2, (2.0,), (1.0,)),
+    ... ]
+    >>> plan = best_plan(battery, options, Discrete([0, 2], [0.5, 0.5]))
+    >>> [decision.amount for decision in plan.decisions], round(plan.value, 4)
+    ([0.0, 1.0, 1.0], 0.75)
+    """
+    every = [NOTHING, *options]
+    amounts, shares = _listed(arrivals)
+    step = level_step(storage, arrivals, (d for o in every for d in o.drained))
+    count = round(storage.capacity / step) + 1
+    gains = np.full((count, len(every)), -np.inf)
+    outcomes = max(len(option.drained) for option in every)
+    chances = np.zeros((outcomes, len(shares), 1, len(every)))
+    nexts = np.zeros((outcomes, len(shares), count, len(every)), np.int64)
+    levels = np.arange(count)
+    for s in range(count):
+        offers = storage.offers(s * step)
+        for a, option in enumerate(every):
+            if option.decision is IDLE or option.decision.amount in offers:
+                gains[s, a] = option.gain - holding * s * step
+    for a, option in enumerate(every):
+        for o, (drained, chance) in enumerate(zip(option.drained, option.chances, strict=True)):
+            for e, (amount, share) in enumerate(zip(amounts, shares, strict=True)):
+                left = np.maximum(levels - round(drained / step), 0) + round(amount / step)
+                nexts[o, e, :, a] = np.minimum(left, count - 1)
+                chances[o, e, 0, a] = chance * share
+                lost = np.maximum(left - (count - 1), 0) * step
+                gains[:, a] -= losing * chance * share * lost
+    start = np.zeros(count) if bias is None else bias.copy()
+    value, actions, found = _iterated(gains, chances, nexts, start, tolerance)
+    decisions = tuple(every[a].decision for a in actions.tolist())
+    return Plan(step, value, decisions, found)
+
+
+def _iterated(
+    gains: Array, chances: Array, nexts: NDArray[np.int64], bias: Array, tolerance: float
+) -> tuple[float, NDArray[np.int64], Array]:
+    """Return the value, the best action at every level, and the bias."""
+    for _ in range(MOST_SWEEPS):
+        scores = gains + (chances * bias[nexts]).sum(axis=(0, 1))
+        change = scores.max(axis=1) - bias
+        low, high = float(change.min()), float(change.max())  # they enclose the value
+        if high - low <= tolerance:
+            return (low + high) / 2, scores.argmax(axis=1), bias
+        # Half a step: levels that alternate would never settle otherwise.
+        bias += change / 2
+        bias -= bias[0]
+    raise ParameterError(f"no plan is known to within {tolerance:g} after {MOST_SWEEPS:,} sweeps")
+
+
+def _listed(arrivals: Distribution) -> tuple[list[float], list[float]]:
+    """Return the amounts that may arrive, and how likely each is."""
+    if not isinstance(arrivals, Distribution):
+        raise ParameterError(
+            "arrivals are a law with listed amounts, such as Discrete([0, 1], [0.8, 0.2]), "
+            f"given {arrivals!r}"
+        )
+    check_fit(arrivals, Box(amount=Interval(0, math.inf)), "the arrivals")
+    if arrivals.atoms is None or arrivals.in_order:
+        raise ParameterError(f"a plan needs arrivals with listed amounts, given {arrivals!r}")
+    return arrivals.atoms[0][:, 0].tolist(), arrivals.atoms[1].tolist()
+
+
+def level_step(storage: Storage, arrivals: Distribution, drained: Iterable[float]) -> float:
+    """Return the step between the levels of a plan: all that comes and goes are its multiples.
+
+    >>> from onepull import Discrete
+    >>> from onepull.control import Battery
+    >>> battery = Battery(capacity=2, amounts=[0.5, 1])
+    >>> level_step(battery, Discrete([0, 1.5], [0.5, 0.5]), battery.amounts)
+    0.5
+    """
+    parts = []
+    for value in (storage.capacity, *_listed(arrivals)[0], *drained):
+        part = Fraction(value).limit_denominator(FINEST)
+        if not math.isclose(part, value, rel_tol=1e-9, abs_tol=1e-12):
+            raise ParameterError(f"a plan needs multiples of one step, given {value!r}")
+        parts.append(part)
+    below = math.lcm(*(part.denominator for part in parts))
+    step = Fraction(reduce(math.gcd, (int(part * below) for part in parts)), below)
+    levels = parts[0] / step
+    if levels > MOST_LEVELS:
+        raise ParameterError(
+            f"a plan has at most {MOST_LEVELS:,} levels, and a step of {float(step):g} makes "
+            f"{int(levels):,}"
+        )
+    return float(step)

@@ -1,0 +1,102 @@
+"""Controllers that follow a plan: one that is given, or one made again as arms are learned."""
+
+from __future__ import annotations
+
+from onepull.control.buffer import Battery, Storage
+from onepull.control.controller import Controller, Decision
+from onepull.control.dynamic_programming import Option, Plan, best_plan
+from onepull.distributions import Distribution
+from onepull.errors import ParameterError
+from onepull.policies import Policy
+
+
+class Planned(Controller):
+    """Follows a plan; its policy learns but is not asked.
+
+    >>> from onepull import DCB, Discrete, Finite, Interval, Problem
+    >>> from onepull.control import Battery, Option
+    >>> problem = Problem(
+    ...     arms=["a"], context={"power": Finite([1, 2])}, state={"x": Interval(0, 1)},
+    ...     reward="power * x",
+    ... )
+    >>> battery = Battery(capacity=2, amounts=[1, 2])
+    >>> options = [Option(Decision(1.0, "a"), 1.0, (1.0,), (1.0,))]
+    >>> plan = best_plan(battery, options, Discrete([0, 2], [0.5, 0.5]))
+    >>> Planned(DCB(problem), battery, plan).decide(level=1)
+    Decision(amount=1.0, arm='a')
+    """
+
+    def __init__(self, policy: Policy, storage: Storage, plan: Plan) -> None:
+        super().__init__(policy, storage)
+        if not isinstance(plan, Plan):
+            raise ParameterError(f"a plan is what best_plan returns, given {plan!r}")
+        self.plan = plan
+
+    def _decide(self, level: float) -> Decision:
+        """Return what the plan says for a level."""
+        return self.plan.at(level)
+
+
+class BatteryPlan(Controller):
+    """Spends by the plan that would be best if every index were the mean reward.
+
+    The worth of a power is U(p) = max_j U_j(p); how much to spend at which level follows by
+    dynamic programming.  It is made again whenever the number of observations has doubled;
+    the arm is the best at the moment.  With a `Genie` this is the best there is.  Unlike drift
+    plus penalty it needs the law of the arrivals, with listed amounts.
+
+    Parameters
+    ----------
+    policy
+        As for every controller.
+    battery
+        The storage, whose powers and arrivals are multiples of one step.
+    arrivals
+        The law of the energy that arrives in a slot.
+
+    Examples
+    --------
+    >>> from onepull import Discrete, Finite, Genie, Problem
+    >>> from onepull.control import Battery
+    >>> problem = Problem(
+    ...     arms=["steady", "risky"],
+    ...     context={"power": Finite([1, 2])},
+    ...     state={"gain": Finite([0, 1, 3])},
+    ...     reward="log(1 + power * gain)",
+    ... )
+    >>> genie = Genie(problem, states={
+    ...     "steady": Discrete([1], [1.0]), "risky": Discrete([0, 3], [0.6, 0.4])
+    ... })
+    >>> control = BatteryPlan(
+    ...     genie, Battery(capacity=4, amounts=[1, 2]), arrivals=Discrete([0, 2], [0.5, 0.5])
+    ... )
+    >>> [control.decide(level).amount for level in range(5)]
+    [0.0, 1.0, 1.0, 1.0, 2.0]
+    """
+
+    def __init__(self, policy: Policy, battery: Storage, *, arrivals: Distribution) -> None:
+        super().__init__(policy, battery)
+        if not isinstance(battery, Battery):
+            raise ParameterError(f"a battery's plan needs a Battery, given {battery!r}")
+        self.arrivals = arrivals
+        self._plan = self._replanned(None)
+        self._due = max(len(policy.problem.arms), 2 * policy.trials)
+
+    def _decide(self, level: float) -> Decision:
+        """Return the planned amount, on the arm that is worth most with it now."""
+        if self.policy.trials >= self._due:
+            self._due = 2 * self.policy.trials
+            self._plan = self._replanned(self._plan)
+        amount, arm = self._plan.at(level)
+        return Decision(amount, arm and self._best(amount))
+
+    def _best(self, amount: float) -> str:
+        return max(self.options(amount), key=lambda option: option[1])[0]
+
+    def _replanned(self, last: Plan | None) -> Plan:
+        options = [
+            Option(Decision(a, self._best(a)), self.worth(a), (a,), (1.0,))
+            for a in self.storage.amounts
+        ]
+        bias = None if last is None else last.bias
+        return best_plan(self.storage, options, self.arrivals, bias=bias)

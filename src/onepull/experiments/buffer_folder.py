@@ -1,0 +1,90 @@
+"""Result folders of experiments with a storage: every finished replication at once on disk."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from concurrent.futures import Executor
+from pathlib import Path
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.errors import ProblemError
+from onepull.experiments.buffer_experiment import StoredExperiment
+from onepull.experiments.result_folder import Folder
+from onepull.simulation.buffered import MEASURES, StorageResult, replicated
+
+
+class StorageFolder(Folder[StoredExperiment]):
+    """The folder of an experiment with a storage: its file and its replications.
+
+    >>> import tempfile
+    >>> from onepull.simulation.executors import open_executor
+    >>> experiment = StoredExperiment.from_toml('''
+    ... application = "metered-backlog"
+    ... horizon = 100
+    ... replications = 4
+    ... controllers = [{controller = "Myopic", policy = "DCB"}]
+    ... ''')
+    >>> with tempfile.TemporaryDirectory() as place, open_executor("serial") as executor:
+    ...     folder = StorageFolder(place, experiment)
+    ...     folder.prepare()
+    ...     result = folder.run(executor)
+    ...     result.replications, folder.missing()
+    (4, [])
+    """
+
+    @classmethod
+    def _stated(cls, file: Path, *, traces: Path, name: str) -> StoredExperiment:
+        return StoredExperiment.read(file, traces=traces, name=name)
+
+    def missing(self) -> list[int]:
+        """Return the numbers of the replications that are not done."""
+        done = self._done()
+        return [number for number in range(self.experiment.replications) if number not in done]
+
+    def run(
+        self, executor: Executor, progress: Callable[[int, int], None] | None = None
+    ) -> StorageResult:
+        """Run what is missing and return the result; what is done is on disk at once."""
+        if (begun := self._begun()) is not None:
+            self._check_version(begun)
+        total, missing = self.experiment.replications, self.missing()
+        before = total - len(missing)
+        if progress is not None:
+            progress(before, total)
+        found = replicated(self.experiment.simulation, missing, executor)
+        for done, (number, measured) in enumerate(found, start=before + 1):
+            self._keep(number, measured)
+            if progress is not None:
+                progress(done, total)
+        return self.result()
+
+    def result(self) -> StorageResult:
+        """Put together the replications that are done, in their order."""
+        done = self._done()
+        if not done:
+            raise ProblemError(f"{self.path}: no replication is done yet; run it")
+        measured = np.stack([done[number] for number in sorted(done)], axis=2)
+        return self.experiment.simulation.result(measured)
+
+    def _keep(self, number: int, measured: Array) -> None:
+        memory = io.BytesIO()
+        np.savez_compressed(memory, measured=measured)
+        self.write(f"blocks/{number:07}-{number + 1:07}.npz", memory.getvalue())
+
+    def _done(self) -> dict[int, Array]:
+        """Return the measures of the replications that are done, by their number."""
+        read = {start: self._measures(file) for start, _, file in self._files()}
+        return {number: measured for number, measured in read.items() if measured is not None}
+
+    def _measures(self, file: Path) -> Array | None:
+        """Return the measures in a file; one that is damaged counts as not done."""
+        try:
+            with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as saved:
+                measured: Array = saved["measured"]
+        except Exception:  # noqa: BLE001 - damaged files fail in many ways
+            return None
+        fits = measured.shape == (len(MEASURES), len(self.experiment.simulation.controllers))
+        return measured if fits else None

@@ -1,0 +1,282 @@
+"""Result folders: every finished block at once on disk, so that a run can be taken up again."""
+
+from __future__ import annotations
+
+import io
+import os
+import platform
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Generic, Protocol, Self, TypeVar
+
+import msgspec
+import numpy as np
+
+import onepull
+from onepull.atomic_files import write
+from onepull.errors import OnepullError, ProblemError
+from onepull.experiments.experiment import Experiment
+from onepull.simulation.replicate import run
+from onepull.simulation.result import Block, Result
+
+BLOCK = re.compile(r"(\d+)-(\d+)\.npz")
+
+
+class About(msgspec.Struct):
+    """What began a result folder."""
+
+    name: str
+    fingerprint: str
+    seed: int
+    onepull: str
+    python: str
+    numpy: str
+    numba: str
+
+
+class Seeded(Protocol):
+    """A simulation of any kind."""
+
+    seed: int
+
+
+class Stated(Protocol):
+    """An experiment of any kind, as far as its folder is concerned."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - what every experiment has
+    @property
+    def text(self) -> str: ...  # noqa: D102 - the same
+    @property
+    def fingerprint(self) -> str: ...  # noqa: D102 - the same
+    @property
+    def simulation(self) -> Seeded: ...  # noqa: D102 - the same
+
+
+Kind = TypeVar("Kind", bound=Stated)
+
+
+class Folder(ABC, Generic[Kind]):
+    """The folder of one experiment of any kind: what it is for, and its files.
+
+    A folder holds one experiment only, run by one version of onepull.  More replications may
+    be added to it; a change of anything else is refused.
+    """
+
+    def __init__(self, path: str | Path, experiment: Kind) -> None:
+        self.path = Path(path)
+        self.experiment = experiment
+        if (begun := self._begun()) is not None:
+            self._check(begun)
+        elif self.path.exists() and (not self.path.is_dir() or self._is_foreign()):
+            raise ProblemError(f"{self.path}: is not empty and not a result folder")
+
+    def _is_foreign(self) -> bool:
+        # A run that was killed while it wrote its first file leaves a hidden part of it.
+        return any(not file.name.startswith(".about.json.") for file in self.path.iterdir())
+
+    def _begun(self) -> About | None:
+        about = self.path / "about.json"
+        if not about.exists():
+            return None
+        try:
+            return msgspec.json.decode(about.read_bytes(), type=About)
+        except msgspec.DecodeError as error:
+            raise ProblemError(f"{about}: damaged: {error}") from None
+
+    def _check(self, begun: About) -> None:
+        if begun.fingerprint != self.experiment.fingerprint:
+            raise ProblemError(
+                f"{self.path}: holds the results of another experiment ({begun.name!r}), "
+                "or this one or its traces have changed since; choose another folder with --out, "
+                "or delete this one"
+            )
+
+    def _check_version(self, begun: About) -> None:
+        """Refuse to add to what another version has done; reading it is allowed."""
+        if begun.onepull != onepull.__version__:
+            raise ProblemError(
+                f"{self.path}: was begun by onepull {begun.onepull}, and this is "
+                f"{onepull.__version__}, whose results are not mixed with those; "
+                "choose another folder"
+            )
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open the folder of an experiment that has been run."""
+        file = Path(path) / "experiment.toml"
+        if not file.exists():
+            raise ProblemError(f"{path}: is not a result folder (it has no experiment.toml)")
+        origin = Path(path) / "origin.txt"
+        # Relative to the result folder, so that both can be moved together.
+        folder = Path(path) / (origin.read_text(encoding="utf-8") if origin.exists() else "")
+        return cls(path, cls._stated(file, traces=folder, name=_name_of(Path(path))))
+
+    @classmethod
+    @abstractmethod
+    def _stated(cls, file: Path, *, traces: Path, name: str) -> Kind:
+        """Read the experiment."""
+
+    def prepare(self, origin: Path | None = None) -> None:
+        """Create the folder and write down what it is for, which comes first.
+
+        Parameters
+        ----------
+        origin
+            The folder that the experiment's traces are relative to.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        if (begun := self._begun()) is not None:
+            self._check_version(begun)
+        else:
+            about = msgspec.json.format(msgspec.json.encode(self._about()))
+            self.write("about.json", about + b"\n")
+        self.write("experiment.toml", self.experiment.text.encode())
+        if origin is not None:
+            self.write("origin.txt", _relative(origin.resolve(), self.path.resolve()).encode())
+        (self.path / "blocks").mkdir(exist_ok=True)
+
+    def _about(self) -> About:
+        return About(
+            name=self.experiment.name,
+            fingerprint=self.experiment.fingerprint,
+            seed=self.experiment.simulation.seed,
+            onepull=onepull.__version__,
+            python=platform.python_version(),
+            numpy=np.__version__,
+            numba=version("numba"),
+        )
+
+    def write(self, name: str, contents: bytes) -> None:
+        """Write a file of the folder, all or nothing."""
+        target = self.path / name
+        try:
+            write(target, contents)
+        except OSError as error:
+            raise OnepullError(f"{target}: cannot be written: {error.strerror}") from None
+
+    def _files(self) -> list[tuple[int, int, Path]]:
+        folder = self.path / "blocks"
+        names = [(BLOCK.fullmatch(f.name), f) for f in folder.iterdir()] if folder.exists() else []
+        return [(int(m[1]), int(m[2]), f) for m, f in names if m]
+
+
+class ResultFolder(Folder[Experiment]):
+    """The folder of an experiment with policies: its file, its blocks, and what is made of them.
+
+    >>> import tempfile
+    >>> from onepull.simulation.executors import open_executor
+    >>> experiment = Experiment.from_toml('''
+    ... application = "channel-selection"
+    ... horizon = 100
+    ... replications = 8
+    ... policies = [{policy = "DCB"}]
+    ... ''')
+    >>> with tempfile.TemporaryDirectory() as place, open_executor("threads") as executor:
+    ...     folder = ResultFolder(place, experiment)
+    ...     folder.prepare()
+    ...     result = folder.run(executor)
+    ...     result.replications, folder.missing()
+    (8, [])
+    """
+
+    @classmethod
+    def _stated(cls, file: Path, *, traces: Path, name: str) -> Experiment:
+        return Experiment.read(file, traces=traces, name=name)
+
+    def blocks(self) -> Iterator[Block]:
+        """Read the blocks that are done; one that is damaged counts as not done."""
+        covered = 0
+        for start, stop, file in sorted(self._files()):
+            if start < covered:
+                continue
+            block = self._read(file)
+            if block is None or (block.start, block.stop) != (start, stop):
+                continue
+            covered = stop
+            yield block
+
+    def _read(self, file: Path) -> Block | None:
+        simulation = self.experiment.simulation
+        try:
+            with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as saved:
+                start, stop = int(saved["start"]), int(saved["stop"])
+                block = Block(start, stop, saved["regrets"], saved["pulls"], saved["best_pulls"])
+        except Exception:  # noqa: BLE001 - damaged files fail in many ways
+            return None
+        policies, marks = len(simulation.policies), len(simulation.checkpoints)
+        arms = len(simulation.environment.problem.arms)
+        fits = block.regrets.shape == (
+            policies,
+            stop - start,
+            marks,
+        ) and block.pulls.shape == block.best_pulls.shape == (policies, marks, arms)
+        return block if fits else None
+
+    def keep(self, block: Block) -> None:
+        """Write a block, all or nothing."""
+        memory = io.BytesIO()
+        np.savez_compressed(
+            memory,
+            start=block.start,
+            stop=block.stop,
+            regrets=block.regrets,
+            pulls=block.pulls,
+            best_pulls=block.best_pulls,
+        )
+        self.write(f"blocks/{block.start:07}-{block.stop:07}.npz", memory.getvalue())
+
+    def missing(self) -> list[tuple[int, int]]:
+        """Return the ranges of replications that are not done."""
+        total, covered = self.experiment.replications, 0
+        gaps = []
+        for block in self.blocks():
+            gaps.append((covered, min(block.start, total)))
+            covered = block.stop
+        gaps.append((covered, total))
+        return [(start, stop) for start, stop in gaps if start < stop]
+
+    def run(self, executor: Executor, progress: Callable[[int, int], None] | None = None) -> Result:
+        """Run what is missing and return the result; what is done is on disk at once.
+
+        The result is of all that is done, even if the experiment now asks for fewer.
+        """
+        if (begun := self._begun()) is not None:
+            self._check_version(begun)
+        total, missing = self.experiment.replications, self.missing()
+        before = total - sum(stop - start for start, stop in missing)
+
+        def report(done: int, _: int) -> None:
+            if progress is not None:
+                progress(before + done, total)
+
+        report(0, total)
+        for block in run(self.experiment.simulation, missing, executor, report):
+            self.keep(block)
+        return self.result()
+
+    def result(self) -> Result:
+        """Put together the blocks that are done."""
+        found = list(self.blocks())
+        if not found:
+            raise ProblemError(f"{self.path}: no replication is done yet; run it")
+        return self.experiment.simulation.result(found)
+
+
+def _relative(target: Path, start: Path) -> str:
+    try:
+        return Path(os.path.relpath(target, start)).as_posix()
+    except ValueError:  # on another drive
+        return str(target)
+
+
+def _name_of(path: Path) -> str:
+    """Return the name an experiment was begun under, or the folder's if that cannot be read."""
+    try:
+        return msgspec.json.decode((path / "about.json").read_bytes(), type=About).name
+    except (OSError, msgspec.DecodeError):
+        return path.name

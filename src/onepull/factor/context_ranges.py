@@ -1,0 +1,54 @@
+"""Bounds on the reward in a context, worked out beforehand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.factor.grid import Grid
+from onepull.factor.table import Table
+from onepull.payoff import State
+from onepull.payoff.box_points import is_finite
+from onepull.problem import Problem
+from onepull.spaces import Interval
+
+CELLS = 4096
+
+
+class Ranges:
+    """The range of the reward in every context, or in a small cell around it."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._names = problem.context.names
+        self._whole = problem.payoff.whole_range
+        self._cells = _fine_cells(problem)
+        if self._cells is not None:
+            lows, highs = self._cells.cell_bounds()
+            self._lows, self._highs = lows, highs
+
+    def at(self, context: State) -> tuple[float, float]:
+        """Return bounds on the reward over all states in a context."""
+        if self._cells is None:
+            return self._whole
+        cell = self._cells.locate(dict(zip(self._names, context, strict=True)))
+        return self._lows[cell], self._highs[cell]
+
+    def at_many(self, contexts: Array) -> tuple[Array, Array]:
+        """Return bounds on the reward in each context (a row each)."""
+        if self._cells is None:
+            low, high = self._whole
+            return np.full(len(contexts), low), np.full(len(contexts), high)
+        cells = self._cells.locate_many(contexts)
+        return np.array(self._lows)[cells], np.array(self._highs)[cells]
+
+
+def _fine_cells(problem: Problem) -> Table | Grid | None:
+    if is_finite(problem.context):
+        return Table(problem)
+    intervals = {n: s for n, s in problem.context.items() if isinstance(s, Interval)}
+    if not all(math.isfinite(space.width) for space in intervals.values()):
+        return None
+    each = max(1.0, CELLS ** (1 / len(intervals)))
+    return Grid.finest(problem, delta={n: s.width / each for n, s in intervals.items()})

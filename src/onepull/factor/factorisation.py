@@ -1,0 +1,84 @@
+"""The contract of a factorisation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.payoff import Features, State
+from onepull.problem import Problem
+from onepull.statistics import weighted
+
+
+class Factorisation(ABC):
+    """A split of the reward, g(y, x) ≈ φ(y)·ψ(x), with a bound on its error.
+
+    An arm's running mean of ψ(x) then estimates its reward in *every* context as
+    φ(y)·mean.  `phi` and `psi` define the split; `look` forms that product in whatever way
+    is quickest, which for a one-hot φ is a look-up.
+
+    Attributes
+    ----------
+    problem
+        The problem it was made for.
+    features
+        R, the length of φ and ψ: the numbers to keep for each arm.
+    error
+        A bound on abs(g(y, x) - φ(y)·ψ(x)) over all contexts and states.
+    psi
+        ψ: from a state (its fields in order) to R numbers.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval, Table
+    >>> table: Factorisation = Table(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2, 3])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... ))
+    >>> float(table.phi((2.0,)) @ table.psi((5.0,)))   # min(2, 5)
+    2.0
+    """
+
+    problem: Problem
+    features: int
+    error: float
+    psi: Callable[[State], Features]
+
+    @abstractmethod
+    def phi(self, context: State) -> Array:
+        """Return φ of a context (its fields in order) as R numbers."""
+
+    @abstractmethod
+    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
+        """Return φ(y)·means for every arm, and bounds on φ(y)·ψ(x) over all states.
+
+        Takes `means[feature][arm]` and the context as fields; refuses one that is none.
+        """
+
+
+class Dense(Factorisation):
+    """A factorisation whose φ mixes features, so that an estimate is a product in full."""
+
+    @abstractmethod
+    def bounds(self, context: State) -> tuple[float, float]:
+        """Return bounds on φ(y)·ψ(x) over all states."""
+
+    def phi_many(self, contexts: Array) -> Array:
+        """Return φ of each context (a row each)."""
+        return np.array([self.phi(tuple(row)) for row in contexts.tolist()])
+
+    def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
+        """Return bounds on φ(y)·ψ(x) over all states in each context (a row each)."""
+        found = np.array([self.bounds(tuple(row)) for row in contexts.tolist()])
+        return found[:, 0], found[:, 1]
+
+    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
+        """Return φ(y)·means for every arm, and bounds on φ(y)·ψ(x) over all states."""
+        context = self.problem.context.exactly(fields)
+        return weighted(self.phi(context), means), *self.bounds(context)

@@ -1,0 +1,189 @@
+"""A reward given as a Python callable: a closed box, known by trying and by declaration."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.errors import DeclarationError, ProblemError, RewardError
+from onepull.formula import Bounds
+from onepull.payoff import box_points as partition
+from onepull.payoff.facts import Fact
+from onepull.payoff.payoff import LISTING, Payoff, State
+from onepull.payoff.reward import Reward
+from onepull.spaces import Box
+
+
+class CodedPayoff(Payoff):
+    """A callable of the context and state fields, taken by name.
+
+    It must be pure.  Numpy arrays are handed to it only if it has been seen to give the
+    same answers on them as on numbers.
+
+    >>> from onepull.spaces import Finite
+    >>> bits, capacity = Box(bits=Finite([1, 2])), Box(capacity=Finite([0, 3]))
+    >>> payoff = CodedPayoff(Reward(lambda bits, capacity: min(bits, capacity)), bits, capacity)
+    >>> payoff(bits=2, capacity=3)
+    2.0
+    """
+
+    def __init__(self, reward: Reward, context: Box, state: Box) -> None:
+        super().__init__(reward, context, state)
+        self.function = _by_name(reward.source, self.names)
+        self.vector = self._arrays if self._takes_arrays else self._one_by_one
+
+    def scalar(self, *values: float) -> float:
+        """Return the reward, refusing what breaks the declared bounds."""
+        result = self._number(values)
+        context = values[: len(self.context)]
+        for side, bound, sign in (("low", self.low, -1.0), ("high", self.high, 1.0)):
+            if bound is not None:
+                limit = bound.scalar(*context)
+                if sign * (result - limit) > 1e-9 * max(1.0, abs(limit)):
+                    raise DeclarationError(
+                        f"the reward of {self._at_values(values)} is {result:.6g}, "
+                        f"beyond the declared {side} of {limit:.6g}"
+                    )
+        return result
+
+    def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
+        """Return the rewards in all contexts, one call each."""
+        return lambda state: [self.scalar(*context, *state) for context in contexts]
+
+    def column(self, contexts: Sequence[State]) -> Callable[[State], Array]:
+        """Return the rewards in all contexts as an array, refusing the same as `scalar`."""
+        compute, listing = super().column(contexts), self.listing(contexts)
+        columns = np.array(contexts).T
+        low = -math.inf if self.low is None else self.low.vector(*columns)
+        high = math.inf if self.high is None else self.high.vector(*columns)
+
+        def checked(state: State) -> Array:
+            rewards = compute(state)
+            if np.any(rewards < low) or np.any(rewards > high):
+                return np.array(listing(state))  # which says where it is more than rounding
+            return rewards
+
+        return checked
+
+    def _number(self, values: Sequence[float]) -> float:
+        try:
+            result = float(self.function(*values))
+        except (TypeError, ArithmeticError, ValueError) as error:
+            raise RewardError(
+                f"the reward of {self._at_values(values)} is not a number: {error}"
+            ) from error
+        if not math.isfinite(result):
+            raise RewardError(f"the reward of {self._at_values(values)} is {result}")
+        return result
+
+    def _at_values(self, values: Sequence[float]) -> str:
+        pairs = zip(self.names, values, strict=True)
+        return ", ".join(f"{name}={float(value):.6g}" for name, value in pairs)
+
+    def _one_by_one(self, *columns: Any) -> Array:
+        arrays = np.broadcast_arrays(*(np.asarray(column, float) for column in columns))
+        rows = zip(*(array.ravel().tolist() for array in arrays), strict=True)
+        return np.array([self._number(row) for row in rows]).reshape(arrays[0].shape)
+
+    def _arrays(self, *columns: Any) -> Array:
+        shape = np.broadcast_shapes(*(np.shape(column) for column in columns))
+        result = np.broadcast_to(np.asarray(self.function(*columns), dtype=np.float64), shape)
+        if not np.all(np.isfinite(result)):
+            return self._one_by_one(*columns)  # which says where
+        return result
+
+    @cached_property
+    def _takes_arrays(self) -> bool:
+        box = Box({**self.context, **self.state})
+        columns = list(partition.points(box, 64, np.random.default_rng(0)).values())
+        try:
+            arrays = self.function(*columns)
+            return bool(np.array_equal(np.asarray(arrays, float), self._one_by_one(*columns)))
+        except Exception:  # noqa: BLE001 - a function of numbers may fail on arrays in any way
+            return False
+
+    def _range(self, contexts: Mapping[str, Bounds]) -> Bounds:
+        single = all(np.array_equal(low, high) for low, high in contexts.values())
+        ends = self._state_ends()
+        if ends is None:
+            raise ProblemError(
+                "the range of a Python reward over continuous states is not known: declare "
+                "Reward(function, low=…, high=…), or monotone for every state field"
+            )
+        if not single and not partition.is_finite(self.context):
+            raise ProblemError(
+                "the range of a Python reward over continuous contexts is not known: declare "
+                "Reward(function, low=…, high=…)"
+            )
+        columns = [low[..., None] for low, _ in contexts.values()]
+        rewards = self.vector(*columns, *ends.values())
+        return np.min(rewards, axis=-1), np.max(rewards, axis=-1)
+
+    def _state_ends(self) -> dict[str, Array] | None:
+        """Return states among which the least and the greatest reward surely are."""
+        if partition.is_finite(self.state) and partition.size(self.state) <= LISTING:
+            return partition.product(partition.listed(self.state))
+        if all(name in self.reward.monotone for name in self.state) and all(
+            math.isfinite(space.low) and math.isfinite(space.high) for space in self.state.values()
+        ):
+            falling = ("decreasing", "nonincreasing")
+            return {
+                name: np.array((space.low, space.high))[
+                    :: -1 if self.reward.monotone[name] in falling else 1
+                ]
+                for name, space in self.state.items()
+            }
+        return None
+
+    def _monotone(self, name: str) -> Fact[str | None]:
+        del name
+        return Fact(None, "unknown")
+
+    def _lipschitz(self, name: str) -> Fact[float]:
+        """Estimate the slope from neighbours on a fine line through random points."""
+        generator = np.random.default_rng(0)
+        box = Box({**self.context, **self.state})
+        others = partition.points(box, 128, generator)
+        space = box[name]
+        line = np.array(sorted(partition.listed(Box(f=space)).get("f", ())))
+        if not len(line) and not math.isfinite(space.high - space.low):
+            return Fact(math.inf, "unknown")
+        if not len(line):
+            line = np.linspace(space.low, space.high, 257)
+        if len(line) < 2:
+            return Fact(0.0, "enumerated")
+        columns = {n: c[:, None] for n, c in others.items()} | {name: line[None, :]}
+        slopes = np.abs(np.diff(self.vector(*columns.values()), axis=1)) / np.diff(line)
+        return Fact(float(np.max(slopes)), "estimated")
+
+    def _strict(self, context: State) -> bool:
+        del context
+        (name,) = self.state
+        return self.reward.monotone.get(name) in ("increasing", "decreasing")
+
+
+def _by_name(function: Any, names: Sequence[str]) -> Callable[..., Any]:
+    """Return the callable taking its fields in the problem's order."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        signature = None  # a builtin without a signature: call it by name and see
+    if signature is not None:
+        try:
+            signature.bind(**dict.fromkeys(names))
+        except TypeError as error:
+            raise ProblemError(
+                f"the reward callable does not take the fields {', '.join(names)}: {error}"
+            ) from None
+        if list(signature.parameters) == list(names) and all(
+            p.kind is p.POSITIONAL_OR_KEYWORD for p in signature.parameters.values()
+        ):
+            positional: Callable[..., Any] = function
+            return positional
+    return lambda *values: function(**dict(zip(names, values, strict=True)))

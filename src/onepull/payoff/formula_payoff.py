@@ -1,0 +1,149 @@
+"""A reward given as a formula: everything about it is derived."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.errors import FormulaError
+from onepull.formula import Bounds, Formula
+from onepull.payoff import box_points as partition
+from onepull.payoff.facts import Fact
+from onepull.payoff.payoff import Payoff, State
+from onepull.payoff.reward import Reward
+from onepull.spaces import Box, Finite
+
+PIECES = 4096  # into so many the spaces are cut, if the formula is not too large
+STATE_PIECES = (1, 64, 1024)  # the states are cut finer while the bounds are not tight
+WORK = 2**21  # about as many terms on boxes are enclosed at a time
+LEAST = 64  # but so many boxes always
+CORNERS = 64
+SLOPE = 1e-9  # strictly monotone is at least so steep, compared with the whole
+STRICT = ("increasing", "decreasing")
+
+
+class WrittenPayoff(Payoff):
+    """A formula over the context and state fields.
+
+    >>> from onepull.spaces import Finite, Interval
+    >>> bits, capacity = Box(bits=Finite([1, 2])), Box(capacity=Interval(0, 7))
+    >>> payoff = WrittenPayoff(Reward("min(bits, capacity)"), bits, capacity)
+    >>> payoff.monotone["capacity"]
+    Fact(value='nondecreasing', how='derived')
+    """
+
+    def __init__(self, reward: Reward, context: Box, state: Box) -> None:
+        super().__init__(reward, context, state)
+        self.formula = Formula(str(reward.source), self.names)
+        self.scalar = self.formula.scalar
+        self.vector = self.formula.vector
+        self._boxes = max(LEAST, WORK // self.formula.size)
+        self._strict_at = lru_cache(maxsize=4096)(self._strictly_monotone)
+        # Refuses a formula that is undefined anywhere on the declared spaces.
+        self.formula.enclose(partition.pieces(Box({**context, **state}), min(PIECES, self._boxes)))
+
+    def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
+        """Return the rewards in all contexts as one generated function."""
+        return self.formula.rows(contexts)
+
+    def column(self, contexts: Sequence[State]) -> Callable[[State], Array]:
+        """Return the rewards in all contexts as one pass over arrays."""
+        columns, arrays = list(np.array(contexts).T.copy()), self.formula.arrays
+        return lambda state: arrays(*columns, *state)
+
+    def _range(self, contexts: Mapping[str, Bounds]) -> Bounds:
+        columns = {
+            name: (low[..., None], high[..., None]) for name, (low, high) in contexts.items()
+        }
+        count = np.size(next(iter(contexts.values()))[0])
+        lows = highs = np.zeros(())
+        finest = max(1, min(STATE_PIECES[-1], self._boxes // count))
+        for budget in [*(some for some in STATE_PIECES if 16 * some <= finest), finest]:
+            states = partition.pieces(self.state, budget, min(4096, 4 * self._boxes // count))
+            values = self.formula.enclose({**columns, **states})
+            shape = np.broadcast_shapes(np.shape(values.low), (count, 1))
+            lows = np.min(np.broadcast_to(values.low, shape), axis=-1)
+            highs = np.max(np.broadcast_to(values.high, shape), axis=-1)
+            if budget < finest and self._is_tight(columns, states, lows, highs):
+                break
+        return lows, highs
+
+    def _is_tight(
+        self, columns: Mapping[str, Bounds], states: Mapping[str, Bounds], lows: Array, highs: Array
+    ) -> bool:
+        """Whether values at the corners of the pieces reach the bounds."""
+        reached_low, reached_high = np.full(lows.shape, np.inf), np.full(lows.shape, -np.inf)
+        for side in (0, 1):
+            context = [bounds[side] for bounds in columns.values()]
+            for corner in _corners(len(states)):
+                state = [b[s] for b, s in zip(states.values(), corner, strict=True)]
+                values = self.vector(*context, *(np.clip(s, -1e300, 1e300) for s in state))
+                reached_low = np.fmin(reached_low, np.min(values, axis=-1))
+                reached_high = np.fmax(reached_high, np.max(values, axis=-1))
+        slack = 1e-9 * np.maximum(1.0, np.maximum(np.abs(lows), np.abs(highs)))
+        return bool(np.all((reached_low - lows <= slack) & (highs - reached_high <= slack)))
+
+    def _slopes(self, name: str, box: Box) -> Bounds:
+        """Bound the slopes along one field; nothing is known where the formula has a gap."""
+        budget = min(PIECES, self._boxes)
+        boxes = partition.pieces(partition.stretched(box, name), budget, listing=budget)
+        try:
+            slopes = self.formula.enclose(boxes, along=[name]).slopes
+        except FormulaError:
+            return np.full((), -np.inf), np.full((), np.inf)
+        return slopes.get(name, (np.zeros(()), np.zeros(())))
+
+    def _monotone(self, name: str) -> Fact[str | None]:
+        direction = _direction(*self._slopes(name, Box({**self.context, **self.state})))
+        return Fact(direction, "derived" if direction else "unknown")
+
+    def _lipschitz(self, name: str) -> Fact[float]:
+        low, high = self._slopes(name, Box({**self.context, **self.state}))
+        return Fact(float(np.max(np.maximum(-low, high))), "derived")
+
+    def _strict(self, context: State) -> bool:
+        return self._strict_at(context)
+
+    def _strictly_monotone(self, context: State) -> bool:
+        (name,) = self.state
+        if self.reward.monotone.get(name) in STRICT:
+            return True
+        width = self.state[name].high - self.state[name].low
+        if math.isinf(width):
+            return False
+        here = {n: Finite([v]) for n, v in zip(self.context, context, strict=True)}
+        low, high = self._slopes(name, Box({**here, **self.state}))
+        # Where it is too flat, states that differ give the same reward to rounding.  Rounding
+        # within the formula can do that too, which shows in its values.
+        line = np.linspace(self.state[name].low, self.state[name].high, 257)
+        values = self.vector(*context, line)
+        least = SLOPE * 2 * float(np.max(np.abs(values))) / width
+        rises, steps = np.diff(values), least * np.diff(line)
+        rising = np.all(low >= least) and np.all(rises >= steps)
+        falling = np.all(-high >= least) and np.all(-rises >= steps)
+        return bool(least > 0 and (rising or falling))
+
+
+def _corners(fields: int) -> Iterable[Sequence[int]]:
+    """Return the corners of a box, or some of too many."""
+    if 2**fields <= CORNERS:
+        return itertools.product((0, 1), repeat=fields)
+    some = np.random.default_rng(0).integers(0, 2, (CORNERS - 2, fields)).tolist()
+    return [(0,) * fields, (1,) * fields, *some]
+
+
+def _direction(low: Array, high: Array) -> str | None:
+    if np.all(low > 0):
+        return "increasing"
+    if np.all(high < 0):
+        return "decreasing"
+    if np.all(low >= 0):
+        return "nondecreasing"
+    if np.all(high <= 0):
+        return "nonincreasing"
+    return None

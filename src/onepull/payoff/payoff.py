@@ -1,0 +1,302 @@
+"""The known reward bound to its context and state spaces."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.errors import DeclarationError, ProblemError, RewardError
+from onepull.formula import Bounds, Formula
+from onepull.payoff import box_points as partition
+from onepull.payoff.facts import Fact
+from onepull.payoff.reward import Reward
+from onepull.spaces import Box, Interval
+
+Features: TypeAlias = Sequence[float] | Array
+State: TypeAlias = tuple[float, ...]
+
+COMPACT = 64  # up to here plain lists are quicker than arrays
+SAMPLES = 2048
+LISTING = 65536  # so many states are tried one by one
+
+
+class Payoff(ABC):
+    """The function g(context, state), and what is known about it.
+
+    Call it with every field by name; its parts serve the policies.
+
+    Attributes
+    ----------
+    scalar
+        g on numbers: the context fields, then the state fields, in order.
+    vector
+        g on arrays, the same way.
+    """
+
+    scalar: Callable[..., float]
+    vector: Callable[..., Array]
+
+    def __init__(self, reward: Reward, context: Box, state: Box) -> None:
+        self.reward = reward
+        self.context = context
+        self.state = state
+        self.names = (*context.names, *state.names)
+        for name in reward.monotone:
+            if name not in state:
+                raise ProblemError(f"reward monotone: {name!r} is not a state field")
+        for name in reward.lipschitz:
+            if name not in context:
+                raise ProblemError(f"reward lipschitz: {name!r} is not a context field")
+        self.low = self._declared_bound("low")
+        self.high = self._declared_bound("high")
+
+    def __call__(self, **fields: Any) -> float:
+        """Return the reward of a context and a state, all fields by name."""
+        if stray := set(fields) - set(self.names):
+            raise self.context.stray(stray, self.state.names)
+        return float(self.scalar(*self.context.read(fields), *self.state.read(fields)))
+
+    # What the policies learn from
+
+    def across(self, contexts: Sequence[State]) -> Callable[[State], Features]:
+        """Return ψ: the function from a state to the rewards it means in all `contexts`."""
+        compute = self.listing(contexts) if len(contexts) <= COMPACT else self.column(contexts)
+        if not partition.is_finite(self.state) or (
+            partition.size(self.state) * len(contexts) > 2**20
+        ):
+            return compute
+        return _Memory(compute).__getitem__
+
+    @abstractmethod
+    def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
+        """Return the function from a state to a list of rewards, one a context."""
+
+    def column(self, contexts: Sequence[State]) -> Callable[[State], Array]:
+        """Return the function from a state to an array of rewards, one a context."""
+        columns = list(np.array(contexts).T)
+        return lambda state: self.vector(*columns, *state)
+
+    # What is known
+
+    def range(self, contexts: Mapping[str, Bounds]) -> Bounds:
+        """Bound the reward over all states, for each of an array of context boxes."""
+        low, high = self.low, self.high
+        if low is not None and high is not None:
+            lows, highs = low.enclose(contexts).low, high.enclose(contexts).high
+        else:
+            lows, highs = self._range(contexts)
+            lows = lows if low is None else low.enclose(contexts).low
+            highs = highs if high is None else high.enclose(contexts).high
+        shape = np.shape(next(iter(contexts.values()))[0])
+        return np.broadcast_to(lows, shape), np.broadcast_to(highs, shape)
+
+    @cached_property
+    def whole_range(self) -> tuple[float, float]:
+        """Bounds on the reward over all contexts and states."""
+        boxes = partition.pieces(self.context, 256)
+        lows, highs = self.range(boxes)
+        return float(np.min(lows)), float(np.max(highs))
+
+    @abstractmethod
+    def _range(self, contexts: Mapping[str, Bounds]) -> Bounds:
+        """Bound the reward where bounds were not declared."""
+
+    @cached_property
+    def monotone(self) -> dict[str, Fact[str | None]]:
+        """For each state field, in which direction the reward goes with it in all contexts."""
+        declared: dict[str, Fact[str | None]] = {
+            name: Fact(direction, "declared") for name, direction in self.reward.monotone.items()
+        }
+        return {name: declared.get(name) or self._monotone(name) for name in self.state}
+
+    @abstractmethod
+    def _monotone(self, name: str) -> Fact[str | None]:
+        """Tell the direction along a state field."""
+
+    @cached_property
+    def lipschitz(self) -> dict[str, Fact[float]]:
+        """For each context field, a bound on how fast the reward changes with it."""
+        declared = {
+            name: Fact(constant, "declared") for name, constant in self.reward.lipschitz.items()
+        }
+        return {name: declared.get(name) or self._lipschitz(name) for name in self.context}
+
+    @cached_property
+    def steepness(self) -> dict[str, Fact[float]]:
+        """For each state field, a bound on how fast the reward changes with it."""
+        return {name: self._lipschitz(name) for name in self.state}
+
+    @abstractmethod
+    def _lipschitz(self, name: str) -> Fact[float]:
+        """Bound the slope along a context or state field."""
+
+    # From a reward back to the state
+
+    def invert(self, reward: float, context: State) -> State:
+        """Return the one state that gives this reward in this context.
+
+        Raises `RewardError` if several states give the same reward, which is so however
+        the reward turned out: learning only from the unambiguous ones would be biased.
+        """
+        if partition.is_finite(self.state):
+            if partition.size(self.state) > LISTING:
+                raise self._ambiguous(context, "there are too many states to try")
+            return self._look_up(reward, context)
+        if len(self.state) > 1:
+            raise self._ambiguous(context, "the state has several fields")
+        if not self._strict(context):
+            raise self._ambiguous(context, "several states may give the same reward")
+        return (self._bisect(reward, context),)
+
+    def _look_up(self, reward: float, context: State) -> State:
+        states = partition.product(partition.listed(self.state))
+        values = self.vector(*context, *states.values())
+        order = np.argsort(values)
+        close = 1e-9 * max(1.0, float(np.max(np.abs(values))))
+        if np.any(np.diff(values[order]) <= close):
+            raise self._ambiguous(context, "several states give the same reward")
+        nearest = int(np.argmin(np.abs(values - reward)))
+        if not abs(values[nearest] - reward) <= close:
+            shown = ", ".join(f"{value:.6g}" for value in values[order][:12])
+            raise RewardError(f"reward {reward!r} cannot be {self._where(context)}: it is {shown}")
+        return tuple(float(column[nearest]) for column in states.values())
+
+    @abstractmethod
+    def _strict(self, context: State) -> bool:
+        """Whether the reward is known to be strictly monotone in the state here."""
+
+    def _bisect(self, reward: float, context: State) -> float:
+        space = next(iter(self.state.values()))
+        edges = [edge for edge in partition.cuts(_interval(space), 1) if math.isfinite(edge)]
+        left, right = float(edges[0]), float(edges[-1])
+        start, end = self.scalar(*context, left), self.scalar(*context, right)
+        slack = 1e-9 * max(1.0, abs(start), abs(end))
+        if not min(start, end) - slack <= reward <= max(start, end) + slack:
+            raise RewardError(
+                f"reward {reward!r} cannot be {self._where(context)}: "
+                f"it is in [{min(start, end):.6g}, {max(start, end):.6g}]"
+            )
+        while True:
+            middle = left + (right - left) / 2
+            if not left < middle < right:
+                return middle
+            if (self.scalar(*context, middle) < reward) == (start < end):
+                left = middle
+            else:
+                right = middle
+
+    def _where(self, context: State) -> str:
+        pairs = zip(self.context.names, context, strict=True)
+        return "with " + ", ".join(f"{name}={value:.12g}" for name, value in pairs)
+
+    def _ambiguous(self, context: State, why: str) -> RewardError:
+        fields = ", ".join(f"{name}=…" for name in self.state)
+        return RewardError(
+            f"the state cannot be told from the reward {self._where(context)}: {why}; "
+            f"observe the state instead ({fields})"
+        )
+
+    # Declarations are checked against examples
+
+    def _declared_bound(self, side: str) -> Formula | None:
+        bound = getattr(self.reward, side)
+        return None if bound is None else Formula(str(bound), self.context.names)
+
+    def check_declarations(self) -> None:
+        """Raise `DeclarationError` with a counter-example if one is found."""
+        if not self.reward.declarations:
+            return
+        everything = Box({**self.context, **self.state})
+        sample = partition.points(everything, SAMPLES, np.random.default_rng(0))
+        self._check_bounds(sample)
+        for name, direction in self.reward.monotone.items():
+            self._check_direction(name, direction, sample)
+        for name, constant in self.reward.lipschitz.items():
+            self._check_slope(name, constant, sample)
+
+    def _check_bounds(self, sample: Mapping[str, Array]) -> None:
+        rewards = self.vector(*sample.values())
+        context = [sample[name] for name in self.context]
+        for side, bound, sign in (("low", self.low, -1.0), ("high", self.high, 1.0)):
+            if bound is None:
+                continue
+            limits = bound.vector(*context)
+            excess = sign * (rewards - limits)
+            worst = int(np.argmax(excess))
+            if excess[worst] > 1e-9 * max(1.0, abs(float(limits[worst]))):
+                raise DeclarationError(
+                    f"{side}={getattr(self.reward, side)!r} is contradicted: "
+                    f"{_show(sample, worst)} gives {rewards[worst]:.6g}, "
+                    f"where {side} is {limits[worst]:.6g}"
+                )
+
+    def _check_direction(self, name: str, direction: str, sample: Mapping[str, Array]) -> None:
+        one, two, gain = self._differences(name, sample)
+        sign = 1.0 if direction in ("increasing", "nondecreasing") else -1.0
+        strict = direction in ("increasing", "decreasing")
+        apart = two[name] > one[name]
+        slack = 1e-9 * max(1.0, *map(abs, self.whole_range))
+        wrong = apart & (sign * gain <= 0 if strict else sign * gain < -slack)
+        if np.any(wrong):
+            worst = int(np.argmax(wrong))
+            raise DeclarationError(
+                f"monotone {name!r} {direction!r} is contradicted: "
+                f"{_show(one, worst)} gives {self._at(one, worst):.6g}, "
+                f"{_show(two, worst)} gives {self._at(two, worst):.6g}"
+            )
+
+    def _check_slope(self, name: str, constant: float, sample: Mapping[str, Array]) -> None:
+        one, two, gain = self._differences(name, sample)
+        excess = np.abs(gain) - constant * (two[name] - one[name]) * (1 + 1e-9)
+        worst = int(np.argmax(excess))
+        if excess[worst] > 1e-9:
+            raise DeclarationError(
+                f"lipschitz {name!r}={constant:g} is contradicted: "
+                f"{_show(one, worst)} gives {self._at(one, worst):.6g}, "
+                f"{_show(two, worst)} gives {self._at(two, worst):.6g}"
+            )
+
+    def _differences(
+        self, name: str, sample: Mapping[str, Array]
+    ) -> tuple[dict[str, Array], dict[str, Array], Array]:
+        """Return pairs of points that differ in one field, and the rise of g between them."""
+        listed = partition.listed(Box({**self.context, **self.state}))
+        values = np.sort(np.array(listed.get(name, ())))
+        if len(values):  # neighbours tell all of a finite field
+            above = np.searchsorted(values, sample[name]) + 1
+            other = values[np.minimum(above, len(values) - 1)]
+        else:
+            other = np.random.default_rng(1).permutation(sample[name])
+        one = {**sample, name: np.minimum(sample[name], other)}
+        two = {**sample, name: np.maximum(sample[name], other)}
+        return one, two, self.vector(*two.values()) - self.vector(*one.values())
+
+    def _at(self, sample: Mapping[str, Array], place: int) -> float:
+        return float(self.scalar(*(float(column[place]) for column in sample.values())))
+
+
+class _Memory(dict[State, Features]):
+    """Remembers the features of each of finitely many states."""
+
+    def __init__(self, compute: Callable[[State], Features]) -> None:
+        super().__init__()
+        self.compute = compute
+
+    def __missing__(self, state: State) -> Features:
+        features = self[state] = self.compute(state)
+        return features
+
+
+def _interval(space: Any) -> Interval:
+    assert isinstance(space, Interval)  # noqa: S101 - finite states are looked up instead
+    return space
+
+
+def _show(sample: Mapping[str, Array], place: int) -> str:
+    return ", ".join(f"{name}={float(column[place]):.6g}" for name, column in sample.items())

@@ -1,0 +1,118 @@
+"""What a plan is made of: a candidate, what it keeps, and what it loses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from onepull.arrays import Array
+from onepull.simulation.result import mean_and_error, student
+
+BYTES = 8  # a number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Option:
+    """A candidate by a trial: a row of the plan.
+
+    Attributes
+    ----------
+    kind, label
+        The policy or its factorisation, and what tells it from others of its kind.
+    parameters
+        How to build it.
+    trial
+        The trial by which all of this is.
+    numbers
+        The numbers that it keeps.
+    bound
+        A bound on its regret; None where there is none.
+    regrets
+        Its simulated regret, run by run; None beyond the trials simulated.
+    microseconds
+        The time of a decision; None if it was not measured.
+    policy
+        The policy's class by name, where the kind is its factorisation.
+    is_linear
+        Whether its regret may grow linearly beyond the trials simulated.
+    is_announced
+        Whether it is told of its pulls at once, and counts those in flight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> option = Option("DCB", "", {"epsilon": 0.01}, 1000, 35, 900.0, np.array([9.0, 11.0]))
+    >>> option.name, option.bytes, option.regret
+    ('DCB', 280, 10.0)
+    >>> option.call
+    'DCB(problem, epsilon=0.01)'
+    """
+
+    kind: str
+    label: str
+    parameters: dict[str, Any]
+    trial: int
+    numbers: int
+    bound: float | None
+    regrets: Array | None
+    microseconds: float | None = None
+    caution: str = ""
+    policy: str = ""
+    is_linear: bool = False
+    is_announced: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it goes by."""
+        return f"{self.kind} {self.label}".strip()
+
+    @property
+    def call(self) -> str:
+        """How to build it, in Python."""
+        stated = [f"{name}={value!r}" for name, value in self.parameters.items()]
+        return f"{self.policy or self.kind}({', '.join(['problem', *stated])})"
+
+    @property
+    def bytes(self) -> int:
+        """What it keeps, in bytes."""
+        return BYTES * self.numbers
+
+    @property
+    def regret(self) -> float | None:
+        """The mean of the simulated regrets."""
+        return None if self.regrets is None else mean_and_error(self.regrets)[0]
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval of that mean."""
+        return None if self.regrets is None else confidence(self.regrets)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the option as plain values."""
+        low, high = self.interval or (None, None)
+        return {
+            "name": self.name,
+            "policy": self.policy or self.kind,
+            "parameters": self.parameters,
+            "announced": self.is_announced,
+            "trial": self.trial,
+            "numbers": self.numbers,
+            "bytes": self.bytes,
+            "bound": self.bound,
+            "regret": self.regret,
+            "regret_low": low,
+            "regret_high": high,
+            "microseconds": self.microseconds,
+        }
+
+
+def confidence(values: Array) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a mean, by Student's t.
+
+    >>> import numpy as np
+    >>> [round(end, 2) for end in confidence(np.array([9.0, 10.0, 11.0]))]
+    [7.52, 12.48]
+    """
+    mean, error = mean_and_error(values)
+    half = student(len(values)) * error
+    return mean - half, mean + half

@@ -1,0 +1,61 @@
+"""Arms that nobody has described, drawn at random from what the problem allows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.distributions import Discrete, Distribution, Uniform
+from onepull.environment import Environment
+from onepull.errors import ParameterError
+from onepull.problem import Problem
+from onepull.spaces import Box, Finite, Space
+
+POINTS = 3  # states of an arm
+
+
+def instance(problem: Problem, generator: np.random.Generator) -> Environment:
+    """Return an environment in which all that is not known is random.
+
+    Each arm shows one of three points of the state space with random weights, both drawn
+    evenly (the weights from the flat Dirichlet law); contexts come evenly from their space.
+
+    >>> from onepull.environment import channel_selection
+    >>> made = instance(channel_selection(2).problem, np.random.default_rng(0))
+    >>> made.states["channel 1"].values.ravel()
+    array([2., 1., 1.])
+    """
+    check_bounded(problem.state, "state")
+    check_bounded(problem.context, "context")
+    states = {
+        arm: Discrete(_points(problem.state, generator), generator.dirichlet([1.0] * POINTS))
+        for arm in problem.arms
+    }
+    contexts = {name: _even(space) for name, space in problem.context.items()}
+    return Environment(problem, states=states, contexts=contexts)
+
+
+def check_bounded(box: Box, role: str) -> None:
+    """Refuse a space without ends, from which nothing can be drawn evenly."""
+    for name, space in box.items():
+        if not np.isfinite(space.high - space.low):
+            raise ParameterError(
+                f"{role} field {name!r} is {space!r}, from which no arms can be drawn at random; "
+                "describe the environment, or bound the field"
+            )
+
+
+def _points(box: Box, generator: np.random.Generator) -> Array:
+    return np.column_stack([_draws(space, generator) for space in box.values()])
+
+
+def _draws(space: Space, generator: np.random.Generator) -> Array:
+    if isinstance(space, Finite):
+        return generator.choice(np.array(space.values), POINTS)
+    return generator.uniform(space.low, space.high, POINTS)
+
+
+def _even(space: Space) -> Distribution:
+    if isinstance(space, Finite):
+        return Discrete(space.values, [1 / len(space.values)] * len(space.values))
+    return Uniform(space.low, space.high)

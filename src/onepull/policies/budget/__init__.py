@@ -1,0 +1,1 @@
+"""Policies that pay for pulls from a budget."""

@@ -1,0 +1,142 @@
+"""What a policy with a budget keeps beside its estimates: what was spent, and on which contexts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.checks import number
+from onepull.errors import ParameterError, SaveFileError, UnknownArm
+from onepull.factor import Cells
+from onepull.policies.budget.knapsack import can_pay
+from onepull.policies.sharing.knowledge import Knowledge
+from onepull.policies.sharing.sharing import Sharing
+from onepull.problem import Problem
+
+
+def costs_by_arm(arms: Iterable[str], costs: Mapping[str, float]) -> dict[str, float]:
+    """Return the cost of every arm, nothing where none is given; refuse one that cannot be.
+
+    >>> costs_by_arm(["wifi", "lte"], {"lte": 2})
+    {'wifi': 0.0, 'lte': 2.0}
+    """
+    all_arms = list(arms)
+    if not isinstance(costs, Mapping):
+        raise ParameterError(f"costs are given by arm, as in {{{all_arms[-1]!r}: 1.0}}")
+    for arm in costs:
+        if arm not in all_arms:
+            raise UnknownArm(
+                f"unknown arm {arm!r} among the costs; the arms are {', '.join(all_arms)}"
+            )
+    return {arm: cost_of(arm, costs.get(arm, 0.0)) for arm in all_arms}
+
+
+def cost_of(arm: str, cost: Any) -> float:
+    """Return a cost as a float, refusing what is not a number from 0."""
+    return number(f"the cost of {arm!r}", cost, above=0.0, at_least=True)
+
+
+class Ledger(Knowledge):
+    """Shared knowledge with the spending so far, and how often each cell of contexts came.
+
+    Both are counted when a pull is observed: what is under way has not been paid yet.  A
+    context counts where it comes along with the observation.
+    """
+
+    def __init__(
+        self, sharing: Sharing, cells: Cells, costs: Mapping[str, float], budget: float
+    ) -> None:
+        self.problem = sharing.problem
+        self.sharing, self.cells = sharing, cells
+        self.costs = costs_by_arm(self.problem.arms, costs)
+        self.budget = number("budget", budget, above=0.0)
+        self.spent = 0.0
+        self.contexts = np.zeros(cells.features, np.int64)
+
+    @property
+    def left(self) -> float:
+        """What is left of the budget."""
+        return max(self.budget - self.spent, 0.0)
+
+    def pays_for(self, arm: str) -> bool:
+        """Whether what is left pays for a pull of an arm."""
+        return can_pay(self.budget - self.spent, self.costs[arm], self.budget)
+
+    @property
+    def frequencies(self) -> Array:
+        """How often each cell came, each counted once more so that none is ruled out."""
+        counts = self.contexts + np.float64(1.0)
+        shares: Array = counts / counts.sum()
+        return shares
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one observation, its cost and its context."""
+        told = {name: fields[name] for name in self.problem.context if name in fields}
+        cell = self.cells.locate(told) if len(told) == len(self.problem.context) else None
+        self.sharing.learn(arm, fields, reward)
+        self.spent += self.costs[self.problem.arms[arm]]
+        if cell is not None:
+            self.contexts[cell] += 1
+
+    def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
+        """Return the pulls of every arm that count in a context, and all trials."""
+        return self.sharing.seen(context)[0], self.trials
+
+    @property
+    def trials(self) -> int:
+        """The number of observations behind the current estimates."""
+        return self.sharing.trials
+
+    @property
+    def storage(self) -> int:
+        """The number of numbers kept: what is shared, the contexts and the spending."""
+        return self.sharing.storage + self.cells.features + 1
+
+    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
+        """Take on a problem with one arm more at the end, or one removed; the new one is free."""
+        self.sharing.change_arms(problem, removed)
+        self.costs = {arm: self.costs.get(arm, 0.0) for arm in problem.arms}
+        self.problem = problem
+
+    def merge(self, other: Self, arms: Sequence[int]) -> None:
+        """Add what `other` has learned and spent; its arm `arms[j]` is arm j here."""
+        self.sharing.merge(other.sharing, arms)
+        self.spent += other.spent
+        self.contexts = self.contexts + other.contexts
+
+    def state(self) -> Any:
+        """Return everything learned and spent as plain values."""
+        learned = self.sharing.state()
+        return {"spent": self.spent, "contexts": self.contexts.tolist(), "learned": learned}
+
+    def restore(self, state: Any) -> None:
+        """Take on a saved state; one that cannot be is refused."""
+        try:
+            saved = msgspec.convert(state, _LedgerState)
+        except msgspec.ValidationError as error:
+            raise SaveFileError(f"not a ledger: {error}") from None
+        if not 0 <= saved.spent < math.inf:
+            raise SaveFileError(f"a spending of {saved.spent} cannot be")
+        if len(saved.contexts) != self.cells.features or min(saved.contexts) < 0:
+            raise SaveFileError(f"contexts are counted in {self.cells.features} cells, from 0")
+        self.sharing.restore(saved.learned)
+        self.spent = saved.spent
+        self.contexts = np.array(saved.contexts, np.int64)
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.sharing, twin.contexts = self.sharing.copy(), self.contexts.copy()
+        return twin
+
+
+class _LedgerState(msgspec.Struct, forbid_unknown_fields=True):
+    spent: float
+    contexts: list[int]
+    learned: Any

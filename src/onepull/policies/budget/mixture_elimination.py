@@ -1,0 +1,237 @@
+"""Mixture_Elimination: mixtures of policies under a budget, dropped when they cannot be best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.arrays import Array
+from onepull.checks import number
+from onepull.errors import ParameterError
+from onepull.policies.budget.spender import Spender
+from onepull.policies.policy_class.mixture import Mixture
+from onepull.policies.policy_class.policy_class import Kind, Maps, PolicyClass
+from onepull.problem import Problem
+
+MOST_POLICIES = 500  # pairs of them are gone through at every decision
+MOST_STEPS = 1000
+
+
+class MixtureElimination(Spender):
+    """Mixture_Elimination (Badanidiyuru, Langford, Slivkins 2014) on a finite policy class.
+
+    With one budget a mixture of two policies is enough.  Of all such mixtures which spend no
+    more than the budget left over the trials left, those remain whose upper confidence bound
+    reaches the best lower bound of any.  Among these a balanced mixture is played: one with
+    E[Σ_a P(a|x) / Q(a|x)] ≤ 2K for every remaining mixture P, where Q is what is played,
+    with probability q₀ = min(1/2, √(K ln(KTN) / T)) an arm drawn evenly.  The paper's
+    regret to the best mixture of N policies is O((1 + OPT/B) √(KT ln(KTN))).
+
+    What is simpler here: costs are known, and what policies cost follows from the frequencies
+    of the contexts; rewards are estimated cell by cell, not by importance weights, so that
+    feedback may be late, come in any order and be merged; the bounds are Hoeffding's in every
+    cell, G·√(ln(2MT²) / 2m), all of which hold with probability 1 - K/T; what
+    remains is a superset of the mixtures that are optimal for some rewards within the bounds;
+    the plan follows the budget left instead of a fixed rate.  The paper's constants are
+    thereby not proved for it.  Every decision goes through all pairs: of at most 500
+    policies.  Keeps what its sharing keeps, one count a context and the spending.
+
+    Parameters
+    ----------
+    policies
+        The class: "maps", "thresholds" or a list of policies, see `PolicyClass`; without any,
+        all maps if there are no more than 500, else thresholds.  The policy that always
+        plays the first free arm is added.
+    width
+        Scales the confidence bounds, above 0: below 1 they are not proved, and mixtures are
+        dropped sooner.
+    costs, budget, horizon, sharing, delta, contexts, seed
+        As for `UCBALP`.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval, Problem
+    >>> policy = MixtureElimination(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 4])},
+    ...     state={"capacity": Interval(0, 4)},
+    ...     reward="min(bits, capacity)",
+    ... ), costs={"lte": 1.0}, budget=1000, horizon=2000, sharing="joint", contexts=[0.5, 0.5])
+    >>> policy.observe_many(["wifi", "lte"] * 500, capacity=[1.0, 4.0] * 500)
+    >>> print(policy.explain(bits=4))
+    MixtureElimination at trial 1001 with bits=4
+      arm   pulls  estimate   bonus   index  chance
+      wifi    500    1.0000  0.5152  1.5152  0.0492
+      lte     500    4.0000  0.0000  4.0000  0.9508
+    a draw: balanced among 1 mixture that may be the best, with 0.5 to spend a trial
+    """
+
+    def __init__(  # noqa: PLR0913 - a full statement
+        self,
+        problem: Problem,
+        *,
+        costs: Mapping[str, float] | None = None,
+        budget: float | None = None,
+        horizon: int | None = None,
+        policies: Kind = None,
+        width: float = 1.0,
+        sharing: str = "per-context",
+        delta: float | Mapping[str, float] | None = None,
+        contexts: Sequence[float] | None = None,
+        seed: int | np.random.Generator = 0,
+    ) -> None:
+        super().__init__(
+            problem,
+            costs=costs,
+            budget=budget,
+            horizon=horizon,
+            sharing=sharing,
+            delta=delta,
+            contexts=contexts,
+            seed=seed,
+        )
+        self.width = number("width", width, above=0.0)
+        self._asked = policies
+        self._take_up(self._made(problem.arms))
+
+    def _made(self, arms: Sequence[str]) -> PolicyClass:
+        """Return the class that was asked for, for the arms there are."""
+        cells = self._knowledge.cells
+        made = PolicyClass(cells, arms, self._asked)
+        if self._asked is None and len(made) > MOST_POLICIES:
+            made = PolicyClass(cells, arms, "thresholds")
+        if len(made) > MOST_POLICIES:
+            raise ParameterError(
+                f"{len(made):,} policies are more than {MOST_POLICIES}, whose pairs can be gone "
+                "through at every decision; take 'thresholds' or list the policies"
+            )
+        return made
+
+    def _take_up(self, policies: PolicyClass) -> None:
+        """Go on with a class, and the policy that spends nothing."""
+        self._policies = policies
+        maps = policies.assignments
+        idle = np.full(len(self._centres), self._cost_list().index(0.0))
+        self._maps = maps if (maps == idle).all(axis=1).any() else np.vstack([maps, idle])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The costs, the budget, the horizon, how it learns, and the class if it was given."""
+        told = {} if self._asked is None else {"policies": self._policies.kind}
+        return super().parameters | told | {"width": self.width}
+
+    def add_arm(self, arm: str, *, cost: float = 0.0) -> None:
+        """Add an arm with its cost; a class that goes by name gets policies that play it."""
+        made = self._made(self.problem.with_arms([*self._arms, arm]).arms)
+        super().add_arm(arm, cost=cost)
+        self._take_up(made)
+
+    def remove_arm(self, arm: str) -> None:
+        """Remove an arm that is not the only free one, nor played by a listed policy."""
+        self._policies.keeps([a for a in self._arms if a != arm])
+        super().remove_arm(arm)
+        self._take_up(self._made(self._arms))
+
+    @property
+    def remaining(self) -> int:
+        """The number of mixtures, of one policy or two, that may still be the best."""
+        return int(self._candidates().kept.sum())
+
+    @property
+    def exploration(self) -> float:
+        """q₀, the probability of an arm drawn evenly."""
+        arms, policies = len(self._arms), len(self._maps)
+        return min(0.5, math.sqrt(arms * math.log(arms * self.horizon * policies) / self.horizon))
+
+    def _confidence(self) -> tuple[float, int]:
+        return 0.5 * self.width**2, 2 * len(self._centres) * self.horizon**2
+
+    def _candidates(self) -> Candidates:
+        often, maps = self._frequencies[:, None], self._maps
+
+        def worth(table: Array) -> Array:
+            return _sums(maps, often * table)
+
+        each = np.broadcast_to(self._cost_list(), (len(often), len(self._arms)))
+        return Candidates(worth(each), worth(self._bounds(-1)), worth(self._bounds(1)), self.rate)
+
+    def _planned(self, cell: int, payable: Sequence[int]) -> Sequence[float]:
+        played = balanced(
+            self._candidates(), self._maps, self._frequencies, len(self._arms), self.exploration
+        )
+        chances = played[cell, payable]
+        return (chances / chances.sum()).tolist()  # type: ignore[no-any-return]
+
+    def _why(self) -> str:
+        count = self.remaining
+        return f"balanced among {count} mixture{'s' * (count > 1)} that may be the best"
+
+
+class Candidates:
+    """All mixtures of one or two policies that a rate of spending allows, and which may be best.
+
+    Attributes
+    ----------
+    cheap, dear
+        The policies that the rate pays for, and the others, by number.
+    shares
+        `shares[i, j]`, the weight of dear policy j beside cheap policy i; the last column is 0,
+        the cheap policy alone.
+    kept
+        `kept[i, j]`, whether that mixture may be the best.
+    """
+
+    def __init__(self, costs: Array, lower: Array, upper: Array, rate: float) -> None:
+        pays = costs <= rate
+        self.cheap, self.dear = np.flatnonzero(pays), np.flatnonzero(~pays)
+        saved = rate - costs[self.cheap][:, None]
+        lacking = costs[self.dear] - rate
+        self.shares = np.hstack([saved / (saved + lacking), np.zeros_like(saved)])
+        best = float(self.mixed(lower).max())
+        self.kept = self.mixed(upper) >= best - 1e-12 * max(1.0, abs(best))
+        self.kept[:, :-1] &= self.shares[:, :-1] > 0  # or else it is the cheap policy alone
+
+    def mixed(self, values: Array) -> Array:
+        """Return the values of all mixtures from those of the policies: `[i, j]`."""
+        cheap = values[self.cheap][:, None]
+        dear = np.append(values[self.dear], 0.0)
+        return cheap + self.shares * (dear - cheap)
+
+    def weights(self, mixtures: Array) -> Array:
+        """Return the weight of every policy in weighted mixtures `[i, j]`."""
+        found = np.zeros(len(self.cheap) + len(self.dear))
+        found[self.cheap] = (mixtures * (1.0 - self.shares)).sum(axis=1)
+        found[self.dear] = (mixtures * self.shares).sum(axis=0)[:-1]
+        return found
+
+
+def balanced(
+    candidates: Candidates, maps: Maps, often: Array, arms: int, exploration: float
+) -> Array:
+    """Return `Q[cell, arm]`, a mixture of the candidates that explores every one of them.
+
+    For each, E[Σ_a P(a|x) / Q(a|x)] ≤ 2K.  Steps towards the one that is explored least
+    climb E[Σ_a ln Q(a|x)], at whose top all of these are at most K / (1 - q₀) ≤ 2K.
+    """
+    kept: NDArray[np.bool_] = candidates.kept
+    weights = candidates.weights(kept / kept.sum())
+    mean = Mixture(maps, weights).table(arms)
+    for step in range(MOST_STEPS):
+        played = (1.0 - exploration) * mean + exploration / arms
+        rarity = candidates.mixed(_sums(maps, often[:, None] / played))
+        worst = np.where(kept, rarity, -np.inf)
+        if worst.max() <= 2 * arms:
+            break
+        rarest = candidates.weights(worst == worst.max())
+        mean += (Mixture(maps, rarest / rarest.sum()).table(arms) - mean) / (step + 2)
+    return played
+
+
+def _sums(maps: Maps, scores: Array) -> Array:
+    """Return for every policy the sum over cells of `scores[cell, arm]` of its arms."""
+    total: Array = scores[np.arange(maps.shape[1]), maps].sum(axis=1)
+    return total

@@ -1,0 +1,210 @@
+"""What policies with a budget have in common: costs, what is left, and optimism by context."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.checks import number
+from onepull.errors import InputError, ParameterError
+from onepull.factor import partition
+from onepull.index.hoeffding import hoeffding_width, optimistic
+from onepull.policies.budget.ledger import Ledger, cost_of
+from onepull.policies.policy import Policy
+from onepull.policies.sharing.sharing import Sharing, shared
+from onepull.policies.ties import best_of, even
+from onepull.problem import Problem
+
+
+class Spender(Policy):
+    """A policy that has costs, a budget and a horizon to plan for.
+
+    An arm that was never pulled comes first, as everywhere, while the budget pays for it;
+    of the others one is drawn as planned.  Where what is left pays for none of the eligible
+    arms, the cheapest of them is chosen, since `choose` always returns an arm.
+    """
+
+    randomised = True
+    # Without a default that would do for any problem, so refused where they are not given.
+    needs: ClassVar[tuple[str, ...]] = ("costs", "budget", "horizon")
+    _knowledge: Ledger
+
+    def __init__(  # noqa: PLR0913 - a full statement
+        self,
+        problem: Problem,
+        *,
+        costs: Mapping[str, float] | None = None,
+        budget: float | None = None,
+        horizon: int | None = None,
+        sharing: str = "per-context",
+        delta: float | Mapping[str, float] | None = None,
+        contexts: Sequence[float] | None = None,
+        seed: int | np.random.Generator = 0,
+    ) -> None:
+        if costs is None or budget is None or horizon is None:
+            given = zip(self.needs, (costs, budget, horizon), strict=True)
+            raise ParameterError(
+                f"{type(self).__name__} needs {' and '.join(n for n, v in given if v is None)}, "
+                f"as in costs={{{problem.arms[-1]!r}: 1.0}}, budget=100, horizon=1000"
+            )
+        if sharing == "blind":
+            raise ParameterError("a budget is planned by context: sharing cannot be 'blind'")
+        self.horizon = int(number("horizon", horizon, above=0.0))
+        if self.horizon != horizon:
+            raise ParameterError(f"horizon must be a whole number from 1, given {horizon!r}")
+        self._shared = sharing
+        cells = partition(problem, delta)
+        self._weights = None if contexts is None else _probabilities(contexts, cells.features)
+        cut = delta if sharing in ("joint", "per-context") else None  # the others need no cells
+        ledger = Ledger(shared(problem, sharing, cut), cells, costs, budget)
+        if 0.0 not in ledger.costs.values():
+            raise ParameterError(
+                "at least one arm must cost nothing, for when the budget is spent, "
+                f"given {ledger.costs}"
+            )
+        self._centres = [dict(zip(problem.context, c, strict=True)) for c in cells.centres]
+        super().__init__(ledger, seed=seed)
+
+    @property
+    def sharing(self) -> Sharing:
+        """How this policy shares knowledge, and what it has learned."""
+        return self._knowledge.sharing
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """What a pull of each arm costs."""
+        return dict(self._knowledge.costs)
+
+    @property
+    def budget(self) -> float:
+        """What may be spent in all."""
+        return self._knowledge.budget
+
+    @property
+    def spent(self) -> float:
+        """What the observed pulls have cost."""
+        return self._knowledge.spent
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The costs that are not nothing, the budget, the horizon, and how it learns."""
+        stated: dict[str, Any] = {
+            "costs": {arm: cost for arm, cost in self._knowledge.costs.items() if cost},
+            "budget": self.budget,
+            "horizon": self.horizon,
+            "sharing": self._shared,
+        }
+        if self.sharing.delta is not None:
+            stated["delta"] = self.sharing.delta
+        if self._weights is not None:
+            stated["contexts"] = self._weights.tolist()
+        return stated
+
+    def add_arm(self, arm: str, *, cost: float = 0.0) -> None:
+        """Add an arm with its cost; it has never been pulled."""
+        checked = cost_of(arm, cost)
+        super().add_arm(arm)
+        self._knowledge.costs[arm] = checked
+
+    def remove_arm(self, arm: str) -> None:
+        """Remove an arm that is not the only free one."""
+        free = [a for a, cost in self._knowledge.costs.items() if not cost]
+        if free == [arm] and len(self._arms) > 1:
+            raise InputError(f"arm {arm!r} is the only one that costs nothing, and must stay")
+        super().remove_arm(arm)
+
+    # What is planned with
+
+    @property
+    def rate(self) -> float:
+        """What may be spent a trial from here on; beyond the horizon as if one trial were left."""
+        return self._knowledge.left / max(self.horizon - self.trials, 1)
+
+    @property
+    def _frequencies(self) -> Array:
+        return self._knowledge.frequencies if self._weights is None else self._weights
+
+    def _cost_list(self) -> list[float]:
+        return list(self._knowledge.costs.values())
+
+    @abstractmethod
+    def _confidence(self) -> tuple[float, int]:
+        """Return α and n of the width G·√(α ln n / m)."""
+
+    def _scores(self, context: Mapping[str, Any], sign: int) -> tuple[Any, float, float]:
+        """Return upper (+1) or lower (-1) confidence bounds in a context, and the range."""
+        statistics, estimates, low, high = self.sharing.view(context)
+        alpha, trial = self._confidence()
+        width = sign * hoeffding_width(low, high, trial, alpha)
+        scores = statistics.score(optimistic, estimates, width)
+        error = sign * self.sharing.error
+        return [score + error for score in scores] if error else scores, low, high
+
+    def _bounds(self, sign: int) -> Array:
+        """Return such a bound of every arm in every cell, within the range of the reward."""
+        rows = []
+        for centre in self._centres:
+            scores, low, high = self._scores(centre, sign)
+            unknown = high if sign > 0 else low
+            rows.append([unknown if s == math.inf else min(max(s, low), high) for s in scores])
+        return np.array(rows)
+
+    def _indices(self, context: Mapping[str, Any]) -> list[float]:
+        scores, _, high = self._scores(context, 1)
+        return [s if s == math.inf else min(s, high) for s in map(float, scores)]
+
+    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
+        return [float(estimate) for estimate in self.sharing.view(context)[1]]
+
+    # Choosing
+
+    @abstractmethod
+    def _planned(self, cell: int, payable: Sequence[int]) -> Sequence[float]:
+        """Return the chances of the payable arms in a cell once all of them were pulled."""
+
+    def _payable(self, allowed: Sequence[int]) -> Sequence[int]:
+        """Return the arms that what is left pays for, or else the cheapest."""
+        ledger = self._knowledge
+        paid = [j for j in allowed if ledger.pays_for(self._arms[j])]
+        if paid:
+            return paid
+        costs = self._cost_list()
+        cheapest = min(costs[j] for j in allowed)
+        return [j for j in allowed if costs[j] == cheapest]
+
+    def _chances(self, context: Mapping[str, Any], allowed: Sequence[int]) -> Sequence[float]:
+        indices = self._indices(context)
+        payable = self._payable(allowed)
+        best = best_of(indices, payable)
+        if math.isinf(indices[best[0]]):
+            return even(best[:1], allowed)
+        planned = self._planned(self._knowledge.cells.locate(context), payable)
+        chances = dict(zip(payable, planned, strict=True))
+        return [chances.get(j, 0.0) for j in allowed]
+
+    def _reason(
+        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
+    ) -> str:
+        del context
+        payable = self._payable(allowed)
+        if math.isinf(max(indices[j] for j in payable)):
+            return "never pulled"
+        return f"{self._why()}, with {self.rate:.4g} to spend a trial"
+
+
+def _probabilities(given: Sequence[float], cells: int) -> Array:
+    try:
+        found = np.array(given, np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    if found.shape != (cells,) or not (found >= 0).all() or not math.isclose(found.sum(), 1.0):
+        raise ParameterError(
+            f"contexts are {cells} probabilities that sum to 1, one a context or cell, "
+            f"given {given!r}"
+        )
+    return found

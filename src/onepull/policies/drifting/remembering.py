@@ -1,0 +1,94 @@
+"""What policies that remember about N trials have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from onepull.checks import number
+from onepull.errors import ParameterError
+from onepull.index.hoeffding import remembering
+from onepull.policies.sharing.sharing import Joint, shared
+from onepull.policies.states.empirical_kl import LikelyBound
+from onepull.policies.states.on_states import states_of
+from onepull.policies.ucb.upper_confidence import Optimist
+from onepull.problem import Problem
+from onepull.statistics import Forgetting
+
+
+class RememberingUCB(Optimist):
+    """An upper confidence bound on statistics that forget, `kept(arms=…, features=…)`."""
+
+    order_matters = True
+    unseen = "nothing of it is remembered"
+
+    def __init__(  # noqa: PLR0913 - a full statement
+        self,
+        problem: Problem,
+        kept: Callable[..., Forgetting],
+        *,
+        memory: float,
+        sharing: str,
+        delta: float | Mapping[str, float] | None,
+        alpha: float,
+        seed: int | np.random.Generator | None,
+    ) -> None:
+        self.alpha = number("alpha", alpha, above=0.0)
+        self.memory = memory
+        self._shared = sharing
+        forgetful = shared(problem, sharing, delta).keep(kept)
+        super().__init__(forgetful, remembering(self.alpha, memory), seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The sharing, δ if the contexts are cut into cells, and α."""
+        return {"sharing": self._shared, **self._cut(), "alpha": self.alpha}
+
+
+class RememberingKL(LikelyBound):
+    """The empirical-likelihood bound on states that are forgotten."""
+
+    order_matters = True
+    unseen = "nothing of it is remembered"
+
+    def __init__(  # noqa: PLR0913 - a full statement
+        self,
+        problem: Problem,
+        kept: Callable[..., Forgetting],
+        *,
+        memory: float,
+        c: float,
+        knots: int | None,
+        seed: int | np.random.Generator | None,
+    ) -> None:
+        self.c = number("c", c, above=0.0, at_least=True)
+        self.memory = memory
+        super().__init__(problem, sharing=Joint(states_of(problem, knots)).keep(kept), seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """C, and the knots of a sketch."""
+        return {"c": self.c, **self._sketched()}
+
+
+def discount_of(discount: Any) -> float:
+    """Return γ, refusing what is not between 0 and 1.
+
+    >>> discount_of(0.999)
+    0.999
+    """
+    value = number("discount", discount, above=0.0)
+    if value >= 1.0:
+        raise ParameterError(f"discount must be below 1, given {discount!r}")
+    return value
+
+
+def remembered_trials(discount: float) -> float:
+    """Return N = 1/(1-γ), about how many trials a discount remembers.
+
+    >>> remembered_trials(0.75)
+    4.0
+    """
+    return 1.0 / (1.0 - discount)

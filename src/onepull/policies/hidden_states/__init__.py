@@ -1,0 +1,1 @@
+"""Policies that see rewards which hide the state."""

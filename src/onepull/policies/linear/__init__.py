@@ -1,0 +1,1 @@
+"""Policies that assume a reward linear in features."""

@@ -1,0 +1,296 @@
+"""What a linear policy sees of a request: numbers made of the context, perhaps of the arm."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.errors import InputError, ParameterError
+from onepull.formula import Formula
+from onepull.payoff import State
+from onepull.payoff.box_points import pieces, points
+from onepull.problem import Problem
+from onepull.spaces import Box
+
+PIECES = 1024  # into so many the contexts are cut to see that a feature is defined everywhere
+
+Coded: TypeAlias = Callable[[Mapping[str, float], str], Sequence[float]]
+Written: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
+
+
+class FeatureMap(ABC):
+    """Features of a context, the same for all arms or each arm's own.
+
+    Attributes
+    ----------
+    size
+        d, the number of features.
+    is_shared
+        Whether one parameter vector serves all arms; else each arm has its own.
+    """
+
+    size: int
+    is_shared: bool
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The keyword argument that builds this map again, if it needs one."""
+
+    def written(self) -> dict[str, Any]:
+        """Return the same as a save file holds it."""
+        return self.parameters
+
+    @abstractmethod
+    def rows(self, context: State) -> Array:
+        """Return the features as rows: one for all arms, or one for each arm."""
+
+    def row(self, context: State, arm: int) -> Array:
+        """Return the features of one arm."""
+        row: Array = self.rows(context)[arm if self.is_shared else 0]
+        return row
+
+    def table(self, contexts: Array) -> Array:
+        """Return the rows of each of many contexts, which are rows themselves."""
+        return np.array([self.rows(tuple(context)) for context in contexts.tolist()])
+
+    def with_arms(self, arms: Sequence[str]) -> Self:
+        """Return the map for other arms; one whose features are not known is refused."""
+        del arms
+        return self
+
+
+class ScaledFields(FeatureMap):
+    """One, and each context field scaled to [0, 1], over the root of their number.
+
+    So no vector of features is longer than one.
+
+    >>> from onepull import Finite, Interval, Problem
+    >>> problem = Problem(
+    ...     arms=["a"], context={"y": Finite([1, 3]), "z": Interval(0, 4)},
+    ...     state={"x": Interval(0, 1)}, reward="x * y * z",
+    ... )
+    >>> ScaledFields(problem.context).rows((3.0, 1.0)).round(3)
+    array([[0.577, 0.577, 0.144]])
+    """
+
+    is_shared = False
+
+    def __init__(self, context: Box) -> None:
+        self.size = 1 + len(context)
+        self._one = 1.0 / math.sqrt(self.size)
+        self._lows, self._weights = [], []
+        for name, space in context.items():
+            width = space.high - space.low
+            if math.isinf(width):
+                raise ParameterError(
+                    f"context field {name!r} is unbounded and cannot be scaled to [0, 1]; "
+                    f"give features, such as ['1', 'exp(-abs({name}))']"
+                )
+            self._lows.append(space.low)
+            self._weights.append(self._one / width if width else 0.0)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """None: this is what a policy takes unless told."""
+        return {}
+
+    def rows(self, context: State) -> Array:
+        """Return the features, the same for all arms."""
+        scaled = [(v - low) * w for v, low, w in zip(context, self._lows, self._weights)]  # noqa: B905 - one each
+        return np.array([[self._one, *scaled]])
+
+    def table(self, contexts: Array) -> Array:
+        """Return the features of many contexts."""
+        scaled = (contexts - self._lows) * self._weights
+        table = np.hstack([np.full((len(contexts), 1), self._one), scaled])
+        return table[:, None, :]
+
+
+class WrittenFeatures(FeatureMap):
+    """Formulas over the context fields, the same for all arms.
+
+    >>> from onepull import Interval
+    >>> WrittenFeatures(["1", "y", "y**2"], Box(y=Interval(0, 1))).rows((0.5,))
+    array([[1.  , 0.5 , 0.25]])
+    """
+
+    is_shared = False
+
+    def __init__(self, features: Sequence[str], context: Box) -> None:
+        self._formulas = _formulas(features, context, "features")
+        self._functions = [formula.scalar for formula in self._formulas]
+        self._texts = list(features)
+        self.size = len(self._functions)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The formulas."""
+        return {"features": self._texts}
+
+    def rows(self, context: State) -> Array:
+        """Return the features, the same for all arms."""
+        return np.array([[function(*context) for function in self._functions]])
+
+    def table(self, contexts: Array) -> Array:
+        """Return the features of many contexts."""
+        columns = contexts.T
+        return np.stack([formula.vector(*columns) for formula in self._formulas], -1)[:, None, :]
+
+
+class ArmFeatures(FeatureMap):
+    """Formulas over the context fields, each arm's own, for one parameter vector.
+
+    It may know arms that are not there yet.
+
+    >>> from onepull import Interval
+    >>> features = ArmFeatures({"a": ["y"], "b": ["1 - y"]}, Box(y=Interval(0, 1)), ["b", "a"])
+    >>> features.rows((0.25,))
+    array([[0.75],
+           [0.25]])
+    """
+
+    is_shared = True
+
+    def __init__(
+        self, features: Mapping[str, Sequence[str]], context: Box, arms: Sequence[str]
+    ) -> None:
+        self._known = {
+            arm: [f.scalar for f in _formulas(texts, context, f"features of arm {arm!r}")]
+            for arm, texts in features.items()
+        }
+        self._texts = {arm: list(texts) for arm, texts in features.items()}
+        sizes = {arm: len(functions) for arm, functions in self._known.items()}
+        if len(set(sizes.values())) > 1:
+            raise ParameterError(f"every arm has as many features as the others, given {sizes}")
+        self._take_on(arms, ParameterError)
+        self.size = max(sizes.values())
+
+    def _take_on(self, arms: Sequence[str], error: type[Exception]) -> None:
+        if unknown := [arm for arm in arms if arm not in self._known]:
+            raise error(f"no features are given for arm {unknown[0]!r}")
+        self._functions = [self._known[arm] for arm in arms]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The formulas of each arm."""
+        return {"features": self._texts}
+
+    def rows(self, context: State) -> Array:
+        """Return the features of each arm."""
+        return np.array([[function(*context) for function in own] for own in self._functions])
+
+    def row(self, context: State, arm: int) -> Array:
+        """Return the features of one arm."""
+        return np.array([function(*context) for function in self._functions[arm]])
+
+    def with_arms(self, arms: Sequence[str]) -> Self:
+        """Return the map for other arms; one whose features are not known is refused."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._take_on(arms, InputError)
+        return twin
+
+
+class CodedFeatures(FeatureMap):
+    """A Python callable of a context and an arm, for one parameter vector.
+
+    >>> from onepull import Interval
+    >>> features = CodedFeatures(
+    ...     lambda context, arm: [context["y"], arm == "b"], Box(y=Interval(0, 1)), ["a", "b"]
+    ... )
+    >>> features.rows((0.25,))
+    array([[0.25, 0.  ],
+           [0.25, 1.  ]])
+    """
+
+    is_shared = True
+
+    def __init__(self, features: Coded, context: Box, arms: Sequence[str]) -> None:
+        self._function = features
+        self._names, self._arms = context.names, tuple(arms)
+        sample = points(context, 1, np.random.default_rng(0))
+        self.size = 0
+        self._first = tuple(float(column[0]) for column in sample.values())
+        self.size = len(self.row(self._first, 0))
+        self.rows(self._first)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The callable."""
+        return {"features": self._function}
+
+    def written(self) -> dict[str, Any]:
+        """Refuse: no file holds a Python callable."""
+        raise ParameterError(
+            "features given as a Python callable cannot be written to a file; "
+            "state them as formulas, or keep the policy in memory"
+        )
+
+    def rows(self, context: State) -> Array:
+        """Return the features of each arm."""
+        return np.array([self.row(context, arm) for arm in range(len(self._arms))])
+
+    def row(self, context: State, arm: int) -> Array:
+        """Return the features of one arm, refusing what are not so many finite numbers."""
+        fields, name = dict(zip(self._names, context, strict=True)), self._arms[arm]
+        asked = f"features(context, arm) with {fields} and {name!r}"
+        try:
+            given: Any = self._function(fields, name)
+        except Exception as error:  # whatever a caller's own code may raise
+            raise ParameterError(f"{asked} raised {type(error).__name__}: {error}") from error
+        try:
+            row = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            row = np.zeros(())
+        if row.ndim != 1 or not row.size or self.size not in (0, row.size):
+            wanted = f"a list of {self.size} numbers" if self.size else "a list of numbers"
+            raise ParameterError(f"{asked} must be {wanted}, given {given!r}")
+        if not np.isfinite(row).all():
+            raise ParameterError(f"{asked} must be finite, given {given!r}")
+        return row
+
+    def with_arms(self, arms: Sequence[str]) -> Self:
+        """Return the map for other arms; one whose features are not known is refused."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._arms = tuple(arms)
+        twin.rows(self._first)
+        return twin
+
+
+def feature_map(problem: Problem, features: Written | Coded | None) -> FeatureMap:
+    """Return the map that a policy was asked for: of fields, formulas or a callable."""
+    if features is None:
+        return ScaledFields(problem.context)
+    if isinstance(features, Mapping):
+        return ArmFeatures(features, problem.context, problem.arms)
+    if callable(features):
+        return CodedFeatures(features, problem.context, problem.arms)
+    if isinstance(features, str) or not isinstance(features, Sequence):
+        raise ParameterError(
+            "features must be a list of formulas, such a list for each arm or a callable, "
+            f"given {features!r}"
+        )
+    return WrittenFeatures(features, problem.context)
+
+
+def _formulas(texts: Sequence[str], context: Box, where: str) -> list[Formula]:
+    """Return formulas of the context fields, refusing those that are not bounded on them."""
+    if not texts or isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise ParameterError(f"{where} must be a list of formulas, given {texts!r}")
+    boxes, formulas = pieces(context, PIECES), []
+    for text in texts:
+        formula = Formula(text, context.names)
+        values = formula.enclose(boxes)
+        if not (np.isfinite(values.low).all() and np.isfinite(values.high).all()):
+            raise ParameterError(
+                f"{where}: {formula.text!r} is not known to be bounded on the contexts"
+            )
+        formulas.append(formula)
+    return formulas

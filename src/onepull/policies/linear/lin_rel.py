@@ -1,0 +1,94 @@
+"""LinRel: optimism on the directions that linear models know."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.checks import number
+from onepull.errors import ParameterError
+from onepull.index.hoeffding import optimistic
+from onepull.policies.linear.features import Coded, Written, feature_map
+from onepull.policies.linear.linear_model import LinearPolicy, Solution, along, lengths
+from onepull.problem import Problem
+
+KNOWN = 1.0 - 1e-9  # an eigenvalue of one is one, rounding aside
+
+
+def spectral(gram: Array, moment: Array) -> Solution:
+    """Return θ̂ on the eigenvectors with eigenvalues λ >= 1, and two turns of features.
+
+    With A = UᵀΔU the first turns x to Δ^-½Ux on those, whose length is the paper's ‖a‖, the
+    second to Ux on the others, ṽ.
+    """
+    values, vectors = np.linalg.eigh(gram)
+    known = values >= KNOWN
+    weights = np.where(known, 1.0 / np.sqrt(np.where(known, values, 1.0)), 0.0)
+    root = weights[:, None] * vectors.T
+    return root.T @ (root @ moment), root, np.where(known, 0.0, 1.0)[:, None] * vectors.T
+
+
+class LinRel(LinearPolicy):
+    """LinRel (Auer 2002): least squares where enough was seen, and doubt in full elsewhere.
+
+    Index: θ̂ᵀx + ‖a‖·√(ln(2n/δ)) + ‖ṽ‖.  θ̂ and ‖a‖ are of the least squares on eigenvectors
+    of A = Σ x xᵀ with eigenvalues of at least 1, and ṽ is the rest of x, of which nothing is
+    held to be known, for rewards scaled to [0, 1].  If the mean reward is linear in features
+    no longer than 1, with a θ no longer than 1, regret is Õ(√T) for SupLinRel, which plays
+    this index on independent samples; there is no such bound for LinRel itself,
+    and if the mean is not linear, regret may grow linearly.  Here the trial n stands for the
+    paper's horizon, δ for its δ/K, so that no arm's index depends on how many others there
+    are, and every arm is pulled once first.  Keeps d²+d+1 numbers an arm, or d²+d and one an
+    arm where the arms share one θ.
+
+    Parameters
+    ----------
+    features
+        As for `LinUCB`; their length counts, and should be 1 at most.
+    failure
+        δ in (0, 1): the probability at which the bounds of an arm may fail.
+    seed
+        Draw among tied arms with this seed or generator; the first arm wins without.
+
+    Examples
+    --------
+    >>> from onepull import Interval, Problem
+    >>> policy = LinRel(Problem(
+    ...     arms=["a", "b"],
+    ...     context={"power": Interval(0, 1)},
+    ...     state={"gain": Interval(0, 4)},
+    ...     reward="power * gain",
+    ... ), features=["power"])
+    >>> policy.observe_many(["a", "b"], power=[1.0, 0.5], gain=[2.0, 2.0])
+    >>> print(policy.explain(power=0.5))
+    LinRel at trial 3 with power=0.5
+      arm  pulls  estimate   bonus   index
+    → a        1    1.0000  4.0469  5.0469
+      b        1    0.0000  2.0000  2.0000
+    a: highest index
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        features: Written | Coded | None = None,
+        failure: float = 0.1,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        self.failure = number("failure", failure, above=0.0)
+        if self.failure >= 1:
+            raise ParameterError(f"failure is a probability in (0, 1), given {failure!r}")
+        super().__init__(problem, feature_map(problem, features), spectral, seed=seed)
+
+    def _constants(self) -> dict[str, Any]:
+        return {"failure": self.failure}
+
+    def _scores(self, rows: Array, solution: Solution) -> Array:
+        thetas, roots, rests = solution
+        width = math.sqrt(math.log(2.0 * (self.trials + 1) / self.failure))
+        scores: Array = optimistic(along(rows, thetas), lengths(rows, roots), width)
+        return scores + lengths(rows, rests)

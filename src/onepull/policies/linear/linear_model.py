@@ -1,0 +1,252 @@
+"""Linear models of the reward: the sums they are made of, and what policies on them share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypeAlias
+
+import msgspec
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.errors import SaveFileError
+from onepull.policies.linear.features import FeatureMap
+from onepull.policies.policy import Policy
+from onepull.policies.sharing.knowledge import Knowledge
+from onepull.policies.sharing.observation import rewarded_context
+from onepull.problem import Problem
+from onepull.statistics import UNPULLED, ArmStatistics, StatisticsState
+
+# What a model is solved for: θ̂, and whatever else a rule needs, as arrays.
+Solution: TypeAlias = tuple[Array, ...]
+Solver: TypeAlias = Callable[[Array, Array], Solution]
+
+
+def ridge(gram: Array, moment: Array, *, regulariser: float) -> Solution:
+    """Return θ̂ = (λI+A)⁻¹b and a root R of that inverse, RᵀR = (λI+A)⁻¹.
+
+    With the root, √(xᵀ(λI+A)⁻¹x) is the length of Rx, and Rᵀz is normal with this
+    covariance if z is standard normal.
+    """
+    whole = gram + regulariser * np.eye(len(gram))
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(whole))
+    except np.linalg.LinAlgError:  # rounding: no eigenvalue is below λ
+        values, vectors = np.linalg.eigh(whole)
+        root = vectors.T / np.sqrt(np.maximum(values, regulariser))[:, None]
+    return root.T @ (root @ moment), root
+
+
+def along(rows: Array, thetas: Array) -> Array:
+    """Return θᵀx of every arm, from a row of features for all arms or each, and a θ likewise.
+
+    A stack of products, so that an arm's bits do not depend on how many others there are.
+    """
+    products: Array = np.matmul(rows[:, None, :], thetas[:, :, None])[:, 0, 0]
+    return products
+
+
+def lengths(rows: Array, roots: Array) -> Array:
+    """Return the length of Rx of every arm, in the same way."""
+    turned = np.matmul(roots, rows[:, :, None])[:, :, 0]
+    return np.sqrt(along(turned, turned))
+
+
+class LinearModel(Knowledge):
+    """Gram sums A = Σ x xᵀ and b = Σ r x: of each arm, or of all where features are shared.
+
+    Rewards are scaled to [0, 1] by the range of the reward over all contexts and states.
+    Models are solved when they are asked for, each once after it has changed.
+
+    Parameters
+    ----------
+    features
+        The features of a context, and whether all arms share one parameter vector.
+    solve
+        From A and b of one model to its solution.
+    """
+
+    def __init__(self, problem: Problem, features: FeatureMap, solve: Solver) -> None:
+        self.problem = problem
+        self.features = features
+        self.solve = solve
+        self.low, high = problem.payoff.whole_range
+        self.range = high - self.low or 1.0
+        self.counts = ArmStatistics.empty(arms=len(problem.arms), features=0)
+        models = 1 if features.is_shared else len(problem.arms)
+        self.grams = np.zeros((models, features.size, features.size))
+        self.moments = np.zeros((models, features.size))
+        self._forget_solutions()
+
+    def _forget_solutions(self) -> None:
+        size, models = self.features.size, len(self.grams)
+        empty = self.solve(np.zeros((size, size)), np.zeros(size))
+        self._solutions = tuple(np.repeat(part[None], models, axis=0) for part in empty)
+        self._stale = set(range(models))
+
+    def look(self, context: Mapping[str, Any]) -> tuple[Array, Solution]:
+        """Return a context's features as rows, and the solutions of all models."""
+        rows = self.features.rows(self.problem.context.exactly(context))
+        # Solved from the sums alone, so that a loaded policy goes on to the last bit.
+        for model in self._stale:
+            solution = self.solve(self.grams[model], self.moments[model])
+            for whole, part in zip(self._solutions, solution, strict=True):
+                whole[model] = part
+        self._stale.clear()
+        return rows, self._solutions
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one reward in its context."""
+        context, value = rewarded_context(self.problem, fields, reward)
+        row = self.features.row(context, arm)
+        model = 0 if self.features.is_shared else arm
+        self.grams[model] += row[:, None] * row
+        self.moments[model] += row * ((value - self.low) / self.range)
+        self.counts.update(arm, ())
+        self._stale.add(model)
+
+    def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
+        """Return the pulls of every arm, which count in every context, and the trials."""
+        del context
+        return self.counts.pulls, self.counts.trials
+
+    @property
+    def trials(self) -> int:
+        """The number of observations behind the current estimates."""
+        return self.counts.trials
+
+    @property
+    def storage(self) -> int:
+        """The number of numbers kept."""
+        return self.grams.size + self.moments.size + self.counts.storage
+
+    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
+        """Take on a problem with one arm more at the end, or one removed.
+
+        What a removed arm taught a shared model stays: the others have learned it too.
+        """
+        self.features = self.features.with_arms(problem.arms)
+        self.problem = problem
+        if removed is None:
+            self.counts.add_arm()
+        else:
+            self.counts.remove_arm(removed)
+        if self.features.is_shared:
+            return
+        if removed is None:
+            self.grams = np.append(self.grams, np.zeros_like(self.grams[:1]), axis=0)
+            self.moments = np.append(self.moments, np.zeros_like(self.moments[:1]), axis=0)
+        else:
+            self.grams = np.delete(self.grams, removed, axis=0)
+            self.moments = np.delete(self.moments, removed, axis=0)
+        self._forget_solutions()
+
+    def merge(self, other: Self, arms: Sequence[int]) -> None:
+        """Add what `other` has learned; its arm `arms[j]` is arm j here."""
+        theirs = [0] if self.features.is_shared else list(arms)
+        self.grams += other.grams[theirs]
+        self.moments += other.moments[theirs]
+        self.counts.merge(other.counts, arms)
+        self._forget_solutions()
+
+    def state(self) -> Any:
+        """Return everything learned as plain values."""
+        return _Sums(self.counts.state(), self.grams.tolist(), self.moments.tolist())
+
+    def restore(self, state: Any) -> None:
+        """Take on a saved state; one that cannot be is refused."""
+        try:
+            saved = msgspec.convert(state, _Sums)
+            grams, moments = np.array(saved.grams), np.array(saved.moments)
+        except ValueError as error:  # not of this form, or in rows of several lengths
+            raise SaveFileError(f"not learned sums: {error}") from None
+        if grams.shape != self.grams.shape or moments.shape != self.moments.shape:
+            raise SaveFileError(
+                f"sums of shape {grams.shape} and {moments.shape} do not fit "
+                f"{self.grams.shape} and {self.moments.shape}"
+            )
+        slack = 1e-9 * max(1.0, float(np.max(np.abs(grams))))
+        if not np.array_equal(grams, grams.swapaxes(1, 2)) or np.any(
+            np.linalg.eigvalsh(grams) < -slack
+        ):
+            raise SaveFileError("its sums of squares are not such")
+        self.counts.restore(saved.counts)
+        self.grams, self.moments = grams, moments
+        self._forget_solutions()
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.counts = self.counts.copy()
+        twin.grams, twin.moments = self.grams.copy(), self.moments.copy()
+        twin._forget_solutions()
+        return twin
+
+
+class _Sums(msgspec.Struct, forbid_unknown_fields=True):
+    counts: StatisticsState
+    grams: list[list[list[float]]]
+    moments: list[list[float]]
+
+
+class LinearPolicy(Policy):
+    """What policies on linear models have in common.
+
+    An arm that was never pulled comes first, whatever the others taught a shared model.
+    """
+
+    extrapolates = True
+
+    _knowledge: LinearModel
+
+    def __init__(
+        self,
+        problem: Problem,
+        features: FeatureMap,
+        solve: Solver,
+        *,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(LinearModel(problem, features, solve), seed=seed)
+
+    @property
+    def model(self) -> LinearModel:
+        """The linear models, and what they have learned."""
+        return self._knowledge
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The features, if there were any given, and the rule's own."""
+        return {**self._knowledge.features.parameters, **self._constants()}
+
+    def _written(self) -> dict[str, Any]:
+        return {**self._knowledge.features.written(), **self._constants()}
+
+    @abstractmethod
+    def _constants(self) -> dict[str, Any]:
+        """Return the rule's own parameters."""
+
+    @abstractmethod
+    def _scores(self, rows: Array, solution: Solution) -> Array:
+        """Return the index of every arm for rewards in [0, 1]."""
+
+    def _indices(self, context: Mapping[str, Any]) -> Array:
+        return self._in_rewards(self._scores(*self._knowledge.look(context)))
+
+    def _leader(self, context: Mapping[str, Any]) -> int:
+        return int(self._indices(context).argmax())
+
+    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
+        rows, (thetas, *_) = self._knowledge.look(context)
+        estimates: list[float | None] = self._in_rewards(along(rows, thetas)).tolist()
+        return estimates
+
+    def _in_rewards(self, scores: Array) -> Array:
+        """Return scores in the unit of the reward, infinite for arms never pulled."""
+        model = self._knowledge
+        indices = model.low + model.range * scores
+        if 0 in model.counts.pulls:
+            indices[np.array(model.counts.pulls) == 0] = UNPULLED
+        return indices

@@ -1,0 +1,1 @@
+"""Policies that refine a partition of the contexts."""

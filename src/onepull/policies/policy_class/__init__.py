@@ -1,0 +1,1 @@
+"""Policies that learn which of a class of policies is best."""

@@ -1,0 +1,189 @@
+"""Epoch-Greedy: one trial of exploration, then as many of exploitation as it has earned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+
+from onepull.checks import number
+from onepull.errors import SaveFileError
+from onepull.policies.policy_class.class_learner import ClassLearner
+from onepull.policies.policy_class.history import History, Pull
+from onepull.policies.policy_class.policy_class import Kind
+from onepull.problem import Problem
+
+
+class EpochGreedy(ClassLearner):
+    """Epoch-Greedy (Langford, Zhang 2007) on a finite class of N policies.
+
+    Every epoch begins with an arm drawn evenly.  Then the policy whose estimate over all
+    explored pulls is highest is played for s = ⌊c·√(n / (K ln N))⌋ trials, n epochs having
+    begun.  With this s, which follows the number of samples only, the regret to the best
+    policy of the class is O(T^(2/3) (K ln N)^(1/3)).  Keeps the explored pulls, of order
+    T^(2/3) (K ln N)^(1/3), each with its context, arm, reward and probability.
+
+    Whether a pull explored is decided by the trial at which it is observed, so feedback
+    should come in order.  A class of a single policy is scheduled as one of two.
+
+    Parameters
+    ----------
+    policies
+        The class: "maps", "thresholds" or a list of policies, see `PolicyClass`.
+    delta
+        Cuts interval contexts into cells no wider than this.
+    c
+        The constant of the schedule, above 0: larger explores less.
+    seed
+        Where the draws come from.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval, Problem
+    >>> policy = EpochGreedy(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... ), c=4)
+    >>> policy.explain(bits=2).reason
+    'exploration, drawn evenly'
+    >>> policy.observe("lte", bits=2, capacity=2.0)
+    >>> print(policy.explain(bits=2))
+    EpochGreedy at trial 2 with bits=2
+      arm   pulls  estimate   bonus   index
+      wifi      0         –       –  0.0000
+    → lte       1    4.0000  0.0000  4.0000
+    lte: played by the best of 4 policies after 1 explored pull, 2 trials left
+    """
+
+    # It learns from pulls that were drawn evenly, so ties between policies teach it nothing.
+    takes_turns = False
+    weighs_chances = False
+    _knowledge: _Epochs
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        policies: Kind = None,
+        delta: float | Mapping[str, float] | None = None,
+        c: float = 1.0,
+        seed: int | np.random.Generator = 0,
+    ) -> None:
+        self.c = number("c", c, above=0.0)
+        super().__init__(_Epochs(problem, policies, delta, self.c), seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The class and δ where they were given, and c."""
+        return {**self._class, "c": self.c}
+
+    def _reason(
+        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
+    ) -> str:
+        del indices
+        known = self._knowledge
+        if not known.left:
+            return "exploration, drawn evenly"
+        arm = known.leader[known.cells.locate(context)]
+        told = "played" if arm in allowed else f"drawn evenly, {self._arms[arm]} being played"
+        explored, left = len(known.pulls), known.left
+        return (
+            f"{told} by the best of {len(known.policies)} policies after {explored} explored "
+            f"pull{'s' * (explored != 1)}, {left} trial{'s' * (left > 1)} left"
+        )
+
+
+class _EpochsState(msgspec.Struct, forbid_unknown_fields=True):
+    history: Any
+    exploited: int
+    left: int
+
+
+class _Epochs(History):
+    """The explored pulls, and how much of the epoch is left."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        policies: Kind,
+        delta: float | Mapping[str, float] | None,
+        c: float,
+    ) -> None:
+        self.c = c
+        self.exploited, self.left = 0, 0
+        super().__init__(problem, policies, delta)
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._follow()
+
+    def _follow(self) -> None:
+        """Find the policy with the highest estimate, to be played when exploiting."""
+        first, _ = self.policies.best(self.sums)
+        self.leader = self.policies.assignments[first]
+
+    def chances(self, cell: int) -> Sequence[float]:
+        """Return the probability of each arm in a cell at the next trial."""
+        arms = len(self.problem.arms)
+        if not self.left:
+            return [1.0 / arms] * arms
+        return [float(j == self.leader[cell]) for j in range(arms)]
+
+    def length(self, epoch: int) -> int:
+        """Return the number of trials that an epoch exploits."""
+        complexity = len(self.problem.arms) * math.log(max(2, len(self.policies)))
+        return int(self.c * math.sqrt(epoch / complexity))
+
+    def _take_in(self, cell: int, pull: Pull) -> None:
+        if self.left:
+            self.left -= 1
+            self.exploited += 1
+            return
+        super()._take_in(cell, pull)
+        self._follow()
+        self.left = self.length(len(self.pulls))
+
+    @property
+    def trials(self) -> int:
+        """The number of observations, explored or not."""
+        return len(self.pulls) + self.exploited
+
+    def storage_after(self, trials: int) -> int:
+        """Return the numbers kept after so many trials: the explored pulls only."""
+        explored = 0
+        while trials > 0:
+            explored += 1
+            trials -= 1 + self.length(explored)
+        return explored * self._each
+
+    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
+        """Take on a problem with one arm more at the end, or one removed."""
+        super().change_arms(problem, removed)
+        self._follow()
+
+    def merge(self, other: Self, arms: Sequence[int]) -> None:
+        """Add what `other` explored; the epoch that is on here goes on."""
+        super().merge(other, arms)
+        self.exploited += other.exploited
+        self._follow()
+
+    def state(self) -> Any:
+        """Return the explored pulls and the place in the epoch."""
+        return _EpochsState(super().state(), self.exploited, self.left)
+
+    def restore(self, state: Any) -> None:
+        """Take on a saved state; one that cannot be is refused."""
+        try:
+            saved = msgspec.convert(state, _EpochsState)
+        except msgspec.ValidationError as error:
+            raise SaveFileError(f"not a history of epochs: {error}") from None
+        if saved.exploited < 0 or saved.left < 0:
+            raise SaveFileError("the trials of an epoch are negative")
+        super().restore(saved.history)
+        self.exploited, self.left = saved.exploited, saved.left
+        self._follow()

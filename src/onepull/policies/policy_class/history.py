@@ -1,0 +1,216 @@
+"""Every pull as it was: what is learned from by weighing each with its probability."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import msgspec
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.errors import InputError, SaveFileError
+from onepull.factor import partition
+from onepull.payoff import State
+from onepull.policies.policy_class.policy_class import Kind, PolicyClass
+from onepull.policies.sharing.knowledge import Knowledge
+from onepull.policies.sharing.observation import check_reward, rewarded_context
+from onepull.problem import Problem
+
+
+class Pull(NamedTuple):
+    """One pull: where, which arm, its reward in [0, 1] and the probability it was chosen with.
+
+    The arm is None where it has been removed; the context still counts as one that was seen.
+    """
+
+    context: State
+    arm: int | None
+    reward: float
+    probability: float
+
+
+class HistoryState(msgspec.Struct, forbid_unknown_fields=True):
+    """The saved form: a column for each part of the pulls."""
+
+    contexts: list[list[float]]
+    arms: list[int | None]
+    rewards: list[float]
+    probabilities: list[float]
+
+
+class History(Knowledge):
+    """The pulls one by one, and the class of policies that is learned from them.
+
+    Rewards are put on [0, 1] by the range of the reward.  The probability of a pull is the
+    one that the arm has, with every arm eligible, when the pull is observed: feedback should
+    come in order and for all pulls, and pulls among fewer eligible arms count as if all
+    had been.
+
+    Attributes
+    ----------
+    sums
+        `sums[cell, arm]`, the sum of reward/probability over the pulls.
+    counts
+        `counts[cell, arm]`, the number of pulls.
+    visits
+        The pulls in each cell, those of removed arms included.
+    """
+
+    def __init__(
+        self, problem: Problem, policies: Kind, delta: float | Mapping[str, float] | None
+    ) -> None:
+        self.problem = problem
+        self.cells = partition(problem, delta)
+        self.policies = PolicyClass(self.cells, problem.arms, policies)
+        self.low, high = problem.payoff.whole_range
+        self.width = high - self.low
+        self._lows, self._highs = self.cells.cell_bounds()
+        self._begin()
+
+    def _begin(self) -> None:
+        shape = (self.cells.features, len(self.problem.arms))
+        self.pulls: list[Pull] = []
+        self.sums: Array = np.zeros(shape)
+        self.counts = np.zeros(shape, np.int64)
+        self.visits = np.zeros(shape[0], np.int64)
+
+    @abstractmethod
+    def chances(self, cell: int) -> Sequence[float]:
+        """Return the probability of each arm in a cell at the next trial."""
+
+    def place(self, context: State) -> int:
+        """Return the cell of a context."""
+        return self.cells.locate(dict(zip(self.problem.context, context, strict=True)))
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one reward in its context."""
+        context, value = rewarded_context(self.problem, fields, reward)
+        cell = self.place(context)
+        if reward is not None:
+            check_reward(value, self._lows[cell], self._highs[cell])
+        share = (value - self.low) / self.width if self.width else 0.0
+        pull = Pull(context, arm, min(max(share, 0.0), 1.0), float(self.chances(cell)[arm]))
+        self._take_in(cell, pull)
+
+    def _take_in(self, cell: int, pull: Pull) -> None:
+        """Keep a pull."""
+        self.pulls.append(pull)
+        self.visits[cell] += 1
+        if pull.arm is not None:
+            self.counts[cell, pull.arm] += 1
+            self.sums[cell, pull.arm] += pull.reward / pull.probability
+
+    def estimates(self, cell: int) -> Array:
+        """Return each arm's mean reward in a cell, weighed by inverse probability."""
+        means: Array = self.low + self.width * (self.sums[cell] / max(1, self.visits[cell]))
+        return means
+
+    @property
+    def gains(self) -> Array:
+        """`gains[cell, arm]`: what playing the arm in the cell adds to a policy's estimate."""
+        return self.sums / max(1, len(self.pulls))
+
+    @property
+    def frequencies(self) -> Array:
+        """The share of the pulls in each cell."""
+        return self.visits / max(1, len(self.pulls))
+
+    def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
+        """Return the pulls of every arm in a context's cell, and all trials."""
+        return self.counts[self.cells.locate(context)].tolist(), self.trials
+
+    @property
+    def trials(self) -> int:
+        """The number of observations behind the current estimates."""
+        return len(self.pulls)
+
+    @property
+    def storage(self) -> int:
+        """The numbers of the pulls kept; what is derived from them is not counted."""
+        return len(self.pulls) * self._each
+
+    def storage_after(self, trials: int) -> int:
+        """Return the numbers kept after so many trials: each pull is kept."""
+        return trials * self._each
+
+    @property
+    def _each(self) -> int:
+        return len(self.problem.context) + 3
+
+    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
+        """Take on a problem with one arm more at the end, or one removed."""
+        self.policies.keeps(problem.arms)
+        self.policies = PolicyClass(self.cells, problem.arms, self.policies.kind)
+        self.problem = problem
+        if removed is None:
+            self.sums = np.pad(self.sums, ((0, 0), (0, 1)))
+            self.counts = np.pad(self.counts, ((0, 0), (0, 1)))
+        else:
+            self.sums = np.delete(self.sums, removed, axis=1)
+            self.counts = np.delete(self.counts, removed, axis=1)
+            self.pulls = [_without(pull, removed) for pull in self.pulls]
+
+    def merge(self, other: Self, arms: Sequence[int]) -> None:
+        """Add the pulls of `other` after those here; its arm `arms[j]` is arm j here."""
+        here = {theirs: mine for mine, theirs in enumerate(arms)}
+        for pull in other.pulls:
+            arm = None if pull.arm is None else here[pull.arm]
+            History._take_in(self, self.place(pull.context), pull._replace(arm=arm))
+
+    def state(self) -> Any:
+        """Return the pulls as plain values."""
+        return HistoryState(
+            [list(pull.context) for pull in self.pulls],
+            [pull.arm for pull in self.pulls],
+            [pull.reward for pull in self.pulls],
+            [pull.probability for pull in self.pulls],
+        )
+
+    def restore(self, state: Any) -> None:
+        """Take on saved pulls; such as cannot be are refused."""
+        saved = _read(state, HistoryState)
+        columns = (saved.contexts, saved.arms, saved.rewards, saved.probabilities)
+        if len({len(column) for column in columns}) > 1:
+            raise SaveFileError("the columns of the history differ in length")
+        pulls = [
+            Pull(tuple(map(float, c)), a, float(r), float(p))
+            for c, a, r, p in zip(*columns, strict=True)
+        ]
+        try:
+            places = [self.place(pull.context) for pull in pulls]
+        except (InputError, ValueError) as error:
+            raise SaveFileError(f"a context of the history: {error}") from None
+        for pull in pulls:
+            if pull.arm is not None and not 0 <= pull.arm < len(self.problem.arms):
+                raise SaveFileError(f"the history has an arm {pull.arm} which is not there")
+            if not (0 <= pull.reward <= 1 and 0 < pull.probability <= 1 + 1e-9):
+                raise SaveFileError("a reward or probability of the history is not in [0, 1]")
+        self._begin()
+        for cell, pull in zip(places, pulls, strict=True):
+            History._take_in(self, cell, pull)
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.pulls = self.pulls.copy()
+        twin.sums, twin.counts = self.sums.copy(), self.counts.copy()
+        twin.visits = self.visits.copy()
+        return twin
+
+
+def _without(pull: Pull, removed: int) -> Pull:
+    if pull.arm is None or pull.arm < removed:
+        return pull
+    if pull.arm > removed:
+        return pull._replace(arm=pull.arm - 1)
+    return Pull(pull.context, None, 0.0, 1.0)
+
+
+def _read(state: Any, kind: type[HistoryState]) -> HistoryState:
+    try:
+        return msgspec.convert(state, kind)
+    except msgspec.ValidationError as error:
+        raise SaveFileError(f"not a history: {error}") from None

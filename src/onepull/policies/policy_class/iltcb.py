@@ -1,0 +1,149 @@
+"""ILTCB: weights over policies found anew at the end of ever longer epochs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onepull.checks import number
+from onepull.errors import ParameterError, SaveFileError
+from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
+from onepull.policies.policy_class.low_variance import low_variance
+from onepull.policies.policy_class.mixture import Mixture
+from onepull.policies.policy_class.policy_class import Kind
+from onepull.policies.policy_class.weighed_history import WeighedHistory
+from onepull.problem import Problem
+
+
+class ILTCB(ClassLearner):
+    """ILOVETOCONBANDITS (Agarwal, Hsu, Kale, Langford, Li, Schapire 2014), "Taming the monster".
+
+    At the ends τ of epochs, trials 1, 2, 4, 8, …, weights Q over the N policies are found
+    such that no policy's estimate varies by more than 2K + b, with b = R̂(π)/(ψμ) and R̂ its
+    estimated regret, and such that Σ Qb <= 2K.  The rest of the weight is the best policy's,
+    and every arm gets at least μ = min(1/(2K), √(ln(16τ²N/δ)/(Kτ))).  With probability 1 - δ
+    the regret to the best policy of the class is O(√(KT ln(TN/δ)) + K ln(TN/δ)).  Keeps
+    every pull with its context, arm, reward and probability: of order T.
+
+    With ψ = 100, as proved, b stays small beside 2K until μ is below a hundredth of the gaps,
+    and for so long exploration hardly lets up.  A smaller ψ exploits sooner, without the
+    guarantee.  The weights are found by the paper's coordinate descent, from nothing and
+    with an argmax over the class written out.  After a merge they are found at once, as at
+    the end of an epoch.
+
+    Parameters
+    ----------
+    policies
+        The class: "maps", "thresholds" or a list of policies, see `PolicyClass`.
+    delta
+        Cuts interval contexts into cells no wider than this.
+    failure
+        The paper's δ: the probability with which the guarantee may fail.
+    psi
+        ψ, above 0: what a policy's estimated regret is divided by.
+    ratio
+        An epoch ends when there are so many times the trials of the last end, in (1, 2].
+    seed
+        Where the draws come from.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval, Problem
+    >>> policy = ILTCB(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... ))
+    >>> policy.observe("lte", bits=2, capacity=1.0)
+    >>> print(policy.explain(bits=2))
+    ILTCB at trial 2 with bits=2
+      arm   pulls  estimate   bonus   index  chance
+      wifi      0         –       –  0.0000  0.2500
+      lte       1    4.0000  0.0000  4.0000  0.7500
+    a draw: from 1 policy weighed after trial 1, every arm with probability 0.25 or more
+    """
+
+    _knowledge: _Epochs
+
+    def __init__(  # noqa: PLR0913 - a full statement
+        self,
+        problem: Problem,
+        *,
+        policies: Kind = None,
+        delta: float | Mapping[str, float] | None = None,
+        failure: float = 0.05,
+        psi: float = 100.0,
+        ratio: float = 2.0,
+        seed: int | np.random.Generator = 0,
+    ) -> None:
+        self.failure = failure_probability(failure)
+        self.psi = number("psi", psi, above=0.0)
+        self.ratio = number("ratio", ratio, above=1.0)
+        if self.ratio > 2:
+            raise ParameterError(f"ratio is a number in (1, 2], given {ratio!r}")
+        history = _Epochs(problem, policies, delta, self.failure)
+        history.psi, history.ratio = self.psi, self.ratio
+        super().__init__(history, seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The class and δ where they were given, and the constants."""
+        stated = {"failure": self.failure, "psi": self.psi, "ratio": self.ratio}
+        return {**self._class, **stated}
+
+    def _reason(
+        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
+    ) -> str:
+        del context, indices, allowed
+        known = self._knowledge
+        count = len(known.mixture.weights)
+        return (
+            f"from {count} polic{'y' if count == 1 else 'ies'} weighed after trial "
+            f"{known.solved}, every arm with probability {known.floor:.2g} or more"
+        )
+
+
+class _Epochs(WeighedHistory):
+    """Pulls, and weights found at the end of the last epoch."""
+
+    solved = 0  # the trials of which the weights were made
+    psi = 100.0
+    ratio = 2.0
+
+    @property
+    def floor(self) -> float:
+        """μ, the probability that every arm has at least."""
+        return self._floor(self.solved)
+
+    def _floor(self, trials: int) -> float:
+        arms = len(self.problem.arms)
+        if trials == 0:
+            return 0.5 / arms
+        doubt = math.log(16.0 * trials**2 * len(self.policies) / self.failure)
+        return min(0.5 / arms, math.sqrt(doubt / (arms * trials)))
+
+    @property
+    def _is_due(self) -> bool:
+        return self.trials >= max(self.solved + 1, int(self.ratio * self.solved))
+
+    def _solve(self) -> None:
+        floor, gains = self._floor(self.trials), self.gains
+        merits = gains / (self.psi * floor)
+        weights = low_variance(self.policies, merits, self.frequencies, floor)
+        leader, _ = self.policies.best(gains)
+        rest = max(0.0, 1.0 - math.fsum(weights.values()))
+        weights[leader] = weights.get(leader, 0.0) + rest
+        self.solved = self.trials
+        self._mix(Mixture.of(self.policies, np.array(list(weights.values())), list(weights)))
+
+    def _solution(self) -> Any:
+        return self.solved
+
+    def _take_on(self, solution: Any) -> None:
+        if isinstance(solution, bool) or not isinstance(solution, int) or solution < 0:
+            raise SaveFileError(f"weights are of a number of trials, given {solution!r}")
+        self.solved = solution

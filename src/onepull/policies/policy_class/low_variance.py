@@ -1,0 +1,58 @@
+"""Weights of policies under which no policy's estimate varies much."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.policies.policy_class.mixture import chances
+from onepull.policies.policy_class.policy_class import PolicyClass
+
+ROUNDING = 1e-9
+
+
+def low_variance(
+    policies: PolicyClass, merits: Array, frequencies: Array, floor: float
+) -> dict[int, float]:
+    """Return weights, of sum at most one, that solve (OP) of Agarwal et al. (2014).
+
+    With b(π) = max v - v(π), where v(π) is the sum over cells of `merits[cell, arm]`, they
+    satisfy Σ Q(π) b(π) <= 2K and, for every policy, V(π) <= 2K + b(π): the mean over the
+    seen contexts of 1/Q^μ(π(x)|x), in which Q^μ = (1 - Kμ)Q + μ.  This is the paper's
+    coordinate descent (algorithm 2) from nothing, each step on the policy that the argmax
+    oracle finds worst; it takes at most 4 ln(1/(Kμ))/μ of them.
+
+    >>> from onepull import Finite, Interval, Problem, Table
+    >>> problem = Problem(
+    ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x*y"
+    ... )
+    >>> policies = PolicyClass(Table(problem), problem.arms)
+    >>> low_variance(policies, np.zeros((1, 2)), np.ones(1), floor=0.25)
+    {}
+    >>> weights = low_variance(policies, np.zeros((1, 2)), np.ones(1), floor=0.1)
+    >>> sorted(weights), sum(weights.values()) <= 1
+    ([0, 1], True)
+    """
+    arms, cells = len(policies.arms), np.arange(len(frequencies))
+    bound, (_, top) = 2.0 * arms, policies.best(merits)
+    weights: dict[int, float] = {}
+    costs: dict[int, float] = {}
+    table = np.zeros((len(cells), arms))
+    while True:
+        spent = sum(weight * (bound + costs[policy]) for policy, weight in weights.items())
+        if spent > bound:
+            weights = {policy: weight * bound / spent for policy, weight in weights.items()}
+            table *= bound / spent
+        smoothed = chances(table, floor)
+        inverse = frequencies[:, None] / smoothed
+        worst, value = policies.best(inverse + merits)
+        excess = value - top - bound
+        if excess <= ROUNDING * bound:
+            return weights
+        played = policies.assignments[worst]
+        costs[worst] = top - float(merits[cells, played].sum())
+        variance = float(inverse[cells, played].sum())
+        squares = float((inverse / smoothed)[cells, played].sum())
+        step = (variance + excess) / (2.0 * (1.0 - arms * floor) * squares)
+        weights[worst] = weights.get(worst, 0.0) + step
+        table[cells, played] += step

@@ -1,0 +1,93 @@
+"""Policies with weights: what a randomised choice among policies is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.errors import SaveFileError
+from onepull.policies.policy_class.policy_class import Maps, PolicyClass
+
+
+class MixtureState(msgspec.Struct, forbid_unknown_fields=True):
+    """The saved form: an arm for each cell of every policy, and the weights."""
+
+    maps: list[list[int]]
+    weights: list[float]
+
+
+class Mixture:
+    """Policies with weights; nothing in it changes once it is made.
+
+    The policies stand here as maps, so that they stay what they were when arms come and go.
+
+    Attributes
+    ----------
+    maps
+        `maps[policy, cell]`, the position of an arm.
+    weights
+        One for each policy, not negative.
+
+    Examples
+    --------
+    >>> mixture = Mixture(np.array([[0, 0], [0, 1]]), np.array([0.5, 0.25]))
+    >>> mixture.table(arms=2)
+    array([[0.75, 0.  ],
+           [0.5 , 0.25]])
+    """
+
+    __slots__ = ("maps", "weights")
+
+    def __init__(self, maps: Maps, weights: Array) -> None:
+        self.maps, self.weights = maps, weights
+
+    @classmethod
+    def of(cls, policies: PolicyClass, weights: Array, chosen: Sequence[int]) -> Mixture:
+        """Return policies of a class, given by their numbers, with their weights."""
+        return cls(policies.assignments[list(chosen)], weights)
+
+    @classmethod
+    def nothing(cls, cells: int) -> Mixture:
+        """Return the mixture of no policies."""
+        return cls(np.zeros((0, cells), np.int64), np.zeros(0))
+
+    def table(self, arms: int) -> Array:
+        """Return `table[cell, arm]`, the weight of the policies that play the arm there."""
+        cells = self.maps.shape[1]
+        table = np.zeros((cells, arms))
+        np.add.at(table, (np.arange(cells), self.maps), self.weights[:, None])
+        return table
+
+    def without(self, arm: int) -> Mixture:
+        """Return the policies that never play an arm, which is then no longer there."""
+        kept = ~(self.maps == arm).any(axis=1)
+        maps = self.maps[kept]
+        return Mixture(maps - (maps > arm), self.weights[kept])
+
+    def state(self) -> MixtureState:
+        """Return the mixture as plain values."""
+        return MixtureState(self.maps.tolist(), self.weights.tolist())
+
+    @classmethod
+    def restored(cls, state: MixtureState, cells: int, arms: int) -> Mixture:
+        """Return a saved mixture; one that cannot be is refused."""
+        fits = len(state.maps) == len(state.weights) and all(
+            len(row) == cells and all(0 <= arm < arms for arm in row) for row in state.maps
+        )
+        if not fits:
+            raise SaveFileError(
+                f"weighted policies do not fit {cells} cells of contexts and {arms} arms"
+            )
+        if not all(0 <= weight < float("inf") for weight in state.weights):
+            raise SaveFileError("a weight of a policy is not a number from 0")
+        maps = np.array(state.maps, np.int64).reshape(-1, cells)
+        return cls(maps, np.array(state.weights, dtype=np.float64))
+
+
+def chances(table: Array, floor: float) -> Any:
+    """Return the smoothed projection (1 - Kμ)·W + μ of `W[cell, arm]`."""
+    return (1.0 - table.shape[1] * floor) * table + floor

@@ -1,0 +1,1 @@
+"""Exploration by a schedule: ε-greedy and DSEE."""

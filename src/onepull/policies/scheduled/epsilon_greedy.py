@@ -1,0 +1,114 @@
+"""ε-greedy: exploration by a coin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onepull.checks import number
+from onepull.errors import ParameterError
+from onepull.index.schedules import drawn_evenly, exploration_rate
+from onepull.policies.explorer import Explorer
+from onepull.policies.sharing.sharing import shared
+from onepull.policies.ties import best_of, even
+from onepull.problem import Problem
+
+
+class EpsilonGreedy(Explorer):
+    """ε-greedy (Auer, Cesa-Bianchi, Fischer 2002): explore with probability cK/(d²n).
+
+    With probability ε_n = min(1, cK/(d²n)) an arm is drawn evenly, else the best estimate is
+    played; n counts what the sharing counts.  In a single context, with c > 5 and d below
+    every gap, wrong pulls are O(log n).  Arms are explored alike, so with joint learning
+    too even the arms that are best somewhere cost O(log n) (the paper's remark 3).  Keeps
+    what its sharing keeps.
+
+    Parameters
+    ----------
+    sharing
+        Who learns from a pull: "joint", "per-context" or "blind".
+    delta
+        Cuts interval contexts into cells no wider than this.
+    c, gap
+        The constants of the schedule; `gap` is d as a share of the reward's range.
+    seed
+        Where the draws come from.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval, Problem
+    >>> policy = EpsilonGreedy(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... ), c=0.1, gap=0.5, seed=1)
+    >>> policy.observe_many(["wifi", "lte", "lte", "lte"], capacity=[2.0, 1.0, 1.0, 1.0])
+    >>> print(policy.explain(bits=2))
+    EpsilonGreedy at trial 5 with bits=2
+      arm   pulls  estimate   bonus   index  chance
+      wifi      1    2.0000  0.0000  2.0000  0.9200
+      lte       3    1.0000  0.0000  1.0000  0.0800
+    a draw: highest estimate, or one drawn evenly with probability 0.16
+    """
+
+    randomised = True
+    _generator: np.random.Generator
+
+    def __init__(  # noqa: PLR0913 - a full statement
+        self,
+        problem: Problem,
+        *,
+        sharing: str = "joint",
+        delta: float | Mapping[str, float] | None = None,
+        c: float = 5.0,
+        gap: float = 0.1,
+        seed: int | np.random.Generator = 0,
+    ) -> None:
+        self.c = number("c", c, above=0.0)
+        self.gap = number("gap", gap, above=0.0)
+        if self.gap > 1:
+            raise ParameterError(f"gap is a share of the reward's range, in (0, 1], given {gap!r}")
+        self._shared = sharing
+        super().__init__(shared(problem, sharing, delta), seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The sharing, δ if the contexts are cut into cells, and the schedule's constants."""
+        return {"sharing": self._shared, **self._cut(), "c": self.c, "gap": self.gap}
+
+    def _indices(self, context: Mapping[str, Any]) -> Any:
+        return self._knowledge.view(context)[1]
+
+    def _rate(self, context: Mapping[str, Any]) -> float:
+        trial = self._knowledge.view(context)[0].trial
+        return exploration_rate(trial, len(self._arms), self.c, self.gap)
+
+    def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:
+        indices = self._indices(context)
+        best = best_of(indices, allowed)[0]
+        if math.isinf(indices[best]):
+            return best  # never pulled comes first, here as everywhere
+        luck = self._generator.random()
+        arm = drawn_evenly(luck, self._rate(context), len(allowed))
+        return allowed[arm] if arm >= 0 else best
+
+    def _chances(self, context: Mapping[str, Any], allowed: Sequence[int]) -> Sequence[float]:
+        indices = self._indices(context)
+        best = best_of(indices, allowed)[:1]
+        greedy = even(best, allowed)
+        if math.isinf(indices[best[0]]):
+            return greedy
+        rate = self._rate(context)
+        return [rate / len(allowed) + (1.0 - rate) * chance for chance in greedy]
+
+    def _reason(
+        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
+    ) -> str:
+        if math.isinf(max(indices[j] for j in allowed)):
+            return "never pulled"
+        rate = self._rate(context)
+        return f"highest estimate, or one drawn evenly with probability {rate:.2g}"

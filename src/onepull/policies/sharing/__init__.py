@@ -1,0 +1,1 @@
+"""What a pull teaches, and whom: its context, every context, or nobody but the arm."""

@@ -1,0 +1,82 @@
+"""What an observation tells: the state, or the reward and its context."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from onepull.checks import real
+from onepull.errors import InputError, RewardError
+from onepull.payoff import State
+from onepull.problem import Problem
+
+
+def observed_state(problem: Problem, fields: Mapping[str, Any], reward: Any) -> State:
+    """Return the state out of an observation: given, or told by the reward."""
+    if reward is None:
+        state = problem.state
+        if len(fields) == len(state.names):
+            return state.read(fields)  # the usual case: nothing but the state
+        if _split(problem, fields)[0]:
+            problem.context.read(fields)
+        return state.read(fields)
+    if _split(problem, fields)[1]:
+        raise InputError("give the state or the reward, not both")
+    return problem.payoff.invert(_reward(reward), problem.context.read(fields))
+
+
+def rewarded_context(
+    problem: Problem, fields: Mapping[str, Any], reward: Any
+) -> tuple[State, float]:
+    """Return the context, which must be told, and the reward."""
+    context, value = observed_reward(problem, fields, reward)
+    if context is None:
+        raise problem.context.refusal({})
+    return context, value
+
+
+def observed_reward(
+    problem: Problem, fields: Mapping[str, Any], reward: Any
+) -> tuple[State | None, float]:
+    """Return the context, if told, and the reward: given, or of the context and state."""
+    given, state = _split(problem, fields) if fields else (set(), set())
+    if reward is None:
+        context = problem.context.read(fields)
+        return context, problem.payoff.scalar(*context, *problem.state.read(fields))
+    if state:
+        raise InputError("give the state or the reward, not both")
+    told = problem.context.read(fields) if given else None
+    value = _reward(reward)
+    check_reward(value, *problem.payoff.whole_range)
+    return told, value
+
+
+def check_reward(value: float, low: float, high: float) -> None:
+    """Refuse a reward that cannot be, rounding aside."""
+    slack = 1e-9 * max(1.0, abs(low), abs(high))
+    if not low - slack <= value <= high + slack:
+        raise RewardError(f"reward {value!r} cannot be: it is in [{low:.6g}, {high:.6g}]")
+
+
+def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
+    """Return the context and the state names among the fields; refuse any other."""
+    names = set(fields)
+    context, state = names & set(problem.context), names & set(problem.state)
+    if stray := names - context - state:
+        raise problem.state.stray(stray, problem.context)
+    return context, state
+
+
+def _reward(reward: Any) -> float:
+    if isinstance(reward, bool | np.bool_):  # met or missed: a comparison counts as 1 or 0
+        return float(reward)
+    try:
+        value = real(reward)
+    except TypeError:
+        raise RewardError(f"a reward is one number, given {reward!r}") from None
+    if not math.isfinite(value):
+        raise RewardError(f"a reward is finite, given {reward!r}")
+    return value

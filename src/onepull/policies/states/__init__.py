@@ -1,0 +1,1 @@
+"""Indices from the whole distribution of an arm's states."""

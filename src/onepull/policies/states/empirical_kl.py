@@ -1,0 +1,247 @@
+"""Indices from the whole distribution of the state: sharper than from its mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from onepull.checks import number
+from onepull.index.empirical_likelihood import (
+    bernstein_bound,
+    divergence,
+    exploration,
+    law_variance,
+    least_divergent,
+    likely_leader,
+    likely_mean,
+)
+from onepull.policies.states.on_states import OnStates
+from onepull.problem import Problem
+
+
+class LikelyBound(OnStates):
+    """The highest empirical-likelihood bound, on states that are kept for ever or forgotten."""
+
+    evens_out = True
+    c: float
+    head_start: float = 0.0
+    memory: float = math.inf  # how many trials are remembered
+
+    def _risk(self, trial: int) -> float:
+        """Return f, what an index may risk at a trial."""
+        return exploration(min(trial + self.head_start, self.memory), self.c)
+
+    def _leader(self, context: Mapping[str, Any]) -> int:
+        rewards, weights, low, high = self._laws(context)
+        statistics, means, *_ = self._knowledge.view(context)
+        risk = self._risk(statistics.trial)
+        return likely_leader(rewards, weights, statistics.counts, means, low, high, risk)
+
+    def _index(  # noqa: PLR0913, PLR0917 - all that a rule may look at
+        self,
+        rewards: Any,
+        weights: Any,
+        pulls: float,
+        low: float,
+        high: float,
+        best: float,
+        trial: int,
+    ) -> float:
+        del low, best
+        return likely_mean(rewards, weights, len(rewards), high, self._risk(trial) / pulls)
+
+
+class EmpiricalKL(LikelyBound):
+    """The empirical-likelihood upper bound on the known reward (Cappé et al. 2013).
+
+    Index: the highest mean reward of a law of states whose likelihood is within f(n)/m of
+    the observed one, f(n) = ln N + c ln ln N with N = n + head_start.  It always lies between
+    the estimate and the upper confidence bound with α = f/(2 ln n), and makes use of small
+    variance and of rewards that are rarely high.  With c = 3 its regret is asymptotically
+    that of the best index policy; c = 0 pays less at practical horizons, with a heavier tail,
+    which a head start makes lighter at next to no cost.  Keeps the histogram (or sketch) of
+    the states of every arm.
+
+    Parameters
+    ----------
+    c
+        How much is explored beyond ln N.
+    head_start
+        Trials that count as gone by before the first one: no bound is then trusted at a
+        higher risk than 1/head_start, however few trials there were.
+    knots
+        Sketch interval fields of the state with so many knots; 65 if not given.
+    seed
+        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
+        without.
+
+    Examples
+    --------
+    >>> from onepull import Finite
+    >>> policy = EmpiricalKL(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2, 3, 4])},
+    ...     state={"capacity": Finite([0, 1, 2, 3, 4])},
+    ...     reward="min(bits, capacity)",
+    ... ))
+    >>> policy.observe_many(["wifi", "lte", "lte"], capacity=[1, 4, 4])
+    >>> print(policy.explain(bits=3))
+    EmpiricalKL at trial 4 with bits=3
+      arm   pulls  estimate   bonus   index
+      wifi      1    1.0000  1.5000  2.5000
+    → lte       2    3.0000  0.0000  3.0000
+    lte: highest index
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        c: float = 0.0,
+        head_start: float = 0.0,
+        knots: int | None = None,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        self.c = number("c", c, above=0.0, at_least=True)
+        self.head_start = number("head_start", head_start, above=0.0, at_least=True)
+        super().__init__(problem, knots=knots, seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """C, the head start, and the knots of a sketch."""
+        return {"c": self.c, "head_start": self.head_start, **self._sketched()}
+
+
+class IMED(OnStates):
+    """Indexed minimum empirical divergence (Honda and Takemura 2015) on the known reward.
+
+    Index: -(m·K(F̂, θ̂*) + ln m), with K the divergence of the arm's observed law from one as
+    good as the best estimate θ̂* in this context.  It has the least regret of all in the mean
+    and the heaviest tail: runs that are stuck on a wrong arm for long.  Asymptotically that
+    of the best index policy.  Keeps the histogram (or sketch) of the states of every arm.
+
+    Parameters
+    ----------
+    knots
+        Sketch interval fields of the state with so many knots; 65 if not given.
+    seed
+        Draw among tied arms with this seed or generator; the first arm wins without.
+
+    Examples
+    --------
+    >>> from onepull import Finite
+    >>> policy = IMED(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2, 3, 4])},
+    ...     state={"capacity": Finite([0, 1, 2, 3, 4])},
+    ...     reward="min(bits, capacity)",
+    ... ))
+    >>> policy.observe_many(["wifi", "lte", "lte"], capacity=[1, 4, 0])
+    >>> policy.choose(bits=4)   # wifi: K = ln 1.5 and ln 1, lte: nothing and ln 2
+    'wifi'
+    """
+
+    in_reward_units = False
+    looks_aside = True
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        knots: int | None = None,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(problem, knots=knots, seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The knots of a sketch."""
+        return self._sketched()
+
+    def _leader(self, context: Mapping[str, Any]) -> int:
+        rewards, weights, _, high = self._laws(context)
+        statistics, means, *_ = self._knowledge.view(context)
+        return least_divergent(rewards, weights, statistics.counts, means, high)
+
+    def _index(  # noqa: PLR0913, PLR0917 - all that a rule may look at
+        self,
+        rewards: Any,
+        weights: Any,
+        pulls: float,
+        low: float,
+        high: float,
+        best: float,
+        trial: int,
+    ) -> float:
+        del low, trial
+        apart = divergence(rewards, weights, len(rewards), best, high)
+        return -(pulls * apart + math.log(pulls))
+
+    def _why(self) -> str:
+        return "least divergence from the best"
+
+
+class EmpiricalBernstein(OnStates):
+    """UCB-V (Audibert, Munos, Szepesvári 2009) on the known reward: narrow where it varies little.
+
+    Index: θ̂ + √(2V f/m) + 3G f/m with f = ζ ln n and V the variance of the reward that the
+    observed states give in this context.  Its regret is logarithmic, with the variance in
+    place of the squared range for ζ > 1.  Keeps the histogram (or sketch) of the states of
+    every arm.
+
+    Parameters
+    ----------
+    zeta
+        ζ > 0.
+    knots
+        Sketch interval fields of the state with so many knots; 65 if not given.
+    seed
+        Draw among tied arms with this seed or generator; the first arm wins without.
+
+    Examples
+    --------
+    >>> from onepull import Finite
+    >>> policy = EmpiricalBernstein(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 2, 3, 4])},
+    ...     state={"capacity": Finite([0, 1, 2, 3, 4])},
+    ...     reward="min(bits, capacity)",
+    ... ))
+    >>> policy.observe_many(["wifi", "lte"], capacity=[1, 3])
+    >>> policy.choose(bits=3)
+    'lte'
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        zeta: float = 1.2,
+        knots: int | None = None,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        self.zeta = number("zeta", zeta, above=0.0)
+        super().__init__(problem, knots=knots, seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """ζ, and the knots of a sketch."""
+        return {"zeta": self.zeta, **self._sketched()}
+
+    def _index(  # noqa: PLR0913, PLR0917 - all that a rule may look at
+        self,
+        rewards: Any,
+        weights: Any,
+        pulls: float,
+        low: float,
+        high: float,
+        best: float,
+        trial: int,
+    ) -> float:
+        del best
+        mean = math.fsum(w * v for w, v in zip(weights, rewards, strict=True))
+        variance = law_variance(rewards, weights, len(rewards))
+        return bernstein_bound(mean, variance, high - low, pulls, self.zeta * math.log(trial))

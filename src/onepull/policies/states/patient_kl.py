@@ -1,0 +1,213 @@
+"""Exploring where it costs least."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+
+from onepull.checks import number
+from onepull.errors import SaveFileError
+from onepull.factor import Cells, partition
+from onepull.index.empirical_likelihood import exploration, patient_leader, rounding
+from onepull.policies.sharing.knowledge import Knowledge
+from onepull.policies.sharing.sharing import Joint
+from onepull.policies.states.on_states import OnStates, states_of
+from onepull.problem import Problem
+from onepull.statistics import UNPULLED
+
+NEVER = -(10**12)  # when a context came that never did
+
+
+class Attendance(Joint):
+    """Joint learning, and when each context last came.
+
+    A context counts where it comes along with an observation.
+    """
+
+    counts_in_flight = False
+
+    def __init__(self, factor: Any, cells: Cells) -> None:
+        super().__init__(factor)
+        self.cells = cells
+        self.came = [NEVER] * cells.features
+
+    def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
+        """Take no notice: what is due to be explored goes by what was observed."""
+        Knowledge.expect(self, arm, fields, pulls)
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one state, and its context if told."""
+        told = {name: fields[name] for name in self.problem.context if name in fields}
+        cell = self.cells.locate(told) if len(told) == len(self.problem.context) else None
+        super().learn(arm, fields, reward)
+        if cell is not None:
+            self.came[cell] = self.statistics.trials
+
+    @property
+    def storage(self) -> int:
+        """The number of numbers kept."""
+        return super().storage + len(self.came)
+
+    def storage_after(self, trials: int) -> int:
+        """Return the number of numbers kept after so many trials."""
+        return super().storage_after(trials) + len(self.came)
+
+    def merge(self, other: Self, arms: Sequence[int]) -> None:
+        """Add what `other` has learned; its arm `arms[j]` is arm j here."""
+        # The trials of the other count as those just before the next of ours.
+        later = self.statistics.trials
+        super().merge(other, arms)
+        self.came = [
+            mine if theirs == NEVER else theirs + later
+            for mine, theirs in zip(self.came, other.came, strict=True)
+        ]
+
+    def state(self) -> Any:
+        """Return everything learned as plain values."""
+        return {"learned": super().state(), "came": list(self.came)}
+
+    def restore(self, state: Any) -> None:
+        """Take on a saved state; one that cannot be is refused."""
+        try:
+            saved = msgspec.convert(state, _AttendanceState)
+        except msgspec.ValidationError as error:
+            raise SaveFileError(f"not learned statistics: {error}") from None
+        super().restore(saved.learned)
+        trials = self.statistics.trials
+        if len(saved.came) != len(self.came) or not all(
+            trial == NEVER or 0 < trial <= trials for trial in saved.came
+        ):
+            raise SaveFileError(
+                f"when contexts came is not told by {len(self.came)} trials up to {trials}"
+            )
+        self.came = list(saved.came)
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        twin = super().copy()
+        twin.came = list(self.came)
+        return twin
+
+
+class _AttendanceState(msgspec.Struct, forbid_unknown_fields=True):
+    learned: dict[str, Any]
+    came: list[int]
+
+
+class PatientKL(OnStates):
+    """`EmpiricalKL` that waits for the context in which exploring an arm costs least.
+
+    A pull of an arm tells the same about it in every context and costs differently.  An
+    upper confidence bound explores an arm where it is most easily mistaken for the best, the
+    least possible regret explores it where it is cheapest.  So an arm whose bound leads in
+    some context without its mean doing so is pulled in the context where its mean falls short
+    by least, of those that came within the last `patience` trials: contexts may be rare, or
+    stop coming, and exploration never waits longer.  There is no proof of its regret.
+    On the paper's seven channels, where waiting can save about a fifth, it saves a sixth of
+    `EmpiricalKL`'s; where all arms are best somewhere it loses more.  Keeps the histogram
+    (or sketch) of the states of every arm, and when each context last came.
+
+    Parameters
+    ----------
+    delta
+        Cuts interval contexts into cells no wider than this; every decision looks at all of
+        them, so let them be few.
+    c
+        How much is explored beyond ln n.
+    patience
+        The longest wait for a cheap context, in trials; 0 is not to wait.
+    knots
+        Sketch interval fields of the state with so many knots; 65 if not given.
+
+    Examples
+    --------
+    >>> from onepull import Finite
+    >>> policy = PatientKL(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 4])},
+    ...     state={"capacity": Finite([0, 1, 2, 3, 4])},
+    ...     reward="min(bits, capacity)",
+    ... ))
+    >>> policy.observe_many(["wifi"] * 8 + ["lte"], capacity=[4] * 8 + [1], bits=[4, 1, 1] * 3)
+    >>> policy.choose(bits=4), policy.choose(bits=1)   # with one bit lte costs nothing
+    ('wifi', 'lte')
+    """
+
+    evens_out = True
+    order_matters = True
+    takes_turns = True
+    _knowledge: Attendance
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        delta: float | Mapping[str, float] | None = None,
+        c: float = 0.0,
+        patience: int = 100,
+        knots: int | None = None,
+    ) -> None:
+        self.c = number("c", c, above=0.0, at_least=True)
+        self.patience = int(number("patience", patience, above=0.0, at_least=True))
+        cells = partition(problem, delta)
+        super().__init__(problem, sharing=Attendance(states_of(problem, knots), cells))
+        self._centres: Any = None
+
+    @property
+    def sharing(self) -> Attendance:
+        """How this policy shares knowledge, and what it has learned."""
+        return self._knowledge
+
+    @property
+    def delta(self) -> float | dict[str, float] | None:
+        """The largest width of a cell, if interval contexts were cut into cells."""
+        return self._knowledge.cells.delta
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """δ if the contexts are cut into cells, c, the patience, and the knots of a sketch."""
+        return {**self._cut(), "c": self.c, "patience": self.patience, **self._sketched()}
+
+    def _leader(self, context: Mapping[str, Any]) -> int:
+        knowledge = self._knowledge
+        statistics, factor = knowledge.statistics, knowledge.factor
+        if 0 in statistics.pulls:
+            self.problem.context.exactly(context)
+            return statistics.pulls.index(0)
+        here = knowledge.cells.locate(context)
+        if self._centres is None:
+            centres = np.array(knowledge.cells.centres)
+            lows, tops = factor.bounds_many(centres)  # type: ignore[attr-defined]  # of atoms
+            values = factor.phi_many(centres)  # type: ignore[attr-defined]  # of atoms
+            self._centres = values, values.tolist(), lows.tolist(), tops.tolist()
+        values, listed, lows, tops = self._centres
+        laws = np.array([statistics.column(j) for j in range(len(self._arms))])
+        trial = statistics.trials + 1
+        return patient_leader(
+            listed, laws.tolist(), statistics.pulls, (values @ laws.T).tolist(), lows, tops,
+            exploration(trial, self.c), here, [trial - came for came in knowledge.came],
+            self.patience,
+        )  # fmt: skip
+
+    def _indices(self, context: Mapping[str, Any]) -> list[float]:
+        _, estimates, _, _ = self._knowledge.view(context)
+        indices = [float(estimate) for estimate in estimates]
+        indices[self._leader(context)] = UNPULLED
+        return indices
+
+    def _reason(
+        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
+    ) -> str:
+        arm = self._leader(context)
+        if self._knowledge.statistics.pulls[arm] == 0 or arm not in allowed:
+            return super()._reason(context, indices, allowed)
+        _, estimates, low, high = self._knowledge.view(context)
+        if max(estimates) - estimates[arm] <= rounding(low, high):
+            return "highest estimate, and nothing is due to be explored here"
+        return f"{self._arms[arm]} is due to be explored, and here it costs least"
+
+    def _why(self) -> str:
+        return "highest estimate"

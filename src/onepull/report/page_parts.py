@@ -1,0 +1,179 @@
+"""What a page is made of besides tables: headings, text, pictures and verdicts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Protocol
+
+from onepull.errors import ParameterError
+from onepull.report.drawing import svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Part(Protocol):
+    """Anything that can stand in a page.
+
+    `to_html` returns one HTML element with everything in it escaped.  Its id is `anchor`, and
+    ids within begin with `anchor`: the page hands every part an anchor of its own, so that
+    no two ids in a page are the same.
+    """
+
+    def to_html(self, anchor: str = "") -> str:
+        """Return the part as HTML."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading; those of level 2 and 3 are in the table of contents.
+
+    >>> Heading("Regret & pulls").to_html("part-1")
+    '<h2 id="part-1">Regret &amp; pulls</h2>'
+    """
+
+    text: str
+    level: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse a level that the page's title has, or that HTML has not."""
+        if self.level not in range(2, 7):
+            raise ParameterError(f"a heading's level is 2 to 6, given {self.level!r}")
+
+    def to_html(self, anchor: str = "") -> str:
+        """Return the heading."""
+        return f"<h{self.level}{_id(anchor)}>{escape(self.text)}</h{self.level}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Paragraphs, set apart by empty lines; lines that begin with "- " make a list.
+
+    `**strong**` and backquoted code are set as such; everything else stands for itself.
+
+    >>> print(Text("**Paired** draws, so `p < q`.").to_html())
+    <div class="text">
+    <p><strong>Paired</strong> draws, so <code>p &lt; q</code>.</p>
+    </div>
+    """
+
+    text: str
+
+    def to_html(self, anchor: str = "") -> str:
+        """Return the paragraphs."""
+        blocks = [block.strip() for block in re.split(r"\n\s*\n", self.text) if block.strip()]
+        body = "\n".join(map(_block, blocks))
+        return f'<div class="text"{_id(anchor)}>\n{body}\n</div>'
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Text set as it is written, line by line.
+
+    >>> Code("a < 2").to_html()
+    '<pre><code>a &lt; 2</code></pre>'
+    """
+
+    text: str
+
+    def to_html(self, anchor: str = "") -> str:
+        """Return the text, escaped and otherwise untouched."""
+        return f"<pre{_id(anchor)}><code>{escape(self.text)}</code></pre>"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure with its caption, and in words what it shows for those who do not see it.
+
+    >>> from matplotlib.figure import Figure
+    >>> print(Picture(Figure(), "Regret.", "Two rising lines.").to_html("part-1")[:73])
+    <figure id="part-1">
+    <div class="card" tabindex="0"><svg role="img" aria-
+    """
+
+    figure: Figure
+    caption: str
+    alt: str
+
+    def to_html(self, anchor: str = "") -> str:
+        """Return the figure drawn in the page, in need of no file."""
+        drawing = inlined(svg(self.figure), f"{anchor or 'figure'}-", self.alt)
+        return (
+            f'<figure{_id(anchor)}>\n<div class="card" tabindex="0">{drawing}</div>\n'
+            f"<figcaption>{_inline(self.caption)}</figcaption>\n</figure>"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A claim, whether it holds (None: cannot be told), and what that rests on.
+
+    >>> print(Verdict("DCB loses less than UCB1", True, "1,150 against 17,103").to_html())
+    <div class="verdict holds">
+    <p><strong>✓ holds</strong> DCB loses less than UCB1</p>
+    <p class="note">1,150 against 17,103</p>
+    </div>
+    """
+
+    claim: str
+    holds: bool | None
+    because: str = ""
+
+    def to_html(self, anchor: str = "") -> str:
+        """Return the verdict, told by words and sign and not by colour alone."""
+        kind, sign = _VERDICTS[self.holds]
+        because = f'\n<p class="note">{_inline(self.because)}</p>' if self.because else ""
+        return (
+            f'<div class="verdict {kind}"{_id(anchor)}>\n'
+            f"<p><strong>{sign}</strong> {_inline(self.claim)}</p>{because}\n</div>"
+        )
+
+
+_VERDICTS = {
+    True: ("holds", "✓ holds"),
+    False: ("fails", "✗ does not hold"),
+    None: ("open", "? cannot be told"),
+}
+
+
+def inlined(drawing: str, prefix: str, alt: str) -> str:
+    """Return an SVG file's text as an element of a page, its ids made the page's own.
+
+    >>> inlined('<?xml version="1.0"?><svg xmlns="x"><a id="b"/><c d="url(#b)"/></svg>', "p-", "A.")
+    '<svg role="img" aria-label="A."><a id="p-b"/><c d="url(#p-b)"/></svg>'
+    """
+    element = drawing[drawing.index("<svg") :].strip()
+    # Only within tags: signs like these may also be part of a name that is drawn.
+    element = re.sub(
+        r"<[^<>]*>",
+        lambda tag: re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}", tag[0]),
+        element,
+    )
+    # HTML knows the namespaces by itself.
+    head, rest = element.split(">", 1)
+    head = re.sub(r'\s+(xmlns(:\w+)?|version)="[^"]*"', "", head)
+    return f'<svg role="img" aria-label="{escape(alt)}"{head.removeprefix("<svg")}>{rest}'
+
+
+def _id(anchor: str) -> str:
+    return f' id="{escape(anchor)}"' if anchor else ""
+
+
+def _block(block: str) -> str:
+    lines = block.splitlines()
+    if all(line.startswith("- ") for line in lines):
+        items = "\n".join(f"<li>{_inline(line[2:])}</li>" for line in lines)
+        return f"<ul>\n{items}\n</ul>"
+    return f"<p>{_inline(block)}</p>"
+
+
+def _inline(text: str) -> str:
+    """Escape, then set code and strong; what is in code is left alone."""
+    pieces = re.split(r"`([^`\n]+)`", escape(text))
+    pieces[::2] = [
+        re.sub(r"\*\*(\S(?:.*?\S)?)\*\*", r"<strong>\1</strong>", p) for p in pieces[::2]
+    ]
+    pieces[1::2] = [f"<code>{code}</code>" for code in pieces[1::2]]
+    return "".join(pieces)

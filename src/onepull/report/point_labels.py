@@ -1,0 +1,107 @@
+"""Labels beside points, where they cover neither the points nor each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from onepull.arrays import Array
+
+GAP = 7.0  # between a point and its label
+RINGS = (0.0, 6.0, 14.0, 24.0, 36.0, 50.0, 66.0, 84.0)  # how much farther it may move away
+# Above first, as one reads; then below, beside and aslant.
+WAYS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1))
+SWEEPS = 4  # over all labels, until none would rather be elsewhere
+ACROSS_A_LINE = 2.0  # how far a label goes to get off a point of a line
+COVERS = 1e3  # what a covered pixel costs, in pixels of the way
+
+
+class Box(NamedTuple):
+    """A rectangle.
+
+    >>> Box(0, 0, 4, 2).overlap(Box(3, 1, 9, 9))
+    1.0
+    """
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def overlap(self, other: Box) -> float:
+        """Return the area that two have in common."""
+        wide = min(self.right, other.right) - max(self.left, other.left)
+        high = min(self.top, other.top) - max(self.bottom, other.bottom)
+        return float(max(wide, 0.0) * max(high, 0.0))
+
+    def holds(self, points: Array) -> int:
+        """Return how many points lie within."""
+        x, y = points[:, 0], points[:, 1]
+        within = (self.left < x) & (x < self.right) & (self.bottom < y) & (y < self.top)
+        return int(within.sum())
+
+
+def beside(
+    anchors: Sequence[tuple[float, float]],
+    sizes: Sequence[tuple[float, float]],
+    taken: Sequence[Box],
+    frame: Box,
+    lines: Array | None = None,
+) -> list[Box]:
+    """Return a place for the label of every anchor.
+
+    Within the frame each is as near to its anchor as it can be without covering what is
+    taken or another label; to get off the points of lines it moves a little.  Where there is
+    no such place it covers as little as can be.
+
+    Parameters
+    ----------
+    anchors, sizes
+        Where the labels' points are, and how wide and high the labels are.
+    taken
+        What must not be covered, such as markers.
+    lines
+        Points along lines, as rows.
+
+    Examples
+    --------
+    >>> marker = Box(-3, -3, 3, 3)
+    >>> beside([(0, 0)], [(20, 8)], [marker, Box(-3, 8, 3, 14)], Box(-90, -90, 90, 90))
+    [Box(left=-10.0, bottom=-15.0, right=10.0, top=-7.0)]
+    """
+    points = np.empty((0, 2)) if lines is None else lines
+    ways = [list(_places(a, s)) for a, s in zip(anchors, sizes, strict=True)]
+    # Their costs but for other labels, which move.
+    alone = [[_cost(box, away, taken, frame, points) for box, away in each] for each in ways]
+    chosen = [each[int(np.argmin(cost))][0] for each, cost in zip(ways, alone, strict=True)]
+    for _ in range(SWEEPS):
+        before = list(chosen)
+        for i, each in enumerate(ways):
+            others = chosen[:i] + chosen[i + 1 :]
+            costs = [
+                cost + COVERS * sum(box.overlap(other) for other in others)
+                for (box, _), cost in zip(each, alone[i], strict=True)
+            ]
+            chosen[i] = each[int(np.argmin(costs))][0]
+        if chosen == before:
+            break
+    return chosen
+
+
+def _places(anchor: tuple[float, float], size: tuple[float, float]) -> Iterator[tuple[Box, float]]:
+    """Yield the places for a label, with how far each is from the nearest one."""
+    (x, y), (wide, high) = anchor, size
+    for order, (across, up) in enumerate(WAYS):
+        for ring in RINGS:
+            away = GAP + ring
+            left = x - wide / 2 + across * (wide / 2 + away)
+            bottom = y - high / 2 + up * (high / 2 + away)
+            yield Box(left, bottom, left + wide, bottom + high), ring + 0.5 * order
+
+
+def _cost(box: Box, away: float, taken: Sequence[Box], frame: Box, points: Array) -> float:
+    area = (box.right - box.left) * (box.top - box.bottom)
+    covered = sum(box.overlap(other) for other in taken) + area - box.overlap(frame)
+    return away + ACROSS_A_LINE * box.holds(points) + COVERS * covered

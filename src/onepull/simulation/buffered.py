@@ -1,0 +1,272 @@
+"""Simulating worlds with a storage: every controller meets the same arrivals and states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, as_completed
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.control import Controller
+from onepull.environment.buffered import StorageEnvironment
+from onepull.errors import ParameterError
+from onepull.simulation import trials
+from onepull.simulation.draws import keys, tabulate
+from onepull.simulation.executors import open_executor
+from onepull.simulation.result import mean_and_error, student
+from onepull.simulation.simulation import whole
+
+# What is written down about a run: all but the last are a slot's average.
+MEASURES = ("reward", "cost", "arrived", "drained", "lost", "pulls", "level", "level_95", "end")
+
+
+@dataclass(frozen=True, slots=True)
+class StorageResult:
+    """What every controller earned, paid, lost and held in every replication.
+
+    Attributes
+    ----------
+    measured
+        By name, `[controller, replication]`.  Averages a slot: `reward`, `cost`, what
+        `arrived`, was `drained` and was `lost` for want of room, `pulls`, and the `level`;
+        besides `level_95`, its 95 % quantile, and `end`, the level after the last slot.
+
+    Examples
+    --------
+    >>> result = StorageResult(["all"], 10, {"reward": np.array([[1.0, 3.0]])})
+    >>> row = result.rows()[0]
+    >>> row["reward"], round(row["reward_low"], 1), round(row["reward_high"], 1)
+    (2.0, -10.7, 14.7)
+    """
+
+    controllers: list[str]
+    horizon: int
+    measured: dict[str, Array]
+
+    def rows(self, baseline: str | None = None) -> list[dict[str, Any]]:
+        """Return a row for each controller: means with their 95 % confidence intervals.
+
+        With a baseline they are of the paired differences to it.
+        """
+        if baseline is not None and baseline not in self.controllers:
+            raise ParameterError(
+                f"unknown baseline {baseline!r}; there are {', '.join(self.controllers)}"
+            )
+        found = []
+        for c, name in enumerate(self.controllers):
+            row: dict[str, Any] = {"controller": name, "horizon": self.horizon}
+            for measure, values in self.measured.items():
+                own = values[c]
+                if baseline is not None:
+                    own = own - values[self.controllers.index(baseline)]
+                mean, error = mean_and_error(own)
+                half = student(len(own)) * error
+                row[measure] = mean
+                row[f"{measure}_low"], row[f"{measure}_high"] = mean - half, mean + half
+            found.append(row)
+        return found
+
+    def __str__(self) -> str:
+        """Show the mean of every measure that is not nothing throughout, by controller.
+
+        >>> rewards = np.array([[1.0, 3.0], [0.0, 0.0]])
+        >>> print(StorageResult(["all", "none"], 10, {"reward": rewards}))
+        10 slots, 2 replications; means a slot
+                reward
+          all        2
+          none       0
+        """
+        kept = [name for name, values in self.measured.items() if values.any()]
+        rows = [[row["controller"], *(f"{row[m]:.4g}" for m in kept)] for row in self.rows()]
+        cells = [["", *kept], *rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            f"  {row[0]:<{widths[0]}}  "
+            + "  ".join(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))
+            for row in cells
+        ]
+        head = f"{self.horizon:,} slots, {self.replications} replications; means a slot"
+        return "\n".join([head, *lines])
+
+    @property
+    def replications(self) -> int:
+        """The number of replications."""
+        return int(next(iter(self.measured.values())).shape[1])
+
+    def of(self, controller: str, measure: str = "reward") -> Array:
+        """Return one measure of one controller, a number for each replication."""
+        found: Array = self.measured[measure][self.controllers.index(controller)]
+        return found
+
+
+def simulate_storage(  # noqa: PLR0913 - a full statement
+    environment: StorageEnvironment,
+    controllers: Mapping[str, Controller],
+    *,
+    horizon: int,
+    replications: int,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> StorageResult:
+    """Run controllers on a world with a storage, from an empty one.
+
+    What would arrive and what every arm would show in a slot is the same for all of them.
+    Slots run in the interpreter, some tens of microseconds each; give an executor of processes
+    (`open_executor("processes")`) to use all cores.
+
+    Parameters
+    ----------
+    controllers
+        Controllers with fresh policies, by name.
+    progress
+        Called with the replications done and the replications in all.
+
+    Examples
+    --------
+    >>> from onepull import DCB
+    >>> from onepull.control import DriftPlusPenalty, Myopic
+    >>> from onepull.environment import harvesting_battery
+    >>> world = harvesting_battery(capacity=4)
+    >>> result = simulate_storage(world, {
+    ...     "spend all": Myopic(DCB(world.problem), world.storage),
+    ...     "drift": DriftPlusPenalty(DCB(world.problem), world.storage, weight=2.0),
+    ... }, horizon=2000, replications=4, seed=1)
+    >>> bool((result.of("drift") > 1.2 * result.of("spend all")).all())
+    True
+    """
+    simulation = StorageSimulation(environment, controllers, horizon=horizon, seed=seed)
+    count = whole("replications", replications)
+    if executor is not None:
+        return simulation.result(_run(simulation, count, executor, progress))
+    with open_executor("serial") as serial:
+        return simulation.result(_run(simulation, count, serial, progress))
+
+
+def _run(
+    simulation: StorageSimulation,
+    count: int,
+    executor: Executor,
+    progress: Callable[[int, int], None] | None,
+) -> Array:
+    measured = np.empty((len(MEASURES), len(simulation.controllers), count))
+    for done, (number, found) in enumerate(replicated(simulation, range(count), executor), start=1):
+        measured[:, :, number] = found
+        if progress is not None:
+            progress(done, count)
+    return measured
+
+
+def replicated(
+    simulation: StorageSimulation, numbers: Iterable[int], executor: Executor
+) -> Iterator[tuple[int, Array]]:
+    """Yield each replication's number and measures as soon as it is done.
+
+    >>> from onepull import DCB
+    >>> from onepull.control import Myopic
+    >>> from onepull.environment import harvesting_battery
+    >>> world = harvesting_battery()
+    >>> spend_all = Myopic(DCB(world.problem), world.storage)
+    >>> simulation = StorageSimulation(world, {"spend all": spend_all}, horizon=10)
+    >>> with open_executor("serial") as executor:
+    ...     [(number, found.shape) for number, found in replicated(simulation, [4], executor)]
+    [(4, (9, 1))]
+    """
+    number_of = {executor.submit(simulation.replication, number): number for number in numbers}
+    for future in as_completed(number_of):
+        yield number_of[future], future.result()
+
+
+class StorageSimulation:
+    """A fully stated simulation; a replication depends on it and on its number alone."""
+
+    def __init__(
+        self,
+        environment: StorageEnvironment,
+        controllers: Mapping[str, Controller],
+        *,
+        horizon: int,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(environment, StorageEnvironment):
+            raise ParameterError(
+                f"a storage is simulated in a StorageEnvironment, given {environment!r}"
+            )
+        self.environment, self.controllers = environment, dict(controllers)
+        self.horizon = whole("horizon", horizon)
+        self.seed = whole("seed", seed, least=0)
+        if not self.controllers:
+            raise ParameterError("a simulation needs at least one controller, given none")
+        for name, controller in self.controllers.items():
+            if controller.policy.problem != environment.problem:
+                raise ParameterError(f"controller {name!r} is for another problem than the world")
+            if not controller.policy.is_fresh:
+                raise ParameterError(f"the policy of {name!r} has learned already")
+
+    def replication(self, number: int) -> Array:
+        """Return every measure of every controller: `[measure, controller]`."""
+        key, own_key = keys(self.seed, 0, number)
+        luck = Luck(self.environment, self.horizon, key)
+        measured = np.empty((len(MEASURES), len(self.controllers)))
+        for c, (name, controller) in enumerate(self.controllers.items()):
+            twin = deepcopy(controller)
+            if twin.policy.draws:
+                twin.policy.reseed(int(own_key) ^ (crc32(name.encode()) << 16))
+            measured[:, c] = follow(self.environment, twin, luck)
+        return measured
+
+    def result(self, measured: Array) -> StorageResult:
+        """Put the measures of all replications together."""
+        tables = dict(zip(MEASURES, measured, strict=True))
+        return StorageResult(list(self.controllers), self.horizon, tables)
+
+
+class Luck:
+    """What arrives and what every arm would show in every slot of one replication."""
+
+    def __init__(self, environment: StorageEnvironment, horizon: int, key: Any) -> None:
+        problem, arms = environment.problem, len(environment.problem.arms)
+        shown = np.empty((horizon, arms, len(problem.state)))
+        trials.potential_states(0, key, tabulate(list(environment.states.values())), shown)
+        arrived = np.empty((horizon, 1))
+        rows = np.empty(horizon, np.int64)
+        trials.arrivals(0, key, tabulate([environment.arrivals]), arms, rows, arrived)
+        columns = [shown[:, :, f] for f in range(shown.shape[2])]
+        self.states = shown.tolist()
+        self.arrived = arrived[:, 0].tolist()
+        self.rewards = {
+            amount: np.broadcast_to(
+                problem.payoff.vector(amount, *columns), (horizon, arms)
+            ).tolist()
+            for amount in environment.storage.amounts
+        }
+
+
+def follow(environment: StorageEnvironment, controller: Controller, luck: Luck) -> list[float]:
+    """Return the measures of one controller on given luck."""
+    storage, problem = environment.storage, environment.problem
+    position = {arm: j for j, arm in enumerate(problem.arms)}
+    horizon = len(luck.arrived)
+    levels = np.empty(horizon)
+    level = reward = cost = drained = lost = 0.0
+    pulls = 0
+    for slot, arrived in enumerate(luck.arrived):
+        levels[slot] = level
+        amount, arm = controller.decide(level)
+        drain = 0.0
+        if arm is not None:
+            j = position[arm]
+            earned = luck.rewards[amount][slot][j]
+            drain = storage.drain(amount, earned)
+            reward, cost, pulls = reward + earned, cost + storage.costs.get(arm, 0.0), pulls + 1
+            state = dict(zip(problem.state, luck.states[slot][j], strict=True))
+            controller.observe(arm, **{environment.field: amount}, **state)
+        level, over = storage.refilled(level, drain, arrived)
+        drained, lost = drained + drain, lost + over
+    totals = np.array([reward, cost, sum(luck.arrived), drained, lost, pulls]) / horizon
+    return [*totals.tolist(), float(levels.mean()), float(np.quantile(levels, 0.95)), level]

@@ -1,0 +1,84 @@
+"""The known reward as machine code that kernels can call."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from functools import cache
+from typing import Any
+
+import llvmlite.binding  # type: ignore[import-untyped]
+import numba
+import numpy as np
+
+from onepull.atomic_files import write
+from onepull.formula.operations import NAMESPACE
+from onepull.payoff import Payoff
+from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.simulation.compiled import cache_folder, inlined, kept
+
+SIGNATURE = numba.void(
+    numba.types.Array(numba.float64, 2, "C"), numba.types.Array(numba.float64, 1, "C")
+)
+
+
+# The compiler's own math.floor and math.ceil give whole numbers of 64 bits.
+
+
+@inlined
+def _floor(value: float) -> Any:
+    return np.floor(value) + 0.0  # 0.0, as of Python's whole numbers, where numpy has -0.0
+
+
+@inlined
+def _ceil(value: float) -> Any:
+    return np.ceil(value) + 0.0
+
+
+# By a name that the compiler does not know: it would make a square a product and a power of
+# two another function, which round otherwise in the last place.
+_pow = numba.types.ExternalFunction("onepull_pow", numba.float64(numba.float64, numba.float64))
+
+
+@cache
+def _name_pow() -> Any:
+    with kept():
+        power = numba.cfunc(_pow.sig, cache=True)(_power)
+    llvmlite.binding.add_symbol(_pow.symbol, power.address)
+    return power  # kept with its code
+
+
+def _power(base: float, exponent: float) -> float:
+    return math.pow(base, exponent)
+
+
+def machine_code(payoff: Payoff) -> Any:
+    """Return g as a function of columns, and of the rewards that it writes, one a row.
+
+    The columns are the context fields, then the state fields.
+
+    A kernel takes it as a function pointer, so a new formula compiles in a moment and the
+    kernel not at all; its source and its code are kept, so the next process has it at once.
+    A reward in Python code has none, and gives NaN where it is called.
+    """
+    # Underscores, since a field may be called anything else.
+    source = "def _g(_columns, _rewards):\n    for _i in _range(_rewards.size):\n"
+    if isinstance(payoff, WrittenPayoff):
+        unpacked = ", ".join(f"_columns[{f}, _i]" for f in range(len(payoff.names)))
+        source += f"        {', '.join(payoff.names)}, = ({unpacked},)\n"
+        source += f"        _rewards[_i] = _float({payoff.formula.body})\n"
+    else:
+        source += "        _rewards[_i] = _nan\n"
+    scope: dict[str, Any] = {**NAMESPACE, "__builtins__": {}, "_nan": float("nan")}
+    scope.update(_range=range, _float=float, __name__=__name__)
+    scope.update(_floor=_floor, _ceil=_ceil, _pow=_pow)
+    _name_pow()
+    del scope["_np"]
+    # The compiler keeps code for functions that are in a file, so the source goes into one.
+    file = cache_folder() / f"formula_{hashlib.sha256(source.encode()).hexdigest()[:32]}.py"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)  # pruned, if we have run for a month
+        write(file, source.encode())
+    exec(compile(source, str(file), "exec"), scope)  # noqa: S102 - generated from a checked tree
+    with kept():
+        return numba.cfunc(SIGNATURE, error_model="numpy", cache=True)(scope["_g"])

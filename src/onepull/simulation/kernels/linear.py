@@ -1,0 +1,209 @@
+"""Linear models in a compiled loop.
+
+Models are solved in loops of our own, the library's by LAPACK: the same to rounding.  So a
+policy chooses as the library does wherever indices do not tie to the last digits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.arrays import Array
+from onepull.index.hoeffding import optimistic
+from onepull.policies.linear.linear_model import LinearPolicy
+from onepull.simulation.compiled import compiled, inlined
+from onepull.simulation.draws import ASIDE, atom, bits, normal, place, show
+from onepull.simulation.kernels.means import spread as beside
+from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.trials import Stretch
+from onepull.simulation.world import World
+
+index = inlined(optimistic)
+
+
+class LinearState(NamedTuple):
+    """What linear models know: sums by model, and the θ̂ and root that they are solved for."""
+
+    grams: Array
+    moments: Array
+    thetas: Array
+    roots: Array
+    pulls: NDArray[np.int64]
+
+
+class LinearRule(NamedTuple):
+    """What is added to θ̂ᵀx: α times its width, and v times the luck under a key."""
+
+    alpha: float
+    spread: float
+    regulariser: float
+    key: Any
+
+
+@inlined
+def solve(state: Any, m: Any, regulariser: Any, lower: Any, turned: Any) -> None:
+    """Solve model m: λI+A = CCᵀ (Cholesky), the root is C⁻¹, and θ̂ = C⁻ᵀC⁻¹b."""
+    grams, moments, thetas, roots = state.grams, state.moments, state.thetas, state.roots
+    size = turned.size
+    for i in range(size):
+        for j in range(i + 1):
+            rest = grams[m, i, j] + (regulariser if i == j else 0.0)
+            for k in range(j):
+                rest -= lower[i, k] * lower[j, k]
+            # But for rounding no pivot is below λ.
+            lower[i, j] = np.sqrt(max(rest, regulariser)) if i == j else rest / lower[j, j]
+    for i in range(size):
+        for j in range(i):
+            total = 0.0
+            for k in range(j, i):
+                total += lower[i, k] * roots[m, k, j]
+            roots[m, i, j] = -total / lower[i, i]
+        roots[m, i, i] = 1.0 / lower[i, i]
+        turned[i] = 0.0
+        for k in range(i + 1):
+            turned[i] += roots[m, i, k] * moments[m, k]
+    for k in range(size):
+        thetas[m, k] = 0.0
+        for i in range(k, size):
+            thetas[m, k] += roots[m, i, k] * turned[i]
+
+
+@inlined
+def luck(state: Any, rule: Any, trial: Any, drawn: Any) -> None:
+    """Write θ̃ of every model: θ̂, or a draw around it."""
+    thetas, roots = state.thetas, state.roots
+    models, size = thetas.shape
+    stream = bits(rule.key, trial) ^ ASIDE
+    for m in range(models):
+        for k in range(size):
+            drawn[m, k] = thetas[m, k]
+        if rule.spread > 0.0:
+            for i in range(size):
+                step = rule.spread * normal(stream, 2 * (m * size + i))
+                for k in range(i + 1):
+                    drawn[m, k] += step * roots[m, i, k]
+
+
+@inlined
+def leading(state: Any, rule: Any, features: Any, drawn: Any) -> Any:
+    """Return the first arm that was never pulled, or else with the highest index."""
+    pulls, roots = state.pulls, state.roots
+    models, size = drawn.shape
+    best, highest = 0, -np.inf
+    for j in range(pulls.size):
+        if pulls[j] == 0:
+            return j
+        m = j if models > 1 else 0
+        row = j if features.shape[0] > 1 else 0
+        mean, square = 0.0, 0.0
+        for i in range(size):
+            mean += drawn[m, i] * features[row, i]
+            turned = 0.0
+            for k in range(i + 1):
+                turned += roots[m, i, k] * features[row, k]
+            square += turned * turned
+        score = index(mean, np.sqrt(square), rule.alpha)
+        if score > highest:
+            best, highest = j, score
+    return best
+
+
+@inlined
+def earned(
+    stretch: Any, i: Any, arm: Any, arms: Any, laws: Any, rewards: Any, g: Any, shown: Any,
+    values: Any, value: Any,
+) -> Any:  # fmt: skip
+    """Return the reward that an arm gives at the i-th trial of a stretch.
+
+    `rewards[context, atom]` is looked up where contexts and states have atoms; elsewhere g
+    is called, on room for one state and one column of values.
+    """
+    trial = stretch.first + i
+    at_arm = place(trial, arms, arm)
+    if rewards.shape[0] > 0:
+        found = atom(
+            laws.start[arm], laws.size[arm], laws.ordered[arm], laws.keep, laws.alias,
+            stretch.key, at_arm, trial,
+        )  # fmt: skip
+        return rewards[stretch.rows[i], found]
+    show(laws, arm, stretch.key, at_arm, trial, shown)
+    at = stretch.contexts.shape[1]
+    for f in range(at):
+        values[f, 0] = stretch.contexts[i, f]
+    beside(shown, values, at)
+    g(values, value)
+    return value[0]
+
+
+@compiled
+def linear(
+    stretch: Any,
+    chosen: Any,
+    state: Any,
+    rule: Any,
+    features: Any,
+    low: Any,
+    width: Any,
+    laws: Any,
+    rewards: Any,
+    g: Any,
+) -> None:
+    """Run a rule on linear models: `features[trial]` has a row for all arms, or for each."""
+    grams, moments, pulls = state.grams, state.moments, state.pulls
+    models, size = moments.shape
+    shown = np.zeros(laws.rows.shape[1])
+    values, value = np.zeros((stretch.contexts.shape[1] + shown.size, 1)), np.zeros(1)
+    lower, turned, drawn = np.zeros((size, size)), np.zeros(size), np.zeros((models, size))
+    for i in range(chosen.size):
+        luck(state, rule, stretch.first + i, drawn)
+        best = leading(state, rule, features[i], drawn)
+        chosen[i] = best
+        reward = earned(stretch, i, best, pulls.size, laws, rewards, g, shown, values, value)
+        m = best if models > 1 else 0
+        row = best if features.shape[1] > 1 else 0
+        for k in range(size):
+            x = features[i, row, k]
+            moments[m, k] += x * ((reward - low) / width)
+            for other in range(size):
+                grams[m, k, other] += x * features[i, row, other]
+        pulls[best] += 1
+        solve(state, m, rule.regulariser, lower, turned)
+
+
+class LinearPlan(Plan):
+    """LinUCB or linear Thompson sampling made ready."""
+
+    def __init__(self, policy: LinearPolicy) -> None:
+        self.model = policy.model
+        self.constants = policy.parameters
+        models, size = self.model.moments.shape
+        luck = 40.0 if policy.randomised else 0.0
+        self.nanoseconds = 150.0 + models * size * (3.0 * size + luck)
+        self.rewards: dict[int, Array] = {}
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        model, regulariser = self.model, self.constants["regulariser"]
+        alpha, spread = self.constants.get("alpha", 0.0), self.constants.get("spread", 0.0)
+        rule = LinearRule(alpha, spread, regulariser, np.uint64(own_key))
+        models, size = model.moments.shape
+        state = LinearState(
+            np.zeros((models, size, size)),
+            np.zeros((models, size)),
+            np.zeros((models, size)),
+            np.zeros((models, size, size)),
+            np.zeros(len(model.problem.arms), np.int64),
+        )
+
+        def run(stretch: Stretch, world: World, chosen: Arms) -> None:
+            if id(world) not in self.rewards:
+                self.rewards[id(world)] = world.rewards()
+            linear(
+                stretch, chosen, state, rule, model.features.table(stretch.contexts),
+                model.low, model.range, world.states, self.rewards[id(world)], world.g,
+            )  # fmt: skip
+
+        return FunctionRunner(run)

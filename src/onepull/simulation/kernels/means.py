@@ -1,0 +1,203 @@
+"""The steps of the policies in compiled loops.
+
+There is a kernel for each way of sharing knowledge, and any rule of exploration goes with it.
+The mathematics is not here: a step calls the same plain functions that the library calls.  A
+kernel runs one policy through a stretch of trials, writes the arm it chooses at each, and
+leaves its state in arrays, so that stretches can be joined.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.arrays import Array
+from onepull.simulation.compiled import compiled, inlined
+from onepull.simulation.draws import atom, place, show
+from onepull.simulation.kernels.memory import lasts, learn, move, root_of, take_in
+from onepull.simulation.kernels.rules import decide
+
+
+@inlined
+def spread(shown: Any, values: Any, at: Any) -> None:
+    """Write one state beside every context: into the rows of `values` from `at` on."""
+    for f in range(shown.size):
+        for r in range(values.shape[1]):
+            values[at + f, r] = shown[f]
+
+
+@compiled
+def joint(
+    stretch: Any,
+    chosen: Any,
+    state: Any,
+    cells: Any,
+    lows: Any,
+    highs: Any,
+    rule: Any,
+    laws: Any,
+    features: Any,
+    centres: Any,
+    g: Any,
+) -> None:
+    """Run a rule on joint learning, keeping the mean of every feature in a memory of any kind.
+
+    `features[atom]` lists ψ of an atom; without atoms g is called for all centres.
+    """
+    # Everything into locals first: reaching into a tuple within the loop costs a count of
+    # references each time.
+    first, key = stretch.first, stretch.key
+    start, count, ordered = laws.start, laws.size, laws.ordered
+    keep, alias = laws.keep, laws.alias
+    means, pulls, roots = state.means, state.pulls, state.roots
+    is_lasting = lasts(state)
+    trials = state.trials[0]
+    many, arms = means.shape
+    known = features.shape[0] > 0
+    at = centres.shape[1]
+    shown = np.zeros(laws.rows.shape[1])
+    values = np.zeros((at + shown.size, many))
+    psi = np.zeros((1, many))
+    worked_out = psi[0]
+    for r in range(many):
+        for f in range(at):
+            values[f, r] = centres[r, f]
+    for i in range(cells.size):
+        cell = cells[i]
+        trials += 1
+        trial = first + i
+        best = decide(rule, means, cell, roots, 0, lows[cell], highs[cell], trials, trial)
+        chosen[i] = best
+        at_arm = place(trial, arms, best)
+        if known:
+            found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
+            if is_lasting:
+                learn(means, pulls, roots, best, features, found)
+            else:
+                take_in(state, best, features, found)
+        else:
+            show(laws, best, key, at_arm, trial, shown)
+            spread(shown, values, at)
+            g(values, worked_out)
+            if is_lasting:
+                learn(means, pulls, roots, best, psi, 0)
+            else:
+                take_in(state, best, psi, 0)
+    state.trials[0] = trials
+
+
+class HistogramState(NamedTuple):
+    """How often each arm showed each of its atoms."""
+
+    counts: Array
+    pulls: NDArray[np.int64]
+    roots: Array
+    trials: NDArray[np.int64]
+
+
+@compiled
+def joint_histogram(
+    stretch: Any,
+    chosen: Any,
+    state: Any,
+    cells: Any,
+    lows: Any,
+    highs: Any,
+    rule: Any,
+    laws: Any,
+    rewards: Any,
+) -> None:
+    """Run the same on counts of atoms: the work does not grow with the cells.
+
+    `rewards[cell, arm, k]` is the reward of the arm's k-th atom at the centre of the cell,
+    so an estimate is their mean, weighted by the counts.
+    """
+    first, key = stretch.first, stretch.key
+    start, count, ordered = laws.start, laws.size, laws.ordered
+    keep, alias = laws.keep, laws.alias
+    counts, pulls, roots = state.counts, state.pulls, state.roots
+    trials = state.trials[0]
+    arms = pulls.size
+    means = np.zeros((1, arms))
+    for i in range(cells.size):
+        cell = cells[i]
+        trials += 1
+        for j in range(arms):
+            mean = np.inf
+            if pulls[j] > 0:
+                mean = 0.0
+                for k in range(count[j]):
+                    mean += counts[j, k] * rewards[cell, j, k]
+                mean /= pulls[j]
+            means[0, j] = mean
+        trial = first + i
+        best = decide(rule, means, 0, roots, 0, lows[cell], highs[cell], trials, trial)
+        chosen[i] = best
+        at_arm = place(trial, arms, best)
+        found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
+        counts[best, found - start[best]] += 1.0
+        pulls[best] += 1
+        roots[0, best] = root_of(pulls[best])
+    state.trials[0] = trials
+
+
+class CellState(NamedTuple):
+    """What a policy knows that learns its own rewards in every cell: `means[cell, arm]`."""
+
+    means: Array
+    pulls: NDArray[np.int64]
+    roots: Array
+    trials: NDArray[np.int64]
+
+
+@compiled
+def per_cell(
+    stretch: Any,
+    chosen: Any,
+    state: Any,
+    cells: Any,
+    lows: Any,
+    highs: Any,
+    rule: Any,
+    laws: Any,
+    rewards: Any,
+    g: Any,
+) -> None:
+    """Run a rule on what each cell learns by itself; with one cell, blind to the context.
+
+    `rewards[context, atom]` is looked up where contexts and states have atoms; elsewhere g
+    is called.
+    """
+    first, key = stretch.first, stretch.key
+    start, count, ordered = laws.start, laws.size, laws.ordered
+    keep, alias, contexts = laws.keep, laws.alias, stretch.contexts
+    means, pulls, roots, trials = state.means, state.pulls, state.roots, state.trials
+    rows = stretch.rows
+    arms = pulls.shape[1]
+    known = rewards.shape[0] > 0
+    at = contexts.shape[1]
+    shown = np.zeros(laws.rows.shape[1])
+    values, value = np.zeros((at + shown.size, 1)), np.zeros(1)
+    for i in range(cells.size):
+        cell = cells[i]
+        trials[cell] += 1
+        trial = first + i
+        n = trials[cell]
+        best = decide(rule, means, cell, roots, cell, lows[cell], highs[cell], n, trial)
+        chosen[i] = best
+        at_arm = place(trial, arms, best)
+        if known:
+            found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
+            reward = rewards[rows[i], found]
+        else:
+            show(laws, best, key, at_arm, trial, shown)
+            for f in range(at):
+                values[f, 0] = contexts[i, f]
+            spread(shown, values, at)
+            g(values, value)
+            reward = value[0]
+        pulls[cell, best] += 1
+        roots[cell, best] = root_of(pulls[cell, best])
+        means[cell, best] = move(means[cell, best], reward, 1.0 / pulls[cell, best])

@@ -1,0 +1,131 @@
+"""Exploration that waits for the cheapest context, in a compiled loop."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.arrays import Array
+from onepull.factor import Atoms
+from onepull.index import empirical_likelihood as likelihood
+from onepull.policies import PatientKL
+from onepull.policies.states.patient_kl import NEVER
+from onepull.simulation.compiled import compiled, inlined, reachable
+from onepull.simulation.draws import atom, place, show
+from onepull.simulation.kernels.dense import knots_of, share_out
+from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.trials import Stretch
+from onepull.simulation.world import World
+from onepull.statistics import moved
+
+reachable(likelihood.likely_leader)
+leader = compiled(likelihood.patient_leader)
+risk_at = inlined(likelihood.exploration)
+move = inlined(moved)
+
+
+class PatientState(NamedTuple):
+    """The weights of every arm's states, pulls, and when contexts last came."""
+
+    laws: Array
+    pulls: NDArray[np.int64]
+    came: NDArray[np.int64]
+    trials: NDArray[np.int64]
+
+
+@compiled
+def patient(
+    stretch: Any,
+    chosen: Any,
+    state: Any,
+    cells: Any,
+    values: Any,
+    lows: Any,
+    tops: Any,
+    c: Any,
+    patience: Any,
+    laws: Any,
+    features: Any,
+    knots: Any,
+) -> None:
+    """Run `PatientKL`: `values[cell]` are the rewards of the listed states at its centre."""
+    first, key, start, count = stretch.first, stretch.key, laws.start, laws.size
+    ordered, keep, alias = laws.ordered, laws.keep, laws.alias
+    weights, pulls, came = state.laws, state.pulls, state.came
+    trials = state.trials[0]
+    arms, many = weights.shape
+    known = features.shape[0] > 0
+    shown = np.zeros(laws.rows.shape[1])
+    psi = np.zeros(many)
+    means = np.zeros((values.shape[0], arms))
+    absent = np.zeros(came.size, np.int64)
+    changed = -1  # the arm whose means are to be worked out again; at first all are
+    for i in range(cells.size):
+        trials += 1
+        trial = first + i
+        for k in range(came.size):
+            absent[k] = trials - came[k]
+        for j in range(arms):
+            if changed in (-1, j):
+                for k in range(values.shape[0]):
+                    means[k, j] = 0.0
+                    for s in range(many):
+                        means[k, j] += values[k, s] * weights[j, s]
+        best = leader(
+            values, weights, pulls, means, lows, tops, risk_at(trials, c), cells[i], absent,
+            patience,
+        )  # fmt: skip
+        chosen[i] = changed = best
+        came[cells[i]] = trials
+        pulls[best] += 1
+        at_arm = place(trial, arms, best)
+        if known:
+            found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
+            for s in range(many):
+                weights[best, s] = move(weights[best, s], features[found, s], 1.0 / pulls[best])
+            continue
+        show(laws, best, key, at_arm, trial, shown)
+        share_out(shown, knots.lows, knots.per_unit, knots.counts, psi)
+        for s in range(many):
+            weights[best, s] = move(weights[best, s], psi[s], 1.0 / pulls[best])
+    state.trials[0] = trials
+
+
+class PatientPlan(Plan):
+    """`PatientKL` made ready."""
+
+    nanoseconds = 5000.0
+
+    def __init__(self, policy: PatientKL) -> None:
+        factor = policy.sharing.factor
+        assert isinstance(factor, Atoms)  # noqa: S101 - all that this policy is made of
+        self.policy, self.factor, self.cells = policy, factor, policy.sharing.cells
+        self.knots = knots_of(factor)
+        centres = np.array(self.cells.centres)
+        self.values = factor.phi_many(centres)
+        self.lows, self.tops = (np.array(bound) for bound in factor.bounds_many(centres))
+        self._features: dict[int, Array] = {}
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        del own_key
+        arms = len(self.policy.problem.arms)
+        state = PatientState(
+            np.zeros((arms, self.factor.features)),
+            np.zeros(arms, np.int64),
+            np.full(self.cells.features, NEVER, np.int64),
+            np.zeros(1, np.int64),
+        )
+
+        def run(stretch: Stretch, world: World, chosen: Arms) -> None:
+            if id(world) not in self._features:
+                self._features[id(world)] = world.features(self.factor)
+            patient(
+                stretch, chosen, state, self.cells.locate_many(stretch.contexts), self.values,
+                self.lows, self.tops, self.policy.c, self.policy.patience, world.states,
+                self._features[id(world)], self.knots,
+            )  # fmt: skip
+
+        return FunctionRunner(run)

@@ -1,0 +1,290 @@
+"""Learning from rewards that tell sets of states, in a compiled loop."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from onepull.arrays import Array
+from onepull.environment.environment import Environment
+from onepull.index import set_likelihood as coarsened
+from onepull.policies import CoarseKL
+from onepull.policies.hidden_states.coarse_kl import best_of_groups
+from onepull.policies.hidden_states.set_counts import told_apart
+from onepull.policies.hidden_states.told_sets import LevelSet
+from onepull.simulation.compiled import compiled, reachable
+from onepull.simulation.draws import atom, place
+from onepull.simulation.kernels.rules import risk_at
+from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.trials import Stretch
+from onepull.simulation.world import World, lists_everything
+
+reachable(
+    coarsened._height,  # noqa: SLF001 - compiled with those that call it
+    coarsened.settled,
+    coarsened.spread,
+    coarsened.log_likelihood,
+    coarsened.coarse_bound,
+    best_of_groups,
+    told_apart,
+)
+bound_of = coarsened.coarse_bound
+law_of = coarsened.spread
+
+
+# The linear algebra in loops: the compiler's own needs another library.
+
+
+@overload(coarsened.total)
+def _total(weights: Any, values: Any) -> Any:
+    del weights, values
+
+    def total(weights: Any, values: Any) -> Any:
+        found = 0.0
+        for s in range(weights.size):
+            found += weights[s] * values[s]
+        return found
+
+    return total
+
+
+@overload(coarsened.mixtures)
+def _mixtures(rates: Any, shares: Any) -> Any:
+    del rates, shares
+
+    def mixtures(rates: Any, shares: Any) -> Any:
+        sets, groups = rates.shape
+        found = np.zeros(sets)
+        for d in range(sets):
+            for s in range(groups):
+                found[d] += rates[d, s] * shares[s]
+        return found
+
+    return mixtures
+
+
+@overload(coarsened.tangent)
+def _tangent(rates: Any, counts: Any, likely: Any) -> Any:
+    del rates, counts, likely
+
+    def tangent(rates: Any, counts: Any, likely: Any) -> Any:
+        sets, groups = rates.shape
+        slope, bend = np.zeros(groups), np.zeros((groups, groups))
+        for d in range(sets):
+            for s in range(groups):
+                rate = rates[d, s] / likely[d]
+                part = counts[d] * rate
+                if part != 0.0:
+                    slope[s] += part
+                    for r in range(s + 1):
+                        bend[s, r] += part * rates[d, r] / likely[d]
+        for s in range(groups):
+            for r in range(s):
+                bend[r, s] = bend[s, r]
+        return slope, bend
+
+    return tangent
+
+
+@overload(coarsened.solved)
+def _solved(matrix: Any, vector: Any) -> Any:
+    """By Cholesky's factors."""
+    del matrix, vector
+
+    def solved(matrix: Any, vector: Any) -> Any:
+        count = vector.size
+        factor, found = matrix.copy(), vector.copy()
+        for k in range(count):
+            for s in range(k, count):
+                rest = factor[s, k]
+                for r in range(k):
+                    rest -= factor[s, r] * factor[k, r]
+                factor[s, k] = np.sqrt(rest) if s == k else rest / factor[k, k]
+        for k in range(count):
+            for r in range(k):
+                found[k] -= factor[k, r] * found[r]
+            found[k] /= factor[k, k]
+        for k in range(count - 1, -1, -1):
+            for r in range(k + 1, count):
+                found[k] -= factor[r, k] * found[r]
+            found[k] /= factor[k, k]
+        return found
+
+    return solved
+
+
+class Counts(NamedTuple):
+    """What is known: how often an arm showed a set, and what was worked out from it."""
+
+    seen: Array  # [arm, set]
+    pulls: NDArray[np.int64]
+    trials: NDArray[np.int64]
+    group: NDArray[np.int64]  # [arm, level]
+    groups: NDArray[np.int64]
+    law: Array  # [arm, group]
+    is_stale: NDArray[np.bool_]  # whether an arm was pulled since then
+    bound: Array  # [arm, context]
+    rise: Array
+    risk: Array
+
+
+class Tables(NamedTuple):
+    """What contexts and states mean to the policy, by their atoms."""
+
+    told: Array  # [set, level]
+    shown: NDArray[np.int64]  # the set that each state in each context tells
+    highs: Array  # the most that a level is worth in each context
+    tops: Array
+
+
+@compiled
+def coarse(
+    stretch: Any, chosen: Any, counts: Any, tables: Any, c: Any, head_start: Any, laws: Any
+) -> None:
+    """Run the highest likely mean through a stretch of trials."""
+    first, key, rows = stretch.first, stretch.key, stretch.rows
+    start, count, ordered = laws.start, laws.size, laws.ordered
+    keep, alias = laws.keep, laws.alias
+    pulls, bound, rise = counts.pulls, counts.bound, counts.rise
+    trials = counts.trials[0]
+    arms = pulls.size
+    most = np.empty(arms)
+    for i in range(rows.size):
+        row = rows[i]
+        trials += 1
+        trial = first + i
+        risk = risk_at(trials + head_start, c)
+        unpulled = -1
+        for j in range(arms):
+            if pulls[j] == 0 and unpulled < 0:
+                unpulled = j
+            # The bound is concave in the risk: this is the most that it can be.
+            most[j] = bound[j, row] + rise[j, row] * (risk - counts.risk[j, row])
+        best = max(unpulled, 0)
+        highest = -np.inf
+        while unpulled < 0:
+            j = int(np.argmax(most))
+            if most[j] == -np.inf or most[j] < highest:
+                break
+            most[j] = -np.inf
+            found = _bound(j, row, risk, counts, tables)
+            if found > highest or (found == highest and (pulls[j], j) < (pulls[best], best)):
+                best, highest = j, found
+        chosen[i] = best
+        at_arm = place(trial, arms, best)
+        drawn = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
+        counts.seen[best, tables.shown[row, drawn]] += 1.0
+        pulls[best] += 1
+        counts.is_stale[best] = True
+        bound[best, :] = np.inf
+        rise[best, :] = 0.0
+    counts.trials[0] = trials
+
+
+def _bound(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
+    """Return an arm's bound in a context, and keep it."""
+    sets = np.flatnonzero(counts.seen[j])
+    levels = tables.told.shape[1]
+    told = np.empty((sets.size, levels))
+    for d in range(sets.size):
+        told[d] = tables.told[sets[d]]
+    if counts.is_stale[j]:
+        counts.groups[j] = told_apart(told, counts.group[j])
+    groups = counts.groups[j]
+    apart = np.empty((sets.size, groups))
+    for s in range(levels - 1, -1, -1):
+        if counts.group[j, s] >= 0:
+            apart[:, counts.group[j, s]] = told[:, s]
+    seen = counts.seen[j][sets]
+    if counts.is_stale[j]:
+        counts.law[j, :groups] = law_of(apart, seen)
+        counts.is_stale[j] = False
+    values = best_of_groups(tables.highs[row], counts.group[j], groups)
+    law = counts.law[j, :groups].copy()
+    found, rise = bound_of(apart, seen, values, tables.tops[row], law, risk)
+    counts.bound[j, row], counts.rise[j, row], counts.risk[j, row] = found, rise, risk
+    return found
+
+
+reachable(_bound)
+
+
+class CoarsePlan(Plan):
+    """A policy on sets of states made ready, where contexts and states have atoms."""
+
+    def __init__(self, policy: CoarseKL, *, sees_states: bool) -> None:
+        self.policy = policy
+        self.sees_states = sees_states
+        self.readings = policy.sightings.readings
+        self.nanoseconds = 120_000.0  # more where many levels are told apart
+        self._listed: dict[int, Tables] = {}
+
+    @staticmethod
+    def fits(environment: Environment) -> bool:
+        """Whether all that contexts and states mean can be listed, and stays as it is."""
+        return len(environment.pieces()) == 1 and lists_everything(environment)
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        del own_key
+        known: list[Counts] = []
+
+        def run(stretch: Stretch, world: World, chosen: Arms) -> None:
+            if id(world) not in self._listed:
+                self._listed[id(world)] = self._tables(world)
+            tables = self._listed[id(world)]
+            if not known:
+                known.append(self._nothing(tables))
+            coarse(
+                stretch, chosen, known[0], tables, self.policy.c, self.policy.head_start,
+                world.states,
+            )  # fmt: skip
+
+        return FunctionRunner(run)
+
+    def _nothing(self, tables: Tables) -> Counts:
+        arms, contexts = len(self.policy.problem.arms), len(tables.tops)
+        sets, levels = tables.told.shape
+        return Counts(
+            np.zeros((arms, sets)),
+            np.zeros(arms, np.int64),
+            np.zeros(1, np.int64),
+            np.zeros((arms, levels), np.int64),
+            np.zeros(arms, np.int64),
+            np.zeros((arms, levels)),
+            np.ones(arms, np.bool_),
+            np.full((arms, contexts), np.inf),
+            np.zeros((arms, contexts)),
+            np.zeros((arms, contexts)),
+        )
+
+    def _tables(self, world: World) -> Tables:
+        assert world.contexts is not None  # noqa: S101 - `fits` has seen to it
+        contexts = [tuple(context) for context in world.contexts.tolist()]
+        states = [tuple(state) for state in world.states.rows.tolist()]
+        shown = [
+            [self._told(context, state, reward) for state, reward in zip(states, row, strict=True)]
+            for context, row in zip(contexts, world.rewards().tolist(), strict=True)
+        ]
+        sets = sorted({levels for row in shown for levels in row})
+        position = {levels: d for d, levels in enumerate(sets)}
+        told = np.zeros((len(sets), self.readings.count))
+        for d, levels in enumerate(sets):
+            told[d, list(levels)] = 1.0
+        outlooks = [self.readings.outlook(context) for context in contexts]
+        return Tables(
+            told,
+            np.array([[position[levels] for levels in row] for row in shown], np.int64),
+            np.array([outlook.highs for outlook in outlooks]),
+            np.array([outlook.top for outlook in outlooks]),
+        )
+
+    def _told(
+        self, context: tuple[float, ...], state: tuple[float, ...], reward: float
+    ) -> LevelSet:
+        if self.sees_states:
+            return self.readings.of_state(state)
+        return self.readings.told(context, reward)

@@ -1,0 +1,270 @@
+"""From a policy of the library to the plan that runs it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import deepcopy
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+
+from onepull.environment.environment import Environment
+from onepull.factor import Cells, Factorisation, Histogram, LowRank, Sketch
+from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.policies import (
+    CensoredKL,
+    CoarseKL,
+    ContextualZooming,
+    FixedArm,
+    Genie,
+    LinearThompson,
+    LinUCB,
+    PatientKL,
+    Policy,
+    Random,
+)
+from onepull.policies.explorer import Explorer
+from onepull.policies.sharing.sharing import Blind, Joint, PerContext, Sharing
+from onepull.simulation import trials
+from onepull.simulation.draws import place, show
+from onepull.simulation.feedback_queue import NEVER, Post, comes_at, post_of
+from onepull.simulation.kernels.censored import CensoredPlan
+from onepull.simulation.kernels.linear import LinearPlan
+from onepull.simulation.kernels.memory import FORGETTING
+from onepull.simulation.kernels.patient import PatientPlan
+from onepull.simulation.kernels.rules import ruling
+from onepull.simulation.kernels.set_likelihood import CoarsePlan
+from onepull.simulation.kernels.zooming import ZoomPlan
+from onepull.simulation.prepare_late import late_plan
+from onepull.simulation.prepare_sharing import sharing_plan
+from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.trials import Stretch
+from onepull.simulation.world import LARGEST_TABLE, World, lists_everything
+from onepull.spaces import Finite
+
+# Policies that learn in ways of their own, each with a kernel.
+OWN_PLANS: dict[type[Policy], Callable[[Any], Plan]] = {
+    LinUCB: LinearPlan,
+    LinearThompson: LinearPlan,
+    ContextualZooming: ZoomPlan,
+    PatientKL: PatientPlan,
+}
+UNLEARNED = (FixedArm, Genie, Random)
+
+
+def plan(
+    policy: Policy,
+    environment: Environment,
+    horizon: int,
+    *,
+    sees_states: bool = True,
+    announced: bool = False,
+) -> Plan:
+    """Return the plan of a policy that sees the states of its pulls, or their rewards only.
+
+    Where feedback is late, it may be told of its pulls before: they are `announced`.
+    """
+    if environment.is_late and type(policy) not in UNLEARNED:
+        post, usual = post_of(environment), _plan(policy, environment, horizon)
+        # What is under way when the laws change belongs to a world that is gone, and no queue
+        # has a kernel that forgets.
+        lasts = len(environment.pieces()) == 1 and not _forgets(policy)
+        late = late_plan(usual, post, horizon, announced=announced) if lasts else None
+        return late or Interpreted(policy, sees_states=sees_states, post=post, announced=announced)
+    if type(policy) is CensoredKL and not policy.draws and lists_everything(environment):
+        return CensoredPlan(policy, sees_states=sees_states)
+    if type(policy) is CoarseKL and not policy.draws and CoarsePlan.fits(environment):
+        return CoarsePlan(policy, sees_states=sees_states)
+    found = _plan(policy, environment, horizon)
+    # Kernels that take states will do: if a policy learns from a reward, that tells the state.
+    return found if found.is_compiled else Interpreted(policy, sees_states=sees_states)
+
+
+def _forgets(policy: Policy) -> bool:
+    """Whether a policy lets go of the past."""
+    return isinstance(policy, Explorer) and policy.sharing.forgets
+
+
+def _plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
+    """Return the plan of a policy; one that has no kernel runs in the interpreter."""
+    if isinstance(policy, Genie) and policy.states != environment.states:
+        return Interpreted(policy)  # it knows another world
+    if type(policy) in UNLEARNED:
+        return _unlearned(policy)
+    if type(policy) in OWN_PLANS and (policy.randomised or not policy.draws):
+        computes = _can_compute(environment, in_context=True)
+        if isinstance(policy, PatientKL):
+            computes = _has_features(policy.sharing.factor, environment)
+        return OWN_PLANS[type(policy)](policy) if computes else Interpreted(policy)
+    if not isinstance(policy, Explorer) or not _can_compute(
+        environment, in_context=isinstance(policy.sharing, Blind | PerContext)
+    ):
+        return Interpreted(policy)
+    rule = ruling(policy, horizon)
+    if rule is None or not _has_kernel(policy, environment):
+        return Interpreted(policy)
+    return sharing_plan(policy.sharing, environment, rule, horizon)
+
+
+def _has_kernel(policy: Explorer, environment: Environment) -> bool:
+    """Whether a policy does what the kernels do: someone's subclass may do otherwise."""
+    steps = {"choose", "observe", "_indices", "_leader", "_risk", "_chances", "_draw"}
+    own = takewhile(lambda kind: kind not in ruling.registry, type(policy).__mro__)
+    sharing = policy.sharing
+    return (
+        not any(steps & vars(kind).keys() for kind in own)
+        and (policy.randomised or not policy.draws)
+        and type(sharing) in sharing_plan.registry
+        and (not sharing.forgets or _can_forget(sharing))
+        and _has_features(getattr(sharing, "factor", None), environment)
+    )
+
+
+def _can_forget(sharing: Sharing) -> bool:
+    """Whether kernels let go of the past as a sharing does."""
+    return isinstance(sharing, Joint) and type(sharing.statistics) in FORGETTING
+
+
+def _has_features(factor: Factorisation | None, environment: Environment) -> bool:
+    """Whether kernels can work out ψ: someone's factorisation may be anything."""
+    if factor is None or isinstance(factor, Cells):
+        return True
+    if isinstance(factor, Sketch) and not any(
+        isinstance(space, Finite) for space in environment.problem.state.values()
+    ):
+        return True  # states are shared out in the loop
+    if isinstance(factor, Sketch | Histogram):  # ψ is looked up in a table of all atoms
+        pieces = [[law.atoms for law in piece.states] for piece in environment.pieces()]
+        rows = [sum(math.inf if a is None else len(a[0]) for a in atoms) for atoms in pieces]
+        return max(rows) * factor.features <= LARGEST_TABLE
+    return isinstance(factor, LowRank)
+
+
+def _can_compute(environment: Environment, *, in_context: bool) -> bool:
+    """Whether kernels get every reward they need: from a formula, or from tables over atoms."""
+    if isinstance(environment.problem.payoff, WrittenPayoff):
+        return True
+    laws = [law for piece in environment.pieces() for law in piece.states]
+    if in_context:  # rewards are needed in the very context of each pull
+        laws += [piece.contexts for piece in environment.pieces()]
+    return all(law.atoms is not None for law in laws)
+
+
+def _unlearned(policy: Policy) -> Plan:
+    """Return the plan of a policy whose arms do not depend on what it sees."""
+
+    def fixed(stretch: Stretch, own_key: int, chosen: Arms) -> None:
+        del stretch, own_key
+        chosen[:] = policy.problem.arms.index(policy.parameters["arm"])
+
+    def genie(stretch: Stretch, own_key: int, chosen: Arms) -> None:
+        del own_key
+        trials.best_arms(stretch.rows, stretch.gaps, chosen)
+
+    def random(stretch: Stretch, own_key: int, chosen: Arms) -> None:
+        trials.random_arms(stretch.first, np.uint64(own_key), len(policy.problem.arms), chosen)
+
+    return Unlearned({FixedArm: fixed, Genie: genie, Random: random}[type(policy)])
+
+
+class Unlearned(Plan):
+    """A policy that does not learn: a function of the stretch and of its own luck."""
+
+    def __init__(self, pick: Callable[[Stretch, int, Arms], None]) -> None:
+        self.pick = pick
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        return FunctionRunner(lambda stretch, _, chosen: self.pick(stretch, own_key, chosen))
+
+
+class Interpreted(Plan):
+    """Any policy, called request by request: about a hundred times slower."""
+
+    is_compiled = False
+    nanoseconds = 8000.0
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        sees_states: bool = True,
+        post: Post | None = None,
+        announced: bool = False,
+    ) -> None:
+        self.policy = policy
+        self.sees_states = sees_states
+        self.post, self.announced = post, announced
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        twin = deepcopy(self.policy)
+        if twin.draws:
+            twin.reseed(own_key)
+        if self.post is None:
+            return _InterpretedRunner(twin, sees_states=self.sees_states)
+        runner = _LateRunner(twin, sees_states=self.sees_states)
+        runner.post, runner.announced = self.post, self.announced
+        return runner
+
+
+class _InterpretedRunner:
+    def __init__(self, policy: Policy, *, sees_states: bool = True) -> None:
+        self.policy = policy
+        self.sees_states = sees_states
+
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        problem = world.problem
+        position = {arm: j for j, arm in enumerate(problem.arms)}
+        shown = np.zeros(len(problem.state))
+        for i in range(len(stretch.rows)):
+            context = dict(zip(problem.context, stretch.contexts[i].tolist(), strict=True))
+            trial = stretch.first + i
+            self._catch_up(trial)
+            arm = self.policy.choose(**context)
+            j = position[arm]
+            at_arm = place(trial, len(position), j)
+            show(world.states, j, stretch.key, at_arm, trial, shown)
+            if self.sees_states:
+                told = dict(zip(problem.state, shown.tolist(), strict=True))
+            else:
+                reward = problem.payoff.scalar(*context.values(), *shown.tolist())
+                told = {"reward": reward}
+            self._tell(stretch.key, trial, arm, context, told)
+            chosen[i] = j
+
+    def _catch_up(self, trial: int) -> None:
+        """Take in what has come before a trial."""
+
+    def _tell(
+        self, key: Any, trial: int, arm: str, context: dict[str, Any], told: dict[str, Any]
+    ) -> None:
+        """Let the policy have what a pull shows."""
+        del key, trial
+        self.policy.observe(arm, **context, **told)
+
+
+class _LateRunner(_InterpretedRunner):
+    post: Post
+    announced: bool
+
+    def __init__(self, policy: Policy, *, sees_states: bool = True) -> None:
+        super().__init__(policy, sees_states=sees_states)
+        self._under_way: dict[int, list[tuple[str, dict[str, Any]]]] = {}
+        self._delay = np.zeros(1)
+
+    def _catch_up(self, trial: int) -> None:
+        for arm, told in self._under_way.pop(trial, ()):
+            self.policy.observe(arm, **told)
+
+    def _tell(
+        self, key: Any, trial: int, arm: str, context: dict[str, Any], told: dict[str, Any]
+    ) -> None:
+        if self.announced:
+            self.policy.pulled(arm, **context)
+        j = self.policy.problem.arms.index(arm)
+        when = int(comes_at(self.post, key, trial, j, self._delay))
+        if when != NEVER:
+            self._under_way.setdefault(when, []).append((arm, context | told))

@@ -1,0 +1,116 @@
+"""Plans for feedback that is late: the usual ones, with a queue between pull and lesson."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepull.simulation.feedback_queue import Mail, Post, no_mail
+from onepull.simulation.kernels.late import LateState, late_dense, late_joint, late_per_cell
+from onepull.simulation.kernels.rules import Rule
+from onepull.simulation.prepare_sharing import CellPlan, DensePlan, JointPlan
+from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.trials import Stretch
+from onepull.simulation.world import World
+
+
+@singledispatch
+def late_plan(usual: Plan, post: Post, horizon: int, *, announced: bool) -> Plan | None:
+    """Return the plan that does what the usual one does on late feedback, if there is one."""
+    del usual, post, horizon, announced
+    return None
+
+
+class _Run(NamedTuple):
+    """One policy in one replication: how it explores, what it knows, what is under way."""
+
+    rule: Rule
+    state: LateState
+    mail: Mail
+
+
+class _LatePlan(Plan):
+    """A usual plan with a queue."""
+
+    in_context = False  # whether what a pull teaches depends on its context
+
+    def __init__(self, usual: Any, post: Post, horizon: int, *, announced: bool) -> None:
+        self.usual, self.post, self.announced = usual, post, announced
+        self.horizon = horizon
+        self.nanoseconds = usual.nanoseconds + 60.0
+
+    @abstractmethod
+    def _fresh(self) -> LateState:
+        """Return what a policy knows that has seen nothing."""
+
+    @abstractmethod
+    def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
+        """Go through a stretch of trials."""
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        mail = no_mail(self.horizon, in_context=self.in_context)
+        one = _Run(self.usual.rule(own_key), self._fresh(), mail)
+        return FunctionRunner(lambda stretch, world, chosen: self._run(stretch, world, chosen, one))
+
+    def _empty(self, shape: tuple[int, int], mean: float, cells: int = 1) -> LateState:
+        books = (cells, self.usual.arms)
+        return LateState(
+            np.full(shape, mean),
+            np.zeros(books, np.int64),
+            np.zeros(books, np.int64),
+            np.zeros(books),
+            np.zeros(cells, np.int64),
+        )
+
+
+class _LateJoint(_LatePlan):
+    def _fresh(self) -> LateState:
+        return self._empty((self.usual.cells.features, self.usual.arms), np.inf)
+
+    def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
+        usual = self.usual
+        features = usual.table(world, lambda world: world.features(usual.cells))
+        late_joint(
+            stretch, chosen, one.state, one.mail, self.post, self.announced,
+            usual.places.of(stretch, world), usual.lows, usual.highs, one.rule, world.states,
+            features, usual.centres, world.g,
+        )  # fmt: skip
+
+
+class _LateDense(_LatePlan):
+    def _fresh(self) -> LateState:
+        return self._empty((self.usual.arms, self.usual.factor.features), 0.0)
+
+    def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
+        usual = self.usual
+        for part, arms, rows, context in usual.parts(stretch, world, chosen):
+            late_dense(
+                part, arms, one.state, one.mail, self.post, self.announced, context[0], rows,
+                context[1], context[2], one.rule, world.states, usual.psi(world),
+                usual.pivots, usual.knots, world.g,
+            )  # fmt: skip
+
+
+class _LateCell(_LatePlan):
+    in_context = True
+
+    def _fresh(self) -> LateState:
+        cells = len(self.usual.lows)
+        return self._empty((cells, self.usual.arms), np.inf, cells)
+
+    def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
+        usual = self.usual
+        late_per_cell(
+            stretch, chosen, one.state, one.mail, self.post, self.announced,
+            usual.places.of(stretch, world), usual.lows, usual.highs, one.rule, world.states,
+            usual.table(world), world.g,
+        )  # fmt: skip
+
+
+late_plan.register(JointPlan, _LateJoint)
+late_plan.register(DensePlan, _LateDense)
+late_plan.register(CellPlan, _LateCell)

@@ -1,0 +1,343 @@
+"""A plan for each way of sharing knowledge; any rule of exploration goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.arrays import Array
+from onepull.environment.environment import Environment
+from onepull.factor import Cells, Dense, LowRank
+from onepull.policies.sharing.doubling import Doubling
+from onepull.policies.sharing.sharing import Blind, Joint, PerContext, Sharing
+from onepull.simulation.draws import Laws
+from onepull.simulation.kernels import means as kernels
+from onepull.simulation.kernels.dense import dense, knots_of
+from onepull.simulation.kernels.memory import memory_of
+from onepull.simulation.kernels.rules import Rule, Ruling
+from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.trials import Stretch
+from onepull.simulation.world import LARGEST_TABLE, World
+from onepull.statistics import ArmStatistics, Forgetting
+
+FEW_FEATURES = 64  # up to here means are kept, beyond it counts of atoms where there are any
+MOST_WEIGHTS = 1 << 22  # numbers of φ worked out at a time
+
+
+@singledispatch
+def sharing_plan(sharing: Sharing, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    """Return the plan for a rule of exploration on shared knowledge."""
+    del environment, rule, horizon
+    raise TypeError(f"no kernel for {type(sharing).__name__}")
+
+
+@sharing_plan.register
+def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    del horizon
+    factor = sharing.factor
+    if isinstance(factor, Cells):
+        return JointPlan(factor, environment, rule, kept=sharing.statistics)
+    assert isinstance(factor, Dense)  # noqa: S101 - `_has_kernel` has seen to it
+    return DensePlan(factor, environment, rule, kept=sharing.statistics)
+
+
+@sharing_plan.register
+def _(sharing: PerContext, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    del horizon
+    lows, highs = sharing.cells.cell_bounds()
+    return CellPlan(sharing.cells, np.array(lows), np.array(highs), environment, rule)
+
+
+@sharing_plan.register
+def _(sharing: Blind, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    del horizon
+    low, high = sharing.problem.payoff.whole_range
+    return CellPlan(None, np.array([low]), np.array([high]), environment, rule)
+
+
+@sharing_plan.register
+def _(sharing: Doubling, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+    return PhasePlan(sharing, environment, rule, horizon)
+
+
+class _Places:
+    """The cell of each context: looked up for atoms, worked out for others."""
+
+    def __init__(self, cells: Cells | None) -> None:
+        self.cells = cells
+        self._of_atoms: dict[int, NDArray[np.int64]] = {}
+
+    def of(self, stretch: Stretch, world: World) -> NDArray[np.int64]:
+        if self.cells is None:
+            return np.zeros(len(stretch.rows), np.int64)
+        if world.contexts is None:
+            return self.cells.locate_many(stretch.contexts)
+        known = self._of_atoms.get(id(world))
+        if known is None:
+            known = self._of_atoms[id(world)] = self.cells.locate_many(world.contexts)
+        return known[stretch.rows]
+
+
+class JointPlan(Plan):
+    """One pull teaches every cell."""
+
+    def __init__(
+        self,
+        cells: Cells,
+        environment: Environment,
+        rule: Ruling,
+        *,
+        kept: ArmStatistics | None = None,
+        means_only: bool = False,
+    ) -> None:
+        self.cells, self.kept = cells, kept
+        self.arms = len(environment.problem.arms)
+        self.rule = rule
+        self.places = _Places(cells)
+        self.lows, self.highs = (np.array(bound) for bound in cells.centre_bounds)
+        self.centres = np.array(cells.centres)
+        pieces = environment.pieces()
+        # Counts stand for one set of atoms, so they serve where the laws never change.
+        self.counts_atoms = (
+            cells.features > FEW_FEATURES
+            and not means_only
+            and not isinstance(kept, Forgetting)
+            and len(pieces) == 1
+            and all(law.atoms is not None for law in pieces[0].states)
+            and max(len(law.atoms[0]) for law in pieces[0].states if law.atoms) <= FEW_FEATURES
+            and cells.features * self.arms <= LARGEST_TABLE
+        )
+        self._tables: dict[int, Any] = {}
+        if not self.counts_atoms:
+            self.nanoseconds = 60.0 + 8.0 * cells.features
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        rule = self.rule(own_key)
+        return _HistogramRunner(self, rule) if self.counts_atoms else _JointRunner(self, rule)
+
+    def table(self, world: World, make: Callable[[World], Array]) -> Array:
+        """Return a table of this plan for a world, made once."""
+        if id(world) not in self._tables:
+            self._tables[id(world)] = make(world)
+        table: Array = self._tables[id(world)]
+        return table
+
+
+class _JointRunner:
+    def __init__(self, plan: JointPlan, rule: Rule) -> None:
+        self.plan, self.rule = plan, rule
+        self.state = memory_of(plan.kept, rule, plan.arms, plan.cells.features, "C")
+
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        plan = self.plan
+        features = plan.table(world, lambda world: world.features(plan.cells))
+        kernels.joint(
+            stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
+            self.rule, world.states, features, plan.centres, world.g,
+        )  # fmt: skip
+
+    def take_over(self, before: _JointRunner) -> None:
+        """Begin with what was learned on another grid."""
+        old, new = before.plan.cells, self.plan.cells
+        means = self.state.means
+        for j in range(means.shape[1]):
+            if before.state.pulls[j]:
+                means[:, j] = new.inherit(old, before.state.means[:, j])
+        self.state = before.state._replace(means=means)
+
+
+class _HistogramRunner:
+    def __init__(self, plan: JointPlan, rule: Rule) -> None:
+        self.plan, self.rule = plan, rule
+        self.state: kernels.HistogramState | None = None
+
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        plan = self.plan
+        rewards = plan.table(world, lambda world: _atom_rewards(plan, world.states))
+        if self.state is None:
+            arms = plan.arms
+            self.state = kernels.HistogramState(
+                np.zeros((arms, rewards.shape[2])),
+                np.zeros(arms, np.int64),
+                np.zeros((1, arms)),
+                np.zeros(1, np.int64),
+            )
+        kernels.joint_histogram(
+            stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
+            self.rule, world.states, rewards,
+        )  # fmt: skip
+
+
+def _atom_rewards(plan: JointPlan, laws: Laws) -> Array:
+    """Return the reward of each arm's atoms at each centre: `[cell, arm, k]`."""
+    vector = plan.cells.problem.payoff.vector
+    table = np.zeros((plan.cells.features, plan.arms, int(laws.size.max())))
+    columns = [column[:, None] for column in plan.centres.T]
+    for j, (start, count) in enumerate(zip(laws.start, laws.size, strict=True)):
+        table[:, j, :count] = vector(*columns, *laws.rows[start : start + count].T)
+    return table
+
+
+class DensePlan(Plan):
+    """One pull teaches every context, through features that mix."""
+
+    def __init__(
+        self,
+        factor: Dense,
+        environment: Environment,
+        rule: Ruling,
+        *,
+        kept: ArmStatistics | None = None,
+    ) -> None:
+        self.factor, self.rule, self.kept = factor, rule, kept
+        self.arms = len(environment.problem.arms)
+        self.nanoseconds = 500.0 + 10.0 * self.arms * factor.features
+        self.pivots = np.zeros((0, len(environment.problem.context)))
+        self.knots = knots_of(factor)
+        if isinstance(factor, LowRank):
+            self.pivots = np.array(factor.pivots)
+        self._tables: dict[int, tuple[Array, Array, Array]] = {}
+        self._features: dict[int, Array] = {}
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        rule = self.rule(own_key)
+        state = memory_of(self.kept, rule, self.arms, self.factor.features, "F")
+
+        def run(stretch: Stretch, world: World, chosen: Arms) -> None:
+            for part, arms, rows, context in self.parts(stretch, world, chosen):
+                dense(
+                    part, arms, state, context[0], rows, context[1], context[2], rule,
+                    world.states, self.psi(world), self.pivots, self.knots, world.g,
+                )  # fmt: skip
+
+        return FunctionRunner(run)
+
+    def parts(
+        self, stretch: Stretch, world: World, chosen: Arms
+    ) -> Iterator[tuple[Stretch, Arms, NDArray[np.int64], tuple[Array, Array, Array]]]:
+        """Yield parts of a stretch with φ and the bounds of their contexts."""
+        if world.contexts is not None:
+            if id(world) not in self._tables:
+                self._tables[id(world)] = self._of(world.contexts)
+            yield stretch, chosen, stretch.rows, self._tables[id(world)]
+            return
+        step = max(256, MOST_WEIGHTS // self.factor.features)
+        for first in range(0, len(chosen), step):
+            cut = slice(first, first + step)
+            contexts = stretch.contexts[cut]
+            part = stretch._replace(
+                first=stretch.first + first, rows=stretch.rows[cut], contexts=contexts
+            )
+            yield part, chosen[cut], np.arange(len(contexts)), self._of(contexts)
+
+    def _of(self, contexts: Array) -> tuple[Array, Array, Array]:
+        lows, highs = self.factor.bounds_many(contexts)
+        return self.factor.phi_many(contexts), np.array(lows), np.array(highs)
+
+    def psi(self, world: World) -> Array:
+        """Return ψ of every atom of a world, worked out once."""
+        if id(world) not in self._features:
+            self._features[id(world)] = world.features(self.factor)
+        return self._features[id(world)]
+
+
+class CellPlan(Plan):
+    """Each cell learns its own rewards; with a single cell, blind to the context."""
+
+    def __init__(
+        self,
+        cells: Cells | None,
+        lows: Array,
+        highs: Array,
+        environment: Environment,
+        rule: Ruling,
+    ) -> None:
+        self.arms = len(environment.problem.arms)
+        self.rule, self.lows, self.highs = rule, lows, highs
+        self.places = _Places(cells)
+        self.rewards: dict[int, Array] = {}
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        rule = self.rule(own_key)
+        shape = (len(self.lows), self.arms)
+        state = kernels.CellState(
+            np.full(shape, np.inf), np.zeros(shape, np.int64), np.zeros(shape),
+            np.zeros(len(self.lows), np.int64),
+        )  # fmt: skip
+
+        def run(stretch: Stretch, world: World, chosen: Arms) -> None:
+            kernels.per_cell(
+                stretch, chosen, state, self.places.of(stretch, world), self.lows, self.highs,
+                rule, world.states, self.table(world), world.g,
+            )  # fmt: skip
+
+        return FunctionRunner(run)
+
+    def table(self, world: World) -> Array:
+        """Return the rewards of a world's atoms, looked up once."""
+        if id(world) not in self.rewards:
+            self.rewards[id(world)] = world.rewards()
+        return self.rewards[id(world)]
+
+
+class PhasePlan(Plan):
+    """Joint learning in phases of 2, 4, 8, … trials, fresh or with what the last one learned."""
+
+    def __init__(
+        self, sharing: Doubling, environment: Environment, rule: Ruling, horizon: int
+    ) -> None:
+        self.phases: list[tuple[int, JointPlan]] = []
+        self.carry = sharing.carry
+        start, phase = 0, 1
+        while start < horizon:
+            grid = sharing.tuned(sharing.problem, 2**phase)
+            # What is carried over are means, as in the library.
+            plan = JointPlan(grid, environment, rule, means_only=sharing.carry)
+            self.phases.append((start, plan))
+            start += 2**phase
+            phase += 1
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner that has seen nothing."""
+        return _PhaseRunner(self.phases, own_key, carry=self.carry)
+
+
+class _PhaseRunner:
+    def __init__(self, phases: list[tuple[int, JointPlan]], own_key: int, *, carry: bool) -> None:
+        self.phases, self.own_key, self.carry = phases, own_key, carry
+        self.number = -1
+        self.current: Runner
+
+    def _next(self) -> None:
+        self.number += 1
+        plan = self.phases[self.number][1]
+        runner = plan.begin(self.own_key)
+        if self.carry and self.number and isinstance(runner, _JointRunner):
+            before = self.current
+            assert isinstance(before, _JointRunner)  # noqa: S101 - plans of means only
+            runner.take_over(before)
+        self.current = runner
+
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        """Cut the stretch where phases begin."""
+        stop = stretch.first + len(stretch.rows)
+        trial = stretch.first
+        while trial < stop:
+            if self.number + 1 < len(self.phases) and trial >= self.phases[self.number + 1][0]:
+                self._next()
+            end = stop
+            if self.number + 1 < len(self.phases):
+                end = min(stop, self.phases[self.number + 1][0])
+            cut = slice(trial - stretch.first, end - stretch.first)
+            part = stretch._replace(
+                first=trial, rows=stretch.rows[cut], contexts=stretch.contexts[cut]
+            )
+            self.current.run(part, world, chosen[cut])
+            trial = end

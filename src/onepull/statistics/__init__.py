@@ -1,0 +1,29 @@
+"""What pulls have shown of the arms: counts and means, kept for ever or forgotten."""
+
+from onepull.statistics.arm_statistics import (
+    UNPULLED,
+    ArmStatistics,
+    StatisticsState,
+    inverse_root,
+    moved,
+    weighted,
+)
+from onepull.statistics.change_detector import ChangeDetector
+from onepull.statistics.discounted import Discounted
+from onepull.statistics.forgetting import Forgetting
+from onepull.statistics.restarting import Restarting
+from onepull.statistics.window import Window
+
+__all__ = [
+    "UNPULLED",
+    "ArmStatistics",
+    "ChangeDetector",
+    "Discounted",
+    "Forgetting",
+    "Restarting",
+    "StatisticsState",
+    "Window",
+    "inverse_root",
+    "moved",
+    "weighted",
+]

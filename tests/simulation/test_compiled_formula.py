@@ -1,0 +1,103 @@
+"""Machine code gives the same floats as the formula on numbers, for every operation."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import numba
+import numpy as np
+import pytest
+
+from onepull import Box, Formula, Interval, Reward
+from onepull.formula import operations as op
+from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.simulation.compiled_formula import machine_code
+
+WIDE = Interval(-1e30, 1e30)
+TEXTS = [
+    "x + y",
+    "x - y",
+    "x * y",
+    "x / (abs(y) + 1)",
+    "x // (abs(y) + 0.5)",
+    "x // -(abs(y) + 0.5)",
+    "x % (abs(y) + 0.5)",
+    "x % -(abs(y) + 0.5)",
+    "x ** 2",
+    "x ** 3",
+    "(abs(x) + 0.1) ** -1",
+    "2 ** clip(x, -9, 9)",
+    "abs(x) ** 0.5",
+    "(abs(x) + 0.1) ** clip(y, -3, 3)",
+    "-x",
+    "x < y",
+    "x <= y",
+    "x > y",
+    "x >= y",
+    "x == y",
+    "x != y",
+    "-1 < x < y",
+    "x < y or y < 0 or x == 1",
+    "not x < y",
+    "x if y < 0 else y",
+    "where(x < y, x, -y)",
+    "min(x, y)",
+    "max(x, y)",
+    "min(x, y, 1)",
+    "max(x + 1, y * 2, 3)",
+    "clip(x, -1, y)",
+    "abs(x)",
+    "exp(clip(x, -700, 700))",
+    "log(abs(x) + 1)",
+    "log2(abs(x) + 1)",
+    "log10(abs(x) + 1)",
+    "log1p(abs(x))",
+    "sqrt(abs(x))",
+    "floor(x)",
+    "ceil(x)",
+    "min(1, floor(x * y) / 1e19)",
+]
+
+
+def columns():
+    generator = np.random.default_rng(0)
+    large = generator.uniform(-1, 1, (2, 200)) * 10.0 ** generator.integers(-5, 31, (2, 200))
+    edges = [-1e30, -(2.0**63), -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, 2.0**63, 1e19, 1e30]
+    pairs = np.array(np.meshgrid(edges, edges)).reshape(2, -1)
+    small, whole = generator.uniform(-4, 4, (2, 200)), generator.integers(-9, 10, (2, 200))
+    return np.ascontiguousarray(np.concatenate([large, pairs, small, whole], axis=1))
+
+
+@numba.njit
+def run(g, points, rewards):
+    g(points, rewards)  # as a kernel does
+
+
+def bits(values):
+    return [struct.pack("d", value) for value in values]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_machine_code_equals_the_scalar_form_bit_for_bit(text):
+    payoff = WrittenPayoff(Reward(text), Box(y=WIDE), Box(x=WIDE))
+    points = columns()
+    rewards = np.empty(points.shape[1])
+    run(machine_code(payoff), points, rewards)
+    wanted = [payoff.scalar(*point) for point in points.T.tolist()]
+    assert all(map(math.isfinite, wanted))
+    assert bits(rewards) == bits(wanted)
+
+
+def test_every_operation_is_compared():
+    used = set()
+
+    def visit(term):
+        used.add(getattr(term, "operation", None))
+        for inner in getattr(term, "terms", ()):
+            visit(inner)
+
+    for text in TEXTS:
+        visit(Formula(text, ["x", "y"]).tree)
+    known = {value for value in vars(op).values() if isinstance(value, op.Operation)}
+    assert used - {None} == known | set(op.FUNCTIONS.values())
