@@ -39,9 +39,9 @@ def blocks(environment, policy, interpreted=Interpreted, horizon=1500, feedback=
             environment, {"policy": policy}, horizon=horizon, seed=3, feedback=feedback
         )
         if make is None:
-            assert simulation._plans[0].is_compiled
+            assert simulation._prepared[0].is_compiled
         else:
-            simulation.__dict__["_plans"] = [make(policy)]
+            simulation.__dict__["_prepared"] = [make(policy)]
         found.append(simulation.block(0, 2))
     return found
 

@@ -15,12 +15,12 @@ import pytest
 from onepull.cli import COMMANDS
 from onepull.experiments import Experiment
 from onepull.experiments.buffer_experiment import (
+    BUFFERED,
+    BUFFERS,
     CONTROLLERS,
-    STORAGES,
-    STORED,
-    StoredExperiment,
+    BufferExperiment,
     _WrittenStored,
-    has_storage,
+    has_buffer,
 )
 from onepull.experiments.experiment import APPLICATIONS, POLICIES, _Written
 from onepull.experiments.toml_laws import LAWS
@@ -64,8 +64,8 @@ def test_every_command_has_its_section(name):
 def test_the_experiments_of_the_page_can_be_read(number, tmp_path):
     (tmp_path / "endpoints.csv").write_text("near_s,far_s\n0.2,0.6\n0.9,0.5\n")
     text = TOML.findall(EXPERIMENTS_PAGE)[number]
-    if has_storage(decoded(text)):
-        assert StoredExperiment.from_toml(text, folder=tmp_path).simulation.controllers
+    if has_buffer(decoded(text)):
+        assert BufferExperiment.from_toml(text, folder=tmp_path).simulation.controllers
         return
     experiment = Experiment.from_toml(text, folder=tmp_path)
     experiment.simulation.prepare()
@@ -79,7 +79,7 @@ KEYS = {
 
 @pytest.mark.parametrize(
     "name",
-    [*KEYS, *LAWS, *POLICIES, *APPLICATIONS, *CONTROLLERS, *STORAGES, *STORED],
+    [*KEYS, *LAWS, *POLICIES, *APPLICATIONS, *CONTROLLERS, *BUFFERS, *BUFFERED],
 )
 def test_every_key_law_policy_and_application_is_on_the_page(name):
     assert f"`{name}`" in EXPERIMENTS_PAGE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onepull.control import Backlog, Battery, BatteryPlan, DriftPlusPenalty, Myopic
     from onepull.distributions import Discrete
-    from onepull.environment import Environment, StorageEnvironment
+    from onepull.environment import BufferEnvironment, Environment
     from onepull.errors import (
         ClusterError,
         ContextError,
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
         recommended,
     )
     from onepull.problem import Problem
-    from onepull.simulation import Result, simulate, simulate_storage
+    from onepull.simulation import Result, simulate, simulate_buffer
     from onepull.spaces import Box, Finite, Interval
     from onepull.statistics import ArmStatistics
 
@@ -85,7 +85,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "control": ["Backlog", "Battery", "BatteryPlan", "DriftPlusPenalty", "Myopic"],
     "distributions": ["Discrete"],
-    "environment": ["Environment", "StorageEnvironment"],
+    "environment": ["Environment", "BufferEnvironment"],
     "errors": [
         "ClusterError",
         "ContextError",
@@ -147,7 +147,7 @@ _HOMES = {
         "recommended",
     ],
     "problem": ["Problem"],
-    "simulation": ["Result", "simulate", "simulate_storage"],
+    "simulation": ["Result", "simulate", "simulate_buffer"],
     "spaces": ["Box", "Finite", "Interval"],
     "statistics": ["ArmStatistics"],
 }
@@ -167,6 +167,7 @@ __all__ = [
     "Battery",
     "BatteryPlan",
     "Box",
+    "BufferEnvironment",
     "CensoredKL",
     "ClusterError",
     "CoarseKL",
@@ -226,14 +227,13 @@ __all__ = [
     "SlidingWindowKL",
     "SlidingWindowUCB",
     "StateError",
-    "StorageEnvironment",
     "Table",
     "UCB1Epsilon",
     "UnknownArm",
     "UpperConfidence",
     "recommended",
     "simulate",
-    "simulate_storage",
+    "simulate_buffer",
 ]
 
 

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from onepull.cli import main
-from onepull.experiments import StoredExperiment
-from onepull.simulation.buffered import simulate_storage
+from onepull.experiments import BufferExperiment
+from onepull.simulation.buffered import simulate_buffer
 
 BATTERY = """
 application = "harvesting-battery"
@@ -57,9 +57,9 @@ def test_a_run_shows_and_keeps_what_the_library_finds(invoke):
     assert "the best there is" in done.stdout
     assert "vs all" in done.stdout
     assert done.stderr.splitlines()[-1] == "results in battery"
-    experiment = StoredExperiment.read("battery.toml")
+    experiment = BufferExperiment.read("battery.toml")
     simulation = experiment.simulation
-    called = simulate_storage(
+    called = simulate_buffer(
         simulation.environment, simulation.controllers, horizon=60, replications=3, seed=2
     )
     rows = list(csv.DictReader(Path("battery/result.csv").read_text().splitlines()))
@@ -103,11 +103,11 @@ def test_a_backlog_is_told_by_its_cost(invoke):
     assert rows[0]["cost"] > 0
 
 
-def test_what_does_not_take_a_storage_says_so(invoke, refuses, ready):
-    refuses(invoke("plot", ready, "--out", "a.svg"), "has a storage, which only `onepull run`")
-    refuses(invoke("report", ready), "battery/experiment.toml: has a storage, which only")
-    refuses(invoke("theory", "battery.toml"), "battery.toml: has a storage, which only")
-    refuses(invoke("compare", ready, "--pulls"), "has a storage, and no pulls by arm are kept")
+def test_what_does_not_take_a_buffer_says_so(invoke, refuses, ready):
+    refuses(invoke("plot", ready, "--out", "a.svg"), "has a buffer, which only `onepull run`")
+    refuses(invoke("report", ready), "battery/experiment.toml: has a buffer, which only")
+    refuses(invoke("theory", "battery.toml"), "battery.toml: has a buffer, which only")
+    refuses(invoke("compare", ready, "--pulls"), "has a buffer, and no pulls by arm are kept")
     refuses(invoke("compare", ready, "--baseline", "none"), "unknown baseline 'none'")
     assert not Path("a.svg").exists()
 
@@ -146,7 +146,7 @@ def test_what_a_plan_refuses(invoke, refuses, small):
     refuses(invoke("plan", "battery.toml", "--regret", 3), "whose plan does not take --regret")
     refuses(
         invoke("plan", "battery.toml", "--storage", "4kB", "--picture", "a.svg"),
-        "battery: has a storage, whose plan does not take --storage, --picture",
+        "battery: has a buffer, whose plan does not take --storage, --picture",
     )
     refuses(invoke("plan", "battery.toml", "--level", 3), "a battery is judged by its reward")
     refuses(invoke("plan", small, "--level", 3), "--level and --lost are for a file with a backlog")

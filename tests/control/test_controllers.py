@@ -30,10 +30,10 @@ from onepull.control import (
     Backlog,
     Battery,
     BatteryPlan,
-    Decision,
     DriftPlusPenalty,
     Myopic,
     Planned,
+    SlotChoice,
 )
 from onepull.errors import InputError, ParameterError, UnknownArm
 
@@ -77,7 +77,7 @@ def test_a_battery_by_its_definition(weight, level):
         (p, arm): weight * mean(p, arm) + (level - target) * p for p, arm in pairs if p <= level
     }
     best = max(scores.items(), key=lambda item: item[1], default=(None, 0.0))
-    expected = Decision(*best[0]) if best[0] and best[1] > 0 else Decision(0.0, None)
+    expected = SlotChoice(*best[0]) if best[0] and best[1] > 0 else SlotChoice(0.0, None)
     assert DriftPlusPenalty(GENIE, battery(), weight=weight).decide(level) == expected
 
 
@@ -89,10 +89,10 @@ def test_a_backlog_by_hand():
     assert [control.decide(level).arm for level in (0, 1, 2, 3, 4)] == [
         None, None, None, "dear", "dear",
     ]  # fmt: skip
-    assert control.decide(30) == Decision(4.0, "dear")
+    assert control.decide(30) == SlotChoice(4.0, "dear")
 
 
-def test_hardly_any_weight_is_ignoring_the_storage():
+def test_hardly_any_weight_is_ignoring_the_buffer():
     for level in (0.0, 1.0, 2.0, 3.5, 6.0):
         small = DriftPlusPenalty(GENIE, battery(), weight=1e-9).decide(level)
         assert small == Myopic(GENIE, battery()).decide(level)
@@ -119,10 +119,10 @@ def test_more_is_spent_the_fuller_the_battery():
 
 def test_ignoring_the_queue_at_a_price():
     channels = Genie(CHANNELS, states=CAPACITIES)
-    assert Myopic(channels, backlog()).decide(1) == Decision(1.0, "dear")
-    assert Myopic(channels, backlog(), price=1.0).decide(1) == Decision(1.0, "cheap")
-    assert Myopic(channels, backlog(), price=1.0).decide(4) == Decision(4.0, "dear")
-    assert Myopic(channels, backlog(), price=9.0).decide(4) == Decision(0.0, None)
+    assert Myopic(channels, backlog()).decide(1) == SlotChoice(1.0, "dear")
+    assert Myopic(channels, backlog(), price=1.0).decide(1) == SlotChoice(1.0, "cheap")
+    assert Myopic(channels, backlog(), price=1.0).decide(4) == SlotChoice(4.0, "dear")
+    assert Myopic(channels, backlog(), price=9.0).decide(4) == SlotChoice(0.0, None)
 
 
 POLICIES = {
@@ -159,7 +159,7 @@ def test_any_policy_never_spends_more_than_there_is(make, kind):
             gain = float(STATES[arm].sample(generator, 1)[0, 0])
             control.observe(arm, power=amount, gain=gain)
             pulls += 1
-        level, _ = control.storage.refilled(level, amount, 2.0 * generator.integers(2))
+        level, _ = control.buffer.refilled(level, amount, 2.0 * generator.integers(2))
     assert control.policy.trials == pulls > 10
 
 
@@ -174,10 +174,10 @@ def test_what_was_learned_is_used_at_once():
     control = Myopic(Greedy(PROBLEM), battery())
     for arm, gain in (("steady", 1), ("risky", 0)):
         control.observe(arm, gain=gain)
-    assert control.decide(3.0) == Decision(3.0, "steady")
+    assert control.decide(3.0) == SlotChoice(3.0, "steady")
     for _ in range(9):
         control.observe("risky", gain=4)
-    assert control.decide(3.0) == Decision(3.0, "risky")
+    assert control.decide(3.0) == SlotChoice(3.0, "risky")
 
 
 def test_deciding_changes_nothing_that_was_learned():
@@ -213,7 +213,7 @@ def test_a_level_that_cannot_be_is_refused(control, level):
 
 def test_a_level_may_be_off_by_rounding():
     control = Myopic(GENIE, battery())
-    assert control.decide(0.3 - 0.1 - 0.1 - 0.1) == Decision(0.0, None)  # -2.8e-17
+    assert control.decide(0.3 - 0.1 - 0.1 - 0.1) == SlotChoice(0.0, None)  # -2.8e-17
     assert control.decide(6.0 + 1e-12) == control.decide(6) == control.decide(np.float64(6))
 
 

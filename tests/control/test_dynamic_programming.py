@@ -1,4 +1,4 @@
-"""Plans against brute force over every stationary rule of tiny storages."""
+"""Plans against brute force over every stationary rule of tiny buffers."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ import numpy as np
 import pytest
 
 from onepull import Discrete, Finite, Genie, Interval, Problem
-from onepull.control import Backlog, Battery, BatteryPlan, Decision, Option, best_plan
+from onepull.control import Backlog, Battery, BatteryPlan, LevelAction, SlotChoice, best_plan
 from onepull.distributions import Uniform
-from onepull.environment import StorageEnvironment, harvesting_battery
+from onepull.environment import BufferEnvironment, harvesting_battery
 from onepull.errors import ParameterError
 
-IDLE = Option(Decision(0.0, None), 0.0, (0.0,), (1.0,))
+IDLE = LevelAction(SlotChoice(0.0, None), 0.0, (0.0,), (1.0,))
 
 
-def long_run(storage, rule, arrivals, holding, losing):
-    """Return the gain a slot of a rule, from an empty storage: the mean over the chain."""
-    count = round(storage.capacity) + 1
+def long_run(buffer, rule, arrivals, holding, losing):
+    """Return the gain a slot of a rule, from an empty buffer: the mean over the chain."""
+    count = round(buffer.capacity) + 1
     moves, gains = np.zeros((count, count)), np.zeros(count)
     for level, option in enumerate(rule):
         gains[level] = option.gain - holding * level
         for drained, chance in zip(option.drained, option.chances, strict=True):
             for (amount,), share in zip(*arrivals.atoms, strict=True):
-                after, lost = storage.refilled(level, drained, amount)
+                after, lost = buffer.refilled(level, drained, amount)
                 moves[level, round(after)] += chance * share
                 gains[level] -= losing * chance * share * lost
     half = (moves + np.eye(count)) / 2  # the same long run, and no level alternates
     return float((np.linalg.matrix_power(half, 4096) @ gains)[0])
 
 
-def brute_force(storage, options, arrivals, holding=0.0, losing=0.0):
+def brute_force(buffer, options, arrivals, holding=0.0, losing=0.0):
     choices = [
-        [IDLE, *(o for o in options if o.decision.amount in storage.offers(level))]
-        for level in range(round(storage.capacity) + 1)
+        [IDLE, *(o for o in options if o.decision.amount in buffer.offers(level))]
+        for level in range(round(buffer.capacity) + 1)
     ]
-    return max(long_run(storage, rule, arrivals, holding, losing) for rule in product(*choices))
+    return max(long_run(buffer, rule, arrivals, holding, losing) for rule in product(*choices))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -44,7 +44,10 @@ def test_a_battery_against_every_rule(seed):
     generator = np.random.default_rng(seed)
     battery = Battery(capacity=4, amounts=[1, 2, 3])
     gains = np.sort(generator.random(3)) * 2
-    options = [Option(Decision(a, "x"), g, (a,), (1.0,)) for a, g in zip((1.0, 2.0, 3.0), gains)]  # noqa: B905 - three each
+    options = [
+        LevelAction(SlotChoice(a, "x"), g, (a,), (1.0,))
+        for a, g in zip((1.0, 2.0, 3.0), gains, strict=True)
+    ]
     arrivals = Discrete([0, 1, 3], generator.dirichlet([1, 1, 1]))
     plan = best_plan(battery, options, arrivals)
     assert plan.value == pytest.approx(brute_force(battery, options, arrivals), abs=1e-5)
@@ -58,7 +61,8 @@ def test_a_backlog_against_every_rule(seed):
     for arm, cost in backlog.costs.items():
         through = generator.random()
         options += [
-            Option(Decision(a, arm), -cost, (0.0, a), (1 - through, through)) for a in (1.0, 2.0)
+            LevelAction(SlotChoice(a, arm), -cost, (0.0, a), (1 - through, through))
+            for a in (1.0, 2.0)
         ]
     arrivals = Discrete([0, 2], [0.6, 0.4])
     plan = best_plan(backlog, options, arrivals, holding=0.05, losing=2.0)
@@ -69,7 +73,7 @@ def test_a_backlog_against_every_rule(seed):
 def test_the_best_plan_of_an_environment_is_that_of_its_means():
     world = harvesting_battery(2.0)
     known = BatteryPlan(
-        Genie(world.problem, states=world.states), world.storage, arrivals=world.arrivals
+        Genie(world.problem, states=world.states), world.buffer, arrivals=world.arrivals
     )
     plan = world.best_plan()
     levels = [i / 8 for i in range(17)]
@@ -80,7 +84,7 @@ def test_a_larger_battery_is_never_worse_and_never_better_than_a_steady_supply()
     values = [harvesting_battery(capacity).best_plan().value for capacity in (1.0, 2.0, 4.0, 8.0)]
     assert values == sorted(values)
     world = harvesting_battery()
-    powers = np.array([0.0, *world.storage.amounts])
+    powers = np.array([0.0, *world.buffer.amounts])
     worth = [
         max(
             law.expectation(lambda gain, p=p: np.log(1 + p * gain)) for law in world.states.values()
@@ -93,7 +97,7 @@ def test_a_larger_battery_is_never_worse_and_never_better_than_a_steady_supply()
 
 def test_a_plan_holds_between_its_levels():
     plan = harvesting_battery(2.0).best_plan()
-    assert plan.at(0.124) == Decision(0.0, None)
+    assert plan.at(0.124) == SlotChoice(0.0, None)
     assert plan.at(0.3 - 0.1 - 0.075) == plan.at(0.125)  # rounding
     assert plan.at(99.0) == plan.decisions[-1]
 
@@ -109,11 +113,11 @@ def test_a_plan_holds_between_its_levels():
 def test_what_cannot_be_planned_is_refused(capacity, arrivals, told):
     battery = Battery(capacity=capacity, amounts=[1])
     with pytest.raises(ParameterError, match=told):
-        best_plan(battery, [Option(Decision(1.0, "a"), 1.0, (1.0,), (1.0,))], arrivals)
+        best_plan(battery, [LevelAction(SlotChoice(1.0, "a"), 1.0, (1.0,), (1.0,))], arrivals)
 
 
 def test_continuous_states_are_refused():
-    world = StorageEnvironment(
+    world = BufferEnvironment(
         Problem(
             arms=["a"],
             context={"power": Finite([1])},
@@ -121,7 +125,7 @@ def test_continuous_states_are_refused():
             reward="power * gain",
         ),
         states={"a": Uniform(0, 1)},
-        storage=Battery(capacity=2, amounts=[1]),
+        buffer=Battery(capacity=2, amounts=[1]),
         arrivals=Discrete([0, 1], [0.5, 0.5]),
     )
     with pytest.raises(ParameterError, match="a plan needs listed states"):

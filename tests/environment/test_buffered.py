@@ -1,4 +1,4 @@
-"""Worlds with a storage are checked when they are made."""
+"""Worlds with a buffer are checked when they are made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from onepull import Discrete, Finite, Problem
 from onepull.control import Backlog, Battery
 from onepull.distributions import Switching, Uniform
-from onepull.environment import StorageEnvironment, harvesting_battery, metered_backlog
+from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.errors import ParameterError, UnknownArm
 
 PROBLEM = Problem(
@@ -20,7 +20,7 @@ PROBLEM = Problem(
 )
 GIVEN: dict[str, Any] = {
     "states": {"a": Discrete([1], [1.0]), "b": Discrete([0, 3], [0.5, 0.5])},
-    "storage": Backlog(capacity=9, amounts=[1, 2], costs={"b": 1}),
+    "buffer": Backlog(capacity=9, amounts=[1, 2], costs={"b": 1}),
     "arrivals": Discrete([0, 1], [0.5, 0.5]),
 }
 
@@ -28,7 +28,7 @@ GIVEN: dict[str, Any] = {
 def test_the_two_worlds_are_what_they_say():
     battery, backlog = harvesting_battery(), metered_backlog()
     assert battery.arrivals.expectation(lambda x: x) == pytest.approx(0.2)
-    assert battery.storage.amounts == tuple(i / 8 for i in range(1, 9))
+    assert battery.buffer.amounts == tuple(i / 8 for i in range(1, 9))
     assert backlog.arrivals.expectation(lambda x: x) == pytest.approx(0.8)
     cheapest = backlog.states["channel 1"].expectation(lambda x: x)
     assert cheapest == pytest.approx(0.7)  # less than arrives
@@ -46,17 +46,17 @@ def test_the_two_worlds_are_what_they_say():
         ),
         ({"states": {"a": Discrete([1], [1.0])}}, ParameterError, "no law for the states of 'b'"),
         ({"states": {"c": Discrete([1], [1.0])}}, UnknownArm, "'c' among the laws"),
-        ({"storage": Battery(capacity=9, amounts=[1, 5])}, ParameterError, "bits"),
+        ({"buffer": Battery(capacity=9, amounts=[1, 5])}, ParameterError, "bits"),
     ],
 )
 def test_what_does_not_fit_is_refused(wrong, error, told):
     with pytest.raises(error, match=told):
-        StorageEnvironment(PROBLEM, **(GIVEN | wrong))
+        BufferEnvironment(PROBLEM, **(GIVEN | wrong))
 
 
 def test_a_reward_that_drains_more_than_was_offered_is_refused():
     twice = PROBLEM.with_reward("2 * min(bits, capacity)")
-    with pytest.raises(ParameterError, match="bits=1 may drain 0 to 2 of the storage"):
-        StorageEnvironment(twice, **GIVEN)
+    with pytest.raises(ParameterError, match="bits=1 may drain 0 to 2 of the buffer"):
+        BufferEnvironment(twice, **GIVEN)
     # A battery is drained by the power, whatever that earns.
-    StorageEnvironment(twice, **(GIVEN | {"storage": Battery(capacity=9, amounts=[1, 2])}))
+    BufferEnvironment(twice, **(GIVEN | {"buffer": Battery(capacity=9, amounts=[1, 2])}))

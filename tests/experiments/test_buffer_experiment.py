@@ -1,4 +1,4 @@
-"""An experiment file with a storage says everything about a run; what is wrong is named."""
+"""An experiment file with a buffer says everything about a run; what is wrong is named."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from onepull import (
     Problem,
     UpperConfidence,
     recommended,
-    simulate_storage,
+    simulate_buffer,
 )
 from onepull.control import Battery, BatteryPlan, DriftPlusPenalty, Myopic
-from onepull.environment import StorageEnvironment, metered_backlog
+from onepull.environment import BufferEnvironment, metered_backlog
 from onepull.errors import OnepullError, ProblemError
-from onepull.experiments import Experiment, ResultFolder, StorageFolder, StoredExperiment
-from onepull.experiments.buffer_experiment import reads_storage
+from onepull.experiments import BufferExperiment, BufferFolder, Experiment, ResultFolder
+from onepull.experiments.buffer_experiment import reads_buffer
 from onepull.simulation.executors import open_executor
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = [f for f in sorted((ROOT / "examples").glob("*.toml")) if reads_storage(f)]
+EXAMPLES = [f for f in sorted((ROOT / "examples").glob("*.toml")) if reads_buffer(f)]
 
 HEAD = "horizon = 300\nreplications = 3\nseed = 5\n"
 OWN = """
@@ -39,7 +39,7 @@ arrivals = {law = "discrete", values = [0, 1], probabilities = [0.6, 0.4]}
 [environment.states]
 near = {gain = {law = "discrete", values = [1], probabilities = [1.0]}}
 far = {gain = {law = "discrete", values = [0, 4], probabilities = [0.5, 0.5]}}
-[storage]
+[buffer]
 kind = "battery"
 capacity = 3
 amounts = [0.5, 1.0]
@@ -50,7 +50,7 @@ QUEUE = 'application = "metered-backlog"\n' + HEAD
 
 
 def names(controllers, head=HEAD + OWN):
-    return list(StoredExperiment.from_toml(head + controllers).simulation.controllers)
+    return list(BufferExperiment.from_toml(head + controllers).simulation.controllers)
 
 
 def changed(text, old, new):
@@ -59,9 +59,9 @@ def changed(text, old, new):
 
 
 def run(text):
-    experiment = StoredExperiment.from_toml(text)
+    experiment = BufferExperiment.from_toml(text)
     simulation = experiment.simulation
-    return simulate_storage(
+    return simulate_buffer(
         simulation.environment,
         simulation.controllers,
         horizon=simulation.horizon,
@@ -72,12 +72,12 @@ def run(text):
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_the_examples_can_be_read_and_simulated(file):
-    simulation = StoredExperiment.read(file).simulation
+    simulation = BufferExperiment.read(file).simulation
     simulation.horizon = 20
     assert np.isfinite(simulation.replication(0)).all()
 
 
-def test_there_are_examples_of_both_storages():
+def test_there_are_examples_of_both_buffers():
     assert {file.stem for file in EXAMPLES} >= {"battery", "backlog"}
 
 
@@ -96,9 +96,9 @@ def test_a_file_is_the_library_call_with_the_same_seed():
     )
     states = {"near": Discrete([1], [1.0]), "far": Discrete([0, 4], [0.5, 0.5])}
     battery, arrivals = Battery(capacity=3, amounts=[0.5, 1.0]), Discrete([0, 1], [0.6, 0.4])
-    world = StorageEnvironment(problem, states=states, storage=battery, arrivals=arrivals)
+    world = BufferEnvironment(problem, states=states, buffer=battery, arrivals=arrivals)
     genie = Genie(problem, states=states)
-    called = simulate_storage(
+    called = simulate_buffer(
         world,
         {
             "Myopic(recommended)": Myopic(recommended(problem, horizon=300), battery),
@@ -123,8 +123,8 @@ def test_an_application_is_the_library_world():
     head = 'application = {name = "metered-backlog", capacity = 50}\n' + HEAD
     written = run(head + '[[controllers]]\ncontroller = "Myopic"\nprice = 1.5\npolicy = "Genie"\n')
     world = metered_backlog(50)
-    control = Myopic(Genie(world.problem, states=world.states), world.storage, price=1.5)
-    called = simulate_storage(world, {"x": control}, horizon=300, replications=3, seed=5)
+    control = Myopic(Genie(world.problem, states=world.states), world.buffer, price=1.5)
+    called = simulate_buffer(world, {"x": control}, horizon=300, replications=3, seed=5)
     assert written.controllers == ["Myopic(Genie, price=1.5)"]
     assert np.array_equal(written.measured["cost"], called.measured["cost"])
     assert written.of("Myopic(Genie, price=1.5)", "cost").mean() > 0
@@ -162,13 +162,13 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
         ("seed = 5", "seed = -5", "seed must be a whole number from 0, given -5"),
         ("seed = 5", 'baseline = "DCB"', "baseline 'DCB' is not one of DriftPlusPenalty(DCB"),
         ("seed = 5", 'application = "metered-backlog"', "give it or [problem] and [environment]"),
-        ("[storage]", "[stroage]", "unknown field `stroage`"),
-        ('kind = "battery"', "", "storage: needs the key 'kind'; there are battery, backlog"),
-        ('kind = "battery"', 'kind = "bucket"', "storage: unknown kind 'bucket'; there are"),
-        ('kind = "battery"', 'kind = ["battery"]', "storage: unknown kind ['battery']"),
+        ("[buffer]", "[stroage]", "unknown field `stroage`"),
+        ('kind = "battery"', "", "buffer: needs the key 'kind'; there are battery, backlog"),
+        ('kind = "battery"', 'kind = "bucket"', "buffer: unknown kind 'bucket'; there are"),
+        ('kind = "battery"', 'kind = ["battery"]', "buffer: unknown kind ['battery']"),
         ('kind = "battery"', 'kind = "battery"\ncosts = {}', "kind 'battery' does not take costs"),
-        ('kind = "battery"', 'kind = "backlog"', "storage of kind 'backlog' needs costs"),
-        ("capacity = 3", "", "storage of kind 'battery' needs capacity"),
+        ('kind = "battery"', 'kind = "backlog"', "buffer of kind 'backlog' needs costs"),
+        ("capacity = 3", "", "buffer of kind 'battery' needs capacity"),
         ("capacity = 3", "capacity = -3", "capacity must be a number > 0, given -3"),
         ("capacity = 3", "capacity = 0.75", "an amount of 1 is never there"),
         ("amounts = [0.5, 1.0]", "amounts = 0.5", "amounts are numbers from small to large"),
@@ -201,9 +201,9 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
 def test_what_is_wrong_is_named(old, new, words, tmp_path):
     file = tmp_path / "wrong.toml"
     file.write_text(changed(GOOD, old, new))
-    assert reads_storage(file)
+    assert reads_buffer(file)
     with pytest.raises(ProblemError) as caught:
-        StoredExperiment.read(file)
+        BufferExperiment.read(file)
     told = str(caught.value)
     assert told.startswith(f"{file}: ")
     assert words in told
@@ -230,7 +230,7 @@ def test_what_is_wrong_is_named(old, new, words, tmp_path):
             "controller 1: BatteryPlan: a plan needs arrivals with listed amounts, given Uniform",
         ),
         (QUEUE + "controllers = []\n", "at least one controller, given none"),
-        (HEAD + DRIFT, "needs [problem] and [environment] and [storage], or an application: harv"),
+        (HEAD + DRIFT, "needs [problem] and [environment] and [buffer], or an application: harv"),
         (
             'application = {name = "metered-backlog", size = 3}\n' + HEAD + DRIFT,
             "application 'metered-backlog' does not take size; it takes capacity",
@@ -238,19 +238,19 @@ def test_what_is_wrong_is_named(old, new, words, tmp_path):
         ('application = "metered"\n' + HEAD + DRIFT, "unknown application 'metered'; there are"),
         (
             changed(GOOD, 'kind = "battery"\ncapacity = 3\namounts = [0.5, 1.0]\n', BACKLOG),
-            "power=0.5 may drain 0 to 1.09861 of the storage",
+            "power=0.5 may drain 0 to 1.09861 of the buffer",
         ),
         ("horizon = = 3", "not an experiment"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(text, words):
     with pytest.raises(OnepullError) as caught:
-        StoredExperiment.from_toml(text)
+        BufferExperiment.from_toml(text)
     assert words in str(caught.value)
 
 
-def test_other_readers_say_that_they_do_not_take_a_storage():
-    with pytest.raises(ProblemError, match="has a storage, which only `onepull run`, `compare`"):
+def test_other_readers_say_that_they_do_not_take_a_buffer():
+    with pytest.raises(ProblemError, match="has a buffer, which only `onepull run`, `compare`"):
         Experiment.from_toml(GOOD)
 
 
@@ -269,21 +269,21 @@ def test_other_readers_say_that_they_do_not_take_a_storage():
     ],
 )
 def test_the_fingerprint_changes_with_what_matters(old, new):
-    before = StoredExperiment.from_toml(GOOD).fingerprint
-    assert StoredExperiment.from_toml(changed(GOOD, old, new)).fingerprint != before
+    before = BufferExperiment.from_toml(GOOD).fingerprint
+    assert BufferExperiment.from_toml(changed(GOOD, old, new)).fingerprint != before
 
 
 def test_the_fingerprint_does_not_change_with_what_does_not():
-    before = StoredExperiment.from_toml(GOOD).fingerprint
+    before = BufferExperiment.from_toml(GOOD).fingerprint
     more = changed(GOOD, "replications = 3", 'replications = 9\nname = "more"  # a comment')
-    assert StoredExperiment.from_toml(more).fingerprint == before
+    assert BufferExperiment.from_toml(more).fingerprint == before
 
 
 def test_a_run_is_taken_up_where_it_was(tmp_path):
-    experiment = StoredExperiment.from_toml(GOOD)
+    experiment = BufferExperiment.from_toml(GOOD)
     whole = run(GOOD)
     with open_executor("serial") as executor:
-        folder = StorageFolder(tmp_path / "runs", experiment)
+        folder = BufferFolder(tmp_path / "runs", experiment)
         folder.prepare()
         first = folder.run(executor)
         (tmp_path / "runs" / "blocks" / "0000001-0000002.npz").write_bytes(b"damaged")
@@ -292,7 +292,7 @@ def test_a_run_is_taken_up_where_it_was(tmp_path):
         seen = []
         again = folder.run(executor, lambda done, total: seen.append((done, total)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
-    opened = StorageFolder.open(tmp_path / "runs")
+    opened = BufferFolder.open(tmp_path / "runs")
     for found in (first, again, opened.result()):
         for measure, values in whole.measured.items():
             assert np.array_equal(found.measured[measure], values)
@@ -300,22 +300,22 @@ def test_a_run_is_taken_up_where_it_was(tmp_path):
 
 def test_more_replications_are_added_and_other_experiments_refused(tmp_path):
     with open_executor("serial") as executor:
-        folder = StorageFolder(tmp_path / "runs", StoredExperiment.from_toml(GOOD))
+        folder = BufferFolder(tmp_path / "runs", BufferExperiment.from_toml(GOOD))
         folder.prepare()
         folder.run(executor)
-        more = StoredExperiment.from_toml(changed(GOOD, "replications = 3", "replications = 4"))
-        folder = StorageFolder(tmp_path / "runs", more)
+        more = BufferExperiment.from_toml(changed(GOOD, "replications = 3", "replications = 4"))
+        folder = BufferFolder(tmp_path / "runs", more)
         assert folder.missing() == [3]
         assert folder.run(executor).replications == 4
-    other = StoredExperiment.from_toml(changed(GOOD, "seed = 5", "seed = 6"))
+    other = BufferExperiment.from_toml(changed(GOOD, "seed = 5", "seed = 6"))
     with pytest.raises(ProblemError, match="holds the results of another experiment"):
-        StorageFolder(tmp_path / "runs", other)
-    with pytest.raises(ProblemError, match="has a storage"):
+        BufferFolder(tmp_path / "runs", other)
+    with pytest.raises(ProblemError, match="has a buffer"):
         ResultFolder.open(tmp_path / "runs")
 
 
 def test_a_folder_before_its_first_result(tmp_path):
-    folder = StorageFolder(tmp_path / "runs", StoredExperiment.from_toml(GOOD))
+    folder = BufferFolder(tmp_path / "runs", BufferExperiment.from_toml(GOOD))
     folder.prepare()
     with pytest.raises(ProblemError, match="no replication is done yet"):
         folder.result()

@@ -10,13 +10,13 @@ from onepull import FixedArm, simulate
 from onepull.environment import channel_selection
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import Experiment
-from onepull.experiments.buffer_experiment import reads_storage
+from onepull.experiments.buffer_experiment import reads_buffer
 from onepull.experiments.experiment import POLICIES
 from onepull.experiments.toml_reading import sweep
 
 ROOT = Path(__file__).parents[2]
 # Those with a storage are in test_stored.py.
-EXAMPLES = [f for f in sorted((ROOT / "examples").glob("*.toml")) if not reads_storage(f)]
+EXAMPLES = [f for f in sorted((ROOT / "examples").glob("*.toml")) if not reads_buffer(f)]
 SHARED = ROOT.parent / "shared" / "data"
 
 APPLICATION = 'application = "channel-selection"\n'

@@ -1,4 +1,4 @@
-"""The ladder of weights fits the storage, and what is proposed follows from the runs."""
+"""The ladder of weights fits the buffer, and what is proposed follows from the runs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import onepull
-from onepull import Discrete, Finite, Genie, Problem, simulate_storage
+from onepull import Discrete, Finite, Genie, Problem, simulate_buffer
 from onepull.control import Backlog, Battery, DriftPlusPenalty, Myopic
 from onepull.distributions import Uniform
-from onepull.environment import StorageEnvironment, harvesting_battery, metered_backlog
+from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.errors import ParameterError
 from onepull.planning import buffer_planner as stored
-from onepull.planning.buffer_planner import _propose, attainable, plan_storage, weights
-from onepull.simulation.buffered import StorageResult
+from onepull.planning.buffer_planner import _propose, attainable, plan_buffer, weights
+from onepull.simulation.buffered import BufferResult
 
 POWERS = [0.5, 1.0, 1.5, 2.0]
 
@@ -30,10 +30,10 @@ def battery(generator, *, scale=1.0, capacity=8.0, arrivals=None):
         state={"gain": Finite([0, *gains])},
         reward=f"{scale} * log(1 + power * gain)",
     )
-    return StorageEnvironment(
+    return BufferEnvironment(
         problem,
         states=laws,
-        storage=Battery(capacity=capacity, amounts=POWERS),
+        buffer=Battery(capacity=capacity, amounts=POWERS),
         arrivals=arrivals or Discrete([0, 2], [0.4, 0.6]),
     )
 
@@ -43,13 +43,13 @@ def test_each_weight_draws_what_arrives_at_its_level(seed):
     # 1.2 arrive on average, between the powers 1 and 1.5: at the level that a weight stands for,
     # the rule goes from one to the other.
     world = battery(np.random.default_rng(seed))
-    genie, capacity = Genie(world.problem, states=world.states), world.storage.capacity
+    genie, capacity = Genie(world.problem, states=world.states), world.buffer.capacity
     ladder = weights(world)
     for weight in ladder:
         level = capacity * weight / ladder[-1]
         if not 1.6 <= level <= 7.5:  # the powers around must be there, and so must the level
             continue
-        control = DriftPlusPenalty(genie, world.storage, weight=weight)
+        control = DriftPlusPenalty(genie, world.buffer, weight=weight)
         assert control.decide(0.97 * level).amount <= 1.0
         assert control.decide(1.03 * level).amount >= 1.5
 
@@ -83,23 +83,23 @@ def test_a_ladder_where_nothing_is_to_be_weighed():
     for costs in ({}, {"a": 2.0}):
         queue = Backlog(capacity=8, amounts=[1], costs=costs)
         ladder = weights(
-            StorageEnvironment(problem, states={"a": coin}, storage=queue, arrivals=coin)
+            BufferEnvironment(problem, states={"a": coin}, buffer=queue, arrivals=coin)
         )
         assert all(np.isfinite(weight) and weight > 0 for weight in ladder)
     dead = {"a": Discrete([0], [1.0])}
-    with pytest.raises(ParameterError, match="nothing ever drains the storage"):
-        weights(StorageEnvironment(problem, states=dead, storage=queue, arrivals=coin))
+    with pytest.raises(ParameterError, match="nothing ever drains the buffer"):
+        weights(BufferEnvironment(problem, states=dead, buffer=queue, arrivals=coin))
 
 
 def test_what_is_called_is_what_was_run():
     world = battery(np.random.default_rng(3))
-    made = plan_storage(world, horizon=150, replications=2, seed=4)
+    made = plan_buffer(world, horizon=150, replications=2, seed=4)
     here = {
         **vars(onepull.control), "recommended": onepull.recommended, "problem": world.problem,
-        "storage": world.storage, "arrivals": world.arrivals,
+        "buffer": world.buffer, "arrivals": world.arrivals,
     }  # fmt: skip
     called = {name: eval(call, here) for name, call in made.calls.items()}  # noqa: S307 - our own
-    again = simulate_storage(world, called, horizon=150, replications=2, seed=4)
+    again = simulate_buffer(world, called, horizon=150, replications=2, seed=4)
     for measure, values in again.measured.items():
         assert np.array_equal(made.result.measured[measure], values)
     assert list(made.calls) == made.result.controllers
@@ -112,7 +112,7 @@ def test_what_is_called_is_what_was_run():
 
 def test_where_no_plan_can_be_made_the_notes_say_why():
     world = battery(np.random.default_rng(3), arrivals=Uniform(0, 2))
-    made = plan_storage(world, horizon=60, replications=2)
+    made = plan_buffer(world, horizon=60, replications=2)
     assert "BatteryPlan" not in made.calls
     assert made.best is None
     assert any("BatteryPlan was left out: a plan needs arrivals" in note for note in made.notes)
@@ -123,15 +123,15 @@ def test_where_no_plan_can_be_made_the_notes_say_why():
 
 def test_horizons(monkeypatch):
     world = metered_backlog()
-    made = plan_storage(world, horizon=40, replications=2)
+    made = plan_buffer(world, horizon=40, replications=2)
     assert (made.result.horizon, made.result.replications) == (40, 2)
     assert not any("imulated" in note for note in made.notes)
     monkeypatch.setattr(stored, "SIMULATED_UNKNOWN", 30)
-    made = plan_storage(world, replications=2)
+    made = plan_buffer(world, replications=2)
     assert made.result.horizon == 30
     assert "No horizon is given; simulated up to slot 30." in made.notes
     monkeypatch.setattr(stored, "SIMULATED", 20)
-    made = plan_storage(world, horizon=40, replications=2)
+    made = plan_buffer(world, horizon=40, replications=2)
     assert made.result.horizon == 20
     assert "Simulated up to slot 20 only." in made.notes
     assert attainable(world) == (None, [])
@@ -139,13 +139,13 @@ def test_horizons(monkeypatch):
 
 def test_what_is_asked_is_checked():
     with pytest.raises(ParameterError, match="a battery is judged by its reward"):
-        plan_storage(harvesting_battery(), level=3)
+        plan_buffer(harvesting_battery(), level=3)
     with pytest.raises(ParameterError, match="level must be a number > 0, given -1"):
-        plan_storage(metered_backlog(), level=-1)
+        plan_buffer(metered_backlog(), level=-1)
     with pytest.raises(ParameterError, match="lost is a share from 0 to 1, given 5"):
-        plan_storage(metered_backlog(), lost=5)
+        plan_buffer(metered_backlog(), lost=5)
     with pytest.raises(ParameterError, match="replications must be a whole number from 2"):
-        plan_storage(metered_backlog(), replications=1)
+        plan_buffer(metered_backlog(), replications=1)
 
 
 # The rule, on runs made up
@@ -157,7 +157,7 @@ def made_up(**columns):
     measured = {m: np.array([runs[n] for n in names], float) for m, runs in columns.items()}
     shape = next(iter(measured.values())).shape
     zeros, ones = np.zeros(shape), np.ones(shape)
-    return StorageResult(names, 10, {"lost": zeros, "level": ones, "arrived": ones, **measured})
+    return BufferResult(names, 10, {"lost": zeros, "level": ones, "arrived": ones, **measured})
 
 
 def test_the_highest_reward_wins():
@@ -216,15 +216,15 @@ def test_myopic_is_proposed_where_weighing_gains_nothing():
         arms=["a"], context={"power": Finite([1])}, state={"x": Finite([0, 1])},
         reward="power * x",
     )  # fmt: skip
-    world = StorageEnvironment(
+    world = BufferEnvironment(
         problem,
         states={"a": Discrete([0, 1], [0.5, 0.5])},
-        storage=Battery(capacity=4, amounts=[1]),
+        buffer=Battery(capacity=4, amounts=[1]),
         arrivals=Discrete([0, 1], [0.5, 0.5]),
     )
-    made = plan_storage(world, horizon=200, replications=3)
-    assert made.call == "Myopic(recommended(problem), storage)"
+    made = plan_buffer(world, horizon=200, replications=3)
+    assert made.call == "Myopic(recommended(problem), buffer)"
     assert isinstance(eval(made.call, {  # noqa: S307 - our own
         "Myopic": Myopic, "recommended": onepull.recommended, "problem": problem,
-        "storage": world.storage,
+        "buffer": world.buffer,
     }), Myopic)  # fmt: skip

@@ -45,7 +45,7 @@ from onepull.policies.sharing.sharing import Joint
 from onepull.policies.ucb.upper_confidence import Optimist
 from onepull.simulation import Simulation
 from onepull.simulation.prepare import Interpreted, _InterpretedRunner
-from onepull.simulation.prepare_sharing import JointPlan
+from onepull.simulation.prepare_sharing import PreparedJoint
 
 HORIZON = 1500
 ARMS = ["a", "b", "c"]
@@ -223,8 +223,8 @@ def test_continuous_contexts_bit_for_bit(world, policy):
 def test_counts_of_atoms_choose_what_means_choose(delta):
     environment = generic_harvesting()
     policy = CCB(environment.problem, delta=delta)
-    counting = Simulation(environment, {"CCB": policy}, horizon=HORIZON)._plans[0]
-    assert isinstance(counting, JointPlan)
+    counting = Simulation(environment, {"CCB": policy}, horizon=HORIZON)._prepared[0]
+    assert isinstance(counting, PreparedJoint)
     assert counting.counts_atoms
     assert_identical(*blocks(environment, policy))
 
@@ -335,7 +335,7 @@ def test_other_rules_and_drawn_ties_run_in_the_interpreter():
     environment = channel_selection(4)
     for policy in own(environment):
         simulation = Simulation(environment, {"own": policy}, horizon=200)
-        assert isinstance(simulation._plans[0], Interpreted)
+        assert isinstance(simulation._prepared[0], Interpreted)
         assert "own has no compiled step" in simulation.notes[0]
         one, two = simulation.block(0, 3), simulation.block(0, 3)
         assert np.array_equal(one.regrets, two.regrets)

@@ -1,4 +1,4 @@
-"""Storages in the simulator: conservation, hand-made runs, repeatability, and what is gained."""
+"""Buffers in the simulator: conservation, hand-made runs, repeatability, and what is gained."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from onepull.control import (
     Backlog,
     Battery,
     BatteryPlan,
-    Decision,
     DriftPlusPenalty,
     Myopic,
     Planned,
+    SlotChoice,
 )
 from onepull.distributions import InOrder
-from onepull.environment import StorageEnvironment, harvesting_battery, metered_backlog
+from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.errors import ParameterError
-from onepull.simulation.buffered import MEASURES, simulate_storage
+from onepull.simulation.buffered import MEASURES, simulate_buffer
 from onepull.simulation.executors import open_executor
 
 
@@ -31,7 +31,7 @@ def genie(world):
 
 
 def test_a_backlog_slot_by_slot():
-    world = StorageEnvironment(
+    world = BufferEnvironment(
         Problem(
             arms=["a"],
             context={"bits": Finite([1, 2])},
@@ -39,11 +39,11 @@ def test_a_backlog_slot_by_slot():
             reward="min(bits, capacity)",
         ),
         states={"a": InOrder([2, 1, 0, 2, 1])},
-        storage=Backlog(capacity=4, amounts=[1, 2], costs={"a": 0.5}),
+        buffer=Backlog(capacity=4, amounts=[1, 2], costs={"a": 0.5}),
         arrivals=InOrder([3, 0, 4, 0, 0]),
     )
-    run = simulate_storage(
-        world, {"all": Myopic(DCB(world.problem), world.storage)}, horizon=5, replications=1
+    run = simulate_buffer(
+        world, {"all": Myopic(DCB(world.problem), world.buffer)}, horizon=5, replications=1
     )
     # Level 0: idle, 3 arrive.  3: 1 of 2 bits gets through.  2: none, 4 arrive and 2 are lost.
     # 4: 2 get through.  2: 1 does.  1 is left.
@@ -67,12 +67,12 @@ def test_a_backlog_slot_by_slot():
 def test_what_arrives_is_used_lost_or_still_there(make):
     world = make(6.0)
     controllers = {
-        "all": Myopic(learner(world), world.storage),
-        "drift": DriftPlusPenalty(learner(world), world.storage, weight=20.0),
-        "IMED": DriftPlusPenalty(IMED(world.problem), world.storage, weight=20.0),
+        "all": Myopic(learner(world), world.buffer),
+        "drift": DriftPlusPenalty(learner(world), world.buffer, weight=20.0),
+        "IMED": DriftPlusPenalty(IMED(world.problem), world.buffer, weight=20.0),
     }
     horizon = 300
-    run = simulate_storage(world, controllers, horizon=horizon, replications=2, seed=3)
+    run = simulate_buffer(world, controllers, horizon=horizon, replications=2, seed=3)
     used = run.measured["drained"] + run.measured["lost"] + run.measured["end"] / horizon
     assert used == pytest.approx(run.measured["arrived"])
     assert np.all(run.measured["lost"][1] > 0)
@@ -83,11 +83,11 @@ def test_what_arrives_is_used_lost_or_still_there(make):
 
 def test_the_same_seed_gives_the_same_run_whoever_runs_beside_it():
     world = harvesting_battery()
-    drift = DriftPlusPenalty(learner(world), world.storage, weight=4.0)
-    alone = simulate_storage(world, {"drift": drift}, horizon=200, replications=3, seed=5)
-    beside = {"all": Myopic(learner(world), world.storage), "drift": drift}
+    drift = DriftPlusPenalty(learner(world), world.buffer, weight=4.0)
+    alone = simulate_buffer(world, {"drift": drift}, horizon=200, replications=3, seed=5)
+    beside = {"all": Myopic(learner(world), world.buffer), "drift": drift}
     with open_executor("threads:2") as executor:
-        together = simulate_storage(
+        together = simulate_buffer(
             world, beside, horizon=200, replications=3, seed=5, executor=executor
         )
     for measure in MEASURES:
@@ -97,10 +97,10 @@ def test_the_same_seed_gives_the_same_run_whoever_runs_beside_it():
 
 def test_rows_compare_pair_by_pair():
     world = harvesting_battery()
-    run = simulate_storage(
+    run = simulate_buffer(
         world,
-        {"all": Myopic(genie(world), world.storage),
-         "drift": DriftPlusPenalty(genie(world), world.storage, weight=4.0)},
+        {"all": Myopic(genie(world), world.buffer),
+         "drift": DriftPlusPenalty(genie(world), world.buffer, weight=4.0)},
         horizon=500,
         replications=4,
     )  # fmt: skip
@@ -114,14 +114,14 @@ def test_rows_compare_pair_by_pair():
 
 def test_what_cannot_be_simulated_is_refused():
     world = harvesting_battery()
-    control = Myopic(learner(world), world.storage)
+    control = Myopic(learner(world), world.buffer)
     with pytest.raises(ParameterError, match="at least one controller"):
-        simulate_storage(world, {}, horizon=5, replications=1)
+        simulate_buffer(world, {}, horizon=5, replications=1)
     with pytest.raises(ParameterError, match="another problem"):
-        simulate_storage(metered_backlog(), {"x": control}, horizon=5, replications=1)
+        simulate_buffer(metered_backlog(), {"x": control}, horizon=5, replications=1)
     control.observe("channel 1", gain=1)
     with pytest.raises(ParameterError, match="has learned already"):
-        simulate_storage(world, {"x": control}, horizon=5, replications=1)
+        simulate_buffer(world, {"x": control}, horizon=5, replications=1)
 
 
 # What follows is statistical.  Each limit is at least 5 standard deviations of such a mean of 4
@@ -131,14 +131,14 @@ def test_what_cannot_be_simulated_is_refused():
 
 def test_drift_plus_penalty_beats_spending_all_and_comes_near_the_best():
     world = harvesting_battery()
-    run = simulate_storage(
+    run = simulate_buffer(
         world,
         {
-            "all": Myopic(genie(world), world.storage),
-            "learned": DriftPlusPenalty(learner(world), world.storage, weight=4.0),
-            "known": DriftPlusPenalty(genie(world), world.storage, weight=4.0),
-            "plan": BatteryPlan(learner(world), world.storage, arrivals=world.arrivals),
-            "best": Planned(genie(world), world.storage, world.best_plan()),
+            "all": Myopic(genie(world), world.buffer),
+            "learned": DriftPlusPenalty(learner(world), world.buffer, weight=4.0),
+            "known": DriftPlusPenalty(genie(world), world.buffer, weight=4.0),
+            "plan": BatteryPlan(learner(world), world.buffer, arrivals=world.arrivals),
+            "best": Planned(genie(world), world.buffer, world.best_plan()),
         },
         horizon=5000,
         replications=4,
@@ -154,13 +154,13 @@ def test_drift_plus_penalty_beats_spending_all_and_comes_near_the_best():
 
 def test_drift_plus_penalty_pays_less_for_the_same_waiting_and_keeps_a_queue_short():
     world = metered_backlog()
-    run = simulate_storage(
+    run = simulate_buffer(
         world,
         {
-            "send all": Myopic(genie(world), world.storage),
-            "cheapest": Myopic(genie(world), world.storage, price=2.0),
-            "learned": DriftPlusPenalty(learner(world), world.storage, weight=20.0),
-            "known": DriftPlusPenalty(genie(world), world.storage, weight=20.0),
+            "send all": Myopic(genie(world), world.buffer),
+            "cheapest": Myopic(genie(world), world.buffer, price=2.0),
+            "learned": DriftPlusPenalty(learner(world), world.buffer, weight=20.0),
+            "known": DriftPlusPenalty(genie(world), world.buffer, weight=20.0),
         },
         horizon=5000,
         replications=4,
@@ -177,9 +177,9 @@ def test_drift_plus_penalty_pays_less_for_the_same_waiting_and_keeps_a_queue_sho
 def test_more_weight_costs_less_and_waits_longer():
     world = metered_backlog(400.0)
     weights = (1.0, 30.0, 300.0)
-    run = simulate_storage(
+    run = simulate_buffer(
         world,
-        {str(w): DriftPlusPenalty(genie(world), world.storage, weight=w) for w in weights},
+        {str(w): DriftPlusPenalty(genie(world), world.buffer, weight=w) for w in weights},
         horizon=5000,
         replications=4,
         seed=1,
@@ -194,7 +194,7 @@ def test_more_weight_costs_less_and_waits_longer():
 
 def test_the_plan_gains_in_the_long_run_what_it_promises():
     battery = Battery(capacity=2, amounts=[1, 2])
-    world = StorageEnvironment(
+    world = BufferEnvironment(
         Problem(
             arms=["a"],
             context={"power": Finite([1, 2])},
@@ -202,12 +202,12 @@ def test_the_plan_gains_in_the_long_run_what_it_promises():
             reward="sqrt(power) * gain",
         ),
         states={"a": Discrete([0, 1], [0.5, 0.5])},
-        storage=battery,
+        buffer=battery,
         arrivals=Discrete([0, 1, 2], [0.5, 0.3, 0.2]),
     )
     plan = world.best_plan()
-    assert plan.decisions[2] in (Decision(1.0, "a"), Decision(2.0, "a"))
-    run = simulate_storage(
+    assert plan.decisions[2] in (SlotChoice(1.0, "a"), SlotChoice(2.0, "a"))
+    run = simulate_buffer(
         world, {"plan": Planned(genie(world), battery, plan)}, horizon=20_000, replications=4
     )
     # The deviation of a mean of 80,000 slots is below 0.003, so this is beyond six of them.

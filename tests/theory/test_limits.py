@@ -20,7 +20,7 @@ from onepull.theory import (
     index_policy,
     kinf,
     lai_robbins,
-    storage,
+    numbers_kept,
 )
 
 
@@ -197,5 +197,5 @@ def test_bad_alpha():
 
 def test_storage_is_that_of_the_policies():
     problem = channel_selection(7).problem
-    kept = storage({"DCB": DCB(problem)}, 1000)
+    kept = numbers_kept({"DCB": DCB(problem)}, 1000)
     assert kept["DCB"] == (7 * 5, 280)

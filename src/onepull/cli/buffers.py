@@ -11,26 +11,26 @@ import click
 from onepull.cli.output import progress, show
 from onepull.errors import ParameterError
 from onepull.experiments.buffer_experiment import (
-    STORED,
-    StoredBrief,
-    StoredExperiment,
-    reads_storage,
+    BUFFERED,
+    BufferBrief,
+    BufferExperiment,
+    reads_buffer,
 )
-from onepull.experiments.buffer_folder import StorageFolder
-from onepull.planning.buffer_planner import attainable, plan_storage
+from onepull.experiments.buffer_folder import BufferFolder
+from onepull.planning.buffer_planner import attainable, plan_buffer
 from onepull.report import Table
-from onepull.report.buffer_tables import storage_summary, storage_tidy
+from onepull.report.buffer_tables import buffer_summary, buffer_tidy
 from onepull.report.table_cells import plain
-from onepull.simulation.buffered import StorageResult
+from onepull.simulation.buffered import BufferResult
 from onepull.simulation.executors import open_executor
 
 EVERYWHERE = "processes"  # slots run in the interpreter, so that threads would not help
 
 
-def run_storage(file: Path, out: Path | None, where: str | None, *, as_json: bool) -> None:
-    """Run an experiment with a storage, or take it up again."""
-    experiment = StoredExperiment.read(file)
-    folder = StorageFolder(out or file.with_suffix(""), experiment)
+def run_buffer(file: Path, out: Path | None, where: str | None, *, as_json: bool) -> None:
+    """Run an experiment with a buffer, or take it up again."""
+    experiment = BufferExperiment.read(file)
+    folder = BufferFolder(out or file.with_suffix(""), experiment)
     simulation = experiment.simulation
     slots = simulation.horizon * len(simulation.controllers)
     with open_executor(where or EVERYWHERE) as executor:
@@ -42,52 +42,52 @@ def run_storage(file: Path, out: Path | None, where: str | None, *, as_json: boo
                 )
             except KeyboardInterrupt:
                 raise KeyboardInterrupt("; the same command goes on where it was") from None
-    folder.write("result.csv", storage_tidy(result, experiment.baseline).to_csv().encode())
+    folder.write("result.csv", buffer_tidy(result, experiment.baseline).to_csv().encode())
     show([_summary(experiment, result, experiment.baseline)], as_json=as_json)
     click.echo(f"results in {folder.path}", err=True)
 
 
 def compared(path: Path, baseline: str | None, *, with_pulls: bool) -> Table | None:
-    """Return the table of a result folder with a storage; None for any other folder."""
-    if not reads_storage(path / "experiment.toml"):
+    """Return the table of a result folder with a buffer; None for any other folder."""
+    if not reads_buffer(path / "experiment.toml"):
         return None
     if with_pulls:
-        raise ParameterError(f"{path}: has a storage, and no pulls by arm are kept of such a run")
-    folder = StorageFolder.open(path)
+        raise ParameterError(f"{path}: has a buffer, and no pulls by arm are kept of such a run")
+    folder = BufferFolder.open(path)
     experiment = folder.experiment
     return _summary(experiment, folder.result(), baseline or experiment.baseline)
 
 
-def _summary(experiment: StoredExperiment, result: StorageResult, baseline: str | None) -> Table:
+def _summary(experiment: BufferExperiment, result: BufferResult, baseline: str | None) -> Table:
     environment = experiment.simulation.environment
     best, notes = attainable(environment)
-    counted = environment.storage.counted
-    return storage_summary(result, counted, baseline=baseline, best=best, notes=notes)
+    counted = environment.buffer.counted
+    return buffer_summary(result, counted, baseline=baseline, best=best, notes=notes)
 
 
-def storage_brief(file: Path | None, application: str | None) -> StoredBrief | None:
-    """Return what is to be planned if it has a storage."""
+def buffer_brief(file: Path | None, application: str | None) -> BufferBrief | None:
+    """Return what is to be planned if it has a buffer."""
     if file is not None and application is None:
-        return StoredBrief.read(file) if reads_storage(file) else None
-    if file is None and application in STORED:
-        return StoredBrief(application, STORED[application]())
+        return BufferBrief.read(file) if reads_buffer(file) else None
+    if file is None and application in BUFFERED:
+        return BufferBrief(application, BUFFERED[application]())
     return None
 
 
-def plan_for_storage(
-    brief: StoredBrief,
+def plan_for_buffer(
+    brief: BufferBrief,
     asked: dict[str, Any],
     *,
     refused: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Compare controllers for a storage and propose one.
+    """Compare controllers for a buffer and propose one.
 
-    Options that make sense without a storage only are refused if they are given.
+    Options that make sense without a buffer only are refused if they are given.
     """
     if given := [f"--{name}" for name, value in refused.items() if value]:
         raise ParameterError(
-            f"{brief.name}: has a storage, whose plan does not take {', '.join(given)}"
+            f"{brief.name}: has a buffer, whose plan does not take {', '.join(given)}"
         )
     if asked["seed"] is None:
         asked["seed"] = brief.seed
@@ -96,7 +96,7 @@ def plan_for_storage(
     if asked["replications"] is None:
         del asked["replications"]
     with open_executor(EVERYWHERE) as executor, progress("") as update:
-        made = plan_storage(
+        made = plan_buffer(
             brief.environment,
             **asked,
             executor=executor,

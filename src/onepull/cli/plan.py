@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from onepull.cli.buffers import plan_for_storage, storage_brief
+from onepull.cli.buffers import buffer_brief, plan_for_buffer
 from onepull.cli.output import progress, show
 from onepull.errors import ParameterError
-from onepull.experiments.buffer_experiment import STORED
+from onepull.experiments.buffer_experiment import BUFFERED
 from onepull.experiments.experiment import READY
 from onepull.experiments.problem_file import Brief
 from onepull.planning import plan
@@ -57,7 +57,7 @@ def trials(text: str) -> int:
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--application", type=click.Choice([*READY, *STORED]), help="Instead of FILE.")
+@click.option("--application", type=click.Choice([*READY, *BUFFERED]), help="Instead of FILE.")
 @click.option(
     "--horizon", type=trials, metavar="TRIALS", help="none if unknown. [FILE's, else none]"
 )
@@ -98,11 +98,11 @@ def command(  # noqa: PLR0913 - an argument for each option
 
     Where FILE has a battery or a queue it compares controllers instead.
     """
-    if (stored := storage_brief(file, application)) is not None:
+    if (stored := buffer_brief(file, application)) is not None:
         asked = {"horizon": horizon, "level": level, "lost": lost, "seed": seed}
         unfit = {"storage": storage, "regret": regret, "feedback": feedback, "picture": out}
         asked["replications"] = replications
-        plan_for_storage(stored, asked, refused=unfit, as_json=as_json)
+        plan_for_buffer(stored, asked, refused=unfit, as_json=as_json)
         return
     if level is not None or lost is not None:
         raise ParameterError("--level and --lost are for a file with a backlog")

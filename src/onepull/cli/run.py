@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from onepull.cli.buffers import run_storage
+from onepull.cli.buffers import run_buffer
 from onepull.cli.output import as_json, progress, show, where
 from onepull.experiments import Experiment, ResultFolder
-from onepull.experiments.buffer_experiment import reads_storage
+from onepull.experiments.buffer_experiment import reads_buffer
 from onepull.report import summary, tidy
 from onepull.simulation.executors import open_executor
 
@@ -26,10 +26,10 @@ def command(file: Path, out: Path | None, where: str, *, as_json: bool) -> None:
     Finished replications are kept in the result folder, so a run that was stopped goes on
     where it was, and more replications can be added later.
     """
-    if reads_storage(file):
+    if reads_buffer(file):
         source = click.get_current_context().get_parameter_source("where")
         asked = None if source is ParameterSource.DEFAULT else where
-        run_storage(file, out, asked, as_json=as_json)
+        run_buffer(file, out, asked, as_json=as_json)
         return
     experiment = Experiment.read(file)
     folder = ResultFolder(out or file.with_suffix(""), experiment)

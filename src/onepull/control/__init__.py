@@ -1,22 +1,22 @@
 """How much to spend or to send, around any policy: contexts that depend on past choices."""
 
-from onepull.control.buffer import Backlog, Battery, Storage
-from onepull.control.controller import Controller, Decision, Myopic
+from onepull.control.buffer import Backlog, Battery, Buffer
+from onepull.control.controller import Controller, Myopic, SlotChoice
 from onepull.control.drift_plus_penalty import DriftPlusPenalty
-from onepull.control.dynamic_programming import Option, Plan, best_plan
+from onepull.control.dynamic_programming import LevelAction, LevelPlan, best_plan
 from onepull.control.planned_controllers import BatteryPlan, Planned
 
 __all__ = [
     "Backlog",
     "Battery",
     "BatteryPlan",
+    "Buffer",
     "Controller",
-    "Decision",
     "DriftPlusPenalty",
+    "LevelAction",
+    "LevelPlan",
     "Myopic",
-    "Option",
-    "Plan",
     "Planned",
-    "Storage",
+    "SlotChoice",
     "best_plan",
 ]

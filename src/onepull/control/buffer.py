@@ -21,10 +21,10 @@ def check_amounts(amounts: Iterable[float], problem: Problem) -> None:
         try:
             problem.context.exactly({field: amount})
         except InputError as error:
-            raise ParameterError(f"the amounts of the storage are contexts: {error}") from None
+            raise ParameterError(f"the amounts of the buffer are contexts: {error}") from None
 
 
-class Storage(ABC):
+class Buffer(ABC):
     """A level that arrivals raise, up to a capacity, and that choices drain.
 
     In each slot an amount is drawn or nothing is (idling, which earns and shows nothing);
@@ -88,7 +88,7 @@ class Storage(ABC):
         """Return by how much a pull lowers the level."""
 
 
-class Battery(Storage):
+class Battery(Buffer):
     """Energy that is harvested, stored, and spent as the power of a transmission.
 
     The amount is the power, all of which is spent whatever the state shows; what counts is
@@ -125,7 +125,7 @@ class Battery(Storage):
         return amount
 
 
-class Backlog(Storage):
+class Backlog(Buffer):
     """Bits that arrive, wait in a queue, and are sent over an arm that has its price.
 
     The amount is the number of bits offered to the arm: all that wait, up to the largest.

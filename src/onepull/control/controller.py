@@ -8,25 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepull.checks import number, real
-from onepull.control.buffer import Storage, check_amounts
+from onepull.control.buffer import Buffer, check_amounts
 from onepull.errors import InputError, ParameterError, UnknownArm
 from onepull.policies import Policy
 from onepull.policies.budget.knapsack import SLACK
-from onepull.policies.sharing.sharing import Tally
+from onepull.policies.sharing.sharing import PullsOnly
 
 
-class Decision(NamedTuple):
+class SlotChoice(NamedTuple):
     """What to draw in a slot and which arm to pull with it; nothing and none is idling."""
 
     amount: float
     arm: str | None
 
 
-IDLE = Decision(0.0, None)
+IDLE = SlotChoice(0.0, None)
 
 
 class Controller(ABC):
-    """Decides slot by slot how much to draw from a storage, and on which arm to use it.
+    """Decides slot by slot how much to draw from a buffer, and on which arm to use it.
 
     A policy tells what every arm would be worth with every amount: its index, never above
     the highest reward there can be.  A policy that draws its arm, or whose index is no reward,
@@ -37,16 +37,16 @@ class Controller(ABC):
     ----------
     policy
         Any policy with estimates, of a problem with one context field: the amount.
-    storage
+    buffer
         The battery or backlog whose level is told to `decide`.
     """
 
-    def __init__(self, policy: Policy, storage: Storage) -> None:
+    def __init__(self, policy: Policy, buffer: Buffer) -> None:
         if not isinstance(policy, Policy):
             raise ParameterError(f"a controller needs a policy, such as DCB(…), given {policy!r}")
-        if not isinstance(storage, Storage):
-            raise ParameterError(f"a controller needs a Battery or a Backlog, given {storage!r}")
-        self.policy, self.storage = policy, storage
+        if not isinstance(buffer, Buffer):
+            raise ParameterError(f"a controller needs a Battery or a Backlog, given {buffer!r}")
+        self.policy, self.buffer = policy, buffer
         problem = policy.problem
         if len(problem.context) != 1:
             raise ParameterError(
@@ -54,35 +54,35 @@ class Controller(ABC):
                 f"given {', '.join(problem.context)}"
             )
         (self.field,) = problem.context
-        check_amounts(storage.amounts, problem)
-        for arm in storage.costs:
+        check_amounts(buffer.amounts, problem)
+        for arm in buffer.costs:
             if arm not in problem.arms:
                 raise UnknownArm(
                     f"unknown arm {arm!r} among the costs; the arms are {', '.join(problem.arms)}"
                 )
-        amounts = np.array(storage.amounts)
+        amounts = np.array(buffer.amounts)
         highs = problem.payoff.range({self.field: (amounts, amounts)})[1].tolist()
-        self._highs = dict(zip(storage.amounts, highs, strict=True))
+        self._highs = dict(zip(buffer.amounts, highs, strict=True))
         self._offered: dict[float, list[tuple[str, float]]] = {}
-        if all(e is None for e in policy._estimates({self.field: storage.amounts[0]})):  # noqa: SLF001 - no public name tells it for all arms at once
+        if all(e is None for e in policy._estimates({self.field: buffer.amounts[0]})):  # noqa: SLF001 - no public name tells it for all arms at once
             raise ParameterError(
                 f"{type(policy).__name__} does not estimate what an arm is worth, "
-                "so it cannot be weighed against the storage"
+                "so it cannot be weighed against the buffer"
             )
 
-    def decide(self, level: float) -> Decision:
+    def decide(self, level: float) -> SlotChoice:
         """Return what to draw at a level, and the arm; it changes nothing that was learned.
 
-        The level is from 0 to the storage's capacity, rounding aside.
+        The level is from 0 to the buffer's capacity, rounding aside.
         """
         return self._decide(self._level(level))
 
     @abstractmethod
-    def _decide(self, level: float) -> Decision:
+    def _decide(self, level: float) -> SlotChoice:
         """Return what to draw at a level that there can be."""
 
     def _level(self, level: float) -> float:
-        capacity = self.storage.capacity
+        capacity = self.buffer.capacity
         try:
             read = real(level)
         except TypeError:
@@ -97,7 +97,7 @@ class Controller(ABC):
         """Take in what a pull showed: the state fields, and the amount if the policy needs it."""
         self.policy.observe(arm, **fields)
         # What only counts its pulls, as the genie does, knows the same as before.
-        if not isinstance(self.policy._knowledge, Tally):  # noqa: SLF001 - the same
+        if not isinstance(self.policy._knowledge, PullsOnly):  # noqa: SLF001 - the same
             self._offered.clear()
 
     def options(self, amount: float) -> list[tuple[str, float]]:
@@ -113,9 +113,9 @@ class Controller(ABC):
 
     def uses(self, amount: float) -> list[tuple[str, float, float]]:
         """Return every arm with what it would gain and drain with an amount."""
-        storage = self.storage
+        buffer = self.buffer
         return [
-            (arm, storage.gain(worth, storage.costs.get(arm, 0.0)), storage.drain(amount, worth))
+            (arm, buffer.gain(worth, buffer.costs.get(arm, 0.0)), buffer.drain(amount, worth))
             for arm, worth in self.options(amount)
         ]
 
@@ -136,7 +136,7 @@ class Myopic(Controller):
 
     Parameters
     ----------
-    policy, storage
+    policy, buffer
         As for every controller.
     price
         What a unit of cost is worth in reward.  An arm is chosen by its reward less the price
@@ -154,19 +154,19 @@ class Myopic(Controller):
     ... )
     >>> spend_all = Myopic(DCB(problem), Battery(capacity=4.0, amounts=[0.5, 1.0]))
     >>> spend_all.decide(level=0.75), spend_all.decide(level=3.0)
-    (Decision(amount=0.5, arm='near'), Decision(amount=1.0, arm='near'))
+    (SlotChoice(amount=0.5, arm='near'), SlotChoice(amount=1.0, arm='near'))
     """
 
-    def __init__(self, policy: Policy, storage: Storage, *, price: float = 0.0) -> None:
-        super().__init__(policy, storage)
+    def __init__(self, policy: Policy, buffer: Buffer, *, price: float = 0.0) -> None:
+        super().__init__(policy, buffer)
         self.price = number("price", price, above=0.0, at_least=True)
 
-    def _decide(self, level: float) -> Decision:
+    def _decide(self, level: float) -> SlotChoice:
         """Return the largest amount there is, on the arm that is worth most by itself."""
-        costs, best, highest = self.storage.costs, IDLE, 0.0
-        for amount in self.storage.offers(level)[-1:]:
+        costs, best, highest = self.buffer.costs, IDLE, 0.0
+        for amount in self.buffer.offers(level)[-1:]:
             for arm, worth in self.options(amount):
                 net = worth - self.price * costs.get(arm, 0.0)
                 if net > highest or (best is IDLE and net == highest):
-                    best, highest = Decision(amount, arm), net
+                    best, highest = SlotChoice(amount, arm), net
         return best

@@ -1,10 +1,10 @@
-"""Drift plus penalty: what a slot earns, weighed against what it does to the storage."""
+"""Drift plus penalty: what a slot earns, weighed against what it does to the buffer."""
 
 from __future__ import annotations
 
 from onepull.checks import number
-from onepull.control.buffer import Storage
-from onepull.control.controller import IDLE, Controller, Decision
+from onepull.control.buffer import Buffer
+from onepull.control.controller import IDLE, Controller, SlotChoice
 from onepull.policies import Policy
 
 
@@ -20,15 +20,15 @@ class DriftPlusPenalty(Controller):
     it are worth the same: it keeps a battery from running dry (Huang and Neely 2013), and
     spares a queue the bits that would never be sent (Neely's place-holders).
 
-    With known arms, a large enough storage and arrivals that are independent from slot to
+    With known arms, a large enough buffer and arrivals that are independent from slot to
     slot, the long run falls short of the best by O(1/V), while the level that it takes grows
     like O(V).  No law of the arrivals is needed.  With learned arms the index takes the place
-    of the mean, and what learning costs comes on top.  In a storage that is too small for V,
+    of the mean, and what learning costs comes on top.  In a buffer that is too small for V,
     more is lost for want of room than V gains.
 
     Parameters
     ----------
-    policy, storage
+    policy, buffer
         As for every controller.
     weight
         V > 0: how much the gain counts against the level.
@@ -52,13 +52,13 @@ class DriftPlusPenalty(Controller):
     [None, 'wifi', 'wifi', 'lte']
     """
 
-    def __init__(self, policy: Policy, storage: Storage, *, weight: float) -> None:
-        super().__init__(policy, storage)
+    def __init__(self, policy: Policy, buffer: Buffer, *, weight: float) -> None:
+        super().__init__(policy, buffer)
         self.weight = number("weight", weight, above=0.0)
 
-    def _decide(self, level: float) -> Decision:
+    def _decide(self, level: float) -> SlotChoice:
         """Return the amount and arm with the highest V·gain + (L - θ)·drain, if above nothing."""
-        offers = self.storage.offers(level)
+        offers = self.buffer.offers(level)
         if not offers:
             return IDLE
         surplus = level - self.weight * self._best_rate()
@@ -67,10 +67,10 @@ class DriftPlusPenalty(Controller):
             for arm, gain, drain in self.uses(amount):
                 score = self.weight * gain + surplus * drain
                 if score > highest:
-                    best, highest = Decision(amount, arm), score
+                    best, highest = SlotChoice(amount, arm), score
         return best
 
     def _best_rate(self) -> float:
         """Return the most that a unit drained can gain."""
-        uses = (use for amount in self.storage.amounts for use in self.uses(amount))
+        uses = (use for amount in self.buffer.amounts for use in self.uses(amount))
         return max((gain / drain for _, gain, drain in uses if drain > 0.0), default=0.0)

@@ -1,4 +1,4 @@
-"""Dynamic programming over the level: the best that can be done with a storage in the long run."""
+"""Dynamic programming over the level: the best that can be done with a buffer in the long run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.control.buffer import Storage
-from onepull.control.controller import IDLE, Decision
+from onepull.control.buffer import Buffer
+from onepull.control.controller import IDLE, SlotChoice
 from onepull.distributions import Distribution
 from onepull.distributions.fits_space import check_fit
 from onepull.errors import ParameterError
@@ -25,20 +25,20 @@ MOST_SWEEPS = 100_000
 FINEST = 10_000  # the largest denominator of a step
 
 
-class Option(NamedTuple):
+class LevelAction(NamedTuple):
     """An amount on an arm: what it gains on average, and what it drains with which chances."""
 
-    decision: Decision
+    decision: SlotChoice
     gain: float
     drained: tuple[float, ...]
     chances: tuple[float, ...]
 
 
-NOTHING = Option(IDLE, 0.0, (0.0,), (1.0,))
+NOTHING = LevelAction(IDLE, 0.0, (0.0,), (1.0,))
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LevelPlan:
     """What to do at every level, and what that gains a slot in the long run.
 
     Attributes
@@ -50,30 +50,30 @@ class Plan:
     decisions
         What to do at each level.
     bias
-        How much better each level is than an empty storage.
+        How much better each level is than an empty buffer.
     """
 
     step: float
     value: float
-    decisions: tuple[Decision, ...]
+    decisions: tuple[SlotChoice, ...]
     bias: Array
 
-    def at(self, level: float) -> Decision:
+    def at(self, level: float) -> SlotChoice:
         """Return the decision at the highest planned level that is not above this one."""
         place = int(level / self.step + 1e-6)
         return self.decisions[min(place, len(self.decisions) - 1)]
 
 
 def best_plan(  # noqa: PLR0913 - a full statement
-    storage: Storage,
-    options: Sequence[Option],
+    buffer: Buffer,
+    options: Sequence[LevelAction],
     arrivals: Distribution,
     *,
     holding: float = 0.0,
     losing: float = 0.0,
     tolerance: float = 1e-6,
     bias: Array | None = None,
-) -> Plan:
+) -> LevelPlan:
     """Return the plan with the highest gain a slot.
 
     From it go `holding` for each unit in store, and `losing` for each that finds no room.
@@ -85,8 +85,8 @@ def best_plan(  # noqa: PLR0913 - a full statement
     >>> from onepull.control import Battery
     >>> battery = Battery(capacity=2, amounts=[1, 2])
     >>> options = [  # two units at once earn less than one after the other
-    ...     Option(Decision(1.0, "a"), 1.0, (1.0,), (1.0,)),
-    ...     Option(Decision(2.0, "a"), 1.2, (2.0,), (1.0,)),
+    ...     LevelAction(SlotChoice(1.0, "a"), 1.0, (1.0,), (1.0,)),
+    ...     LevelAction(SlotChoice(2.0, "a"), 1.2, (2.0,), (1.0,)),
     ... ]
     >>> plan = best_plan(battery, options, Discrete([0, 2], [0.5, 0.5]))
     >>> [decision.amount for decision in plan.decisions], round(plan.value, 4)
@@ -94,15 +94,15 @@ def best_plan(  # noqa: PLR0913 - a full statement
     """
     every = [NOTHING, *options]
     amounts, shares = _listed(arrivals)
-    step = level_step(storage, arrivals, (d for o in every for d in o.drained))
-    count = round(storage.capacity / step) + 1
+    step = level_step(buffer, arrivals, (d for o in every for d in o.drained))
+    count = round(buffer.capacity / step) + 1
     gains = np.full((count, len(every)), -np.inf)
     outcomes = max(len(option.drained) for option in every)
     chances = np.zeros((outcomes, len(shares), 1, len(every)))
     nexts = np.zeros((outcomes, len(shares), count, len(every)), np.int64)
     levels = np.arange(count)
     for s in range(count):
-        offers = storage.offers(s * step)
+        offers = buffer.offers(s * step)
         for a, option in enumerate(every):
             if option.decision is IDLE or option.decision.amount in offers:
                 gains[s, a] = option.gain - holding * s * step
@@ -117,7 +117,7 @@ def best_plan(  # noqa: PLR0913 - a full statement
     start = np.zeros(count) if bias is None else bias.copy()
     value, actions, found = _iterated(gains, chances, nexts, start, tolerance)
     decisions = tuple(every[a].decision for a in actions.tolist())
-    return Plan(step, value, decisions, found)
+    return LevelPlan(step, value, decisions, found)
 
 
 def _iterated(
@@ -149,7 +149,7 @@ def _listed(arrivals: Distribution) -> tuple[list[float], list[float]]:
     return arrivals.atoms[0][:, 0].tolist(), arrivals.atoms[1].tolist()
 
 
-def level_step(storage: Storage, arrivals: Distribution, drained: Iterable[float]) -> float:
+def level_step(buffer: Buffer, arrivals: Distribution, drained: Iterable[float]) -> float:
     """Return the step between the levels of a plan: all that comes and goes are its multiples.
 
     >>> from onepull import Discrete
@@ -159,7 +159,7 @@ def level_step(storage: Storage, arrivals: Distribution, drained: Iterable[float
     0.5
     """
     parts = []
-    for value in (storage.capacity, *_listed(arrivals)[0], *drained):
+    for value in (buffer.capacity, *_listed(arrivals)[0], *drained):
         part = Fraction(value).limit_denominator(FINEST)
         if not math.isclose(part, value, rel_tol=1e-9, abs_tol=1e-12):
             raise ParameterError(f"a plan needs multiples of one step, given {value!r}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from onepull.control.buffer import Battery, Storage
-from onepull.control.controller import Controller, Decision
-from onepull.control.dynamic_programming import Option, Plan, best_plan
+from onepull.control.buffer import Battery, Buffer
+from onepull.control.controller import Controller, SlotChoice
+from onepull.control.dynamic_programming import LevelAction, LevelPlan, best_plan
 from onepull.distributions import Distribution
 from onepull.errors import ParameterError
 from onepull.policies import Policy
@@ -14,25 +14,25 @@ class Planned(Controller):
     """Follows a plan; its policy learns but is not asked.
 
     >>> from onepull import DCB, Discrete, Finite, Interval, Problem
-    >>> from onepull.control import Battery, Option
+    >>> from onepull.control import Battery, LevelAction
     >>> problem = Problem(
     ...     arms=["a"], context={"power": Finite([1, 2])}, state={"x": Interval(0, 1)},
     ...     reward="power * x",
     ... )
     >>> battery = Battery(capacity=2, amounts=[1, 2])
-    >>> options = [Option(Decision(1.0, "a"), 1.0, (1.0,), (1.0,))]
+    >>> options = [LevelAction(SlotChoice(1.0, "a"), 1.0, (1.0,), (1.0,))]
     >>> plan = best_plan(battery, options, Discrete([0, 2], [0.5, 0.5]))
     >>> Planned(DCB(problem), battery, plan).decide(level=1)
-    Decision(amount=1.0, arm='a')
+    SlotChoice(amount=1.0, arm='a')
     """
 
-    def __init__(self, policy: Policy, storage: Storage, plan: Plan) -> None:
-        super().__init__(policy, storage)
-        if not isinstance(plan, Plan):
+    def __init__(self, policy: Policy, buffer: Buffer, plan: LevelPlan) -> None:
+        super().__init__(policy, buffer)
+        if not isinstance(plan, LevelPlan):
             raise ParameterError(f"a plan is what best_plan returns, given {plan!r}")
         self.plan = plan
 
-    def _decide(self, level: float) -> Decision:
+    def _decide(self, level: float) -> SlotChoice:
         """Return what the plan says for a level."""
         return self.plan.at(level)
 
@@ -50,7 +50,7 @@ class BatteryPlan(Controller):
     policy
         As for every controller.
     battery
-        The storage, whose powers and arrivals are multiples of one step.
+        The buffer, whose powers and arrivals are multiples of one step.
     arrivals
         The law of the energy that arrives in a slot.
 
@@ -74,7 +74,7 @@ class BatteryPlan(Controller):
     [0.0, 1.0, 1.0, 1.0, 2.0]
     """
 
-    def __init__(self, policy: Policy, battery: Storage, *, arrivals: Distribution) -> None:
+    def __init__(self, policy: Policy, battery: Buffer, *, arrivals: Distribution) -> None:
         super().__init__(policy, battery)
         if not isinstance(battery, Battery):
             raise ParameterError(f"a battery's plan needs a Battery, given {battery!r}")
@@ -82,21 +82,21 @@ class BatteryPlan(Controller):
         self._plan = self._replanned(None)
         self._due = max(len(policy.problem.arms), 2 * policy.trials)
 
-    def _decide(self, level: float) -> Decision:
+    def _decide(self, level: float) -> SlotChoice:
         """Return the planned amount, on the arm that is worth most with it now."""
         if self.policy.trials >= self._due:
             self._due = 2 * self.policy.trials
             self._plan = self._replanned(self._plan)
         amount, arm = self._plan.at(level)
-        return Decision(amount, arm and self._best(amount))
+        return SlotChoice(amount, arm and self._best(amount))
 
     def _best(self, amount: float) -> str:
         return max(self.options(amount), key=lambda option: option[1])[0]
 
-    def _replanned(self, last: Plan | None) -> Plan:
+    def _replanned(self, last: LevelPlan | None) -> LevelPlan:
         options = [
-            Option(Decision(a, self._best(a)), self.worth(a), (a,), (1.0,))
-            for a in self.storage.amounts
+            LevelAction(SlotChoice(a, self._best(a)), self.worth(a), (a,), (1.0,))
+            for a in self.buffer.amounts
         ]
         bias = None if last is None else last.bias
-        return best_plan(self.storage, options, self.arrivals, bias=bias)
+        return best_plan(self.buffer, options, self.arrivals, bias=bias)

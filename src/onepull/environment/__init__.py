@@ -7,15 +7,15 @@ from onepull.environment.applications import (
     offloading,
 )
 from onepull.environment.buffered import (
-    StorageEnvironment,
+    BufferEnvironment,
     harvesting_battery,
     metered_backlog,
 )
 from onepull.environment.environment import Environment
 
 __all__ = [
+    "BufferEnvironment",
     "Environment",
-    "StorageEnvironment",
     "channel_selection",
     "energy_harvesting",
     "harvesting_battery",

@@ -1,4 +1,4 @@
-"""Worlds with a storage: what a policy did before decides which contexts it can have now."""
+"""Worlds with a buffer: what a policy did before decides which contexts it can have now."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from onepull.control import Backlog, Battery, Decision, Option, Plan, Storage, best_plan
+from onepull.control import Backlog, Battery, Buffer, LevelAction, LevelPlan, SlotChoice, best_plan
 from onepull.control.buffer import check_amounts
 from onepull.distributions import Discrete, Distribution
 from onepull.distributions.fits_space import check_fit
@@ -18,8 +18,8 @@ from onepull.problem import Problem
 from onepull.spaces import Box, Finite, Interval
 
 
-class StorageEnvironment:
-    """The law of every arm's state, and of what arrives at a storage in every slot.
+class BufferEnvironment:
+    """The law of every arm's state, and of what arrives at a buffer in every slot.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class StorageEnvironment:
         Its one context field is the amount drawn.
     states
         The law of each arm's state, by arm.
-    storage
+    buffer
         A `Battery` or a `Backlog`; it is empty at first.
     arrivals
         The law of what arrives in a slot.
@@ -41,10 +41,10 @@ class StorageEnvironment:
     ...     state={"capacity": Finite([0, 1, 2])},
     ...     reward="min(bits, capacity)",
     ... )
-    >>> world = StorageEnvironment(
+    >>> world = BufferEnvironment(
     ...     problem,
     ...     states={"wifi": Discrete([0, 1], [0.5, 0.5]), "lte": Discrete([2], [1])},
-    ...     storage=Backlog(capacity=20, amounts=[1, 2], costs={"wifi": 0.25, "lte": 1}),
+    ...     buffer=Backlog(capacity=20, amounts=[1, 2], costs={"wifi": 0.25, "lte": 1}),
     ...     arrivals=Discrete([0, 1], [0.5, 0.5]),
     ... )
     >>> plan = world.best_plan(holding=0.001, losing=10.0)
@@ -57,45 +57,45 @@ class StorageEnvironment:
         problem: Problem,
         *,
         states: Mapping[str, Distribution],
-        storage: Storage,
+        buffer: Buffer,
         arrivals: Distribution,
     ) -> None:
         if len(problem.context) != 1:
             raise ParameterError(
-                f"a storage gives one context field, the amount; given {', '.join(problem.context)}"
+                f"a buffer gives one context field, the amount; given {', '.join(problem.context)}"
             )
         (self.field,) = problem.context
-        check_amounts(storage.amounts, problem)
+        check_amounts(buffer.amounts, problem)
         # The laws are checked as those of any environment, in one context that there is.
-        still = Environment(problem, states=states, contexts=Discrete([storage.amounts[0]], [1.0]))
+        still = Environment(problem, states=states, contexts=Discrete([buffer.amounts[0]], [1.0]))
         self.problem, self.states = problem, still.states
         check_fit(arrivals, Box(amount=Interval(0, math.inf)), "the arrivals")
         laws = [arrivals, *self.states.values()]
         if any(len(law.pieces()) > 1 for law in laws):
-            raise ParameterError("a world with a storage has laws that stay as they are")
-        self.storage, self.arrivals = storage, arrivals
+            raise ParameterError("a world with a buffer has laws that stay as they are")
+        self.buffer, self.arrivals = buffer, arrivals
         self._check_drains()
 
     def __repr__(self) -> str:
-        """Show the storage and the laws."""
+        """Show the buffer and the laws."""
         return (
-            f"StorageEnvironment(states={self.states}, storage={self.storage!r}, "
+            f"BufferEnvironment(states={self.states}, buffer={self.buffer!r}, "
             f"arrivals={self.arrivals!r})"
         )
 
     def _check_drains(self) -> None:
-        """Refuse rewards that would take more from the storage than was offered."""
-        amounts = np.array(self.storage.amounts)
+        """Refuse rewards that would take more from the buffer than was offered."""
+        amounts = np.array(self.buffer.amounts)
         lows, highs = self.problem.payoff.range({self.field: (amounts, amounts)})
         for amount, low, high in zip(amounts.tolist(), lows.tolist(), highs.tolist(), strict=True):
-            least, most = self.storage.drain(amount, low), self.storage.drain(amount, high)
+            least, most = self.buffer.drain(amount, low), self.buffer.drain(amount, high)
             if least < 0 or most > amount:
                 raise ParameterError(
-                    f"{self.field}={amount:g} may drain {least:g} to {most:g} of the storage; "
+                    f"{self.field}={amount:g} may drain {least:g} to {most:g} of the buffer; "
                     f"it must be from 0 to {amount:g}"
                 )
 
-    def best_plan(self, *, holding: float = 0.0, losing: float = 0.0) -> Plan:
+    def best_plan(self, *, holding: float = 0.0, losing: float = 0.0) -> LevelPlan:
         """Return the best plan of who knows every law; see `onepull.control.best_plan`.
 
         States and arrivals need listed values.
@@ -105,24 +105,24 @@ class StorageEnvironment:
             if law.atoms is None:
                 raise ParameterError(f"a plan needs listed states, given {law!r} for {arm!r}")
             rows, weights = law.atoms
-            cost = self.storage.costs.get(arm, 0.0)
-            for amount in self.storage.amounts:
+            cost = self.buffer.costs.get(arm, 0.0)
+            for amount in self.buffer.amounts:
                 rewards = np.broadcast_to(
                     self.problem.payoff.vector(amount, *rows.T), weights.shape
                 )
-                drained = tuple(self.storage.drain(amount, r) for r in rewards.tolist())
-                gain = self.storage.gain(float(rewards @ weights), cost)
-                options.append(Option(Decision(amount, arm), gain, drained, tuple(weights)))
-        return best_plan(self.storage, options, self.arrivals, holding=holding, losing=losing)
+                drained = tuple(self.buffer.drain(amount, r) for r in rewards.tolist())
+                gain = self.buffer.gain(float(rewards @ weights), cost)
+                options.append(LevelAction(SlotChoice(amount, arm), gain, drained, tuple(weights)))
+        return best_plan(self.buffer, options, self.arrivals, holding=holding, losing=losing)
 
 
-def harvesting_battery(capacity: float = 4.0) -> StorageEnvironment:
+def harvesting_battery(capacity: float = 4.0) -> BufferEnvironment:
     """Return power-aware channel selection with a battery.
 
     The channels are those of `energy_harvesting`; the power is 1/8, 2/8, … or 1.  One unit of
     energy arrives in every fifth slot on average, at random.
 
-    >>> harvesting_battery().storage.capacity
+    >>> harvesting_battery().buffer.capacity
     4.0
     """
     still = energy_harvesting()
@@ -133,29 +133,29 @@ def harvesting_battery(capacity: float = 4.0) -> StorageEnvironment:
         state=still.problem.state,
         reward=still.problem.reward,
     )
-    return StorageEnvironment(
+    return BufferEnvironment(
         problem,
         states=still.states,
-        storage=Battery(capacity=capacity, amounts=powers),
+        buffer=Battery(capacity=capacity, amounts=powers),
         arrivals=Discrete([0, 1], [0.8, 0.2]),
     )
 
 
-def metered_backlog(capacity: float = 100.0) -> StorageEnvironment:
+def metered_backlog(capacity: float = 100.0) -> BufferEnvironment:
     """Return channel selection with a queue, where channel j costs j/4 a pull.
 
     The channels are those of `channel_selection`.  Eight bits arrive in every tenth slot on
     average, at random, which is more than the cheapest channel carries; up to four are sent at
     once.
 
-    >>> metered_backlog().storage.costs["channel 3"]
+    >>> metered_backlog().buffer.costs["channel 3"]
     0.75
     """
     still = channel_selection(4)
-    return StorageEnvironment(
+    return BufferEnvironment(
         still.problem,
         states=still.states,
-        storage=Backlog(
+        buffer=Backlog(
             capacity=capacity,
             amounts=[1, 2, 3, 4],
             costs={arm: j / 4 for j, arm in enumerate(still.problem.arms, start=1)},

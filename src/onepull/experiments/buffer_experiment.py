@@ -16,13 +16,13 @@ from onepull.control import (
     Backlog,
     Battery,
     BatteryPlan,
+    Buffer,
     Controller,
     DriftPlusPenalty,
     Myopic,
-    Storage,
 )
 from onepull.distributions import Distribution
-from onepull.environment import StorageEnvironment, harvesting_battery, metered_backlog
+from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.experiment import Known, check_policy, policy_of
 from onepull.experiments.toml_laws import law_of, states_of
@@ -36,14 +36,14 @@ from onepull.experiments.toml_reading import (
 )
 from onepull.policies import Policy
 from onepull.problem import Problem
-from onepull.simulation.buffered import StorageSimulation
+from onepull.simulation.buffered import BufferSimulation
 from onepull.spaces import Box, Interval
 
-STORED: dict[str, Callable[..., StorageEnvironment]] = {
+BUFFERED: dict[str, Callable[..., BufferEnvironment]] = {
     "harvesting-battery": harvesting_battery,
     "metered-backlog": metered_backlog,
 }
-STORAGES: dict[str, type[Storage]] = {"battery": Battery, "backlog": Backlog}
+BUFFERS: dict[str, type[Buffer]] = {"battery": Battery, "backlog": Backlog}
 CONTROLLERS: dict[str, type[Controller]] = {
     kind.__name__: kind for kind in (Myopic, DriftPlusPenalty, BatteryPlan)
 }
@@ -65,16 +65,16 @@ class _WrittenStored(msgspec.Struct, forbid_unknown_fields=True):
     application: str | dict[str, Any] | None = None
     problem: dict[str, Any] | None = None
     environment: _StoredLaws | None = None
-    storage: dict[str, Any] | None = None
+    buffer: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class StoredExperiment:
-    """A simulation with a storage and its number of replications, as read from a file.
+class BufferExperiment:
+    """A simulation with a buffer and its number of replications, as read from a file.
 
     Examples
     --------
-    >>> experiment = StoredExperiment.from_toml('''
+    >>> experiment = BufferExperiment.from_toml('''
     ... application = "harvesting-battery"
     ... horizon = 1000
     ... replications = 8
@@ -89,14 +89,14 @@ class StoredExperiment:
 
     name: str
     text: str
-    simulation: StorageSimulation
+    simulation: BufferSimulation
     replications: int
     baseline: str | None
 
     @classmethod
     def read(
         cls, path: str | Path, *, traces: Path | None = None, name: str | None = None
-    ) -> StoredExperiment:
+    ) -> BufferExperiment:
         """Read an experiment from a TOML file; traces are looked for beside it."""
         file = Path(path)
         text = read_text(file)
@@ -108,7 +108,7 @@ class StoredExperiment:
     @classmethod
     def from_toml(
         cls, text: str, *, folder: Path = Path(), name: str = "experiment"
-    ) -> StoredExperiment:
+    ) -> BufferExperiment:
         """Read an experiment from TOML text, refusing unknown keys by name."""
         written = _written(decoded(text))
         world = _world(written, folder)
@@ -119,7 +119,7 @@ class StoredExperiment:
             raise ProblemError(
                 f"baseline {written.baseline!r} is not one of {', '.join(controllers)}"
             )
-        simulation = StorageSimulation(
+        simulation = BufferSimulation(
             world, controllers, horizon=written.horizon, seed=written.seed
         )
         return cls(written.name or name, text, simulation, written.replications, written.baseline)
@@ -139,16 +139,16 @@ class StoredExperiment:
         return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
 
 
-class StoredBrief(NamedTuple):
-    """As much of an experiment with a storage as a plan needs."""
+class BufferBrief(NamedTuple):
+    """As much of an experiment with a buffer as a plan needs."""
 
     name: str
-    environment: StorageEnvironment
+    environment: BufferEnvironment
     horizon: int | None = None
     seed: int = 0
 
     @classmethod
-    def read(cls, path: str | Path) -> StoredBrief:
+    def read(cls, path: str | Path) -> BufferBrief:
         """Read a brief from a file that may leave out all but the world."""
         file = Path(path)
         try:
@@ -161,24 +161,24 @@ class StoredBrief(NamedTuple):
         return cls(written.name or file.stem, world, stated.get("horizon"), written.seed)
 
 
-def has_storage(stated: Mapping[str, Any]) -> bool:
-    """Whether a file is of an experiment with a storage.
+def has_buffer(stated: Mapping[str, Any]) -> bool:
+    """Whether a file is of an experiment with a buffer.
 
-    >>> has_storage({"application": {"name": "metered-backlog", "capacity": 50}})
+    >>> has_buffer({"application": {"name": "metered-backlog", "capacity": 50}})
     True
-    >>> has_storage({"application": "offloading"})
+    >>> has_buffer({"application": "offloading"})
     False
     """
     application = stated.get("application")
     name = application.get("name") if isinstance(application, Mapping) else application
-    named = isinstance(name, str) and name in STORED
-    return named or "storage" in stated or "controllers" in stated
+    named = isinstance(name, str) and name in BUFFERED
+    return named or "buffer" in stated or "controllers" in stated
 
 
-def reads_storage(file: Path) -> bool:
-    """Whether a file can be read, and is of an experiment with a storage."""
+def reads_buffer(file: Path) -> bool:
+    """Whether a file can be read, and is of an experiment with a buffer."""
     try:
-        return has_storage(decoded(read_text(file)))
+        return has_buffer(decoded(read_text(file)))
     except ProblemError:  # whoever reads it next says what is wrong
         return False
 
@@ -189,49 +189,51 @@ def _written(stated: Mapping[str, Any]) -> _WrittenStored:
     except msgspec.ValidationError as error:
         keys = ", ".join(_WrittenStored.__struct_fields__)
         raise ProblemError(
-            f"not an experiment with a storage: {error}; its keys are {keys}"
+            f"not an experiment with a buffer: {error}; its keys are {keys}"
         ) from None
 
 
-def _world(written: _WrittenStored, folder: Path) -> StorageEnvironment:
+def _world(written: _WrittenStored, folder: Path) -> BufferEnvironment:
     parts = {
         "problem": written.problem,
         "environment": written.environment,
-        "storage": written.storage,
+        "buffer": written.buffer,
     }
     if written.application is not None:
         if own := [f"[{name}]" for name, part in parts.items() if part is not None]:
             raise ProblemError(
                 f"an application has its own world: give it or {' and '.join(own)}, not both"
             )
-        return application_of(written.application, STORED)
+        return application_of(written.application, BUFFERED)
     laws = written.environment
-    if written.problem is None or laws is None or written.storage is None:
+    if written.problem is None or laws is None or written.buffer is None:
         missing = [f"[{name}]" for name, part in parts.items() if part is None]
-        raise ProblemError(f"needs {' and '.join(missing)}, or an application: {', '.join(STORED)}")
+        raise ProblemError(
+            f"needs {' and '.join(missing)}, or an application: {', '.join(BUFFERED)}"
+        )
     problem = Problem.from_dict(written.problem)
     if laws.states is None or laws.arrivals is None:
         raise ProblemError("[environment] needs states and arrivals")
-    return StorageEnvironment(
+    return BufferEnvironment(
         problem,
         states=states_of(laws.states, problem, folder),
-        storage=_storage(written.storage),
+        buffer=_buffer(written.buffer),
         arrivals=law_of(laws.arrivals, ARRIVALS, folder, "arrivals"),
     )
 
 
-def _storage(written: Mapping[str, Any]) -> Storage:
+def _buffer(written: Mapping[str, Any]) -> Buffer:
     stated = dict(written)
     kind = stated.pop("kind", None)
-    if not isinstance(kind, str) or kind not in STORAGES:
+    if not isinstance(kind, str) or kind not in BUFFERS:
         given = "needs the key 'kind'" if kind is None else f"unknown kind {kind!r}"
-        raise ProblemError(f"storage: {given}; there are {', '.join(STORAGES)}")
-    storage: Storage = called(f"storage of kind {kind!r}", STORAGES[kind], stated)
-    return storage
+        raise ProblemError(f"buffer: {given}; there are {', '.join(BUFFERS)}")
+    buffer: Buffer = called(f"buffer of kind {kind!r}", BUFFERS[kind], stated)
+    return buffer
 
 
 def _controllers(
-    written: _WrittenStored, world: StorageEnvironment
+    written: _WrittenStored, world: BufferEnvironment
 ) -> Iterator[tuple[str, Controller]]:
     """Build every controller, once for each combination of what is listed, with its name."""
     seen: set[str] = set()
@@ -279,7 +281,7 @@ def _controller(
     kind: str,
     parameters: Mapping[str, Any],
     policy: tuple[str, dict[str, Any]],
-    here: tuple[StorageEnvironment, Known],
+    here: tuple[BufferEnvironment, Known],
 ) -> Controller:
     world, known = here
     try:
@@ -291,11 +293,11 @@ def _controller(
         "BatteryPlan": partial(_battery_plan, world.arrivals),
     }
     what = f"{where}: {kind}"
-    controller: Controller = called(what, builds[kind], parameters, inside, world.storage)
+    controller: Controller = called(what, builds[kind], parameters, inside, world.buffer)
     return controller
 
 
-def _battery_plan(arrivals: Distribution, policy: Policy, battery: Storage) -> BatteryPlan:
+def _battery_plan(arrivals: Distribution, policy: Policy, battery: Buffer) -> BatteryPlan:
     """Return a plan with the arrivals of the experiment, so that no file states them twice."""
     return BatteryPlan(policy, battery, arrivals=arrivals)
 

@@ -1,4 +1,4 @@
-"""Result folders of experiments with a storage: every finished replication at once on disk."""
+"""Result folders of experiments with a buffer: every finished replication at once on disk."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.errors import ProblemError
-from onepull.experiments.buffer_experiment import StoredExperiment
+from onepull.experiments.buffer_experiment import BufferExperiment
 from onepull.experiments.result_folder import Folder
-from onepull.simulation.buffered import MEASURES, StorageResult, replicated
+from onepull.simulation.buffered import MEASURES, BufferResult, replicated
 
 
-class StorageFolder(Folder[StoredExperiment]):
-    """The folder of an experiment with a storage: its file and its replications.
+class BufferFolder(Folder[BufferExperiment]):
+    """The folder of an experiment with a buffer: its file and its replications.
 
     >>> import tempfile
     >>> from onepull.simulation.executors import open_executor
-    >>> experiment = StoredExperiment.from_toml('''
+    >>> experiment = BufferExperiment.from_toml('''
     ... application = "metered-backlog"
     ... horizon = 100
     ... replications = 4
     ... controllers = [{controller = "Myopic", policy = "DCB"}]
     ... ''')
     >>> with tempfile.TemporaryDirectory() as place, open_executor("serial") as executor:
-    ...     folder = StorageFolder(place, experiment)
+    ...     folder = BufferFolder(place, experiment)
     ...     folder.prepare()
     ...     result = folder.run(executor)
     ...     result.replications, folder.missing()
@@ -36,8 +36,8 @@ class StorageFolder(Folder[StoredExperiment]):
     """
 
     @classmethod
-    def _stated(cls, file: Path, *, traces: Path, name: str) -> StoredExperiment:
-        return StoredExperiment.read(file, traces=traces, name=name)
+    def _stated(cls, file: Path, *, traces: Path, name: str) -> BufferExperiment:
+        return BufferExperiment.read(file, traces=traces, name=name)
 
     def missing(self) -> list[int]:
         """Return the numbers of the replications that are not done."""
@@ -46,7 +46,7 @@ class StorageFolder(Folder[StoredExperiment]):
 
     def run(
         self, executor: Executor, progress: Callable[[int, int], None] | None = None
-    ) -> StorageResult:
+    ) -> BufferResult:
         """Run what is missing and return the result; what is done is on disk at once."""
         if (begun := self._begun()) is not None:
             self._check_version(begun)
@@ -61,7 +61,7 @@ class StorageFolder(Folder[StoredExperiment]):
                 progress(done, total)
         return self.result()
 
-    def result(self) -> StorageResult:
+    def result(self) -> BufferResult:
         """Put together the replications that are done, in their order."""
         done = self._done()
         if not done:

@@ -204,8 +204,8 @@ def setting(stated: Mapping[str, Any], folder: Path) -> tuple[Problem, Environme
 
 
 def _written(stated: Mapping[str, Any]) -> _Written:
-    if "storage" in stated or "controllers" in stated:
-        raise ProblemError("has a storage, which only `onepull run`, `compare` and `plan` take")
+    if "buffer" in stated or "controllers" in stated:
+        raise ProblemError("has a buffer, which only `onepull run`, `compare` and `plan` take")
     try:
         return msgspec.convert(stated, _Written)
     except msgspec.ValidationError as error:

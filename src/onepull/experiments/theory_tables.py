@@ -25,7 +25,7 @@ from onepull.theory import (
     lai_robbins,
     lemma_1,
     multi_ucb,
-    storage,
+    numbers_kept,
     theorem_1,
     theorem_1_printed,
     theorem_2,
@@ -262,6 +262,6 @@ def _limits(
 
 
 def _storage(policies: Mapping[str, Policy], horizon: int) -> Table:
-    kept = storage(policies, horizon)
+    kept = numbers_kept(policies, horizon)
     rows = [[name, numbers, size] for name, (numbers, size) in kept.items()]
     return Table(f"Storage after {horizon:,} trials", ["policy", "numbers", "bytes"], rows)

@@ -62,11 +62,11 @@ def called(what: str, build: Callable[..., Any], stated: Mapping[str, Any], *giv
     Keys that it does not take are refused by name, and so are those that it misses.
 
     >>> from onepull.control import Battery
-    >>> called("storage", Battery, {"capacity": 2, "amounts": [1]})
+    >>> called("buffer", Battery, {"capacity": 2, "amounts": [1]})
     Battery(capacity=2, amounts=[1.0])
-    >>> called("storage", Battery, {"capacity": 2, "size": 1})
+    >>> called("buffer", Battery, {"capacity": 2, "size": 1})
     Traceback (most recent call last):
-    onepull.errors.ProblemError: storage does not take size; it takes capacity, amounts
+    onepull.errors.ProblemError: buffer does not take size; it takes capacity, amounts
     """
     taken = dict(list(inspect.signature(build).parameters.items())[len(given) :])
     if unknown := [key for key in stated if key not in taken]:

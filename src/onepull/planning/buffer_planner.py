@@ -14,15 +14,15 @@ from onepull.arrays import Array
 from onepull.checks import number
 from onepull.control import Battery, BatteryPlan, Controller, DriftPlusPenalty, Myopic
 from onepull.control.dynamic_programming import level_step
-from onepull.environment import StorageEnvironment
+from onepull.environment import BufferEnvironment
 from onepull.errors import OnepullError, ParameterError
 from onepull.planning.option import confidence
 from onepull.policies import Genie, Policy, UpperConfidence
 from onepull.policies.recommended import recommended
 from onepull.report import Table
-from onepull.report.buffer_tables import storage_summary
+from onepull.report.buffer_tables import buffer_summary
 from onepull.report.table_cells import Span, shown
-from onepull.simulation.buffered import StorageResult, simulate_storage
+from onepull.simulation.buffered import BufferResult, simulate_buffer
 from onepull.simulation.simulation import whole
 
 SIMULATED = 10_000  # slots at most; they run in the interpreter
@@ -38,7 +38,7 @@ PLANNED = BatteryPlan.__name__
 
 
 @dataclass(frozen=True, slots=True)
-class StoragePlan:
+class BufferPlan:
     """What every controller did, and which of them to build.
 
     Attributes
@@ -56,8 +56,8 @@ class StoragePlan:
         The reward of who knows everything; None where that is not known.
     """
 
-    environment: StorageEnvironment
-    result: StorageResult
+    environment: BufferEnvironment
+    result: BufferResult
     calls: dict[str, str]
     judged: str
     proposed: str | None
@@ -67,9 +67,9 @@ class StoragePlan:
 
     def table(self) -> Table:
         """Return the table of all controllers."""
-        counted = self.environment.storage.counted
+        counted = self.environment.buffer.counted
         extra = [] if self.judged == counted else [self.judged]
-        return storage_summary(
+        return buffer_summary(
             self.result,
             counted,
             best=self.best,
@@ -107,8 +107,8 @@ class StoragePlan:
         }
 
 
-def plan_storage(  # noqa: PLR0913 - a full statement
-    environment: StorageEnvironment,
+def plan_buffer(  # noqa: PLR0913 - a full statement
+    environment: BufferEnvironment,
     *,
     horizon: int | None = None,
     level: float | None = None,
@@ -117,13 +117,13 @@ def plan_storage(  # noqa: PLR0913 - a full statement
     seed: int = 0,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> StoragePlan:
+) -> BufferPlan:
     """Return what each controller would do around `recommended`, and which to build.
 
     All meet the same draws.  At a battery it is the highest reward, at a backlog the lowest
     cost for a bit that gets through among those that keep to `lost` and `level` with 95 %
     confidence.  Of those that differ from that by mere noise, and by no more than 2 %, it is
-    the one that asks for least: ignoring the storage, then the smaller weight, then the plan,
+    the one that asks for least: ignoring the buffer, then the smaller weight, then the plan,
     which needs the law of the arrivals.
 
     Parameters
@@ -140,8 +140,8 @@ def plan_storage(  # noqa: PLR0913 - a full statement
     Examples
     --------
     >>> from onepull.environment import metered_backlog
-    >>> made = plan_storage(metered_backlog(), horizon=60, replications=2, seed=1)
-    >>> made.judged, made.call.startswith("DriftPlusPenalty(recommended(problem), storage, weight=")
+    >>> made = plan_buffer(metered_backlog(), horizon=60, replications=2, seed=1)
+    >>> made.judged, made.call.startswith("DriftPlusPenalty(recommended(problem), buffer, weight=")
     ('cost a bit', True)
     """
     runs = whole("replications", replications, least=2)
@@ -149,8 +149,8 @@ def plan_storage(  # noqa: PLR0913 - a full statement
     limits = _limits(environment, level, lost)
     found, calls, notes = _candidates(environment)
     stated = {"horizon": slots, "replications": runs, "seed": seed}
-    result = simulate_storage(environment, found, executor=executor, progress=progress, **stated)
-    judged: str = environment.storage.counted
+    result = simulate_buffer(environment, found, executor=executor, progress=progress, **stated)
+    judged: str = environment.buffer.counted
     if judged == "cost":
         judged = A_BIT
         result.measured[A_BIT] = _ratio(
@@ -166,11 +166,11 @@ def plan_storage(  # noqa: PLR0913 - a full statement
     elif horizon > slots:
         notes.append(f"Simulated up to slot {slots:,} only.")
     notes += [*told, "The weights were compared on these same runs."]
-    return StoragePlan(environment, result, calls, judged, chosen, reason, best, notes)
+    return BufferPlan(environment, result, calls, judged, chosen, reason, best, notes)
 
 
-def weights(environment: StorageEnvironment) -> list[float]:
-    """Return a ladder of weights V that suits a storage, from small to large.
+def weights(environment: BufferEnvironment) -> list[float]:
+    """Return a ladder of weights V that suits a buffer, from small to large.
 
     Of all pairs of an amount and an arm only those on the upper hull of (mean drain, mean gain)
     are worth using, and along it the gain of one more unit falls: s_1 > s_2 > ….  Drift plus
@@ -185,16 +185,16 @@ def weights(environment: StorageEnvironment) -> list[float]:
     >>> weights(harvesting_battery())
     [1.4, 1.98, 2.8, 3.97, 5.61, 7.93, 11.2]
     """
-    storage = environment.storage
+    buffer = environment.buffer
     slopes = _slopes(environment)
     apart = abs(slopes[0]) if len(slopes) == 1 else slopes[0] - slopes[1]
     apart = apart or 1.0  # where nothing costs anything any weight is as good
-    low, high = min(storage.amounts[-1] / 2, storage.capacity / 8), storage.capacity
+    low, high = min(buffer.amounts[-1] / 2, buffer.capacity / 8), buffer.capacity
     rungs = min(RUNGS, 1 + math.ceil(math.log(high / low, FACTOR) - 1e-9))
     return [float(f"{level / apart:.3g}") for level in np.geomspace(low, high, rungs).tolist()]
 
 
-def attainable(environment: StorageEnvironment) -> tuple[float | None, list[str]]:
+def attainable(environment: BufferEnvironment) -> tuple[float | None, list[str]]:
     """Return the reward of who knows everything, and what is to be said about it.
 
     A backlog has none: how little it costs depends on how much may wait.
@@ -204,7 +204,7 @@ def attainable(environment: StorageEnvironment) -> tuple[float | None, list[str]
     >>> round(value, 4), notes
     (0.2266, [])
     """
-    if not isinstance(environment.storage, Battery):
+    if not isinstance(environment.buffer, Battery):
         return None, []
     if (reason := _unplanned(environment, MOST_LEVELS_ONCE)) is None:
         try:
@@ -215,10 +215,10 @@ def attainable(environment: StorageEnvironment) -> tuple[float | None, list[str]
 
 
 def _limits(
-    environment: StorageEnvironment, level: float | None, lost: float | None
+    environment: BufferEnvironment, level: float | None, lost: float | None
 ) -> dict[str, float]:
     """Return what may be lost, as a share, and wait, after a look at what was asked for."""
-    if isinstance(environment.storage, Battery):
+    if isinstance(environment.buffer, Battery):
         if level is not None or lost is not None:
             raise ParameterError(
                 "level and lost are what a backlog may hold and lose; a battery is judged by its "
@@ -234,36 +234,36 @@ def _limits(
 
 
 def _candidates(
-    environment: StorageEnvironment,
+    environment: BufferEnvironment,
 ) -> tuple[dict[str, Controller], dict[str, str], list[str]]:
     """Return every controller with how to build it, and what is to be said about them."""
-    storage = environment.storage
+    buffer = environment.buffer
     learner, told, notes = _learner(environment)
-    found: dict[str, Controller] = {"Myopic": Myopic(learner(), storage)}
-    calls = {"Myopic": f"Myopic({told}, storage)"}
+    found: dict[str, Controller] = {"Myopic": Myopic(learner(), buffer)}
+    calls = {"Myopic": f"Myopic({told}, buffer)"}
     notes.append("drift: DriftPlusPenalty with the weight V.")
     for weight in weights(environment):
         name = f"drift V={weight:g}"
-        found[name] = DriftPlusPenalty(learner(), storage, weight=weight)
-        calls[name] = f"DriftPlusPenalty({told}, storage, weight={weight!r})"
-    if isinstance(storage, Battery):
+        found[name] = DriftPlusPenalty(learner(), buffer, weight=weight)
+        calls[name] = f"DriftPlusPenalty({told}, buffer, weight={weight!r})"
+    if isinstance(buffer, Battery):
         if (reason := _unplanned(environment, MOST_LEVELS)) is None:
-            found[PLANNED] = BatteryPlan(learner(), storage, arrivals=environment.arrivals)
-            calls[PLANNED] = f"BatteryPlan({told}, storage, arrivals=arrivals)"
+            found[PLANNED] = BatteryPlan(learner(), buffer, arrivals=environment.arrivals)
+            calls[PLANNED] = f"BatteryPlan({told}, buffer, arrivals=arrivals)"
         else:
             notes.append(f"BatteryPlan was left out: {reason}.")
     return found, calls, notes
 
 
-def _learner(environment: StorageEnvironment) -> tuple[Callable[[], Policy], str, list[str]]:
+def _learner(environment: BufferEnvironment) -> tuple[Callable[[], Policy], str, list[str]]:
     """Return what makes the policy inside, how to build it, and what is to be said about it."""
-    problem, storage = environment.problem, environment.storage
+    problem, buffer = environment.problem, environment.buffer
 
     def plain() -> Policy:
         return UpperConfidence(problem, alpha=0.51)
 
     try:
-        Myopic(recommended(problem), storage)
+        Myopic(recommended(problem), buffer)
     except OnepullError as error:
         note = f"The arms are learned by UpperConfidence, since recommended does not do: {error}."
         return plain, "UpperConfidence(problem, alpha=0.51)", [note]
@@ -271,32 +271,32 @@ def _learner(environment: StorageEnvironment) -> tuple[Callable[[], Policy], str
     return lambda: recommended(problem), "recommended(problem)", [note]
 
 
-def _unplanned(environment: StorageEnvironment, most: int) -> str | None:
+def _unplanned(environment: BufferEnvironment, most: int) -> str | None:
     """Return why no plan is made for a battery, if none is."""
-    storage = environment.storage
+    buffer = environment.buffer
     try:
-        step = level_step(storage, environment.arrivals, storage.amounts)
+        step = level_step(buffer, environment.arrivals, buffer.amounts)
     except ParameterError as error:
         return str(error)
-    levels = round(storage.capacity / step) + 1
+    levels = round(buffer.capacity / step) + 1
     return None if levels <= most else f"{levels:,} levels would take long"
 
 
-def _slopes(environment: StorageEnvironment) -> tuple[float, ...]:
+def _slopes(environment: BufferEnvironment) -> tuple[float, ...]:
     """Return what the first unit drained gains at most, and a unit at the mean arrivals.
 
     It is the first alone if there is no other step.
     """
-    storage = environment.storage
-    known = Myopic(Genie(environment.problem, states=environment.states), storage)
+    buffer = environment.buffer
+    known = Myopic(Genie(environment.problem, states=environment.states), buffer)
     uses = [
         (drain, gain)
-        for amount in storage.offers(storage.capacity)
+        for amount in buffer.offers(buffer.capacity)
         for _, gain, drain in known.uses(amount)
         if drain > 0.0
     ]
     if not uses:
-        raise ParameterError("nothing ever drains the storage, whatever is pulled")
+        raise ParameterError("nothing ever drains the buffer, whatever is pulled")
     arriving = environment.arrivals.expectation(lambda amount: amount)
     hull = _hull(uses)
     if len(hull) == 1:
@@ -319,7 +319,7 @@ def _hull(uses: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _propose(
-    result: StorageResult, judged: str, limits: Mapping[str, float]
+    result: BufferResult, judged: str, limits: Mapping[str, float]
 ) -> tuple[str | None, str]:
     """Return the controller to build and why, or None and what comes nearest."""
     sign = 1.0 if judged == "reward" else -1.0
@@ -353,11 +353,11 @@ def _propose(
     )
 
 
-def _without(result: StorageResult, name: str) -> StorageResult:
+def _without(result: BufferResult, name: str) -> BufferResult:
     rest = [c for c in result.controllers if c != name]
     rows = [result.controllers.index(c) for c in rest]
     measured = {measure: values[rows] for measure, values in result.measured.items()}
-    return StorageResult(rest, result.horizon, measured)
+    return BufferResult(rest, result.horizon, measured)
 
 
 def _asked(limits: Mapping[str, float]) -> str:
@@ -368,19 +368,19 @@ def _asked(limits: Mapping[str, float]) -> str:
     return f"{share} and hold at most {limits['level']:g}" if "level" in limits else share
 
 
-def _keeps(result: StorageResult, name: str, limits: Mapping[str, float]) -> bool:
+def _keeps(result: BufferResult, name: str, limits: Mapping[str, float]) -> bool:
     """Whether a controller keeps to the limits with 95 % confidence."""
     held = {"lost": _share_lost(result, name), "level": result.of(name, "level")}
     return all(confidence(held[what])[1] <= most for what, most in limits.items())
 
 
-def _beyond(result: StorageResult, name: str, limits: Mapping[str, float]) -> float:
+def _beyond(result: BufferResult, name: str, limits: Mapping[str, float]) -> float:
     """Return how far a controller is beyond the limit that it misses most, as a multiple of it."""
     held = {"lost": _share_lost(result, name), "level": result.of(name, "level")}
     return max(confidence(held[what])[1] / max(most, 1e-12) for what, most in limits.items())
 
 
-def _share_lost(result: StorageResult, name: str) -> Array:
+def _share_lost(result: BufferResult, name: str) -> Array:
     return _ratio(result.of(name, "lost"), result.of(name, "arrived"), 0.0)
 
 

@@ -29,7 +29,7 @@ from onepull.policies.explorer import Explorer
 from onepull.policies.recommended import HEAD_START
 from onepull.problem import Problem
 from onepull.simulation.feedback import check_feedback
-from onepull.simulation.prepare import plan as simulated
+from onepull.simulation.prepare import prepare as simulated
 from onepull.spaces import Interval
 
 # Trials of all runs together that take about half a minute, in the interpreter and of CoarseKL,

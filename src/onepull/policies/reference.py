@@ -13,7 +13,7 @@ from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.policy import Policy
-from onepull.policies.sharing.sharing import Joint, Tally
+from onepull.policies.sharing.sharing import Joint, PullsOnly
 from onepull.policies.ucb.upper_confidence import Optimist
 from onepull.problem import Problem
 
@@ -33,7 +33,7 @@ class Random(Policy):
     randomised = True
 
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator = 0) -> None:
-        super().__init__(Tally(problem), seed=seed)
+        super().__init__(PullsOnly(problem), seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class FixedArm(Policy):
     """
 
     def __init__(self, problem: Problem, *, arm: str) -> None:
-        super().__init__(Tally(problem))
+        super().__init__(PullsOnly(problem))
         self._find(arm)
         self.arm = arm
 
@@ -136,7 +136,7 @@ class Genie(Policy):
     """
 
     def __init__(self, problem: Problem, *, states: Mapping[str, Distribution]) -> None:
-        super().__init__(Tally(problem))
+        super().__init__(PullsOnly(problem))
         self.states = dict(states)
         for arm in problem.arms:
             self._known(arm)

@@ -1,4 +1,4 @@
-"""Tables of a simulation with a storage."""
+"""Tables of a simulation with a buffer."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from onepull.report.table import Table
 
 if TYPE_CHECKING:  # the simulator loads a compiler; a table of a result does not need it
-    from onepull.simulation.buffered import StorageResult
+    from onepull.simulation.buffered import BufferResult
 
 BEST = "the best there is"
 
 
-def storage_summary(  # noqa: PLR0913 - a full statement
-    result: StorageResult,
+def buffer_summary(  # noqa: PLR0913 - a full statement
+    result: BufferResult,
     counted: str,
     *,
     baseline: str | None = None,
@@ -27,7 +27,7 @@ def storage_summary(  # noqa: PLR0913 - a full statement
     Parameters
     ----------
     counted
-        What the storage's account is kept in, `reward` or `cost`.
+        What the buffer's account is kept in, `reward` or `cost`.
     baseline
         The controller that the others are compared with, replication by replication.
     best
@@ -38,10 +38,10 @@ def storage_summary(  # noqa: PLR0913 - a full statement
     Examples
     --------
     >>> import numpy as np
-    >>> from onepull.simulation.buffered import StorageResult
+    >>> from onepull.simulation.buffered import BufferResult
     >>> ones = np.ones((2, 2))
     >>> measured = {"reward": np.array([[1.0, 3.0], [5.0, 9.0]]), "level": ones, "lost": 0 * ones}
-    >>> table = storage_summary(StorageResult(["all", "drift"], 10, measured), "reward",
+    >>> table = buffer_summary(BufferResult(["all", "drift"], 10, measured), "reward",
     ...                         baseline="all", best=9.5)
     >>> table.title
     'Means a slot over 10 slots, 2 replications'
@@ -75,12 +75,12 @@ def storage_summary(  # noqa: PLR0913 - a full statement
     return Table(title, columns, rows, [*told, *notes])
 
 
-def storage_tidy(result: StorageResult, baseline: str | None = None) -> Table:
+def buffer_tidy(result: BufferResult, baseline: str | None = None) -> Table:
     """Return all there is: a row for each controller, every measure with its interval.
 
     >>> import numpy as np
-    >>> from onepull.simulation.buffered import StorageResult
-    >>> storage_tidy(StorageResult(["all"], 10, {"reward": np.array([[1.0, 3.0]])})).columns
+    >>> from onepull.simulation.buffered import BufferResult
+    >>> buffer_tidy(BufferResult(["all"], 10, {"reward": np.array([[1.0, 3.0]])})).columns
     ['controller', 'horizon', 'replications', 'reward', 'reward_low', 'reward_high']
     """
     rows = [

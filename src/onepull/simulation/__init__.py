@@ -1,8 +1,8 @@
 """The compiled simulator: many replications of policies on an environment, paired draw by draw."""
 
-from onepull.simulation.buffered import StorageResult, simulate_storage
+from onepull.simulation.buffered import BufferResult, simulate_buffer
 from onepull.simulation.replicate import simulate
 from onepull.simulation.result import Result
 from onepull.simulation.simulation import Simulation
 
-__all__ = ["Result", "Simulation", "StorageResult", "simulate", "simulate_storage"]
+__all__ = ["BufferResult", "Result", "Simulation", "simulate", "simulate_buffer"]

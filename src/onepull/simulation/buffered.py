@@ -1,4 +1,4 @@
-"""Simulating worlds with a storage: every controller meets the same arrivals and states."""
+"""Simulating worlds with a buffer: every controller meets the same arrivals and states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.control import Controller
-from onepull.environment.buffered import StorageEnvironment
+from onepull.environment.buffered import BufferEnvironment
 from onepull.errors import ParameterError
 from onepull.simulation import trials
 from onepull.simulation.draws import keys, tabulate
@@ -26,7 +26,7 @@ MEASURES = ("reward", "cost", "arrived", "drained", "lost", "pulls", "level", "l
 
 
 @dataclass(frozen=True, slots=True)
-class StorageResult:
+class BufferResult:
     """What every controller earned, paid, lost and held in every replication.
 
     Attributes
@@ -38,7 +38,7 @@ class StorageResult:
 
     Examples
     --------
-    >>> result = StorageResult(["all"], 10, {"reward": np.array([[1.0, 3.0]])})
+    >>> result = BufferResult(["all"], 10, {"reward": np.array([[1.0, 3.0]])})
     >>> row = result.rows()[0]
     >>> row["reward"], round(row["reward_low"], 1), round(row["reward_high"], 1)
     (2.0, -10.7, 14.7)
@@ -75,7 +75,7 @@ class StorageResult:
         """Show the mean of every measure that is not nothing throughout, by controller.
 
         >>> rewards = np.array([[1.0, 3.0], [0.0, 0.0]])
-        >>> print(StorageResult(["all", "none"], 10, {"reward": rewards}))
+        >>> print(BufferResult(["all", "none"], 10, {"reward": rewards}))
         10 slots, 2 replications; means a slot
                 reward
           all        2
@@ -104,8 +104,8 @@ class StorageResult:
         return found
 
 
-def simulate_storage(  # noqa: PLR0913 - a full statement
-    environment: StorageEnvironment,
+def simulate_buffer(  # noqa: PLR0913 - a full statement
+    environment: BufferEnvironment,
     controllers: Mapping[str, Controller],
     *,
     horizon: int,
@@ -113,8 +113,8 @@ def simulate_storage(  # noqa: PLR0913 - a full statement
     seed: int = 0,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> StorageResult:
-    """Run controllers on a world with a storage, from an empty one.
+) -> BufferResult:
+    """Run controllers on a world with a buffer, from an empty one.
 
     What would arrive and what every arm would show in a slot is the same for all of them.
     Slots run in the interpreter, some tens of microseconds each; give an executor of processes
@@ -133,14 +133,14 @@ def simulate_storage(  # noqa: PLR0913 - a full statement
     >>> from onepull.control import DriftPlusPenalty, Myopic
     >>> from onepull.environment import harvesting_battery
     >>> world = harvesting_battery(capacity=4)
-    >>> result = simulate_storage(world, {
-    ...     "spend all": Myopic(DCB(world.problem), world.storage),
-    ...     "drift": DriftPlusPenalty(DCB(world.problem), world.storage, weight=2.0),
+    >>> result = simulate_buffer(world, {
+    ...     "spend all": Myopic(DCB(world.problem), world.buffer),
+    ...     "drift": DriftPlusPenalty(DCB(world.problem), world.buffer, weight=2.0),
     ... }, horizon=2000, replications=4, seed=1)
     >>> bool((result.of("drift") > 1.2 * result.of("spend all")).all())
     True
     """
-    simulation = StorageSimulation(environment, controllers, horizon=horizon, seed=seed)
+    simulation = BufferSimulation(environment, controllers, horizon=horizon, seed=seed)
     count = whole("replications", replications)
     if executor is not None:
         return simulation.result(_run(simulation, count, executor, progress))
@@ -149,7 +149,7 @@ def simulate_storage(  # noqa: PLR0913 - a full statement
 
 
 def _run(
-    simulation: StorageSimulation,
+    simulation: BufferSimulation,
     count: int,
     executor: Executor,
     progress: Callable[[int, int], None] | None,
@@ -163,7 +163,7 @@ def _run(
 
 
 def replicated(
-    simulation: StorageSimulation, numbers: Iterable[int], executor: Executor
+    simulation: BufferSimulation, numbers: Iterable[int], executor: Executor
 ) -> Iterator[tuple[int, Array]]:
     """Yield each replication's number and measures as soon as it is done.
 
@@ -171,8 +171,8 @@ def replicated(
     >>> from onepull.control import Myopic
     >>> from onepull.environment import harvesting_battery
     >>> world = harvesting_battery()
-    >>> spend_all = Myopic(DCB(world.problem), world.storage)
-    >>> simulation = StorageSimulation(world, {"spend all": spend_all}, horizon=10)
+    >>> spend_all = Myopic(DCB(world.problem), world.buffer)
+    >>> simulation = BufferSimulation(world, {"spend all": spend_all}, horizon=10)
     >>> with open_executor("serial") as executor:
     ...     [(number, found.shape) for number, found in replicated(simulation, [4], executor)]
     [(4, (9, 1))]
@@ -182,20 +182,20 @@ def replicated(
         yield number_of[future], future.result()
 
 
-class StorageSimulation:
+class BufferSimulation:
     """A fully stated simulation; a replication depends on it and on its number alone."""
 
     def __init__(
         self,
-        environment: StorageEnvironment,
+        environment: BufferEnvironment,
         controllers: Mapping[str, Controller],
         *,
         horizon: int,
         seed: int = 0,
     ) -> None:
-        if not isinstance(environment, StorageEnvironment):
+        if not isinstance(environment, BufferEnvironment):
             raise ParameterError(
-                f"a storage is simulated in a StorageEnvironment, given {environment!r}"
+                f"a buffer is simulated in a BufferEnvironment, given {environment!r}"
             )
         self.environment, self.controllers = environment, dict(controllers)
         self.horizon = whole("horizon", horizon)
@@ -220,16 +220,16 @@ class StorageSimulation:
             measured[:, c] = follow(self.environment, twin, luck)
         return measured
 
-    def result(self, measured: Array) -> StorageResult:
+    def result(self, measured: Array) -> BufferResult:
         """Put the measures of all replications together."""
         tables = dict(zip(MEASURES, measured, strict=True))
-        return StorageResult(list(self.controllers), self.horizon, tables)
+        return BufferResult(list(self.controllers), self.horizon, tables)
 
 
 class Luck:
     """What arrives and what every arm would show in every slot of one replication."""
 
-    def __init__(self, environment: StorageEnvironment, horizon: int, key: Any) -> None:
+    def __init__(self, environment: BufferEnvironment, horizon: int, key: Any) -> None:
         problem, arms = environment.problem, len(environment.problem.arms)
         shown = np.empty((horizon, arms, len(problem.state)))
         trials.potential_states(0, key, tabulate(list(environment.states.values())), shown)
@@ -243,13 +243,13 @@ class Luck:
             amount: np.broadcast_to(
                 problem.payoff.vector(amount, *columns), (horizon, arms)
             ).tolist()
-            for amount in environment.storage.amounts
+            for amount in environment.buffer.amounts
         }
 
 
-def follow(environment: StorageEnvironment, controller: Controller, luck: Luck) -> list[float]:
+def follow(environment: BufferEnvironment, controller: Controller, luck: Luck) -> list[float]:
     """Return the measures of one controller on given luck."""
-    storage, problem = environment.storage, environment.problem
+    buffer, problem = environment.buffer, environment.problem
     position = {arm: j for j, arm in enumerate(problem.arms)}
     horizon = len(luck.arrived)
     levels = np.empty(horizon)
@@ -262,11 +262,11 @@ def follow(environment: StorageEnvironment, controller: Controller, luck: Luck) 
         if arm is not None:
             j = position[arm]
             earned = luck.rewards[amount][slot][j]
-            drain = storage.drain(amount, earned)
-            reward, cost, pulls = reward + earned, cost + storage.costs.get(arm, 0.0), pulls + 1
+            drain = buffer.drain(amount, earned)
+            reward, cost, pulls = reward + earned, cost + buffer.costs.get(arm, 0.0), pulls + 1
             state = dict(zip(problem.state, luck.states[slot][j], strict=True))
             controller.observe(arm, **{environment.field: amount}, **state)
-        level, over = storage.refilled(level, drain, arrived)
+        level, over = buffer.refilled(level, drain, arrived)
         drained, lost = drained + drain, lost + over
     totals = np.array([reward, cost, sum(luck.arrived), drained, lost, pulls]) / horizon
     return [*totals.tolist(), float(levels.mean()), float(np.quantile(levels, 0.95)), level]

@@ -30,54 +30,54 @@ from onepull.policies.sharing.sharing import Blind, Joint, PerContext, Sharing
 from onepull.simulation import trials
 from onepull.simulation.draws import place, show
 from onepull.simulation.feedback_queue import NEVER, Post, comes_at, post_of
-from onepull.simulation.kernels.censored import CensoredPlan
-from onepull.simulation.kernels.linear import LinearPlan
+from onepull.simulation.kernels.censored import PreparedCensored
+from onepull.simulation.kernels.linear import PreparedLinear
 from onepull.simulation.kernels.memory import FORGETTING
-from onepull.simulation.kernels.patient import PatientPlan
+from onepull.simulation.kernels.patient import PreparedPatient
 from onepull.simulation.kernels.rules import ruling
-from onepull.simulation.kernels.set_likelihood import CoarsePlan
-from onepull.simulation.kernels.zooming import ZoomPlan
-from onepull.simulation.prepare_late import late_plan
-from onepull.simulation.prepare_sharing import sharing_plan
-from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.kernels.set_likelihood import PreparedCoarse
+from onepull.simulation.kernels.zooming import PreparedZoom
+from onepull.simulation.prepare_late import prepare_late
+from onepull.simulation.prepare_sharing import prepare_sharing
+from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World, lists_everything
 from onepull.spaces import Finite
 
 # Policies that learn in ways of their own, each with a kernel.
-OWN_PLANS: dict[type[Policy], Callable[[Any], Plan]] = {
-    LinUCB: LinearPlan,
-    LinearThompson: LinearPlan,
-    ContextualZooming: ZoomPlan,
-    PatientKL: PatientPlan,
+OWN_KERNELS: dict[type[Policy], Callable[[Any], Prepared]] = {
+    LinUCB: PreparedLinear,
+    LinearThompson: PreparedLinear,
+    ContextualZooming: PreparedZoom,
+    PatientKL: PreparedPatient,
 }
 UNLEARNED = (FixedArm, Genie, Random)
 
 
-def plan(
+def prepare(
     policy: Policy,
     environment: Environment,
     horizon: int,
     *,
     sees_states: bool = True,
     announced: bool = False,
-) -> Plan:
+) -> Prepared:
     """Return the plan of a policy that sees the states of its pulls, or their rewards only.
 
     Where feedback is late, it may be told of its pulls before: they are `announced`.
     """
     if environment.is_late and type(policy) not in UNLEARNED:
-        post, usual = post_of(environment), _plan(policy, environment, horizon)
+        post, usual = post_of(environment), _prepare(policy, environment, horizon)
         # What is under way when the laws change belongs to a world that is gone, and no queue
         # has a kernel that forgets.
         lasts = len(environment.pieces()) == 1 and not _forgets(policy)
-        late = late_plan(usual, post, horizon, announced=announced) if lasts else None
+        late = prepare_late(usual, post, horizon, announced=announced) if lasts else None
         return late or Interpreted(policy, sees_states=sees_states, post=post, announced=announced)
     if type(policy) is CensoredKL and not policy.draws and lists_everything(environment):
-        return CensoredPlan(policy, sees_states=sees_states)
-    if type(policy) is CoarseKL and not policy.draws and CoarsePlan.fits(environment):
-        return CoarsePlan(policy, sees_states=sees_states)
-    found = _plan(policy, environment, horizon)
+        return PreparedCensored(policy, sees_states=sees_states)
+    if type(policy) is CoarseKL and not policy.draws and PreparedCoarse.fits(environment):
+        return PreparedCoarse(policy, sees_states=sees_states)
+    found = _prepare(policy, environment, horizon)
     # Kernels that take states will do: if a policy learns from a reward, that tells the state.
     return found if found.is_compiled else Interpreted(policy, sees_states=sees_states)
 
@@ -87,17 +87,17 @@ def _forgets(policy: Policy) -> bool:
     return isinstance(policy, Explorer) and policy.sharing.forgets
 
 
-def _plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
+def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared:
     """Return the plan of a policy; one that has no kernel runs in the interpreter."""
     if isinstance(policy, Genie) and policy.states != environment.states:
         return Interpreted(policy)  # it knows another world
     if type(policy) in UNLEARNED:
         return _unlearned(policy)
-    if type(policy) in OWN_PLANS and (policy.randomised or not policy.draws):
+    if type(policy) in OWN_KERNELS and (policy.randomised or not policy.draws):
         computes = _can_compute(environment, in_context=True)
         if isinstance(policy, PatientKL):
             computes = _has_features(policy.sharing.factor, environment)
-        return OWN_PLANS[type(policy)](policy) if computes else Interpreted(policy)
+        return OWN_KERNELS[type(policy)](policy) if computes else Interpreted(policy)
     if not isinstance(policy, Explorer) or not _can_compute(
         environment, in_context=isinstance(policy.sharing, Blind | PerContext)
     ):
@@ -105,7 +105,7 @@ def _plan(policy: Policy, environment: Environment, horizon: int) -> Plan:
     rule = ruling(policy, horizon)
     if rule is None or not _has_kernel(policy, environment):
         return Interpreted(policy)
-    return sharing_plan(policy.sharing, environment, rule, horizon)
+    return prepare_sharing(policy.sharing, environment, rule, horizon)
 
 
 def _has_kernel(policy: Explorer, environment: Environment) -> bool:
@@ -116,7 +116,7 @@ def _has_kernel(policy: Explorer, environment: Environment) -> bool:
     return (
         not any(steps & vars(kind).keys() for kind in own)
         and (policy.randomised or not policy.draws)
-        and type(sharing) in sharing_plan.registry
+        and type(sharing) in prepare_sharing.registry
         and (not sharing.forgets or _can_forget(sharing))
         and _has_features(getattr(sharing, "factor", None), environment)
     )
@@ -152,7 +152,7 @@ def _can_compute(environment: Environment, *, in_context: bool) -> bool:
     return all(law.atoms is not None for law in laws)
 
 
-def _unlearned(policy: Policy) -> Plan:
+def _unlearned(policy: Policy) -> Prepared:
     """Return the plan of a policy whose arms do not depend on what it sees."""
 
     def fixed(stretch: Stretch, own_key: int, chosen: Arms) -> None:
@@ -169,7 +169,7 @@ def _unlearned(policy: Policy) -> Plan:
     return Unlearned({FixedArm: fixed, Genie: genie, Random: random}[type(policy)])
 
 
-class Unlearned(Plan):
+class Unlearned(Prepared):
     """A policy that does not learn: a function of the stretch and of its own luck."""
 
     def __init__(self, pick: Callable[[Stretch, int, Arms], None]) -> None:
@@ -180,7 +180,7 @@ class Unlearned(Plan):
         return FunctionRunner(lambda stretch, _, chosen: self.pick(stretch, own_key, chosen))
 
 
-class Interpreted(Plan):
+class Interpreted(Prepared):
     """Any policy, called request by request: about a hundred times slower."""
 
     is_compiled = False

@@ -11,14 +11,14 @@ import numpy as np
 from onepull.simulation.feedback_queue import Mail, Post, no_mail
 from onepull.simulation.kernels.late import LateState, late_dense, late_joint, late_per_cell
 from onepull.simulation.kernels.rules import Rule
-from onepull.simulation.prepare_sharing import CellPlan, DensePlan, JointPlan
-from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.prepare_sharing import PreparedCell, PreparedDense, PreparedJoint
+from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 
 
 @singledispatch
-def late_plan(usual: Plan, post: Post, horizon: int, *, announced: bool) -> Plan | None:
+def prepare_late(usual: Prepared, post: Post, horizon: int, *, announced: bool) -> Prepared | None:
     """Return the plan that does what the usual one does on late feedback, if there is one."""
     del usual, post, horizon, announced
     return None
@@ -32,7 +32,7 @@ class _Run(NamedTuple):
     mail: Mail
 
 
-class _LatePlan(Plan):
+class _PreparedLate(Prepared):
     """A usual plan with a queue."""
 
     in_context = False  # whether what a pull teaches depends on its context
@@ -67,7 +67,7 @@ class _LatePlan(Plan):
         )
 
 
-class _LateJoint(_LatePlan):
+class _LateJoint(_PreparedLate):
     def _fresh(self) -> LateState:
         return self._empty((self.usual.cells.features, self.usual.arms), np.inf)
 
@@ -81,7 +81,7 @@ class _LateJoint(_LatePlan):
         )  # fmt: skip
 
 
-class _LateDense(_LatePlan):
+class _LateDense(_PreparedLate):
     def _fresh(self) -> LateState:
         return self._empty((self.usual.arms, self.usual.factor.features), 0.0)
 
@@ -95,7 +95,7 @@ class _LateDense(_LatePlan):
             )  # fmt: skip
 
 
-class _LateCell(_LatePlan):
+class _LateCell(_PreparedLate):
     in_context = True
 
     def _fresh(self) -> LateState:
@@ -111,6 +111,6 @@ class _LateCell(_LatePlan):
         )  # fmt: skip
 
 
-late_plan.register(JointPlan, _LateJoint)
-late_plan.register(DensePlan, _LateDense)
-late_plan.register(CellPlan, _LateCell)
+prepare_late.register(PreparedJoint, _LateJoint)
+prepare_late.register(PreparedDense, _LateDense)
+prepare_late.register(PreparedCell, _LateCell)

@@ -19,7 +19,7 @@ from onepull.simulation.kernels import means as kernels
 from onepull.simulation.kernels.dense import dense, knots_of
 from onepull.simulation.kernels.memory import memory_of
 from onepull.simulation.kernels.rules import Rule, Ruling
-from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World
 from onepull.statistics import ArmStatistics, Forgetting
@@ -29,39 +29,41 @@ MOST_WEIGHTS = 1 << 22  # numbers of φ worked out at a time
 
 
 @singledispatch
-def sharing_plan(sharing: Sharing, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+def prepare_sharing(
+    sharing: Sharing, environment: Environment, rule: Ruling, horizon: int
+) -> Prepared:
     """Return the plan for a rule of exploration on shared knowledge."""
     del environment, rule, horizon
     raise TypeError(f"no kernel for {type(sharing).__name__}")
 
 
-@sharing_plan.register
-def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+@prepare_sharing.register
+def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> Prepared:
     del horizon
     factor = sharing.factor
     if isinstance(factor, Cells):
-        return JointPlan(factor, environment, rule, kept=sharing.statistics)
+        return PreparedJoint(factor, environment, rule, kept=sharing.statistics)
     assert isinstance(factor, Dense)  # noqa: S101 - `_has_kernel` has seen to it
-    return DensePlan(factor, environment, rule, kept=sharing.statistics)
+    return PreparedDense(factor, environment, rule, kept=sharing.statistics)
 
 
-@sharing_plan.register
-def _(sharing: PerContext, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+@prepare_sharing.register
+def _(sharing: PerContext, environment: Environment, rule: Ruling, horizon: int) -> Prepared:
     del horizon
     lows, highs = sharing.cells.cell_bounds()
-    return CellPlan(sharing.cells, np.array(lows), np.array(highs), environment, rule)
+    return PreparedCell(sharing.cells, np.array(lows), np.array(highs), environment, rule)
 
 
-@sharing_plan.register
-def _(sharing: Blind, environment: Environment, rule: Ruling, horizon: int) -> Plan:
+@prepare_sharing.register
+def _(sharing: Blind, environment: Environment, rule: Ruling, horizon: int) -> Prepared:
     del horizon
     low, high = sharing.problem.payoff.whole_range
-    return CellPlan(None, np.array([low]), np.array([high]), environment, rule)
+    return PreparedCell(None, np.array([low]), np.array([high]), environment, rule)
 
 
-@sharing_plan.register
-def _(sharing: Doubling, environment: Environment, rule: Ruling, horizon: int) -> Plan:
-    return PhasePlan(sharing, environment, rule, horizon)
+@prepare_sharing.register
+def _(sharing: Doubling, environment: Environment, rule: Ruling, horizon: int) -> Prepared:
+    return PreparedPhase(sharing, environment, rule, horizon)
 
 
 class _Places:
@@ -82,7 +84,7 @@ class _Places:
         return known[stretch.rows]
 
 
-class JointPlan(Plan):
+class PreparedJoint(Prepared):
     """One pull teaches every cell."""
 
     def __init__(
@@ -129,7 +131,7 @@ class JointPlan(Plan):
 
 
 class _JointRunner:
-    def __init__(self, plan: JointPlan, rule: Rule) -> None:
+    def __init__(self, plan: PreparedJoint, rule: Rule) -> None:
         self.plan, self.rule = plan, rule
         self.state = memory_of(plan.kept, rule, plan.arms, plan.cells.features, "C")
 
@@ -152,7 +154,7 @@ class _JointRunner:
 
 
 class _HistogramRunner:
-    def __init__(self, plan: JointPlan, rule: Rule) -> None:
+    def __init__(self, plan: PreparedJoint, rule: Rule) -> None:
         self.plan, self.rule = plan, rule
         self.state: kernels.HistogramState | None = None
 
@@ -173,7 +175,7 @@ class _HistogramRunner:
         )  # fmt: skip
 
 
-def _atom_rewards(plan: JointPlan, laws: Laws) -> Array:
+def _atom_rewards(plan: PreparedJoint, laws: Laws) -> Array:
     """Return the reward of each arm's atoms at each centre: `[cell, arm, k]`."""
     vector = plan.cells.problem.payoff.vector
     table = np.zeros((plan.cells.features, plan.arms, int(laws.size.max())))
@@ -183,7 +185,7 @@ def _atom_rewards(plan: JointPlan, laws: Laws) -> Array:
     return table
 
 
-class DensePlan(Plan):
+class PreparedDense(Prepared):
     """One pull teaches every context, through features that mix."""
 
     def __init__(
@@ -247,7 +249,7 @@ class DensePlan(Plan):
         return self._features[id(world)]
 
 
-class CellPlan(Plan):
+class PreparedCell(Prepared):
     """Each cell learns its own rewards; with a single cell, blind to the context."""
 
     def __init__(
@@ -287,19 +289,19 @@ class CellPlan(Plan):
         return self.rewards[id(world)]
 
 
-class PhasePlan(Plan):
+class PreparedPhase(Prepared):
     """Joint learning in phases of 2, 4, 8, … trials, fresh or with what the last one learned."""
 
     def __init__(
         self, sharing: Doubling, environment: Environment, rule: Ruling, horizon: int
     ) -> None:
-        self.phases: list[tuple[int, JointPlan]] = []
+        self.phases: list[tuple[int, PreparedJoint]] = []
         self.carry = sharing.carry
         start, phase = 0, 1
         while start < horizon:
             grid = sharing.tuned(sharing.problem, 2**phase)
             # What is carried over are means, as in the library.
-            plan = JointPlan(grid, environment, rule, means_only=sharing.carry)
+            plan = PreparedJoint(grid, environment, rule, means_only=sharing.carry)
             self.phases.append((start, plan))
             start += 2**phase
             phase += 1
@@ -310,7 +312,9 @@ class PhasePlan(Plan):
 
 
 class _PhaseRunner:
-    def __init__(self, phases: list[tuple[int, JointPlan]], own_key: int, *, carry: bool) -> None:
+    def __init__(
+        self, phases: list[tuple[int, PreparedJoint]], own_key: int, *, carry: bool
+    ) -> None:
         self.phases, self.own_key, self.carry = phases, own_key, carry
         self.number = -1
         self.current: Runner
@@ -321,7 +325,7 @@ class _PhaseRunner:
         runner = plan.begin(self.own_key)
         if self.carry and self.number and isinstance(runner, _JointRunner):
             before = self.current
-            assert isinstance(before, _JointRunner)  # noqa: S101 - plans of means only
+            assert isinstance(before, _JointRunner)  # noqa: S101 - means only
             runner.take_over(before)
         self.current = runner
 

@@ -26,7 +26,7 @@ class Runner(Protocol):
         """Go through a stretch of trials, writing the arm chosen at each."""
 
 
-class Plan(ABC):
+class Prepared(ABC):
     """A policy made ready for one environment."""
 
     is_compiled = True

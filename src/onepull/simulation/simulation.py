@@ -24,10 +24,10 @@ from onepull.simulation.feedback import (
     check_feedback,
     feedback_by_policy,
 )
-from onepull.simulation.prepare import plan
+from onepull.simulation.prepare import prepare
 from onepull.simulation.prepared import Arms
 from onepull.simulation.result import Block, Result, Trace, joined
-from onepull.simulation.trials import Stretch, Tally
+from onepull.simulation.trials import Account, Stretch
 from onepull.simulation.truth import Reference
 from onepull.simulation.world import World
 
@@ -123,9 +123,9 @@ class Simulation:
         return [World(self.environment, piece, g) for piece in self.environment.pieces()]
 
     @cached_property
-    def _plans(self) -> list[Any]:
+    def _prepared(self) -> list[Any]:
         return [
-            plan(
+            prepare(
                 policy,
                 self.environment,
                 self.horizon,
@@ -146,12 +146,12 @@ class Simulation:
 
     def prepare(self) -> None:
         """Tabulate everything, which refuses what cannot be simulated before any of it runs."""
-        _ = self._worlds, self._plans, self._references, self._funds
+        _ = self._worlds, self._prepared, self._references, self._funds
 
     @property
     def notes(self) -> list[str]:
         """What a reader should know about how this runs."""
-        slow = [n for n, p in zip(self.policies, self._plans, strict=True) if not p.is_compiled]
+        slow = [n for n, p in zip(self.policies, self._prepared, strict=True) if not p.is_compiled]
         found = [
             f"{name} has no compiled step and runs in the interpreter, about 100 times slower"
             for name in slow
@@ -175,19 +175,19 @@ class Simulation:
         regrets = np.zeros((len(self.policies), count, marks))
         pulls, best = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         for r in range(count):
-            for p, tally in enumerate(self._replication(start + r)):
-                regrets[p, r] = tally.regrets
-                pulls[p] += tally.pulls_at
-                best[p] += tally.best_pulls_at
+            for p, account in enumerate(self._replication(start + r)):
+                regrets[p, r] = account.regrets
+                pulls[p] += account.pulls_at
+                best[p] += account.best_pulls_at
         return Block(start, stop, regrets, pulls, best)
 
-    def _replication(self, number: int) -> list[Tally]:
+    def _replication(self, number: int) -> list[Account]:
         arms, marks = len(self.environment.problem.arms), len(self.checkpoints)
-        tallies = [_tally(arms, marks) for _ in self.policies]
+        accounts = [_account(arms, marks) for _ in self.policies]
         for stretch, chosen, losses, lost in self._stretches(number):
-            for tally, arms_pulled in zip(tallies, chosen, strict=True):
-                trials.follow(stretch, arms_pulled, losses, lost, self.checkpoints, tally)
-        return tallies
+            for account, arms_pulled in zip(accounts, chosen, strict=True):
+                trials.follow(stretch, arms_pulled, losses, lost, self.checkpoints, account)
+        return accounts
 
     def trace(self, number: int) -> Trace:
         """Return one replication trial by trial; this is the only thing that grows with T."""
@@ -208,7 +208,7 @@ class Simulation:
         key, own_key = keys(self.seed, self.experiment, number)
         # A policy's own luck goes by its name, so that it does not depend on who runs beside it.
         own_keys = [int(own_key) ^ (crc32(name.encode()) << 16) for name in self.policies]
-        runners = [plan.begin(own) for plan, own in zip(self._plans, own_keys, strict=True)]
+        runners = [plan.begin(own) for plan, own in zip(self._prepared, own_keys, strict=True)]
         purses = [self._funds.purse() for _ in runners] if self._funds else []
         starts = [world.piece.start for world in self._worlds]
         for w, (world, reference) in enumerate(zip(self._worlds, self._references, strict=True)):
@@ -243,9 +243,9 @@ class Simulation:
 
     def block_size(self) -> int:
         """Return how many replications make a task that is worth sending."""
-        plans = self._plans
+        prepared = self._prepared
         truth = sum(reference.nanoseconds for reference in self._references)
-        nanoseconds = (truth + sum(plan.nanoseconds for plan in plans)) * self.horizon
+        nanoseconds = (truth + sum(one.nanoseconds for one in prepared)) * self.horizon
         return max(1, int(SECONDS_A_TASK * 1e9 / nanoseconds))
 
     def result(self, blocks: Iterable[Block]) -> Result:
@@ -264,8 +264,8 @@ class Simulation:
         )
 
 
-def _tally(arms: int, marks: int) -> Tally:
-    return Tally(
+def _account(arms: int, marks: int) -> Account:
+    return Account(
         total=np.zeros(1),
         mark=np.zeros(1, np.int64),
         pulls=np.zeros(arms + 1, np.int64),

@@ -24,7 +24,7 @@ class Stretch(NamedTuple):
     gaps: Array
 
 
-class Tally(NamedTuple):
+class Account(NamedTuple):
     """What is written down about one policy in one replication."""
 
     total: Array  # the regret so far
@@ -37,15 +37,17 @@ class Tally(NamedTuple):
 
 
 @compiled
-def follow(stretch: Any, chosen: Any, losses: Any, lost: Any, checkpoints: Any, tally: Any) -> None:
+def follow(
+    stretch: Any, chosen: Any, losses: Any, lost: Any, checkpoints: Any, account: Any
+) -> None:
     """Write down what choosing these arms cost: `losses[lost[i], arm]` at the i-th trial.
 
     A pull counts as best where the arm has no gap, whatever it cost this time.  Where nothing
     is pulled the arm is -1, the last column of the losses.
     """
-    rows, gaps, pulls, best_pulls = stretch.rows, stretch.gaps, tally.pulls, tally.best_pulls
-    regrets, pulls_at, best_pulls_at = tally.regrets, tally.pulls_at, tally.best_pulls_at
-    total, mark = tally.total[0], tally.mark[0]
+    rows, gaps, pulls, best_pulls = stretch.rows, stretch.gaps, account.pulls, account.best_pulls
+    regrets, pulls_at, best_pulls_at = account.regrets, account.pulls_at, account.best_pulls_at
+    total, mark = account.total[0], account.mark[0]
     for i in range(chosen.size):
         arm = chosen[i]
         total += losses[lost[i], arm]
@@ -58,8 +60,8 @@ def follow(stretch: Any, chosen: Any, losses: Any, lost: Any, checkpoints: Any, 
                 pulls_at[mark, j] = pulls[j]
                 best_pulls_at[mark, j] = best_pulls[j]
             mark += 1
-    tally.total[0] = total
-    tally.mark[0] = mark
+    account.total[0] = total
+    account.mark[0] = mark
 
 
 @compiled

@@ -1,7 +1,7 @@
 """What is proved about regret, as numbers: the paper's bounds, put right, and lower bounds.
 
 `Instance` is what they depend on; `bounds` has the theorems, `limits` how little regret is
-possible, `storage` what the policies keep, and `guarantee` says which of them speak about a
+possible, `numbers_kept` what the policies keep, and `guarantee` says which of them speak about a
 given policy.
 """
 
@@ -33,7 +33,7 @@ from onepull.theory.limits import (
     kinf,
     lai_robbins,
 )
-from onepull.theory.numbers_kept import Kept, storage
+from onepull.theory.numbers_kept import Kept, numbers_kept
 
 __all__ = [
     "Apart",
@@ -55,8 +55,8 @@ __all__ = [
     "lai_robbins",
     "lemma_1",
     "multi_ucb",
+    "numbers_kept",
     "staircase",
-    "storage",
     "theorem_1",
     "theorem_1_printed",
     "theorem_2",

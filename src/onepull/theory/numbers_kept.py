@@ -17,7 +17,7 @@ class Kept(NamedTuple):
     bytes: int
 
 
-def storage(policies: Mapping[str, Policy], horizon: int) -> dict[str, Kept]:
+def numbers_kept(policies: Mapping[str, Policy], horizon: int) -> dict[str, Kept]:
     """Return what every policy keeps after so many trials.
 
     K(M+1) numbers for DCB, K(M+1) with M = width/δ cells for CCB, that of its current phase
@@ -26,7 +26,7 @@ def storage(policies: Mapping[str, Policy], horizon: int) -> dict[str, Kept]:
     >>> from onepull import DCB, UCB1, MultiUCB
     >>> from onepull.environment import channel_selection
     >>> problem = channel_selection(7).problem
-    >>> kept = storage(
+    >>> kept = numbers_kept(
     ...     {"UCB1": UCB1(problem), "Multi-UCB": MultiUCB(problem), "DCB": DCB(problem)}, 1000
     ... )
     >>> {name: numbers for name, (numbers, _) in kept.items()}

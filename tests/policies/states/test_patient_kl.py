@@ -209,8 +209,8 @@ def test_compiled_and_library_choose_alike(world, told):
     compiled, library = (
         Simulation(world, {"policy": policy}, horizon=1200, seed=5) for _ in range(2)
     )
-    assert compiled._plans[0].is_compiled
-    library.__dict__["_plans"] = [Interpreted(policy)]
+    assert compiled._prepared[0].is_compiled
+    library.__dict__["_prepared"] = [Interpreted(policy)]
     assert np.mean(compiled.trace(0).arms == library.trace(0).arms) > 0.995
 
 

@@ -75,7 +75,7 @@ def test_continuous_states_run_in_the_interpreter():
     environment = Environment(problem, states=laws, contexts=Discrete([1, 2], [0.5, 0.5]))
     policy = CensoredKL(problem, knots=9)
     simulation = Simulation(environment, {"ours": policy}, horizon=60, feedback="reward")
-    assert not simulation._plans[0].is_compiled
+    assert not simulation._prepared[0].is_compiled
     assert simulation.block(0, 1).pulls[0, -1].sum() == 60
 
 

@@ -23,7 +23,7 @@ from onepull.distributions import Beta, Independent, Switching, TruncatedNormal,
 from onepull.environment import Environment
 from onepull.simulation import Simulation
 from onepull.simulation.prepare import Interpreted
-from onepull.simulation.prepare_sharing import DensePlan
+from onepull.simulation.prepare_sharing import PreparedDense
 
 ARMS = ["a", "b", "c"]
 HORIZON = 700
@@ -197,9 +197,9 @@ def test_what_does_not_fit_into_a_table_runs_in_the_interpreter(limit, monkeypat
         )
         for sharing in SHARINGS
     }
-    kinds = {sharing: type(made._plans[0]) for sharing, made in found.items()}
-    table = DensePlan if limit > 1 else Interpreted
-    assert kinds == {"histogram": table, "sketch(17)": table, "low-rank(1e-6)": DensePlan}
+    kinds = {sharing: type(made._prepared[0]) for sharing, made in found.items()}
+    table = PreparedDense if limit > 1 else Interpreted
+    assert kinds == {"histogram": table, "sketch(17)": table, "low-rank(1e-6)": PreparedDense}
     for made in found.values():
         made.block(0, 1)
 
@@ -210,6 +210,6 @@ def test_a_sketch_of_finite_fields_beside_continuous_ones_runs_in_the_interprete
     environment = Environment(environment.problem, states=laws, contexts=environment.contexts)
     policy = UpperConfidence(environment.problem, sharing="sketch(5)")
     made = Simulation(environment, {"p": policy}, horizon=100)
-    assert isinstance(made._plans[0], Interpreted)
+    assert isinstance(made._prepared[0], Interpreted)
     low_rank = UpperConfidence(environment.problem, sharing="low-rank(1e-6)")
     assert_identical(*blocks(environment, low_rank, horizon=HORIZON))

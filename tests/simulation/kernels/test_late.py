@@ -67,7 +67,7 @@ def traced(environment, policies, **stated):
 
 
 def in_the_interpreter(monkeypatch):
-    monkeypatch.setattr(prepare, "late_plan", lambda *_, **__: None)
+    monkeypatch.setattr(prepare, "prepare_late", lambda *_, **__: None)
 
 
 def generic():
@@ -249,7 +249,7 @@ def test_laws_that_switch_run_in_the_interpreter():
     }
     environment = Environment(free.problem, states=states, contexts=free.contexts, delays=5)
     simulation = Simulation(environment, {"DCB": DCB(free.problem)}, horizon=HORIZON)
-    assert isinstance(simulation._plans[0], Interpreted)
+    assert isinstance(simulation._prepared[0], Interpreted)
     assert simulation.trace(0).arms.shape == (1, HORIZON)
 
 

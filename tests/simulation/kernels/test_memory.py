@@ -148,7 +148,7 @@ def test_restarts_happen_in_these_worlds():
     policy = RestartingUCB(environment.problem, failure=0.9, patience=60)
     simulation = Simulation(environment, {"policy": policy}, horizon=1500, seed=3)
     plan = Kept(policy)
-    simulation.__dict__["_plans"] = [plan]
+    simulation.__dict__["_prepared"] = [plan]
     simulation.block(0, 1)
     assert max(plan.runner.policy.sharing.statistics.restarts) > 500
 
@@ -202,7 +202,7 @@ def test_what_has_no_kernel_runs_in_the_interpreter():
         Own(problem),
     ):
         simulation = Simulation(environment, {"own": policy}, horizon=50)
-        assert isinstance(simulation._plans[0], Interpreted)
+        assert isinstance(simulation._prepared[0], Interpreted)
         assert np.all(simulation.block(0, 1).regrets >= 0)
 
 
@@ -218,6 +218,6 @@ def test_late_feedback_is_forgotten_too(announced):
     }
     told = list(policies) if announced else []
     simulation = Simulation(environment, policies, horizon=300, announced=told)
-    assert all(isinstance(plan, Interpreted) for plan in simulation._plans)
+    assert all(isinstance(plan, Interpreted) for plan in simulation._prepared)
     lasting = {"lasting": EmpiricalKL(problem)}
-    assert Simulation(environment, lasting, horizon=300)._plans[0].is_compiled
+    assert Simulation(environment, lasting, horizon=300)._prepared[0].is_compiled

@@ -86,9 +86,9 @@ def blocks(environment, policy, horizon=400):
     for make in (None, SameLuck if policy.randomised else Interpreted):
         simulation = Simulation(environment, {"policy": policy}, horizon=horizon, seed=3)
         if make is None:
-            assert simulation._plans[0].is_compiled
+            assert simulation._prepared[0].is_compiled
         else:
-            simulation.__dict__["_plans"] = [make(policy)]
+            simulation.__dict__["_prepared"] = [make(policy)]
         found.append(simulation.block(0, 2))
     return found
 
@@ -155,4 +155,4 @@ def test_what_has_no_kernel_runs_in_the_interpreter(make):
     environment = continuous()
     policy = make(environment.problem)
     simulation = Simulation(environment, {"policy": policy}, horizon=50, seed=1)
-    assert not simulation._plans[0].is_compiled
+    assert not simulation._prepared[0].is_compiled

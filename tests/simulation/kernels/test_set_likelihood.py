@@ -59,7 +59,7 @@ def test_continuous_laws_run_in_the_interpreter():
     simulation = Simulation(
         environment, {"CoarseKL": CoarseKL(problem)}, horizon=60, seed=1, feedback="reward"
     )
-    assert not simulation._plans[0].is_compiled
+    assert not simulation._prepared[0].is_compiled
     assert simulation.block(0, 1).pulls[..., -1, :].sum() == 60
 
 

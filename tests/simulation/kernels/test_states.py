@@ -99,9 +99,9 @@ def arms(environment, policy, plan=None, horizon=HORIZON):
     """Return the arms of two replications, by the kernel or by the given plan."""
     simulation = Simulation(environment, {"policy": policy}, horizon=horizon, seed=3)
     if plan is None:
-        assert simulation._plans[0].is_compiled
+        assert simulation._prepared[0].is_compiled
     else:
-        simulation.__dict__["_plans"] = [plan(policy)]
+        simulation.__dict__["_prepared"] = [plan(policy)]
     return np.array([simulation.trace(r).arms[0] for r in range(2)])
 
 
@@ -153,7 +153,7 @@ def test_draws_from_the_posterior_have_the_same_law(world):
     for plan in (None, Own):
         simulation = Simulation(environment, {"policy": made}, horizon=60, seed=4)
         if plan is not None:
-            simulation.__dict__["_plans"] = [plan(made)]
+            simulation.__dict__["_prepared"] = [plan(made)]
         runs = [simulation.block(r, r + 1).pulls[0, -1] for r in range(60)]
         shares.append(np.array(runs) / 60)
     one, two = shares

@@ -159,7 +159,7 @@ class Joint(_OneBook):
         self.statistics.update(arm, self.factor.psi(state))
 
 
-class Tally(_OneBook):
+class PullsOnly(_OneBook):
     """Pulls are counted and nothing else is learned."""
 
     counts_in_flight = False

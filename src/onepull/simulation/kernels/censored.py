@@ -13,7 +13,7 @@ from onepull.policies.hidden_states.survival import limited_mean
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place
 from onepull.simulation.kernels.rules import risk_at
-from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 
@@ -83,7 +83,7 @@ def censored(
     counts.trials[0] = trials
 
 
-class CensoredPlan(Plan):
+class PreparedCensored(Prepared):
     """A policy on the product-limit law made ready, where contexts and states have atoms."""
 
     def __init__(self, policy: CensoredKL, *, sees_states: bool) -> None:

@@ -17,7 +17,7 @@ from onepull.policies.linear.linear_model import LinearPolicy
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import ASIDE, atom, bits, normal, place, show
 from onepull.simulation.kernels.means import spread as beside
-from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 
@@ -173,7 +173,7 @@ def linear(
         solve(state, m, rule.regulariser, lower, turned)
 
 
-class LinearPlan(Plan):
+class PreparedLinear(Prepared):
     """LinUCB or linear Thompson sampling made ready."""
 
     def __init__(self, policy: LinearPolicy) -> None:

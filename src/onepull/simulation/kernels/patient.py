@@ -15,7 +15,7 @@ from onepull.policies.states.patient_kl import NEVER
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.dense import knots_of, share_out
-from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 from onepull.statistics import moved
@@ -93,7 +93,7 @@ def patient(
     state.trials[0] = trials
 
 
-class PatientPlan(Plan):
+class PreparedPatient(Prepared):
     """`PatientKL` made ready."""
 
     nanoseconds = 5000.0

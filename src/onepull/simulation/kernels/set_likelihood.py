@@ -18,7 +18,7 @@ from onepull.policies.hidden_states.told_sets import LevelSet
 from onepull.simulation.compiled import compiled, reachable
 from onepull.simulation.draws import atom, place
 from onepull.simulation.kernels.rules import risk_at
-from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World, lists_everything
 
@@ -212,7 +212,7 @@ def _bound(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
 reachable(_bound)
 
 
-class CoarsePlan(Plan):
+class PreparedCoarse(Prepared):
     """A policy on sets of states made ready, where contexts and states have atoms."""
 
     def __init__(self, policy: CoarseKL, *, sees_states: bool) -> None:

@@ -12,7 +12,7 @@ from onepull.policies import ContextualZooming
 from onepull.policies.partition.contextual_zooming import doubt
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.kernels.linear import earned
-from onepull.simulation.prepared import Arms, FunctionRunner, Plan, Runner
+from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 from onepull.statistics import moved
@@ -129,7 +129,7 @@ def zooming(
             sizes[best] += 1
 
 
-class ZoomPlan(Plan):
+class PreparedZoom(Prepared):
     """Contextual zooming made ready."""
 
     nanoseconds = 1000.0

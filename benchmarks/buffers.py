@@ -1,4 +1,4 @@
-"""Queues and batteries: what drift plus penalty earns beside ignoring the storage, and the best.
+"""Queues and batteries: what drift plus penalty earns beside ignoring the buffer, and the best.
 
 Prints the two tables of docs/queues.md; with --figure, draws its figure too.
 """
@@ -14,10 +14,10 @@ from rich.progress import Progress
 
 from onepull import Genie, Policy, UpperConfidence
 from onepull.control import BatteryPlan, Controller, DriftPlusPenalty, Myopic, Planned
-from onepull.environment import StorageEnvironment, harvesting_battery, metered_backlog
+from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.report.drawing import INK, save, style
 from onepull.report.figures import COLOURS, MARKERS
-from onepull.simulation.buffered import StorageResult, simulate_storage
+from onepull.simulation.buffered import BufferResult, simulate_buffer
 from onepull.simulation.executors import open_executor
 
 SEED = 1
@@ -27,44 +27,44 @@ HOLDINGS = (0.3, 0.1, 0.03, 0.01, 0.003)
 LOSING = 20.0  # the price of a lost bit in the plans: far above that of sending it
 
 
-def learner(world: StorageEnvironment) -> Policy:
+def learner(world: BufferEnvironment) -> Policy:
     """Return the policy that learns: DCB with the least width that is safe."""
     return UpperConfidence(world.problem, alpha=0.51)
 
 
-def genie(world: StorageEnvironment) -> Policy:
+def genie(world: BufferEnvironment) -> Policy:
     """Return the policy that knows the arms."""
     return Genie(world.problem, states=world.states)
 
 
-def drifts(world: StorageEnvironment, kind: str) -> dict[str, Controller]:
+def drifts(world: BufferEnvironment, kind: str) -> dict[str, Controller]:
     """Return drift plus penalty with every weight, learned and known."""
     return {
         f"drift plus penalty, V = {weight}{suffix}": DriftPlusPenalty(
-            make(world), world.storage, weight=weight
+            make(world), world.buffer, weight=weight
         )
         for suffix, make in (("", learner), (", arms known", genie))
         for weight in WEIGHTS[kind]
     }
 
 
-def batteries(world: StorageEnvironment) -> dict[str, Controller]:
+def batteries(world: BufferEnvironment) -> dict[str, Controller]:
     """Return the controllers of the battery."""
     return {
-        "spend all there is": Myopic(learner(world), world.storage),
-        "spend all, arms known": Myopic(genie(world), world.storage),
+        "spend all there is": Myopic(learner(world), world.buffer),
+        "spend all, arms known": Myopic(genie(world), world.buffer),
         **drifts(world, "battery"),
-        "plan": BatteryPlan(learner(world), world.storage, arrivals=world.arrivals),
-        "plan, arms known": BatteryPlan(genie(world), world.storage, arrivals=world.arrivals),
+        "plan": BatteryPlan(learner(world), world.buffer, arrivals=world.arrivals),
+        "plan, arms known": BatteryPlan(genie(world), world.buffer, arrivals=world.arrivals),
     }
 
 
-def backlogs(world: StorageEnvironment) -> dict[str, Controller]:
+def backlogs(world: BufferEnvironment) -> dict[str, Controller]:
     """Return the controllers of the backlog."""
     return {
         **{
             f"ignore the queue, price {price:g}{suffix}": Myopic(
-                make(world), world.storage, price=price
+                make(world), world.buffer, price=price
             )
             for suffix, make in (("", learner), (", arms known", genie))
             for price in PRICES
@@ -72,14 +72,14 @@ def backlogs(world: StorageEnvironment) -> dict[str, Controller]:
         **drifts(world, "backlog"),
         **{
             f"plan, holding {holding:g}": Planned(
-                genie(world), world.storage, world.best_plan(holding=holding, losing=LOSING)
+                genie(world), world.buffer, world.best_plan(holding=holding, losing=LOSING)
             )
             for holding in HOLDINGS
         },
     }
 
 
-def table(result: StorageResult, measures: dict[str, str], baseline: str) -> str:
+def table(result: BufferResult, measures: dict[str, str], baseline: str) -> str:
     """Return a table in Markdown, with the half widths of 95 % confidence intervals.
 
     The last column is the paired difference of the first measure to the baseline.
@@ -98,7 +98,7 @@ def _cell(row: dict[str, Any], measure: str) -> str:
     return f"{row[measure]:.4f} ± {half:.4f}"
 
 
-def draw(battery: StorageResult, backlog: StorageResult, best: float, path: str) -> None:
+def draw(battery: BufferResult, backlog: BufferResult, best: float, path: str) -> None:
     """Draw reward against V, and cost against backlog."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - for drawing only
 
@@ -112,14 +112,14 @@ def draw(battery: StorageResult, backlog: StorageResult, best: float, path: str)
         save(figure, path)
 
 
-def _series(result: StorageResult, names: list[str], x: str, y: str) -> tuple[Any, Any, Any]:
+def _series(result: BufferResult, names: list[str], x: str, y: str) -> tuple[Any, Any, Any]:
     rows = {row["controller"]: row for row in result.rows()}
     picked = [rows[name] for name in names]
     halves = [(row[f"{y}_high"] - row[f"{y}_low"]) / 2 for row in picked]
     return [row[x] for row in picked], [row[y] for row in picked], halves
 
 
-def _reward_by_weight(axes: Any, result: StorageResult, best: float) -> None:
+def _reward_by_weight(axes: Any, result: BufferResult, best: float) -> None:
     weights = WEIGHTS["battery"]
     for i, (label, suffix) in enumerate((("arms learned", ""), ("arms known", ", arms known"))):
         names = [f"drift plus penalty, V = {weight}{suffix}" for weight in weights]
@@ -142,7 +142,7 @@ def _reward_by_weight(axes: Any, result: StorageResult, best: float) -> None:
     axes.legend(frameon=False, fontsize=8, loc="lower center")
 
 
-def _cost_by_backlog(axes: Any, result: StorageResult) -> None:
+def _cost_by_backlog(axes: Any, result: BufferResult) -> None:
     weights = WEIGHTS["backlog"]
     lines = [
         ("best there is", INK, None, [f"plan, holding {h:g}" for h in HOLDINGS]),
@@ -180,12 +180,12 @@ def _cost_by_backlog(axes: Any, result: StorageResult) -> None:
 
 
 def measure(
-    world: StorageEnvironment, controllers: dict[str, Controller], told: Any, executor: Executor
-) -> StorageResult:
+    world: BufferEnvironment, controllers: dict[str, Controller], told: Any, executor: Executor
+) -> BufferResult:
     """Run the controllers, showing how far they are."""
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("replications", total=told.replications)
-        return simulate_storage(
+        return simulate_buffer(
             world,
             controllers,
             horizon=told.horizon,
