@@ -11,8 +11,8 @@ from problems import coded
 from onepull import Finite, Interval, Problem
 from onepull.factor import Dense
 from onepull.index.hoeffding import hoeffding
+from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.sharing import Joint
-from onepull.policies.ucb.upper_confidence import Optimist
 from onepull.testing import FACTORISATION_CHECKS, POLICY_CHECKS
 
 
@@ -38,7 +38,7 @@ class Counts(Dense):
         return float(rewards.min()), float(rewards.max())
 
 
-class OnCounts(Optimist):
+class OnCounts(MeanPolicy):
     def __init__(self, problem):
         super().__init__(Joint(Counts(problem)), hoeffding(2.01))
 

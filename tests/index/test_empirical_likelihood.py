@@ -13,16 +13,29 @@ from hypothesis import strategies as st
 from onepull.index.empirical_likelihood import (
     bernstein_bound,
     divergence,
+    divergence_cap,
+    divergence_index,
     exploration,
     law_variance,
-    least_divergent,
-    likely_leader,
+    likely_cap,
+    likely_index,
     likely_mean,
     likely_share,
 )
+from onepull.index.rules import leading_law
 
 some = settings(derandomize=True, deadline=None, max_examples=80)
 SCALES = [(0.0, 1.0), (-7.0, 0.0), (-3.0, 5.0), (0.0, 1e9), (-1e-6, 1e-6), (1e6, 1e6 + 1)]
+
+
+def likely_leader(values, laws, pulls, means, low, top, risk):
+    told = values, laws, pulls, means, low, top, risk
+    return leading_law(*told, likely_index, likely_cap, True)
+
+
+def least_divergent(values, laws, pulls, means, top):
+    told = values, laws, pulls, means, min(values), top, 0.0
+    return leading_law(*told, divergence_index, divergence_cap, False)
 
 
 @st.composite

@@ -15,23 +15,23 @@ from onepull.testing.policies import (
 class ByName(DCB):
     """Prefers arms with short names."""
 
-    def _indices(self, context):
-        indices = super()._indices(context)
+    def _indices(self, decision):
+        indices = super()._indices(decision)
         return [i - len(arm) for i, arm in zip(indices, self.problem.arms, strict=True)]
 
 
 class ByPlace(DCB):
     """Prefers arms that stand late."""
 
-    def _indices(self, context):
-        return [index + j for j, index in enumerate(super()._indices(context))]
+    def _indices(self, decision):
+        return [index + j for j, index in enumerate(super()._indices(decision))]
 
 
 class BiasedByPlace(DSEE):
     """Takes turns, as it may, and estimates by place, as it may not."""
 
-    def _estimates(self, context):
-        return [float(e) + j for j, e in enumerate(self.sharing.view(context)[1])]
+    def _estimates(self, decision):
+        return [float(e) + j for j, e in enumerate(super()._estimates(decision))]
 
 
 def test_a_policy_that_goes_by_names_is_caught():

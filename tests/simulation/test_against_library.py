@@ -41,8 +41,8 @@ from onepull.distributions import (
 )
 from onepull.environment import Environment, channel_selection, energy_harvesting, offloading
 from onepull.index.hoeffding import IndexRule, optimistic
+from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.sharing import Joint
-from onepull.policies.ucb.upper_confidence import Optimist
 from onepull.simulation import Simulation
 from onepull.simulation.prepare import Interpreted, _InterpretedRunner
 from onepull.simulation.prepare_sharing import PreparedJoint
@@ -313,7 +313,7 @@ def wider(low, high, trial, alpha):
     return 2.0 * (high - low) * alpha * trial**0.1
 
 
-class Wide(Optimist):
+class Wide(MeanPolicy):
     """A rule of its own beside the usual index."""
 
     def __init__(self, problem):

@@ -12,7 +12,6 @@ from onepull.control.buffer import Buffer, check_amounts
 from onepull.errors import InputError, ParameterError, UnknownArm
 from onepull.policies import Policy
 from onepull.policies.budget.knapsack import SLACK
-from onepull.policies.sharing.sharing import PullsOnly
 
 
 class SlotChoice(NamedTuple):
@@ -64,7 +63,7 @@ class Controller(ABC):
         highs = problem.payoff.range({self.field: (amounts, amounts)})[1].tolist()
         self._highs = dict(zip(buffer.amounts, highs, strict=True))
         self._offered: dict[float, list[tuple[str, float]]] = {}
-        if all(e is None for e in policy._estimates({self.field: buffer.amounts[0]})):  # noqa: SLF001 - no public name tells it for all arms at once
+        if all(e is None for e in policy.estimates(**{self.field: buffer.amounts[0]})):
             raise ParameterError(
                 f"{type(policy).__name__} does not estimate what an arm is worth, "
                 "so it cannot be weighed against the buffer"
@@ -97,7 +96,7 @@ class Controller(ABC):
         """Take in what a pull showed: the state fields, and the amount if the policy needs it."""
         self.policy.observe(arm, **fields)
         # What only counts its pulls, as the genie does, knows the same as before.
-        if not isinstance(self.policy._knowledge, PullsOnly):  # noqa: SLF001 - the same
+        if self.policy.learns:
             self._offered.clear()
 
     def options(self, amount: float) -> list[tuple[str, float]]:
@@ -123,11 +122,11 @@ class Controller(ABC):
         policy = self.policy
         context: dict[str, Any] = {self.field: amount}
         arms, top = policy.problem.arms, self._highs[amount]
-        if policy.randomised or not policy.in_reward_units:
+        if policy.traits.randomised or not policy.traits.index_is_reward:
             arm = policy.choose(**context)
-            estimate = policy._estimates(context)[arms.index(arm)]  # noqa: SLF001 - the same
+            estimate = policy.estimates(**context)[arms.index(arm)]
             return [(arm, top if estimate is None else min(float(estimate), top))]
-        indices = policy._indices(context)  # noqa: SLF001 - the same
+        indices = policy.indices(**context)
         return [(arm, min(float(index), top)) for arm, index in zip(arms, indices, strict=True)]
 
 

@@ -33,6 +33,7 @@ class Atoms(Dense):
     """
 
     points: Array  # a listed state in each row
+    keeps_states = True
 
     def __init__(self, problem: Problem, columns: Sequence[Array]) -> None:
         self.problem = problem
@@ -56,6 +57,10 @@ class Atoms(Dense):
     def phi(self, context: State) -> Array:
         """Return the reward of every listed state."""
         return self._rewards(context)[0]
+
+    def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Return 0 and 1, the bounds of frequencies."""
+        return [0.0] * self.features, [1.0] * self.features
 
     def bounds(self, context: State) -> tuple[float, float]:
         """Return bounds on the reward over all states."""

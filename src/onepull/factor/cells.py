@@ -90,7 +90,7 @@ class Cells(Factorisation):
     φ is one-hot and ψ lists the reward at every centre, so an estimate is a look-up.
     """
 
-    delta: float | dict[str, float] | None = None
+    widens = False
 
     def __init__(self, problem: Problem, axes: Mapping[str, Axis]) -> None:
         self.problem = problem
@@ -153,6 +153,10 @@ class Cells(Factorisation):
                     np.reshape(new, [*lines.shape[:-1], len(axis.centres)]), -1, number
                 )
         return table.ravel()
+
+    def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the bounds of the reward at each centre."""
+        return self._lows, self._highs
 
     @property
     def centre_bounds(self) -> tuple[list[float], list[float]]:

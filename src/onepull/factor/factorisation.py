@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.errors import ParameterError
 from onepull.payoff import Features, State
 from onepull.problem import Problem
 from onepull.statistics import weighted
@@ -31,6 +32,15 @@ class Factorisation(ABC):
         A bound on abs(g(y, x) - φ(y)·ψ(x)) over all contexts and states.
     psi
         ψ: from a state (its fields in order) to R numbers.
+    delta
+        The largest width of a cell, if interval contexts were cut into cells.
+    knots
+        How many knots an interval field of the state has, if states are sketched.
+    keeps_states
+        Whether the means of ψ are the frequencies of states, so that the reward may change later.
+    widens
+        Whether the error is added to confidence bounds.  The paper serves a cell as its centre
+        and does not.
 
     Examples
     --------
@@ -49,6 +59,14 @@ class Factorisation(ABC):
     features: int
     error: float
     psi: Callable[[State], Features]
+    delta: float | dict[str, float] | None = None
+    knots: int | None = None
+    keeps_states: bool = False
+    widens: bool = True
+
+    def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the lower and the upper bounds of the features ψ."""
+        raise ParameterError(f"{type(self).__name__} does not say what bounds its features have")
 
     @abstractmethod
     def phi(self, context: State) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -148,6 +148,13 @@ class LowRank(Dense):
         rewards = self.problem.payoff.vector(*columns, *self._states)
         table = np.broadcast_to(rewards, (len(contexts), self.features))
         return np.ascontiguousarray(np.linalg.solve(self._core, table.T).T, np.float64)
+
+    def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the bounds of the reward at each pivot context."""
+        columns = np.array(self.pivots).T
+        fields = {n: (c, c) for n, c in zip(self.problem.context, columns, strict=True)}
+        lows, highs = self.problem.payoff.range(fields)
+        return lows.tolist(), highs.tolist()
 
     def bounds(self, context: State) -> tuple[float, float]:
         """Return bounds on φ(y)·ψ(x) over all states."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from math import exp, inf, log, sqrt
 from typing import Any
 
+from onepull.index.rules import MeanRule, StateRule, leading_law
+
 STEPS = 60  # enough for bisection alone; Newton's method takes about six
 CLOSE = 1e-13
 NEXT_TO_NOTHING = 1e-12
@@ -207,70 +209,6 @@ def bernstein_bound(
     return mean + sqrt(2.0 * variance * budget / pulls) + 3.0 * width * budget / pulls
 
 
-def likely_leader(
-    values: Any, laws: Any, pulls: Any, means: Any, low: float, top: float, risk: float
-) -> int:
-    """Return the arm with the highest empirical-likelihood bound, f(n) being the risk.
-
-    An arm never pulled comes first.  Of arms that tie, as all do that never gave less than the
-    top, the least pulled is taken, and of these the first.  The bound is never above
-    θ̂ + G·√(f/2m), so most arms need not be worked out.
-
-    >>> likely_leader([0.0, 1.0], [[0.5, 0.5], [0.2, 0.8]], [4, 90], [0.5, 0.8], 0.0, 1.0, 4.6)
-    0
-    >>> likely_leader([0.0, 1.0], [[0.0, 1.0], [0.0, 1.0]], [9, 4], [1.0, 1.0], 0.0, 1.0, 2.6)
-    1
-    """
-    first = 0
-    for j in range(len(pulls)):
-        if pulls[j] == 0:
-            return j
-        if means[j] > means[first]:
-            first = j
-    best = first
-    highest = likely_mean(values, laws[first], len(values), top, risk / pulls[first])
-    off = rounding(low, top)
-    for j in range(len(pulls)):
-        most = means[j] + (top - low) * sqrt(0.5 * risk / pulls[j]) + off
-        if j != first and most >= highest:
-            bound = likely_mean(values, laws[j], len(values), top, risk / pulls[j])
-            if bound > highest or (bound == highest and (pulls[j], j) < (pulls[best], best)):
-                highest = bound
-                best = j
-    return best
-
-
-def least_divergent(values: Any, laws: Any, pulls: Any, means: Any, top: float) -> int:
-    """Return the first arm with the least m·K(F̂, θ̂*) + ln m, the choice of IMED.
-
-    An arm never pulled comes first.  K is at least 2 (Δ/G)², so most arms need not be worked
-    out.
-
-    >>> least_divergent([0.0, 1.0], [[0.5, 0.5], [0.2, 0.8]], [2, 90], [0.5, 0.8], 1.0)
-    0
-    """
-    first = 0
-    for j in range(len(pulls)):
-        if pulls[j] == 0:
-            return j
-        if means[j] > means[first]:
-            first = j
-    best = first
-    least = log(pulls[first])
-    low = top
-    for s in range(len(values)):
-        low = min(low, values[s])
-    for j in range(len(pulls)):
-        short = (means[first] - means[j]) / (top - low) if top > low else 0.0
-        if j != first and 2.0 * pulls[j] * short * short + log(pulls[j]) <= least:
-            apart = divergence(values, laws[j], len(values), means[first], top)
-            cost = pulls[j] * apart + log(pulls[j])
-            if cost < least or (cost == least and j < best):
-                least = cost
-                best = j
-    return best
-
-
 def law_variance(values: Any, weights: Any, count: int) -> float:
     """Return the variance of a law.
 
@@ -283,6 +221,170 @@ def law_variance(values: Any, weights: Any, count: int) -> float:
     for s in range(count):
         square += weights[s] * (values[s] - mean) ** 2
     return square
+
+
+def remembered_risk(trial: float, c: float, head_start: float, memory: float) -> float:
+    """Return f(N) with N = n + head_start, and at most the trials that are remembered.
+
+    >>> remembered_risk(100, 0.0, 900.0, inf) == exploration(1000, 0.0)
+    True
+    """
+    return exploration(min(trial + head_start, memory), c)
+
+
+def likely_index(
+    values: Any,
+    weights: Any,
+    pulls: float,
+    mean: float,
+    best: float,
+    low: float,
+    high: float,
+    risk: float,
+) -> float:
+    """Return the empirical-likelihood bound of an arm, f(n) being the risk."""
+    return likely_mean(values, weights, len(values), high, risk / pulls)
+
+
+def likely_cap(
+    pulls: float, mean: float, best: float, low: float, high: float, risk: float
+) -> float:
+    """Return θ̂ + G·√(f/2m), which that bound never exceeds but for rounding.
+
+    >>> likely_cap(50, 0.5, 0.5, 0.0, 1.0, 4.0) > 0.7
+    True
+    """
+    return mean + (high - low) * sqrt(0.5 * risk / pulls) + rounding(low, high)
+
+
+def empirical_kl(c: float, head_start: float, memory: float = inf) -> StateRule:
+    """Return the rule that plays the highest empirical-likelihood bound (Cappé et al. 2013).
+
+    >>> rule = empirical_kl(0.0, 0.0)
+    >>> rule.index([0.0, 1.0], [0.5, 0.5], 4, 0.5, 0.5, 0.0, 1.0, rule.exploration(100, 0.0, 0.0, inf))
+    0.974341649025257
+    """
+    return StateRule(
+        exploration=remembered_risk,
+        index=likely_index,
+        parameters=(c, head_start, memory),
+        cap=likely_cap,
+        breaks_ties_by_pulls=True,
+    )
+
+
+def nothing(trial: float) -> float:
+    """Return 0: what a rule explores that has no need of the trial."""
+    return 0.0
+
+
+def divergence_index(
+    values: Any,
+    weights: Any,
+    pulls: float,
+    mean: float,
+    best: float,
+    low: float,
+    high: float,
+    exploration: float,
+) -> float:
+    """Return -(m·K(F̂, θ̂*) + ln m), the index of IMED."""
+    return -(pulls * divergence(values, weights, len(values), best, high) + log(pulls))
+
+
+def divergence_cap(
+    pulls: float, mean: float, best: float, low: float, high: float, exploration: float
+) -> float:
+    """Return -(2m(Δ/G)² + ln m), which that index never exceeds but for rounding."""
+    short = (best - mean) / (high - low) if high > low else 0.0
+    return -(2.0 * pulls * short * short * (1.0 - NEXT_TO_NOTHING) + log(pulls))
+
+
+def imed() -> StateRule:
+    """Return the rule of IMED (Honda and Takemura 2015): the least m·K(F̂, θ̂*) + ln m.
+
+    >>> imed().index([0.0, 1.0], [0.5, 0.5], 1, 0.5, 0.5, 0.0, 1.0, 0.0)
+    -0.0
+    """
+    return StateRule(exploration=nothing, index=divergence_index, cap=divergence_cap)
+
+
+def bernstein_exploration(trial: float, zeta: float) -> float:
+    """Return ζ ln n."""
+    return zeta * log(trial)
+
+
+def bernstein_index(
+    values: Any,
+    weights: Any,
+    pulls: float,
+    mean: float,
+    best: float,
+    low: float,
+    high: float,
+    exploration: float,
+) -> float:
+    """Return the bound of UCB-V with the variance of the observed rewards."""
+    variance = law_variance(values, weights, len(values))
+    return bernstein_bound(mean, variance, high - low, pulls, exploration)
+
+
+def empirical_bernstein(zeta: float) -> StateRule:
+    """Return the rule of UCB-V (Audibert, Munos, Szepesvári 2009).
+
+    >>> rule = empirical_bernstein(1.2)
+    >>> round(rule.index([0.0, 1.0], [0.5, 0.5], 100, 0.5, 0.5, 0.0, 1.0, 5.0), 6)
+    0.808114
+    """
+    return StateRule(exploration=bernstein_exploration, index=bernstein_index, parameters=(zeta,))
+
+
+def share_aim(low: float, high: float, risk: float) -> tuple[float, float, float]:
+    """Return all that the kl-UCB bounds of a context have in common."""
+    return low, high, risk
+
+
+def share_bound(mean: float, root: float, aim: tuple[float, float, float]) -> float:
+    """Return the kl-UCB bound on a reward between low and high, with `root` = 1/√m.
+
+    >>> round(share_bound(0.0, 0.1, (-1.0, 1.0, 5.0)), 6)   # the coin's bound, 0.5 to 0.654
+    0.308484
+    """
+    low, high, risk = aim
+    if mean == inf:
+        return mean
+    if high <= low:
+        return high
+    share = (mean - low) / (high - low)
+    return low + (high - low) * likely_share(share, risk * root * root)
+
+
+def share_cap(mean: float, root: float, aim: tuple[float, float, float]) -> float:
+    """Return θ̂ + G·√(f/2m), which the kl-UCB bound never exceeds but for rounding."""
+    low, high, risk = aim
+    return mean + (high - low) * sqrt(0.5 * risk) * root + rounding(low, high)
+
+
+def started_risk(trial: float, c: float, head_start: float) -> float:
+    """Return f(N) with N = n + head_start."""
+    return exploration(trial + head_start, c)
+
+
+def kl_ucb(c: float, head_start: float) -> MeanRule:
+    """Return the rule of kl-UCB (Garivier and Cappé 2011) on rewards of any range.
+
+    >>> rule = kl_ucb(0.0, 0.0)
+    >>> round(rule.index(0.5, 0.1, rule.aim_at(0.0, 1.0, 100)), 6)
+    0.648315
+    """
+    return MeanRule(
+        exploration=started_risk,
+        aim=share_aim,
+        index=share_bound,
+        parameters=(c, head_start),
+        cap=share_cap,
+        breaks_ties_by_pulls=True,
+    )
 
 
 def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can take them
@@ -342,7 +444,9 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
         for j in range(arms):
             if means[i][j] > means[i][leader]:
                 leader = j
-        due = likely_leader(values[i], laws, pulls, means[i], lows[i], tops[i], risk)
+        due = leading_law(
+            values[i], laws, pulls, means[i], lows[i], tops[i], risk, likely_index, likely_cap, True
+        )
         if means[i][leader] - means[i][due] <= rounding(lows[i], tops[i]):
             continue
         cheapest, least = here, means[here][best] - means[here][due]

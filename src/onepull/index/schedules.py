@@ -8,6 +8,8 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any
 
+from onepull.index.rules import TurnRule
+
 LONGEST = 43.0  # e^43 is about the largest trial that an integer of 64 bits holds
 
 
@@ -65,3 +67,45 @@ def turn(starts: Any, trial: int, arms: int) -> int:
             high = middle
     since = trial - starts[low - 1]
     return since if since < arms else -1
+
+
+def greedy_turn(luck: float, trial: int, arms: int, table: Any, c: float, gap: float) -> int:
+    """Return an arm drawn evenly with probability ε_n, else -1."""
+    return drawn_evenly(luck, exploration_rate(trial, arms, c, gap), arms)
+
+
+def epsilon_greedy(c: float, gap: float) -> TurnRule:
+    """Return the rule of ε-greedy.
+
+    >>> rule = epsilon_greedy(5.0, 0.5)
+    >>> rule.turn(0.001, 10_000, 4, (), *rule.parameters)
+    0
+    """
+    return TurnRule(turn=greedy_turn, parameters=(c, gap), chance=exploration_rate)
+
+
+def batch_starts(trial: int, arms: int, weight: float) -> list[int]:
+    """Return the trials at which DSEE's batches begin, up to the first after a trial.
+
+    >>> batch_starts(10, 4, 1.0)
+    [1, 5, 9, 21]
+    """
+    starts = [1]
+    while starts[-1] <= trial:
+        starts.append(batch_start(len(starts) + 1, starts[-1], arms, weight))
+    return starts
+
+
+def batch_turn(luck: float, trial: int, arms: int, table: Any, weight: float) -> int:
+    """Return the arm whose turn it is in a batch of DSEE, else -1."""
+    return turn(table, trial, arms)
+
+
+def dsee(weight: float) -> TurnRule:
+    """Return the rule of DSEE.
+
+    >>> rule = dsee(1.0)
+    >>> rule.turn(0.0, 6, 4, rule.table(6, 4, 1.0), *rule.parameters)
+    1
+    """
+    return TurnRule(turn=batch_turn, table=batch_starts, parameters=(weight,))

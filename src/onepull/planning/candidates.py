@@ -29,7 +29,7 @@ from onepull.policies import (
     UpperConfidence,
     recommended,
 )
-from onepull.policies.explorer import Explorer
+from onepull.policies.rule_policy import RulePolicy
 from onepull.policies.ucb.known_reward import tuned_delta
 from onepull.problem import Problem
 from onepull.spaces import Interval
@@ -240,7 +240,7 @@ def recommendations(
 
 def _error(policy: Policy) -> float:
     """Return by how much the estimates of a policy may be off, for ever."""
-    if not isinstance(policy, Explorer):
+    if not isinstance(policy, RulePolicy):
         return 0.0
     factor = getattr(policy.sharing, "factor", None)
     # A sketch was recommended after a closer look.

@@ -25,7 +25,7 @@ from onepull.policies import (
     RestartingUCB,
     SlidingWindowUCB,
 )
-from onepull.policies.explorer import Explorer
+from onepull.policies.rule_policy import RulePolicy
 from onepull.policies.recommended import HEAD_START
 from onepull.problem import Problem
 from onepull.simulation.feedback import check_feedback
@@ -158,7 +158,7 @@ def forgetting(problem: Problem, trials: int, changes: int) -> Iterator[Candidat
         yield Candidate("RestartingUCB", "histogram", watching, None, caution=caution)
 
 
-def _keeps_states(problem: Problem, build: Callable[[], Explorer]) -> bool:
+def _keeps_states(problem: Problem, build: Callable[[], RulePolicy]) -> bool:
     """Whether the states can be listed or sketched well enough to be kept."""
     try:
         return not is_coarse(problem, build().sharing.error)

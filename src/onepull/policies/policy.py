@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from onepull.atomic_files import write
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.policies import savefile
 from onepull.policies.batches import columns_of, rows
+from onepull.policies.decision import Decision
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
 from onepull.policies.sharing.knowledge import Knowledge
-from onepull.policies.ties import best_of, drawn, even
+from onepull.policies.ties import best_of, drawn, even, foremost
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
 
@@ -40,26 +42,28 @@ class Policy(ABC):
       `merge` adds what two policies saw as if one had seen it all.
     - One thread at a time may call a policy.  It holds no locks, files or threads.
 
-    To write your own, give `_indices`, `parameters` and what it learns (a `Knowledge`), set
-    those of the flags that hold for it, and run the checks of `onepull.testing` on it.
+    To write your own, say what it learns (a `Knowledge`), and give `_indices` and `parameters`;
+    or subclass `RulePolicy` and give a rule, which the simulator compiles.  Declare what is
+    unusual about it in `traits`, and run the checks of `onepull.testing` on it.
+
+    Attributes
+    ----------
+    traits
+        What sets the policy apart from the usual.
+    guarantee
+        What is known about its regret, in words.
     """
 
-    order_matters: bool = False  # whether the same observations in another order teach otherwise
-    takes_turns: bool = False  # whether an arm's place in the list matters
-    weighs_chances: bool = False  # whether estimates depend on the chances that pulls had
-    randomised: bool = False  # whether an arm may be chosen that has not the highest index
-    extrapolates: bool = False  # whether estimates may leave the range of the reward
-    in_reward_units: bool = True  # whether an index is a reward
-    looks_aside: bool = False  # whether an arm's index depends on what the others showed
-    evens_out: bool = False  # whether of tied arms the least pulled is chosen
-    unseen: str = "never pulled"  # what it means that an index is infinite
+    traits: ClassVar[Traits] = Traits()
+    guarantee: ClassVar[str] = "nothing is known"
+    _unseen: ClassVar[str] = "never pulled"  # what it means that an index is infinite
 
     def __init__(
         self, knowledge: Knowledge, *, seed: int | np.random.Generator | None = None
     ) -> None:
         self._knowledge = knowledge
         self._generator = savefile.seeded(seed)
-        if self.randomised and self._generator is None:
+        if self.traits.randomised and self._generator is None:
             raise ParameterError(
                 f"{type(self).__name__} draws: it needs a seed or a generator, given None"
             )
@@ -68,6 +72,7 @@ class Policy(ABC):
     def _take_on(self, problem: Problem) -> None:
         self.problem = problem
         self._arms = problem.arms
+        self._everyone = range(len(problem.arms))
         self._position = {arm: j for j, arm in enumerate(problem.arms)}
 
     # To be given by each policy
@@ -81,38 +86,44 @@ class Policy(ABC):
         """Return the parameters as a save file holds them."""
         return self.parameters
 
+    def _look(self, context: Mapping[str, Any]) -> Any:
+        """Return what a decision is made from, read once a request; refuses a bad context."""
+        self.problem.context.exactly(context)
+
     @abstractmethod
-    def _indices(self, context: Mapping[str, Any]) -> Any:
+    def _indices(self, decision: Decision) -> Any:
         """Return the index of every arm, a list or an array."""
 
-    def _leader(self, context: Mapping[str, Any]) -> int:
-        """Return the position of the arm with the highest index."""
-        return self._foremost(context, self._indices(context), range(len(self._arms)))[0]
+    def _leader(self, decision: Decision) -> int:
+        """Return the position of the allowed arm with the highest index."""
+        return self._foremost(decision, self._indices(decision))[0]
 
-    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
+    def _estimates(self, decision: Decision) -> Sequence[float | None]:
         """Return the estimated reward of every arm, None where the policy has none."""
-        del context
+        del decision
         return [None] * len(self._arms)
 
-    def _chances(
-        self, context: Mapping[str, Any], allowed: Sequence[int]
-    ) -> Sequence[float] | None:
+    def _chances(self, decision: Decision) -> Sequence[float] | None:
         """Return the probability of choosing each of the allowed arms, None if not known."""
-        best = self._foremost(context, self._indices(context), allowed)
-        return even(best if self._generator is not None else best[:1], allowed)
+        best = self._foremost(decision, self._indices(decision))
+        return even(best if self._generator is not None else best[:1], decision.allowed)
 
-    def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:
+    def _draw(self, decision: Decision) -> int:
         """Return the position of one of the allowed arms, drawn with its chance."""
-        chances = self._chances(context, allowed)
+        chances = self._chances(decision)
         if chances is None:
             raise NotImplementedError(f"{type(self).__name__} must draw by itself")
-        return drawn(allowed, chances, self._generator)
+        return drawn(decision.allowed, chances, self._generator)
 
     def _why(self) -> str:
         """Finish the sentence 'it was chosen because of the …'."""
         return "highest index"
 
     # Choosing
+
+    def _decide(self, eligible: Collection[str] | None, context: Mapping[str, Any]) -> Decision:
+        allowed = self._everyone if eligible is None else self._positions(eligible)
+        return Decision(context, self._look(context), allowed)
 
     def choose(self, *, eligible: Collection[str] | None = None, **context: Any) -> str:
         """Return the arm to pull for a context.
@@ -124,17 +135,18 @@ class Policy(ABC):
         context
             Every context field by name.
         """
-        if eligible is None and self._generator is None:
-            return self._arms[self._leader(context)]
-        return self._arms[self._draw(context, self._positions(eligible))]
+        decision = self._decide(eligible, context)
+        if self._generator is None:
+            return self._arms[self._leader(decision)]
+        return self._arms[self._draw(decision)]
 
     def explain(self, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
         """Return every arm's estimate, bonus, index and chance, who is chosen, and why."""
-        indices = [float(index) for index in self._indices(context)]
-        allowed = self._positions(eligible)
+        decision = self._decide(eligible, context)
+        indices = [float(index) for index in self._indices(decision)]
         all_pulls, trials = self._knowledge.seen(context)
-        known = self._chances(context, allowed)
-        chances = dict(zip(allowed, known, strict=True)) if known else {}
+        known = self._chances(decision)
+        chances = dict(zip(decision.allowed, known, strict=True)) if known else {}
         rows = [
             ArmExplanation(
                 arm=arm,
@@ -142,11 +154,11 @@ class Policy(ABC):
                 estimate=estimate if estimate is None or math.isfinite(estimate) else None,
                 bonus=bonus_of(index, estimate),
                 index=index,
-                eligible=j in allowed,
+                eligible=j in decision.allowed,
                 chance=chances.get(j, 0.0) if known else None,
             )
             for j, (arm, pulls, estimate, index) in enumerate(
-                zip(self._arms, all_pulls, self._estimates(context), indices, strict=True)
+                zip(self._arms, all_pulls, self._estimates(decision), indices, strict=True)
             )
         ]
         return Explanation(
@@ -155,34 +167,35 @@ class Policy(ABC):
             trial=trials + 1,
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
-            reason=self._reason(context, indices, allowed),
+            reason=self._reason(decision, indices),
         )
 
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
+    def estimates(self, **context: Any) -> list[float | None]:
+        """Return the estimated reward of every arm in a context, None where there is none."""
+        return list(self._estimates(self._decide(None, context)))
+
+    def indices(self, **context: Any) -> list[float]:
+        """Return the index of every arm in a context; infinite if it must be pulled first."""
+        return [float(index) for index in self._indices(self._decide(None, context))]
+
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
         """Say why the chosen arm is chosen."""
-        best = best_of(indices, allowed)
-        of_some = ", among those eligible" if len(allowed) < len(self._arms) else ""
-        why = self.unseen if math.isinf(indices[best[0]]) else f"{self._why()}{of_some}"
+        best = best_of(indices, decision.allowed)
+        some = len(decision.allowed) < len(self._arms)
+        among = ", among those eligible" if some else ""
+        why = self._unseen if math.isinf(indices[best[0]]) else f"{self._why()}{among}"
         if len(best) == 1:
             return why
-        left = len(self._foremost(context, indices, allowed))
+        left = len(self._foremost(decision, indices))
         return f"{why}, {tie_of([self._arms[j] for j in best], left, draws=self.draws)}"
 
-    def _foremost(
-        self, context: Mapping[str, Any], indices: Any, allowed: Sequence[int]
-    ) -> list[int]:
-        """Return the best of the allowed arms, and only the least pulled if ties are evened out."""
-        best = best_of(indices, allowed)
-        if not self.evens_out or len(best) == 1:
-            return best
-        pulls, _ = self._knowledge.seen(context)
-        return best_of([-count for count in pulls], best)
+    def _foremost(self, decision: Decision, indices: Any) -> list[int]:
+        """Return the allowed arms that may be chosen: those that tie for the highest index."""
+        by_pulls = self.traits.breaks_ties_by_pulls
+        pulls = self._knowledge.seen(decision.context)[0] if by_pulls else None
+        return foremost(indices, decision.allowed, pulls)
 
-    def _positions(self, eligible: Collection[str] | None) -> Sequence[int]:
-        if eligible is None:
-            return range(len(self._arms))
+    def _positions(self, eligible: Collection[str]) -> Sequence[int]:
         if isinstance(eligible, str):
             raise InputError(f"eligible takes a list of arms, given the text {eligible!r}")
         positions = sorted({self._find(arm) for arm in eligible})
@@ -293,6 +306,11 @@ class Policy(ABC):
     def is_fresh(self) -> bool:
         """Whether nothing has been observed yet."""
         return self._knowledge.is_fresh
+
+    @property
+    def learns(self) -> bool:
+        """Whether observations change what is chosen."""
+        return self._knowledge.learns
 
     @property
     def draws(self) -> bool:

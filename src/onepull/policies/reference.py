@@ -12,9 +12,11 @@ from onepull.distributions.fits_space import check_fit
 from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
 from onepull.index.hoeffding import hoeffding
+from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
+from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.sharing import Joint, PullsOnly
-from onepull.policies.ucb.upper_confidence import Optimist
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
 
@@ -30,7 +32,7 @@ class Random(Policy):
     True
     """
 
-    randomised = True
+    traits = Traits(randomised=True)
 
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator = 0) -> None:
         super().__init__(PullsOnly(problem), seed=seed)
@@ -40,8 +42,8 @@ class Random(Policy):
         """None; the generator is saved with its state."""
         return {}
 
-    def _indices(self, context: Mapping[str, Any]) -> list[float]:
-        self._knowledge.seen(context)
+    def _indices(self, decision: Decision) -> list[float]:
+        del decision
         return [0.0] * len(self._arms)
 
     def _why(self) -> str:
@@ -75,15 +77,15 @@ class FixedArm(Policy):
             raise InputError(f"arm {arm!r} is the fixed one and cannot be removed")
         super().remove_arm(arm)
 
-    def _indices(self, context: Mapping[str, Any]) -> list[float]:
-        self._knowledge.seen(context)
+    def _indices(self, decision: Decision) -> list[float]:
+        del decision
         return [1.0 if arm == self.arm else 0.0 for arm in self._arms]
 
     def _why(self) -> str:
         return f"{self.arm} is always pulled where it can be"
 
 
-class Greedy(Optimist):
+class Greedy(MeanPolicy):
     """Learns like DCB or CCB and plays the best estimate, without exploring.
 
     It pulls every arm once and may then stay with a wrong one for ever.
@@ -172,7 +174,7 @@ class Genie(Policy):
         self._known(arm)
         super().add_arm(arm)
 
-    def _indices(self, context: Mapping[str, Any]) -> list[float]:
+    def _look(self, context: Mapping[str, Any]) -> list[float]:
         values = self.problem.context.exactly(context)
         payoff = self.problem.payoff
         return [
@@ -180,8 +182,11 @@ class Genie(Policy):
             for arm in self._arms
         ]
 
-    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
-        return self._indices(context)
+    def _indices(self, decision: Decision) -> list[float]:
+        return decision.view  # type: ignore[no-any-return]  # what `_look` returned
+
+    def _estimates(self, decision: Decision) -> Sequence[float | None]:
+        return decision.view  # type: ignore[no-any-return]  # the same
 
     def _why(self) -> str:
         return "highest expected reward"

@@ -1,4 +1,4 @@
-"""One of several: the best of them, and draws."""
+"""The best of several arms, and draws among them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ def best_of(indices: Any, allowed: Sequence[int]) -> list[int]:
     if not found:
         raise ParameterError(f"an index is not a number: {list(indices)}")
     return found
+
+
+def foremost(indices: Any, allowed: Sequence[int], pulls: Sequence[float] | None) -> list[int]:
+    """Return the allowed positions with the highest index; the least pulled, if pulls are given.
+
+    >>> foremost([5, 7, 9, 7], [0, 1, 3], None), foremost([5, 7, 9, 7], [0, 1, 3], [9, 4, 1, 2])
+    ([1, 3], [3])
+    """
+    best = best_of(indices, allowed)
+    if pulls is None or len(best) == 1:
+        return best
+    return best_of([-count for count in pulls], best)
 
 
 def even(best: Collection[int], allowed: Sequence[int]) -> list[float]:

@@ -99,11 +99,12 @@ def kept() -> Iterator[None]:
         settings.CACHE_DIR = before
 
 
-def compiled(function: Function) -> Function:
-    """Compile a function that runs without the interpreter's lock and is kept on disk."""
+def compiled(function: Function, *, keep: bool = True) -> Function:
+    """Compile a function that runs without the interpreter's lock; it is kept on disk if asked."""
     with kept():
-        made: Function = numba.njit(function, cache=True, nogil=True, error_model="numpy")
-    _keep_apart(made)
+        made: Function = numba.njit(function, cache=keep, nogil=True, error_model="numpy")
+    if keep:
+        _keep_apart(made)
     return made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import deepcopy
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from onepull.policies import (
     Policy,
     Random,
 )
-from onepull.policies.explorer import Explorer
+from onepull.policies.rule_policy import RulePolicy
 from onepull.policies.sharing.sharing import Blind, Joint, PerContext, Sharing
 from onepull.simulation import trials
 from onepull.simulation.draws import place, show
@@ -84,7 +83,7 @@ def prepare(
 
 def _forgets(policy: Policy) -> bool:
     """Whether a policy lets go of the past."""
-    return isinstance(policy, Explorer) and policy.sharing.forgets
+    return isinstance(policy, RulePolicy) and policy.sharing.forgets
 
 
 def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared:
@@ -93,29 +92,31 @@ def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared
         return Interpreted(policy)  # it knows another world
     if type(policy) in UNLEARNED:
         return _unlearned(policy)
-    if type(policy) in OWN_KERNELS and (policy.randomised or not policy.draws):
+    if type(policy) in OWN_KERNELS and (policy.traits.randomised or not policy.draws):
         computes = _can_compute(environment, in_context=True)
         if isinstance(policy, PatientKL):
             computes = _has_features(policy.sharing.factor, environment)
         return OWN_KERNELS[type(policy)](policy) if computes else Interpreted(policy)
-    if not isinstance(policy, Explorer) or not _can_compute(
+    if not isinstance(policy, RulePolicy) or not _can_compute(
         environment, in_context=isinstance(policy.sharing, Blind | PerContext)
     ):
         return Interpreted(policy)
-    rule = ruling(policy, horizon)
-    if rule is None or not _has_kernel(policy, environment):
+    if not _has_kernel(policy, environment):
         return Interpreted(policy)
+    rule = ruling(policy.rule, len(policy.problem.arms), horizon)
     return prepare_sharing(policy.sharing, environment, rule, horizon)
 
 
-def _has_kernel(policy: Explorer, environment: Environment) -> bool:
-    """Whether a policy does what the kernels do: someone's subclass may do otherwise."""
-    steps = {"choose", "observe", "_indices", "_leader", "_risk", "_chances", "_draw"}
-    own = takewhile(lambda kind: kind not in ruling.registry, type(policy).__mro__)
+def _has_kernel(policy: RulePolicy[Any], environment: Environment) -> bool:
+    """Whether kernels do what a policy does.
+
+    They run its rule on its sharing.  A policy whose class redefines anything else, a sharing of
+    a user's own, and draws among ties are left to the interpreter.
+    """
     sharing = policy.sharing
     return (
-        not any(steps & vars(kind).keys() for kind in own)
-        and (policy.randomised or not policy.draws)
+        policy.follows_its_rule()
+        and (policy.traits.randomised or not policy.draws)
         and type(sharing) in prepare_sharing.registry
         and (not sharing.forgets or _can_forget(sharing))
         and _has_features(getattr(sharing, "factor", None), environment)

@@ -10,7 +10,7 @@ import numpy as np
 
 from onepull.simulation.feedback_queue import Mail, Post, no_mail
 from onepull.simulation.kernels.late import LateState, late_dense, late_joint, late_per_cell
-from onepull.simulation.kernels.rules import Rule
+from onepull.simulation.kernels.rules import KernelRule, for_rule
 from onepull.simulation.prepare_sharing import PreparedCell, PreparedDense, PreparedJoint
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
@@ -27,7 +27,7 @@ def prepare_late(usual: Prepared, post: Post, horizon: int, *, announced: bool) 
 class _Run(NamedTuple):
     """One policy in one replication: how it explores, what it knows, what is under way."""
 
-    rule: Rule
+    rule: KernelRule
     state: LateState
     mail: Mail
 
@@ -74,7 +74,7 @@ class _LateJoint(_PreparedLate):
     def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
         usual = self.usual
         features = usual.table(world, lambda world: world.features(usual.cells))
-        late_joint(
+        for_rule(late_joint, one.rule)(
             stretch, chosen, one.state, one.mail, self.post, self.announced,
             usual.places.of(stretch, world), usual.lows, usual.highs, one.rule, world.states,
             features, usual.centres, world.g,
@@ -88,7 +88,7 @@ class _LateDense(_PreparedLate):
     def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
         usual = self.usual
         for part, arms, rows, context in usual.parts(stretch, world, chosen):
-            late_dense(
+            for_rule(late_dense, one.rule)(
                 part, arms, one.state, one.mail, self.post, self.announced, context[0], rows,
                 context[1], context[2], one.rule, world.states, usual.psi(world),
                 usual.pivots, usual.knots, world.g,
@@ -104,7 +104,7 @@ class _LateCell(_PreparedLate):
 
     def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
         usual = self.usual
-        late_per_cell(
+        for_rule(late_per_cell, one.rule)(
             stretch, chosen, one.state, one.mail, self.post, self.announced,
             usual.places.of(stretch, world), usual.lows, usual.highs, one.rule, world.states,
             usual.table(world), world.g,

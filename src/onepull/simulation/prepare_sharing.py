@@ -18,7 +18,7 @@ from onepull.simulation.draws import Laws
 from onepull.simulation.kernels import means as kernels
 from onepull.simulation.kernels.dense import dense, knots_of
 from onepull.simulation.kernels.memory import memory_of
-from onepull.simulation.kernels.rules import Rule, Ruling
+from onepull.simulation.kernels.rules import KernelRule, Ruling, for_rule
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World
@@ -131,14 +131,14 @@ class PreparedJoint(Prepared):
 
 
 class _JointRunner:
-    def __init__(self, plan: PreparedJoint, rule: Rule) -> None:
+    def __init__(self, plan: PreparedJoint, rule: KernelRule) -> None:
         self.plan, self.rule = plan, rule
         self.state = memory_of(plan.kept, rule, plan.arms, plan.cells.features, "C")
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         plan = self.plan
         features = plan.table(world, lambda world: world.features(plan.cells))
-        kernels.joint(
+        for_rule(kernels.joint, self.rule)(
             stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
             self.rule, world.states, features, plan.centres, world.g,
         )  # fmt: skip
@@ -154,7 +154,7 @@ class _JointRunner:
 
 
 class _HistogramRunner:
-    def __init__(self, plan: PreparedJoint, rule: Rule) -> None:
+    def __init__(self, plan: PreparedJoint, rule: KernelRule) -> None:
         self.plan, self.rule = plan, rule
         self.state: kernels.HistogramState | None = None
 
@@ -169,7 +169,7 @@ class _HistogramRunner:
                 np.zeros((1, arms)),
                 np.zeros(1, np.int64),
             )
-        kernels.joint_histogram(
+        for_rule(kernels.joint_histogram, self.rule)(
             stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
             self.rule, world.states, rewards,
         )  # fmt: skip
@@ -213,7 +213,7 @@ class PreparedDense(Prepared):
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
             for part, arms, rows, context in self.parts(stretch, world, chosen):
-                dense(
+                for_rule(dense, rule)(
                     part, arms, state, context[0], rows, context[1], context[2], rule,
                     world.states, self.psi(world), self.pivots, self.knots, world.g,
                 )  # fmt: skip
@@ -275,7 +275,7 @@ class PreparedCell(Prepared):
         )  # fmt: skip
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-            kernels.per_cell(
+            for_rule(kernels.per_cell, rule)(
                 stretch, chosen, state, self.places.of(stretch, world), self.lows, self.highs,
                 rule, world.states, self.table(world), world.g,
             )  # fmt: skip

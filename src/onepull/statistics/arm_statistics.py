@@ -7,7 +7,7 @@ every rule that looks for the highest index pulls it first without a special cas
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from math import inf, sqrt
 from typing import Any, ClassVar, Self
@@ -17,6 +17,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.errors import SaveFileError
+from onepull.index.rules import MeanRule, leading_capped, leading_mean, no_mean_cap
 from onepull.payoff import COMPACT, Features
 
 UNPULLED = inf
@@ -203,13 +204,17 @@ class ArmStatistics(ABC):
             self._narrow(j)
             self._move(j, np.array(row) if count else np.full(self.features, UNPULLED), 1.0)
 
-    @abstractmethod
-    def score(self, index: Callable[..., Any], estimates: Any, aim: Any) -> Any:
-        """Return index(estimate, root, aim) of every arm."""
+    def score(self, rule: MeanRule, estimates: Any, aim: Any) -> Any:
+        """Return the index of every arm, given its estimate."""
+        index = rule.index
+        return [index(mean, root, aim) for mean, root in zip(estimates, self.roots)]  # noqa: B905 - one each
 
-    @abstractmethod
-    def leader(self, index: Callable[..., Any], estimates: Any, aim: Any) -> int:
-        """Return the first arm with the highest index(estimate, root, aim)."""
+    def leader(self, rule: MeanRule, estimates: Any, aim: Any) -> int:
+        """Return the position of the arm that a rule plays, given every arm's estimate."""
+        if rule.cap is None and not rule.breaks_ties_by_pulls:
+            return leading_mean(estimates, self.roots, rule.index, aim)
+        cap, by_pulls = rule.cap or no_mean_cap, rule.breaks_ties_by_pulls
+        return leading_capped(estimates, self.roots, rule.index, cap, aim, by_pulls)
 
     @abstractmethod
     def column(self, arm: int) -> Array:
@@ -237,19 +242,6 @@ class ListStatistics(ArmStatistics):
         super().__init__(arms, features)
         self.roots = [0.0] * arms
         self.means = [[UNPULLED] * arms for _ in range(features)]
-
-    def score(self, index: Callable[..., Any], estimates: Any, aim: Any) -> list[float]:
-        """Return index(estimate, root, aim) of every arm."""
-        return [index(mean, root, aim) for mean, root in zip(estimates, self.roots)]  # noqa: B905 - one each
-
-    def leader(self, index: Callable[..., Any], estimates: Any, aim: Any) -> int:
-        """Return the first arm with the highest index(estimate, root, aim)."""
-        best, highest = 0, -inf
-        for arm, (mean, root) in enumerate(zip(estimates, self.roots)):  # noqa: B905 - one each
-            value = index(mean, root, aim)
-            if value > highest:
-                best, highest = arm, value
-        return best
 
     def column(self, arm: int) -> Array:
         """Return the means of one arm."""
@@ -297,14 +289,17 @@ class ArrayStatistics(ArmStatistics):
         self.roots = np.zeros(arms)
         self.means = np.full((features, arms), UNPULLED, order="F")
 
-    def score(self, index: Callable[..., Any], estimates: Any, aim: Any) -> Array:
-        """Return index(estimate, root, aim) of every arm."""
-        scores: Array = index(estimates, self.roots, aim)
-        return scores
+    def score(self, rule: MeanRule, estimates: Any, aim: Any) -> Any:
+        """Return the index of every arm, given its estimate."""
+        if rule.vectorised:
+            return rule.index(estimates, self.roots, aim)
+        return super().score(rule, estimates, aim)
 
-    def leader(self, index: Callable[..., Any], estimates: Any, aim: Any) -> int:
-        """Return the first arm with the highest index(estimate, root, aim)."""
-        return int(self.score(index, estimates, aim).argmax())
+    def leader(self, rule: MeanRule, estimates: Any, aim: Any) -> int:
+        """Return the position of the arm that a rule plays, given every arm's estimate."""
+        if rule.vectorised and not rule.breaks_ties_by_pulls:
+            return int(rule.index(estimates, self.roots, aim).argmax())
+        return super().leader(rule, estimates, aim)
 
     def column(self, arm: int) -> Array:
         """Return the means of one arm."""

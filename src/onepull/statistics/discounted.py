@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from onepull.errors import SaveFileError
+from onepull.index.rules import MeanRule
 from onepull.payoff import Features
-from onepull.statistics.arm_statistics import inverse_root
+from onepull.statistics.arm_statistics import ArmStatistics, inverse_root
 from onepull.statistics.forgetting import Forgetting
 
 FAINT = 1e-100  # how far the common scale may fall before the weights are worked into it
@@ -57,7 +57,7 @@ class Discounted(Forgetting):
     def roots(self) -> Any:
         """1/√m of each arm, and 0 where nothing is remembered."""
         swell = inverse_root(self._scale)
-        return self._kept.score(lambda _, root, swell: root * swell, self._kept.roots, swell)
+        return [root * swell for root in self._kept.roots]
 
     @property
     def storage(self) -> int:
@@ -96,17 +96,13 @@ class Discounted(Forgetting):
                 self._kept.pulls[arm] = weight  # type: ignore[call-overload]  # a weight
                 self._narrow(arm)
 
-    def score(self, index: Callable[..., Any], estimates: Any, aim: Any) -> Any:
-        """Return index(estimate, root, aim) of every arm."""
-        return self._kept.score(self._swollen(index), estimates, aim)
+    def score(self, rule: MeanRule, estimates: Any, aim: Any) -> Any:
+        """Return the index of every arm, given its estimate."""
+        return ArmStatistics.score(self, rule, estimates, aim)
 
-    def leader(self, index: Callable[..., Any], estimates: Any, aim: Any) -> int:
-        """Return the first arm with the highest index(estimate, root, aim)."""
-        return self._kept.leader(self._swollen(index), estimates, aim)
-
-    def _swollen(self, index: Callable[..., Any]) -> Callable[..., Any]:
-        swell = inverse_root(self._scale)
-        return lambda estimate, root, aim: index(estimate, root * swell, aim)
+    def leader(self, rule: MeanRule, estimates: Any, aim: Any) -> int:
+        """Return the position of the arm that a rule plays, given every arm's estimate."""
+        return ArmStatistics.leader(self, rule, estimates, aim)
 
     def state(self) -> Any:
         """Return everything learned as plain values."""

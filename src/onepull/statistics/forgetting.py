@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from onepull.arrays import Array
 from onepull.errors import MergeError
+from onepull.index.rules import MeanRule
 from onepull.payoff import Features
 from onepull.statistics.arm_statistics import UNPULLED, ArmStatistics
 
@@ -74,13 +75,13 @@ class Forgetting(ArmStatistics):
     def update(self, arm: int, features: Features) -> None:
         """Take in one observation of an arm, and let go of what is past."""
 
-    def score(self, index: Callable[..., Any], estimates: Any, aim: Any) -> Any:
-        """Return index(estimate, root, aim) of every arm."""
-        return self._kept.score(index, estimates, aim)
+    def score(self, rule: MeanRule, estimates: Any, aim: Any) -> Any:
+        """Return the index of every arm, given its estimate."""
+        return self._kept.score(rule, estimates, aim)
 
-    def leader(self, index: Callable[..., Any], estimates: Any, aim: Any) -> int:
-        """Return the first arm with the highest index(estimate, root, aim)."""
-        return self._kept.leader(index, estimates, aim)
+    def leader(self, rule: MeanRule, estimates: Any, aim: Any) -> int:
+        """Return the position of the arm that a rule plays, given every arm's estimate."""
+        return self._kept.leader(rule, estimates, aim)
 
     def column(self, arm: int) -> Array:
         """Return the means of one arm."""

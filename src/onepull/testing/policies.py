@@ -43,11 +43,11 @@ def explanation_agrees_with_choice(build: Build, problem: Problem) -> None:
         chosen = policy.choose(**context)
         indices = {row.arm: row.index for row in explained.arms}
         assert explained.arm in (None, chosen), f"explained {explained.arm}, chose {chosen}"
-        if not policy.randomised:
+        if not policy.traits.randomised:
             top = max(indices.values())
             assert indices[chosen] == top, f"{chosen} is not the highest: {indices}"
             pulls = {row.arm: row.pulls for row in explained.arms if row.index == top}
-            fewest = not policy.evens_out or pulls[chosen] == min(pulls.values())
+            fewest = not policy.traits.breaks_ties_by_pulls or pulls[chosen] == min(pulls.values())
             assert fewest, f"{chosen} is not the least pulled of those that tie: {pulls}"
         chances = {row.arm: row.chance for row in explained.arms}
         if chances[chosen] is not None:
@@ -73,7 +73,7 @@ def unpulled_arms_come_first(build: Build, problem: Problem) -> None:
         assert not fresh or arm in fresh, f"{arm} was pulled before {fresh}"
         policy.observe(arm, **context, **state)
         pulled.append(arm)
-    if not policy.order_matters:
+    if not policy.traits.order_matters:
         assert sorted(pulled) == sorted(problem.arms), f"pulled {pulled} first"
 
 
@@ -93,7 +93,7 @@ def only_eligible_arms_are_chosen(build: Build, problem: Problem) -> None:
 def order_of_observations_does_not_matter(build: Build, problem: Problem) -> None:
     """The same observations in another order teach the same."""
     policy, other = build(problem), build(problem)
-    if policy.order_matters:
+    if policy.traits.order_matters:
         return
     pulls = observations(problem, PULLS, np.random.default_rng(5))
     _observe(policy, pulls)
@@ -134,7 +134,7 @@ def merging_is_seeing_everything(build: Build, problem: Problem) -> None:
     _observe(two, pulls[1::2])
     _observe(whole, pulls)
     theirs = two.to_bytes()
-    if one.order_matters:
+    if one.traits.order_matters:
         before = one.to_bytes()
         try:
             one.merge(two)
@@ -183,7 +183,7 @@ def reordering_arms_reorders_indices(build: Build, problem: Problem) -> None:
     pulls = observations(problem, PULLS, np.random.default_rng(10))
     _observe(policy, pulls)
     _observe(other, pulls)
-    if not policy.takes_turns:
+    if not policy.traits.arm_order_matters:
         _assert_alike(policy, other)
         return
     assert policy.trials == other.trials
@@ -191,7 +191,7 @@ def reordering_arms_reorders_indices(build: Build, problem: Problem) -> None:
         rows = _by_arm(policy.explain(**context))
         for arm, row in _by_arm(other.explain(**context)).items():
             assert rows[arm].pulls == row.pulls, f"{rows[arm]} against {row}"
-            if row.estimate is not None and not policy.weighs_chances:
+            if row.estimate is not None and not policy.traits.weighs_chances:
                 assert _near(row.estimate, rows[arm].estimate), f"{rows[arm]} against {row}"
 
 
@@ -215,7 +215,7 @@ def scaling_the_reward_scales_indices(build: Build, problem: Problem) -> None:
         ):
             if row.estimate is not None:
                 assert _near(3 * row.estimate, big.estimate), f"{row} against {big}"
-                scale = 3 if policy.in_reward_units else 1
+                scale = 3 if policy.traits.index_is_reward else 1
                 assert _near(scale * row.index, big.index), f"{row} against {big}"
 
 
@@ -224,13 +224,13 @@ def estimates_stay_in_bounds(build: Build, problem: Problem) -> None:
     low, high = problem.payoff.whole_range
     slack = 1e-9 * max(1.0, abs(low), abs(high))
     policy = _taught(build, problem)
-    if policy.extrapolates:
+    if policy.traits.extrapolates:
         low, high = -math.inf, math.inf
     for context in _contexts(problem):
         for row in policy.explain(**context).arms:
             if row.estimate is not None:
                 assert low - slack <= row.estimate <= high + slack, f"{row} leaves {low}, {high}"
-                if policy.in_reward_units:
+                if policy.traits.index_is_reward:
                     assert row.bonus is not None
                     assert row.bonus >= -slack, f"{row} has a negative bonus"
 
@@ -375,7 +375,7 @@ def _by_arm(explanation: Explanation) -> dict[str, Any]:
 
 def _known_about(policy: Policy, row: ArmExplanation) -> tuple[Any, ...]:
     """Return what does not depend on the other arms, as turns and chances do."""
-    depends = policy.takes_turns or policy.looks_aside
+    depends = policy.traits.arm_order_matters or policy.traits.index_depends_on_other_arms
     return row.arm, row.pulls, row.estimate, None if depends else row.index
 
 

@@ -142,7 +142,7 @@ def test_indices_are_those_of_the_raw_data(rule, features):
             expected = data.index(paper, row.arm, y, z, trial)
             assert row.index == pytest.approx(expected, rel=1e-9, abs=1e-9)
         arm, x = policy.choose(y=y, z=z), float(generator.beta(1, 2))
-        assert policy.randomised or arm == explained.arm
+        assert policy.traits.randomised or arm == explained.arm
         policy.observe(arm, y=y, z=z, x=x)
         data.take_in(arm, y, z, 5 * x * y - z)
 

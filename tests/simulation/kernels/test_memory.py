@@ -23,8 +23,8 @@ from onepull import (
 from onepull.distributions import Gamma, InOrder, Switching, Uniform
 from onepull.environment import Environment, channel_selection, energy_harvesting, offloading
 from onepull.index.hoeffding import hoeffding
+from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.sharing import Joint
-from onepull.policies.ucb.upper_confidence import Optimist
 from onepull.simulation import Simulation
 from onepull.simulation.prepare import Interpreted
 from onepull.statistics import Discounted
@@ -167,7 +167,7 @@ def test_any_rule_goes_with_what_forgets():
     assert isinstance(table, Joint)
     factor = table.factor
 
-    class Forgetful(Optimist):
+    class Forgetful(MeanPolicy):
         order_matters = True
 
         def __init__(self, problem):

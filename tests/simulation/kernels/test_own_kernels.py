@@ -83,7 +83,7 @@ class Luck:
 def blocks(environment, policy, horizon=400):
     """Return the same replications by the kernel and by the library."""
     found = []
-    for make in (None, SameLuck if policy.randomised else Interpreted):
+    for make in (None, SameLuck if policy.traits.randomised else Interpreted):
         simulation = Simulation(environment, {"policy": policy}, horizon=horizon, seed=3)
         if make is None:
             assert simulation._prepared[0].is_compiled

@@ -13,12 +13,17 @@ from onepull.arrays import Array
 from onepull.checks import number
 from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
-from onepull.index.hoeffding import hoeffding_width, optimistic
+from onepull.index.hoeffding import hoeffding, hoeffding_width
 from onepull.policies.budget.ledger import Ledger, cost_of
+from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
+from onepull.policies.sharing.in_flight import View
 from onepull.policies.sharing.sharing import Sharing, shared
 from onepull.policies.ties import best_of, even
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
+
+UCB = hoeffding(1.0)  # its index; widths have an α and a trial of their own
 
 
 class Spender(Policy):
@@ -29,7 +34,7 @@ class Spender(Policy):
     arms, the cheapest of them is chosen, since `choose` always returns an arm.
     """
 
-    randomised = True
+    traits = Traits(randomised=True)
     # Without a default that would do for any problem, so refused where they are not given.
     needs: ClassVar[tuple[str, ...]] = ("costs", "budget", "horizon")
     _knowledge: Ledger
@@ -136,12 +141,12 @@ class Spender(Policy):
     def _confidence(self) -> tuple[float, int]:
         """Return α and n of the width G·√(α ln n / m)."""
 
-    def _scores(self, context: Mapping[str, Any], sign: int) -> tuple[Any, float, float]:
+    def _scores(self, view: View, sign: int) -> tuple[Any, float, float]:
         """Return upper (+1) or lower (-1) confidence bounds in a context, and the range."""
-        statistics, estimates, low, high = self.sharing.view(context)
+        statistics, estimates, low, high = view
         alpha, trial = self._confidence()
         width = sign * hoeffding_width(low, high, trial, alpha)
-        scores = statistics.score(optimistic, estimates, width)
+        scores = statistics.score(UCB, estimates, width)
         error = sign * self.sharing.error
         return [score + error for score in scores] if error else scores, low, high
 
@@ -149,17 +154,20 @@ class Spender(Policy):
         """Return such a bound of every arm in every cell, within the range of the reward."""
         rows = []
         for centre in self._centres:
-            scores, low, high = self._scores(centre, sign)
+            scores, low, high = self._scores(self.sharing.view(centre), sign)
             unknown = high if sign > 0 else low
             rows.append([unknown if s == math.inf else min(max(s, low), high) for s in scores])
         return np.array(rows)
 
-    def _indices(self, context: Mapping[str, Any]) -> list[float]:
-        scores, _, high = self._scores(context, 1)
+    def _look(self, context: Mapping[str, Any]) -> Any:
+        return self.sharing.view(context)
+
+    def _indices(self, decision: Decision) -> list[float]:
+        scores, _, high = self._scores(decision.view, 1)
         return [s if s == math.inf else min(s, high) for s in map(float, scores)]
 
-    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
-        return [float(estimate) for estimate in self.sharing.view(context)[1]]
+    def _estimates(self, decision: Decision) -> Sequence[float | None]:
+        return [float(estimate) for estimate in decision.view[1]]
 
     # Choosing
 
@@ -177,23 +185,20 @@ class Spender(Policy):
         cheapest = min(costs[j] for j in allowed)
         return [j for j in allowed if costs[j] == cheapest]
 
-    def _chances(self, context: Mapping[str, Any], allowed: Sequence[int]) -> Sequence[float]:
-        indices = self._indices(context)
+    def _chances(self, decision: Decision) -> Sequence[float]:
+        indices, allowed = self._indices(decision), decision.allowed
         payable = self._payable(allowed)
         best = best_of(indices, payable)
         if math.isinf(indices[best[0]]):
             return even(best[:1], allowed)
-        planned = self._planned(self._knowledge.cells.locate(context), payable)
+        planned = self._planned(self._knowledge.cells.locate(decision.context), payable)
         chances = dict(zip(payable, planned, strict=True))
         return [chances.get(j, 0.0) for j in allowed]
 
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
-        del context
-        payable = self._payable(allowed)
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
+        payable = self._payable(decision.allowed)
         if math.isinf(max(indices[j] for j in payable)):
-            return "never pulled"
+            return self._unseen
         return f"{self._why()}, with {self.rate:.4g} to spend a trial"
 
 

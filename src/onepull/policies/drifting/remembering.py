@@ -9,20 +9,21 @@ import numpy as np
 
 from onepull.checks import number
 from onepull.errors import ParameterError
+from onepull.index.empirical_likelihood import empirical_kl
 from onepull.index.hoeffding import remembering
+from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.sharing import Joint, shared
-from onepull.policies.states.empirical_kl import LikelyBound
-from onepull.policies.states.on_states import states_of
-from onepull.policies.ucb.upper_confidence import Optimist
+from onepull.policies.states.state_policy import StatePolicy, states_of
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import Forgetting
 
 
-class RememberingUCB(Optimist):
+class RememberingUCB(MeanPolicy):
     """An upper confidence bound on statistics that forget, `kept(arms=…, features=…)`."""
 
-    order_matters = True
-    unseen = "nothing of it is remembered"
+    traits = Traits(order_matters=True, forgets=True)
+    _unseen = "nothing of it is remembered"
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,
@@ -47,11 +48,11 @@ class RememberingUCB(Optimist):
         return {"sharing": self._shared, **self._cut(), "alpha": self.alpha}
 
 
-class RememberingKL(LikelyBound):
+class RememberingKL(StatePolicy):
     """The empirical-likelihood bound on states that are forgotten."""
 
-    order_matters = True
-    unseen = "nothing of it is remembered"
+    traits = Traits(order_matters=True, forgets=True, breaks_ties_by_pulls=True)
+    _unseen = "nothing of it is remembered"
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,
@@ -65,7 +66,9 @@ class RememberingKL(LikelyBound):
     ) -> None:
         self.c = number("c", c, above=0.0, at_least=True)
         self.memory = memory
-        super().__init__(problem, sharing=Joint(states_of(problem, knots)).keep(kept), seed=seed)
+        sharing = Joint(states_of(problem, knots)).keep(kept)
+        rule = empirical_kl(self.c, 0.0, float(memory))
+        super().__init__(problem, rule, sharing=sharing, seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:

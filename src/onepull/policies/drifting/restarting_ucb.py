@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -10,16 +10,17 @@ import numpy as np
 
 from onepull.checks import number, whole_number
 from onepull.errors import ParameterError
-from onepull.factor import Atoms, Cells, LowRank
 from onepull.index.hoeffding import hoeffding
-from onepull.policies.sharing.sharing import Joint, Sharing, shared
+from onepull.policies.decision import Decision
+from onepull.policies.rule_policy import MeanPolicy
+from onepull.policies.sharing.sharing import shared
 from onepull.policies.ties import best_of
-from onepull.policies.ucb.upper_confidence import Optimist
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import Restarting
 
 
-class RestartingUCB(Optimist):
+class RestartingUCB(MeanPolicy):
     """An upper confidence bound with a change detector for every arm.
 
     Index: θ̂ + G·√(α ln n / m) of what an arm showed since it was last forgotten.  That
@@ -68,8 +69,8 @@ class RestartingUCB(Optimist):
     wifi: highest index; it was restarted after a change at trial 100
     """
 
-    order_matters = True
-    unseen = "nothing of it is remembered"
+    traits = Traits(order_matters=True, forgets=True)
+    _unseen = "nothing of it is remembered"
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,
@@ -93,10 +94,10 @@ class RestartingUCB(Optimist):
         self.alpha = number("alpha", alpha, above=0.0)
         self._shared = sharing
         watched = shared(problem, sharing, delta)
-        lows, highs = feature_bounds(watched)
+        lows, highs = watched.feature_bounds()
         kind = partial(Restarting, failure=self.failure, together=together)
         watched.keep(partial(kind, lows=lows, highs=highs))
-        super().__init__(watched, hoeffding(self.alpha), seed=seed)
+        super().__init__(watched, hoeffding(self.alpha, patience=self.patience), seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -110,74 +111,16 @@ class RestartingUCB(Optimist):
             "alpha": self.alpha,
         }
 
-    def _statistics(self, context: Mapping[str, Any]) -> Restarting:
-        statistics = self._knowledge.view(context)[0]
-        assert isinstance(statistics, Restarting)  # noqa: S101 - it was told to keep them
-        return statistics
-
-    def _overdue(self, statistics: Restarting) -> list[int]:
-        """Return the arms of which nothing was seen for too long."""
-        latest = statistics.trials - self.patience
-        if min(statistics.seen) > latest:
-            return []
-        waited_for = statistics.in_flight
-        return [j for j, seen in enumerate(statistics.seen) if seen <= latest and not waited_for[j]]
-
-    def _indices(self, context: Mapping[str, Any]) -> Any:
-        indices = super()._indices(context)
-        statistics, _, low, high = self._knowledge.view(context)
-        for arm in self._overdue(self._statistics(context)):
-            if statistics.pulls[arm]:
-                # Above any index there can be, below that of an arm that was never pulled.
-                width = self._aim(low, high, statistics.trial, *self._rule_parameters)
-                indices[arm] = high + (high - low) + width + self._knowledge.error
-        return indices
-
-    def _leader(self, context: Mapping[str, Any]) -> int:
-        statistics = self._statistics(context)
-        if self._overdue(statistics):
-            indices = self._indices(context)
-            return int(max(range(len(indices)), key=indices.__getitem__))
-        return super()._leader(context)
-
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
-        statistics = self._statistics(context)
-        best = best_of(indices, allowed)
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
+        statistics = decision.view[0]
+        best = best_of(indices, decision.allowed)
         first = best[0]
         if len(best) > 1:
-            return super()._reason(context, indices, allowed)
-        if statistics.pulls[first] and first in self._overdue(statistics):
+            return super()._reason(decision, indices)
+        if first in self._overdue(decision):
             return f"not seen for {statistics.trials - statistics.seen[first]} trials"
-        why = super()._reason(context, indices, allowed)
+        why = super()._reason(decision, indices)
         restarted = statistics.restarts[first]
         if not restarted:
             return why
         return f"{why}; it was restarted after a change at trial {restarted}"
-
-
-def feature_bounds(sharing: Sharing) -> tuple[Sequence[float], Sequence[float]]:
-    """Return between what every feature is that a sharing keeps.
-
-    >>> from onepull import Finite, Interval
-    >>> problem = Problem(
-    ...     arms=["a"], context={"y": Finite([1, 2])}, state={"x": Interval(0, 3)}, reward="x * y"
-    ... )
-    >>> feature_bounds(shared(problem, "joint", None))
-    ([0.0, 0.0], [3.0, 6.0])
-    """
-    if not isinstance(sharing, Joint):
-        low, high = sharing.problem.payoff.whole_range
-        return [low], [high]
-    factor = sharing.factor
-    if isinstance(factor, Cells):
-        return factor.centre_bounds
-    if isinstance(factor, Atoms):
-        return [0.0] * factor.features, [1.0] * factor.features
-    if isinstance(factor, LowRank):
-        columns = np.array(factor.pivots).T
-        fields = {n: (c, c) for n, c in zip(sharing.problem.context, columns, strict=True)}
-        lows, highs = sharing.problem.payoff.range(fields)
-        return lows.tolist(), highs.tolist()
-    raise ParameterError(f"it is not known between what the features of {factor!r} are")

@@ -12,11 +12,14 @@ import numpy as np
 from onepull.checks import number
 from onepull.errors import ParameterError
 from onepull.index.empirical_likelihood import exploration
+from onepull.index.rules import comes_before
 from onepull.index.set_likelihood import coarse_bound
 from onepull.payoff import Reward, State
+from onepull.policies.decision import Decision
 from onepull.policies.hidden_states.set_counts import Seen, Sightings
 from onepull.policies.hidden_states.told_sets import REMEMBERED, Readings
 from onepull.policies.policy import Policy
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
@@ -76,7 +79,7 @@ class CoarseKL(Policy):
     edge: highest index
     """
 
-    evens_out = True
+    traits = Traits(breaks_ties_by_pulls=True)
     _knowledge: Sightings
 
     def __init__(
@@ -152,13 +155,17 @@ class CoarseKL(Policy):
         outlook = self._knowledge.readings.outlook(context)
         return self._knowledge.unanswered(arm, float(outlook.highs.min()), outlook.top, risk)
 
-    def _indices(self, context: Mapping[str, Any]) -> list[float]:
-        here, risk = self.problem.context.exactly(context), self._risk()
-        return [self._bound(arm, here, risk) for arm in range(len(self._arms))]
+    def _look(self, context: Mapping[str, Any]) -> State:
+        return self.problem.context.exactly(context)
 
-    def _leader(self, context: Mapping[str, Any]) -> int:
-        here, risk = self.problem.context.exactly(context), self._risk()
-        known = self._knowledge
+    def _indices(self, decision: Decision) -> list[float]:
+        risk = self._risk()
+        return [self._bound(arm, decision.view, risk) for arm in range(len(self._arms))]
+
+    def _leader(self, decision: Decision) -> int:
+        if decision.allowed is not self._everyone:
+            return super()._leader(decision)
+        here, risk, known = decision.view, self._risk(), self._knowledge
         counts = known.counts
         if 0 in counts:
             return counts.index(0)
@@ -173,13 +180,14 @@ class CoarseKL(Policy):
             if most[arm] < highest:
                 break
             bound = self._bound(arm, here, risk)
-            fewer = (counts[arm], arm) < (counts[best], best)
-            if bound > highest or (bound == highest and fewer):
+            if bound > highest or (
+                bound == highest and comes_before(arm, counts[arm], best, counts[best], True)
+            ):
                 best, highest = arm, bound
         return best
 
-    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
-        known, here = self._knowledge, self.problem.context.exactly(context)
+    def _estimates(self, decision: Decision) -> Sequence[float | None]:
+        known, here = self._knowledge, decision.view
         middles = known.readings.outlook(here).middles
         return [
             _mean(known.of_arm(arm), middles) if pulls else self._unanswered(arm, here, 0.0)

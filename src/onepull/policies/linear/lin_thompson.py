@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,11 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import number
+from onepull.policies.decision import Decision
 from onepull.policies.linear.features import Coded, Written, feature_map
 from onepull.policies.linear.linear_model import LinearPolicy, Solution, along, ridge
 from onepull.policies.ties import even
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
 
@@ -58,7 +60,7 @@ class LinearThompson(LinearPolicy):
     ['a', 'a', 'a', 'a', 'b']
     """
 
-    randomised = True
+    traits = Traits(extrapolates=True, randomised=True)
 
     def __init__(
         self,
@@ -88,23 +90,18 @@ class LinearThompson(LinearPolicy):
         drawn: Array = thetas + self.spread * np.matmul(luck, roots)[:, 0, :]
         return drawn
 
-    def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:
-        rows, solution = self._knowledge.look(context)
+    def _draw(self, decision: Decision) -> int:
+        rows, solution = decision.view
         scores = self._in_rewards(along(rows, self._drawn(solution)))
-        return max(allowed, key=scores.__getitem__)
+        return max(decision.allowed, key=scores.__getitem__)
 
-    def _chances(
-        self, context: Mapping[str, Any], allowed: Sequence[int]
-    ) -> Sequence[float] | None:
-        del context
+    def _chances(self, decision: Decision) -> Sequence[float] | None:
         pulls = self._knowledge.counts.pulls
-        fresh = [j for j in allowed if pulls[j] == 0]
-        return even(fresh[:1], allowed) if fresh else None
+        fresh = [j for j in decision.allowed if pulls[j] == 0]
+        return even(fresh[:1], decision.allowed) if fresh else None
 
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
-        del context, indices
-        if 0 in [self._knowledge.counts.pulls[j] for j in allowed]:
-            return "never pulled"
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
+        del indices
+        if 0 in [self._knowledge.counts.pulls[j] for j in decision.allowed]:
+            return self._unseen
         return "highest of the rewards that a drawn parameter gives"

@@ -11,10 +11,12 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.errors import SaveFileError
+from onepull.policies.decision import Decision
 from onepull.policies.linear.features import FeatureMap
 from onepull.policies.policy import Policy
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import rewarded_context
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED, ArmStatistics, StatisticsState
 
@@ -197,7 +199,7 @@ class LinearPolicy(Policy):
     An arm that was never pulled comes first, whatever the others taught a shared model.
     """
 
-    extrapolates = True
+    traits = Traits(extrapolates=True)
 
     _knowledge: LinearModel
 
@@ -232,14 +234,19 @@ class LinearPolicy(Policy):
     def _scores(self, rows: Array, solution: Solution) -> Array:
         """Return the index of every arm for rewards in [0, 1]."""
 
-    def _indices(self, context: Mapping[str, Any]) -> Array:
-        return self._in_rewards(self._scores(*self._knowledge.look(context)))
+    def _look(self, context: Mapping[str, Any]) -> tuple[Array, Solution]:
+        return self._knowledge.look(context)
 
-    def _leader(self, context: Mapping[str, Any]) -> int:
-        return int(self._indices(context).argmax())
+    def _indices(self, decision: Decision) -> Array:
+        return self._in_rewards(self._scores(*decision.view))
 
-    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
-        rows, (thetas, *_) = self._knowledge.look(context)
+    def _leader(self, decision: Decision) -> int:
+        if decision.allowed is self._everyone:
+            return int(self._indices(decision).argmax())
+        return super()._leader(decision)
+
+    def _estimates(self, decision: Decision) -> Sequence[float | None]:
+        rows, (thetas, *_) = decision.view
         estimates: list[float | None] = self._in_rewards(along(rows, thetas)).tolist()
         return estimates
 

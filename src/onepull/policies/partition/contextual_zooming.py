@@ -13,9 +13,11 @@ from onepull.arrays import Array
 from onepull.checks import number
 from onepull.errors import MergeError, ParameterError, SaveFileError
 from onepull.payoff import State
+from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import rewarded_context
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.spaces import Space
 from onepull.statistics import ArmStatistics, StatisticsState
@@ -266,7 +268,7 @@ class ContextualZooming(Policy):
     b: highest index
     """
 
-    order_matters = True
+    traits = Traits(order_matters=True)
 
     _knowledge: Zoom
 
@@ -295,17 +297,17 @@ class ContextualZooming(Policy):
         known = {} if self.horizon is None else {"horizon": self.horizon}
         return {**known, "width": self.width}
 
-    def _leaders(self, context: Mapping[str, Any]) -> list[tuple[int, float]]:
+    def _look(self, context: Mapping[str, Any]) -> list[tuple[int, float]]:
         return self._knowledge.leaders(self.problem.context.exactly(context))
 
-    def _indices(self, context: Mapping[str, Any]) -> list[float]:
+    def _indices(self, decision: Decision) -> list[float]:
         model = self._knowledge
-        return [model.low + model.range * index for _, index in self._leaders(context)]
+        return [model.low + model.range * index for _, index in decision.view]
 
-    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
+    def _estimates(self, decision: Decision) -> Sequence[float | None]:
         model = self._knowledge
         means = [
             balls.statistics.means[0][ball]
-            for balls, (ball, _) in zip(model.balls, self._leaders(context), strict=True)
+            for balls, (ball, _) in zip(model.balls, decision.view, strict=True)
         ]
         return [model.low + model.range * mean if math.isfinite(mean) else None for mean in means]

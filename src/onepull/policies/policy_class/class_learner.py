@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from onepull.checks import number
 from onepull.errors import ParameterError
+from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
 from onepull.policies.policy_class.history import History
 from onepull.policies.ties import even
+from onepull.policies.traits import Traits
 
 
 class ClassLearner(Policy):
@@ -24,17 +27,20 @@ class ClassLearner(Policy):
     the policies were listed.
     """
 
-    randomised = True
-    order_matters = True
-    takes_turns = True
-    weighs_chances = True
-    extrapolates = True
+    traits = Traits(
+        randomised=True,
+        order_matters=True,
+        arm_order_matters=True,
+        weighs_chances=True,
+        extrapolates=True,
+    )
 
     _knowledge: History
 
     def __init__(self, history: History, *, seed: int | np.random.Generator) -> None:
         super().__init__(history, seed=seed)
-        self.takes_turns = type(self).takes_turns and not history.policies.is_listed
+        if history.policies.is_listed:
+            self.traits = replace(self.traits, arm_order_matters=False)  # type: ignore[misc]  # of this one
 
     @property
     def delta(self) -> float | dict[str, float] | None:
@@ -48,16 +54,19 @@ class ClassLearner(Policy):
         stated = {"policies": kind, "delta": delta}
         return {name: value for name, value in stated.items() if value is not None}
 
-    def _indices(self, context: Mapping[str, Any]) -> Any:
-        return self._knowledge.estimates(self._knowledge.cells.locate(context)).tolist()
+    def _look(self, context: Mapping[str, Any]) -> int:
+        return self._knowledge.cells.locate(context)
 
-    def _estimates(self, context: Mapping[str, Any]) -> Sequence[float | None]:
-        pulls, _ = self._knowledge.seen(context)
-        known = zip(self._indices(context), pulls, strict=True)
+    def _indices(self, decision: Decision) -> Any:
+        return self._knowledge.estimates(decision.view).tolist()
+
+    def _estimates(self, decision: Decision) -> Sequence[float | None]:
+        pulls, _ = self._knowledge.seen(decision.context)
+        known = zip(self._indices(decision), pulls, strict=True)
         return [estimate if count else None for estimate, count in known]
 
-    def _chances(self, context: Mapping[str, Any], allowed: Sequence[int]) -> Sequence[float]:
-        everywhere = self._knowledge.chances(self._knowledge.cells.locate(context))
+    def _chances(self, decision: Decision) -> Sequence[float]:
+        everywhere, allowed = self._knowledge.chances(decision.view), decision.allowed
         kept = [float(everywhere[j]) for j in allowed]
         total = math.fsum(kept)
         if total <= 0:  # no policy with weight plays any of them

@@ -11,9 +11,11 @@ import numpy as np
 
 from onepull.checks import number
 from onepull.errors import SaveFileError
+from onepull.policies.decision import Decision
 from onepull.policies.policy_class.class_learner import ClassLearner
 from onepull.policies.policy_class.history import History, Pull
 from onepull.policies.policy_class.policy_class import Kind
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
 
@@ -61,8 +63,7 @@ class EpochGreedy(ClassLearner):
     """
 
     # It learns from pulls that were drawn evenly, so ties between policies teach it nothing.
-    takes_turns = False
-    weighs_chances = False
+    traits = Traits(randomised=True, order_matters=True, extrapolates=True)
     _knowledge: _Epochs
 
     def __init__(
@@ -82,15 +83,15 @@ class EpochGreedy(ClassLearner):
         """The class and δ where they were given, and c."""
         return {**self._class, "c": self.c}
 
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
         del indices
         known = self._knowledge
         if not known.left:
             return "exploration, drawn evenly"
-        arm = known.leader[known.cells.locate(context)]
-        told = "played" if arm in allowed else f"drawn evenly, {self._arms[arm]} being played"
+        arm = known.leader[decision.view]
+        told = (
+            "played" if arm in decision.allowed else f"drawn evenly, {self._arms[arm]} being played"
+        )
         explored, left = len(known.pulls), known.left
         return (
             f"{told} by the best of {len(known.policies)} policies after {explored} explored "

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from onepull.checks import number
 from onepull.errors import ParameterError, SaveFileError
+from onepull.policies.decision import Decision
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
 from onepull.policies.policy_class.low_variance import low_variance
 from onepull.policies.policy_class.mixture import Mixture
@@ -95,10 +96,8 @@ class ILTCB(ClassLearner):
         stated = {"failure": self.failure, "psi": self.psi, "ratio": self.ratio}
         return {**self._class, **stated}
 
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
-        del context, indices, allowed
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
+        del decision, indices
         known = self._knowledge
         count = len(known.mixture.weights)
         return (

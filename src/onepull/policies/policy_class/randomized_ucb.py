@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ import numpy as np
 
 from onepull.checks import number
 from onepull.errors import SaveFileError
+from onepull.policies.decision import Decision
 from onepull.policies.policy_class.cheapest_mixture import Program
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
 from onepull.policies.policy_class.mixture import Mixture, MixtureState
@@ -90,10 +91,8 @@ class RandomizedUCB(ClassLearner):
         """The class and δ where they were given, and the constants."""
         return {**self._class, "failure": self.failure, "caution": self.caution}
 
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
-        del context, indices, allowed
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
+        del decision, indices
         known = self._knowledge
         count = len(known.mixture.weights)
         return (

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from onepull.checks import number
-from onepull.index.schedules import batch_start, turn
-from onepull.policies.explorer import Explorer
+from onepull.index.schedules import dsee
+from onepull.policies.decision import Decision
+from onepull.policies.rule_policy import TurnPolicy
 from onepull.policies.sharing.sharing import shared
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
 
-class DSEE(Explorer):
+class DSEE(TurnPolicy):
     """Deterministic sequencing of exploration and exploitation (Vakili, Liu, Zhao 2013).
 
     The arms are explored in turn until each has had ⌈w ln n⌉ turns, at other trials the best
@@ -56,7 +57,7 @@ class DSEE(Explorer):
     'highest estimate'
     """
 
-    takes_turns = True
+    traits = Traits(arm_order_matters=True)
 
     def __init__(
         self,
@@ -69,40 +70,15 @@ class DSEE(Explorer):
     ) -> None:
         self.weight = number("weight", weight, above=0.0)
         self._shared = sharing
-        self._starts: list[int] = []
-        super().__init__(shared(problem, sharing, delta), seed=seed)
-
-    def _take_on(self, problem: Problem) -> None:
-        super()._take_on(problem)
-        self._starts = [1]
+        super().__init__(shared(problem, sharing, delta), dsee(self.weight), seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The sharing, δ if the contexts are cut into cells, and w."""
         return {"sharing": self._shared, **self._cut(), "weight": self.weight}
 
-    def _turn(self, trial: int) -> int:
-        arms, starts = len(self._arms), self._starts
-        while starts[-1] <= trial:
-            starts.append(batch_start(len(starts) + 1, starts[-1], arms, self.weight))
-        return turn(starts, trial, arms)
-
-    def _indices(self, context: Mapping[str, Any]) -> Any:
-        statistics, estimates, _, _ = self._knowledge.view(context)
-        indices = list(estimates)
-        arm = self._turn(statistics.trial)
-        if arm >= 0 and 0 not in statistics.counts:
-            indices[arm] = math.inf
-        return indices
-
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
-        pulls, trials = self._knowledge.seen(context)
-        arm = self._turn(trials + 1)
-        if arm in allowed and 0 not in pulls:
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
+        arm = self._due(decision)
+        if arm is not None:
             return f"it is the turn of {self._arms[arm]}"
-        return super()._reason(context, indices, allowed)
-
-    def _why(self) -> str:
-        return "highest estimate"
+        return super()._reason(decision, indices)

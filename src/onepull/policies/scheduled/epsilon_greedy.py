@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from onepull.checks import number
 from onepull.errors import ParameterError
-from onepull.index.schedules import drawn_evenly, exploration_rate
-from onepull.policies.explorer import Explorer
+from onepull.index.schedules import epsilon_greedy
+from onepull.policies.decision import Decision
+from onepull.policies.rule_policy import TurnPolicy
 from onepull.policies.sharing.sharing import shared
-from onepull.policies.ties import best_of, even
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
 
-class EpsilonGreedy(Explorer):
+class EpsilonGreedy(TurnPolicy):
     """ε-greedy (Auer, Cesa-Bianchi, Fischer 2002): explore with probability cK/(d²n).
 
     With probability ε_n = min(1, cK/(d²n)) an arm is drawn evenly, else the best estimate is
@@ -55,8 +56,7 @@ class EpsilonGreedy(Explorer):
     a draw: highest estimate, or one drawn evenly with probability 0.16
     """
 
-    randomised = True
-    _generator: np.random.Generator
+    traits = Traits(randomised=True)
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,
@@ -73,42 +73,16 @@ class EpsilonGreedy(Explorer):
         if self.gap > 1:
             raise ParameterError(f"gap is a share of the reward's range, in (0, 1], given {gap!r}")
         self._shared = sharing
-        super().__init__(shared(problem, sharing, delta), seed=seed)
+        rule = epsilon_greedy(self.c, self.gap)
+        super().__init__(shared(problem, sharing, delta), rule, seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The sharing, δ if the contexts are cut into cells, and the schedule's constants."""
         return {"sharing": self._shared, **self._cut(), "c": self.c, "gap": self.gap}
 
-    def _indices(self, context: Mapping[str, Any]) -> Any:
-        return self._knowledge.view(context)[1]
-
-    def _rate(self, context: Mapping[str, Any]) -> float:
-        trial = self._knowledge.view(context)[0].trial
-        return exploration_rate(trial, len(self._arms), self.c, self.gap)
-
-    def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:
-        indices = self._indices(context)
-        best = best_of(indices, allowed)[0]
-        if math.isinf(indices[best]):
-            return best  # never pulled comes first, here as everywhere
-        luck = self._generator.random()
-        arm = drawn_evenly(luck, self._rate(context), len(allowed))
-        return allowed[arm] if arm >= 0 else best
-
-    def _chances(self, context: Mapping[str, Any], allowed: Sequence[int]) -> Sequence[float]:
-        indices = self._indices(context)
-        best = best_of(indices, allowed)[:1]
-        greedy = even(best, allowed)
-        if math.isinf(indices[best[0]]):
-            return greedy
-        rate = self._rate(context)
-        return [rate / len(allowed) + (1.0 - rate) * chance for chance in greedy]
-
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
-        if math.isinf(max(indices[j] for j in allowed)):
-            return "never pulled"
-        rate = self._rate(context)
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
+        if math.isinf(max(indices[j] for j in decision.allowed)):
+            return self._unseen
+        rate = self._rate(decision)
         return f"highest estimate, or one drawn evenly with probability {rate:.2g}"

@@ -31,6 +31,7 @@ class Sharing(Knowledge):
 
     delta: float | dict[str, float] | None = None  # what interval contexts were cut by
     error = 0.0  # how far an estimate may be off for want of features
+    keeps_states = False  # whether the states themselves are kept, so that the reward may change
     counts_in_flight = True
     forgets = False  # whether its statistics let go of the past
 
@@ -50,6 +51,19 @@ class Sharing(Knowledge):
     def keep(self, empty: Callable[..., ArmStatistics]) -> Self:
         """Keep `empty(arms=…, features=…)` from now on, statistics that forget; return itself."""
         raise NotImplementedError(f"{type(self).__name__} keeps all it learns, given {empty}")
+
+    def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the lower and the upper bounds of what is kept means of.
+
+        >>> from onepull import Finite, Interval
+        >>> problem = Problem(
+        ...     arms=["a"], context={"y": Finite([1, 2])}, state={"x": Interval(0, 3)}, reward="x*y"
+        ... )
+        >>> shared(problem, "joint", None).feature_bounds()
+        ([0.0, 0.0], [3.0, 6.0])
+        """
+        low, high = self.problem.payoff.whole_range
+        return [low], [high]
 
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return the pulls of every arm that count in a context, and the trials they are of."""
@@ -142,10 +156,13 @@ class Joint(_OneBook):
     def __init__(self, factor: Factorisation) -> None:
         self.problem = factor.problem
         self.factor = factor
-        self.delta = factor.delta if isinstance(factor, Cells) else None
-        # The paper's policies serve a cell as its centre and do not widen the bound for it.
-        self.error = 0.0 if isinstance(factor, Cells) else factor.error
+        self.delta, self.keeps_states = factor.delta, factor.keeps_states
+        self.error = factor.error if factor.widens else 0.0
         self.statistics = ArmStatistics.empty(arms=len(self.problem.arms), features=factor.features)
+
+    def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the lower and the upper bounds of the features."""
+        return self.factor.feature_bounds()
 
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds for a context."""
@@ -163,6 +180,7 @@ class PullsOnly(_OneBook):
     """Pulls are counted and nothing else is learned."""
 
     counts_in_flight = False
+    learns = False
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem

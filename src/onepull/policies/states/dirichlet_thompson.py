@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from onepull.checks import number
-from onepull.policies.states.on_states import OnStates
+from onepull.index.rules import PosteriorRule
+from onepull.policies.decision import Decision
+from onepull.policies.rule_policy import runs_rules
+from onepull.policies.states.state_policy import KeepsStates
 from onepull.policies.ties import best_of, even
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
 
-class DirichletThompson(OnStates):
+@runs_rules
+class DirichletThompson(KeepsStates[PosteriorRule]):
     """Plays the arm whose law, drawn from its posterior, gives the highest reward.
 
     The posterior of an arm's weights on the listed states is a Dirichlet law with `prior`
@@ -46,7 +51,7 @@ class DirichletThompson(OnStates):
     'lte'
     """
 
-    randomised = True
+    traits = Traits(randomised=True)
     _generator: np.random.Generator
 
     def __init__(
@@ -58,39 +63,33 @@ class DirichletThompson(OnStates):
         seed: int | np.random.Generator = 0,
     ) -> None:
         self.prior = number("prior", prior, above=0.0)
-        super().__init__(problem, knots=knots, seed=seed)
+        super().__init__(problem, PosteriorRule(prior=self.prior), knots=knots, seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The prior, and the knots of a sketch."""
         return {"prior": self.prior, **self._sketched()}
 
-    def _indices(self, context: Mapping[str, Any]) -> Any:
-        return self._knowledge.view(context)[1]
+    def _indices(self, decision: Decision) -> Any:
+        return decision.view.estimates
 
-    def _chances(
-        self, context: Mapping[str, Any], allowed: Sequence[int]
-    ) -> Sequence[float] | None:
-        indices = self._indices(context)
-        best = best_of(indices, allowed)[:1]
-        return even(best, allowed) if math.isinf(indices[best[0]]) else None
+    def _chances(self, decision: Decision) -> Sequence[float] | None:
+        best = best_of(decision.view.estimates, decision.allowed)[:1]
+        fresh = math.isinf(decision.view.estimates[best[0]])
+        return even(best, decision.allowed) if fresh else None
 
-    def _draw(self, context: Mapping[str, Any], allowed: Sequence[int]) -> int:
-        estimates = self._indices(context)
-        best = best_of(estimates, allowed)[0]
-        if math.isinf(estimates[best]):
+    def _draw(self, decision: Decision) -> int:
+        view, allowed = decision.view, decision.allowed
+        best = best_of(view.estimates, allowed)[0]
+        if math.isinf(view.estimates[best]):
             return best
-        rewards, weights, _, _ = self._laws(context)
-        values, pulls = np.array(rewards), self._knowledge.statistics.counts
+        values, pulls, prior = np.array(view.values), view.statistics.counts, self._rule.prior
         drawn = [
-            float(self._generator.dirichlet(np.array(weights[j]) * pulls[j] + self.prior) @ values)
+            float(self._generator.dirichlet(np.array(view.laws[j]) * pulls[j] + prior) @ values)
             for j in allowed
         ]
         return allowed[max(range(len(drawn)), key=drawn.__getitem__)]
 
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
-        del context
-        pulled = math.isfinite(max(indices[j] for j in allowed))
-        return "highest reward of a law drawn from the posterior" if pulled else "never pulled"
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
+        pulled = math.isfinite(max(indices[j] for j in decision.allowed))
+        return "highest reward of a law drawn from the posterior" if pulled else self._unseen

@@ -2,59 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from onepull.checks import number
-from onepull.index.empirical_likelihood import (
-    bernstein_bound,
-    divergence,
-    exploration,
-    law_variance,
-    least_divergent,
-    likely_leader,
-    likely_mean,
-)
-from onepull.policies.states.on_states import OnStates
+from onepull.index.empirical_likelihood import empirical_bernstein, empirical_kl, imed
+from onepull.policies.states.state_policy import StatePolicy
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
 
-class LikelyBound(OnStates):
-    """The highest empirical-likelihood bound, on states that are kept for ever or forgotten."""
-
-    evens_out = True
-    c: float
-    head_start: float = 0.0
-    memory: float = math.inf  # how many trials are remembered
-
-    def _risk(self, trial: int) -> float:
-        """Return f, what an index may risk at a trial."""
-        return exploration(min(trial + self.head_start, self.memory), self.c)
-
-    def _leader(self, context: Mapping[str, Any]) -> int:
-        rewards, weights, low, high = self._laws(context)
-        statistics, means, *_ = self._knowledge.view(context)
-        risk = self._risk(statistics.trial)
-        return likely_leader(rewards, weights, statistics.counts, means, low, high, risk)
-
-    def _index(  # noqa: PLR0913, PLR0917 - all that a rule may look at
-        self,
-        rewards: Any,
-        weights: Any,
-        pulls: float,
-        low: float,
-        high: float,
-        best: float,
-        trial: int,
-    ) -> float:
-        del low, best
-        return likely_mean(rewards, weights, len(rewards), high, self._risk(trial) / pulls)
-
-
-class EmpiricalKL(LikelyBound):
+class EmpiricalKL(StatePolicy):
     """The empirical-likelihood upper bound on the known reward (Cappé et al. 2013).
 
     Index: the highest mean reward of a law of states whose likelihood is within f(n)/m of
@@ -96,6 +55,8 @@ class EmpiricalKL(LikelyBound):
     lte: highest index
     """
 
+    traits = Traits(breaks_ties_by_pulls=True)
+
     def __init__(
         self,
         problem: Problem,
@@ -107,7 +68,8 @@ class EmpiricalKL(LikelyBound):
     ) -> None:
         self.c = number("c", c, above=0.0, at_least=True)
         self.head_start = number("head_start", head_start, above=0.0, at_least=True)
-        super().__init__(problem, knots=knots, seed=seed)
+        rule = empirical_kl(self.c, self.head_start)
+        super().__init__(problem, rule, knots=knots, seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -115,7 +77,7 @@ class EmpiricalKL(LikelyBound):
         return {"c": self.c, "head_start": self.head_start, **self._sketched()}
 
 
-class IMED(OnStates):
+class IMED(StatePolicy):
     """Indexed minimum empirical divergence (Honda and Takemura 2015) on the known reward.
 
     Index: -(m·K(F̂, θ̂*) + ln m), with K the divergence of the arm's observed law from one as
@@ -144,8 +106,7 @@ class IMED(OnStates):
     'wifi'
     """
 
-    in_reward_units = False
-    looks_aside = True
+    traits = Traits(index_is_reward=False, index_depends_on_other_arms=True)
 
     def __init__(
         self,
@@ -154,37 +115,18 @@ class IMED(OnStates):
         knots: int | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        super().__init__(problem, knots=knots, seed=seed)
+        super().__init__(problem, imed(), knots=knots, seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The knots of a sketch."""
         return self._sketched()
 
-    def _leader(self, context: Mapping[str, Any]) -> int:
-        rewards, weights, _, high = self._laws(context)
-        statistics, means, *_ = self._knowledge.view(context)
-        return least_divergent(rewards, weights, statistics.counts, means, high)
-
-    def _index(  # noqa: PLR0913, PLR0917 - all that a rule may look at
-        self,
-        rewards: Any,
-        weights: Any,
-        pulls: float,
-        low: float,
-        high: float,
-        best: float,
-        trial: int,
-    ) -> float:
-        del low, trial
-        apart = divergence(rewards, weights, len(rewards), best, high)
-        return -(pulls * apart + math.log(pulls))
-
     def _why(self) -> str:
         return "least divergence from the best"
 
 
-class EmpiricalBernstein(OnStates):
+class EmpiricalBernstein(StatePolicy):
     """UCB-V (Audibert, Munos, Szepesvári 2009) on the known reward: narrow where it varies little.
 
     Index: θ̂ + √(2V f/m) + 3G f/m with f = ζ ln n and V the variance of the reward that the
@@ -224,24 +166,9 @@ class EmpiricalBernstein(OnStates):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.zeta = number("zeta", zeta, above=0.0)
-        super().__init__(problem, knots=knots, seed=seed)
+        super().__init__(problem, empirical_bernstein(self.zeta), knots=knots, seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """ζ, and the knots of a sketch."""
         return {"zeta": self.zeta, **self._sketched()}
-
-    def _index(  # noqa: PLR0913, PLR0917 - all that a rule may look at
-        self,
-        rewards: Any,
-        weights: Any,
-        pulls: float,
-        low: float,
-        high: float,
-        best: float,
-        trial: int,
-    ) -> float:
-        del best
-        mean = math.fsum(w * v for w, v in zip(weights, rewards, strict=True))
-        variance = law_variance(rewards, weights, len(rewards))
-        return bernstein_bound(mean, variance, high - low, pulls, self.zeta * math.log(trial))

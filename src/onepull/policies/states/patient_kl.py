@@ -11,10 +11,13 @@ import numpy as np
 from onepull.checks import number
 from onepull.errors import SaveFileError
 from onepull.factor import Cells, partition
-from onepull.index.empirical_likelihood import exploration, patient_leader, rounding
+from onepull.index.empirical_likelihood import empirical_kl, exploration, patient_leader, rounding
+from onepull.index.rules import StateRule
+from onepull.policies.decision import Decision
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.sharing import Joint
-from onepull.policies.states.on_states import OnStates, states_of
+from onepull.policies.states.state_policy import KeepsStates, states_of
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
@@ -97,7 +100,7 @@ class _AttendanceState(msgspec.Struct, forbid_unknown_fields=True):
     came: list[int]
 
 
-class PatientKL(OnStates):
+class PatientKL(KeepsStates[StateRule]):
     """`EmpiricalKL` that waits for the context in which exploring an arm costs least.
 
     A pull of an arm tells the same about it in every context and costs differently.  An
@@ -136,9 +139,7 @@ class PatientKL(OnStates):
     ('wifi', 'lte')
     """
 
-    evens_out = True
-    order_matters = True
-    takes_turns = True
+    traits = Traits(breaks_ties_by_pulls=True, order_matters=True, arm_order_matters=True)
     _knowledge: Attendance
 
     def __init__(
@@ -153,7 +154,8 @@ class PatientKL(OnStates):
         self.c = number("c", c, above=0.0, at_least=True)
         self.patience = int(number("patience", patience, above=0.0, at_least=True))
         cells = partition(problem, delta)
-        super().__init__(problem, sharing=Attendance(states_of(problem, knots), cells))
+        attendance = Attendance(states_of(problem, knots), cells)
+        super().__init__(problem, empirical_kl(self.c, 0.0), sharing=attendance)
         self._centres: Any = None
 
     @property
@@ -171,11 +173,11 @@ class PatientKL(OnStates):
         """δ if the contexts are cut into cells, c, the patience, and the knots of a sketch."""
         return {**self._cut(), "c": self.c, "patience": self.patience, **self._sketched()}
 
-    def _leader(self, context: Mapping[str, Any]) -> int:
+    def _due(self, context: Mapping[str, Any]) -> int:
+        """Return the arm to pull if all are allowed."""
         knowledge = self._knowledge
         statistics, factor = knowledge.statistics, knowledge.factor
         if 0 in statistics.pulls:
-            self.problem.context.exactly(context)
             return statistics.pulls.index(0)
         here = knowledge.cells.locate(context)
         if self._centres is None:
@@ -192,20 +194,21 @@ class PatientKL(OnStates):
             self.patience,
         )  # fmt: skip
 
-    def _indices(self, context: Mapping[str, Any]) -> list[float]:
-        _, estimates, _, _ = self._knowledge.view(context)
-        indices = [float(estimate) for estimate in estimates]
-        indices[self._leader(context)] = UNPULLED
+    def _leader(self, decision: Decision) -> int:
+        if decision.allowed is self._everyone:
+            return self._due(decision.context)
+        return super()._leader(decision)
+
+    def _indices(self, decision: Decision) -> list[float]:
+        indices = [float(estimate) for estimate in decision.view.estimates]
+        indices[self._due(decision.context)] = UNPULLED
         return indices
 
-    def _reason(
-        self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
-    ) -> str:
-        arm = self._leader(context)
-        if self._knowledge.statistics.pulls[arm] == 0 or arm not in allowed:
-            return super()._reason(context, indices, allowed)
-        _, estimates, low, high = self._knowledge.view(context)
-        if max(estimates) - estimates[arm] <= rounding(low, high):
+    def _reason(self, decision: Decision, indices: list[float]) -> str:
+        arm, view = self._due(decision.context), decision.view
+        if view.statistics.pulls[arm] == 0 or arm not in decision.allowed:
+            return super()._reason(decision, indices)
+        if max(view.estimates) - view.estimates[arm] <= rounding(view.low, view.high):
             return "highest estimate, and nothing is due to be explored here"
         return f"{self._arms[arm]} is due to be explored, and here it costs least"
 

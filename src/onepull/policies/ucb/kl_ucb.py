@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from math import inf
 from typing import Any
 
 import numpy as np
 
 from onepull.checks import number
-from onepull.index.empirical_likelihood import exploration, likely_share
-from onepull.policies.explorer import Explorer
+from onepull.index.empirical_likelihood import kl_ucb
+from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.sharing import shared
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
-from onepull.statistics import UNPULLED
 
 
-def share_bound(mean: float, root: float, low: float, high: float, budget: float) -> float:
-    """Return the kl-UCB bound on a reward in [low, high], with `root` = 1/√m.
-
-    >>> round(share_bound(0.0, 0.1, -1.0, 1.0, 5.0), 6)   # the coin's bound, 0.5 to 0.654
-    0.308484
-    """
-    if mean == inf:
-        return mean
-    if high <= low:
-        return high
-    share = (mean - low) / (high - low)
-    return low + (high - low) * likely_share(share, budget * root * root)
-
-
-class KLUCB(Explorer):
+class KLUCB(MeanPolicy):
     """kl-UCB (Garivier and Cappé 2011) on any sharing of knowledge.
 
     Index: the highest mean of a coin, stretched to the reward's range in the context, whose
@@ -69,7 +53,7 @@ class KLUCB(Explorer):
     'lte'
     """
 
-    evens_out = True
+    traits = Traits(breaks_ties_by_pulls=True)
 
     def __init__(  # noqa: PLR0913 - a sharing and a rule
         self,
@@ -84,18 +68,11 @@ class KLUCB(Explorer):
         self.c = number("c", c, above=0.0, at_least=True)
         self.head_start = number("head_start", head_start, above=0.0, at_least=True)
         self._shared = sharing
-        super().__init__(shared(problem, sharing, delta), seed=seed)
+        rule = kl_ucb(self.c, self.head_start)
+        super().__init__(shared(problem, sharing, delta), rule, seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The sharing, δ if the contexts are cut into cells, c and the head start."""
         rule = {"c": self.c, "head_start": self.head_start}
         return {"sharing": self._shared, **self._cut(), **rule}
-
-    def _indices(self, context: Mapping[str, Any]) -> list[float]:
-        statistics, estimates, low, high = self._knowledge.view(context)
-        budget = exploration(statistics.trial + self.head_start, self.c)
-        return [
-            share_bound(mean, root, low, high, budget) if math.isfinite(mean) else UNPULLED
-            for mean, root in zip(estimates, statistics.roots, strict=True)
-        ]

@@ -12,9 +12,10 @@ from onepull.checks import number
 from onepull.errors import ParameterError
 from onepull.factor import Cells, Grid, Table
 from onepull.index.hoeffding import hoeffding
+from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.doubling import Doubling
 from onepull.policies.sharing.sharing import Joint
-from onepull.policies.ucb.upper_confidence import Optimist
+from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.spaces import Interval
 
@@ -32,7 +33,7 @@ def _exploration(epsilon: Any, *, beyond_theory: bool) -> float:
     return value
 
 
-class _KnownReward(Optimist):
+class _KnownReward(MeanPolicy):
     """What DCB and CCB have in common: ε, with the paper's condition on it."""
 
     def __init__(
@@ -187,7 +188,7 @@ class DoublingCCB(_KnownReward):
     (2, 'a')
     """
 
-    order_matters = True
+    traits = Traits(order_matters=True)
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,

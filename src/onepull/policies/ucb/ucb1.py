@@ -10,12 +10,12 @@ import numpy as np
 from onepull.checks import number
 from onepull.factor import partition
 from onepull.index.hoeffding import hoeffding
+from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.sharing import Blind, PerContext
-from onepull.policies.ucb.upper_confidence import Optimist
 from onepull.problem import Problem
 
 
-class UCB1(Optimist):
+class UCB1(MeanPolicy):
     """UCB1 (Auer, Cesa-Bianchi, Fischer 2002) on the rewards, blind to the context.
 
     Index: r̄ + G·√(2 ln n / m), with G the range of the reward over all contexts and states.
@@ -44,7 +44,7 @@ class UCB1(Optimist):
         return {}
 
 
-class UCB1Epsilon(Optimist):
+class UCB1Epsilon(MeanPolicy):
     """UCB1(ε), the UCB1 of the paper's lemma 1: a little more exploration, on rewards.
 
     Index: r̄ + G·√((2+ε) ln n / m).  In a single context a wrong arm that has been pulled
@@ -79,7 +79,7 @@ class UCB1Epsilon(Optimist):
         return {"epsilon": self.epsilon}
 
 
-class MultiUCB(Optimist):
+class MultiUCB(MeanPolicy):
     """One UCB1 for every context, each learning from its own pulls only.
 
     Index: r̄ + G·√(2 ln n_i / m_i), all of it counted within context i (or its cell) and

@@ -8,42 +8,13 @@ from typing import Any
 import numpy as np
 
 from onepull.checks import number
-from onepull.index.hoeffding import IndexRule, hoeffding
-from onepull.policies.explorer import Explorer
-from onepull.policies.sharing.sharing import Sharing, shared
+from onepull.index.hoeffding import hoeffding
+from onepull.policies.rule_policy import MeanPolicy
+from onepull.policies.sharing.sharing import shared
 from onepull.problem import Problem
 
 
-class Optimist(Explorer):
-    """An index rule on shared knowledge: what UCB1, Multi-UCB, DCB and CCB have in common."""
-
-    def __init__(
-        self,
-        sharing: Sharing,
-        rule: IndexRule,
-        *,
-        seed: int | np.random.Generator | None = None,
-    ) -> None:
-        super().__init__(sharing, seed=seed)
-        self.rule = rule
-        self._aim, self._index, self._rule_parameters = rule.aim, rule.index, rule.parameters
-
-    def _indices(self, context: Mapping[str, Any]) -> Any:
-        statistics, estimates, low, high = self._knowledge.view(context)
-        aim = self._aim(low, high, statistics.trial, *self._rule_parameters)
-        scores = statistics.score(self._index, estimates, aim)
-        error = self._knowledge.error
-        # It is the same for every arm, so it changes no choice; but it is part of the bound.
-        return [score + error for score in scores] if error else scores
-
-    def _leader(self, context: Mapping[str, Any]) -> int:
-        statistics, estimates, low, high = self._knowledge.view(context)
-        trial = statistics.trials + statistics.waiting + 1  # here a property would be slow
-        aim = self._aim(low, high, trial, *self._rule_parameters)
-        return statistics.leader(self._index, estimates, aim)
-
-
-class UpperConfidence(Optimist):
+class UpperConfidence(MeanPolicy):
     """The upper confidence bound with any width, on any sharing of knowledge.
 
     Index: θ̂ + G·√(α ln n / m).  Blind with α = 2 it is UCB1, per context Multi-UCB, joint

@@ -8,16 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
+from onepull.index.empirical_likelihood import exploration
 from onepull.policies import CensoredKL
 from onepull.policies.hidden_states.survival import limited_mean
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place
-from onepull.simulation.kernels.rules import risk_at
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 
 bound_of = inlined(limited_mean)
+
+
+risk_at = inlined(exploration)
 
 
 class Counts(NamedTuple):

@@ -1,69 +1,20 @@
-"""Joint learning through features that mix: histograms, sketches and low rank, compiled.
-
-Beside the rules that need means only there are those that look at the whole distribution of
-the states, each a type of its own.
-"""
+"""Joint learning through features that mix: histograms, sketches and low rank, compiled."""
 
 from __future__ import annotations
 
-from math import log
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core import types
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.factor import Factorisation, Sketch
-from onepull.index import empirical_likelihood as likelihood
-from onepull.policies import IMED, DirichletThompson, EmpiricalBernstein
-from onepull.policies.states.empirical_kl import LikelyBound
-from onepull.simulation.compiled import compiled, inlined, reachable
-from onepull.simulation.draws import ASIDE, atom, bits, gamma, place, show
+from onepull.simulation.compiled import compiled, inlined
+from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.means import spread
 from onepull.simulation.kernels.memory import take_in
-from onepull.simulation.kernels.rules import Ruling, decide, ruling
+from onepull.simulation.kernels.rules import decide_on
 from onepull.spaces import Interval
-
-reachable(
-    likelihood.divergence,
-    likelihood.likely_mean,
-    likelihood._mean_log,  # noqa: SLF001 - a part of the formula
-    likelihood._excess,  # noqa: SLF001 - the same
-)
-likely_leader = compiled(likelihood.likely_leader)
-least_divergent = compiled(likelihood.least_divergent)
-risk_at = inlined(likelihood.exploration)
-variance = inlined(likelihood.law_variance)
-bernstein = inlined(likelihood.bernstein_bound)
-
-
-class Likely(NamedTuple):
-    """The highest empirical-likelihood bound, where so many trials are remembered."""
-
-    c: float
-    head_start: float
-    memory: float
-
-
-class Divergence(NamedTuple):
-    """The least divergence from the best: IMED, which has no parameter."""
-
-    none: float
-
-
-class Varying(NamedTuple):
-    """The highest empirical Bernstein bound."""
-
-    zeta: float
-
-
-class Posterior(NamedTuple):
-    """The highest reward of a law drawn from a Dirichlet posterior."""
-
-    key: Any
-    prior: float
 
 
 class Knots(NamedTuple):
@@ -84,95 +35,6 @@ def knots_of(factor: Factorisation) -> Knots:
         np.array([(factor.knots - 1) / space.width for space in spaces]),
         np.full(len(spaces), factor.knots, np.int64),
     )
-
-
-def decide_on(
-    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
-    n: Any, trial: Any,
-) -> Any:  # fmt: skip
-    """Return the arm that a rule chooses, given φ and every arm's means of ψ."""
-    raise NotImplementedError  # the compiled forms are below
-
-
-def _by_means(
-    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
-    n: Any, trial: Any,
-) -> Any:  # fmt: skip
-    return decide(rule, means, 0, roots, 0, low, high, n, trial)
-
-
-def _likely(
-    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
-    n: Any, trial: Any,
-) -> Any:  # fmt: skip
-    risk = risk_at(min(n + rule.head_start, rule.memory), rule.c)
-    return likely_leader(phi, laws, pulls, means[0], low, high, risk)
-
-
-def _divergence(
-    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
-    n: Any, trial: Any,
-) -> Any:  # fmt: skip
-    return least_divergent(phi, laws, pulls, means[0], high)
-
-
-def _varying(
-    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
-    n: Any, trial: Any,
-) -> Any:  # fmt: skip
-    best = 0
-    highest = -np.inf
-    for j in range(pulls.size):
-        bound = np.inf
-        if pulls[j] > 0:
-            spread_of = variance(phi, laws[j], phi.size)
-            bound = bernstein(means[0, j], spread_of, high - low, pulls[j], rule.zeta * log(n))
-        if bound > highest:
-            highest = bound
-            best = j
-    return best
-
-
-def _posterior(
-    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
-    n: Any, trial: Any,
-) -> Any:  # fmt: skip
-    best = 0
-    highest = -np.inf
-    for j in range(pulls.size):
-        if pulls[j] == 0:
-            return j
-        stream = bits(rule.key, place(trial, pulls.size, j)) ^ ASIDE
-        used = 0
-        total = 0.0
-        value = 0.0
-        for s in range(phi.size):
-            weight, used = gamma(rule.prior + pulls[j] * laws[j, s], stream, used)
-            total += weight
-            value += weight * phi[s]
-        value /= total
-        if value > highest:
-            highest = value
-            best = j
-    return best
-
-
-_DECISIONS = {
-    Likely: _likely,
-    Divergence: _divergence,
-    Varying: _varying,
-    Posterior: _posterior,
-}
-
-
-@overload(decide_on)
-def _decision(
-    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
-    n: Any, trial: Any,
-) -> Any:  # fmt: skip
-    """Return the decision for the type of a rule."""
-    known = isinstance(rule, (types.NamedTuple, types.NamedUniTuple))
-    return _DECISIONS.get(rule.instance_class, _by_means) if known else None
 
 
 @compiled
@@ -252,27 +114,3 @@ def share_out(shown: Any, lows: Any, per_unit: Any, counts: Any, psi: Any) -> No
             left //= counts[f]
             share *= max(0.0, 1.0 - abs((shown[f] - lows[f]) * per_unit[f] - knot))
         psi[r] = share
-
-
-@ruling.register
-def _(policy: LikelyBound, horizon: int) -> Ruling:
-    del horizon
-    return lambda _: Likely(policy.c, policy.head_start, float(policy.memory))
-
-
-@ruling.register
-def _(policy: IMED, horizon: int) -> Ruling:
-    del policy, horizon
-    return lambda _: Divergence(0.0)
-
-
-@ruling.register
-def _(policy: EmpiricalBernstein, horizon: int) -> Ruling:
-    del horizon
-    return lambda _: Varying(policy.zeta)
-
-
-@ruling.register
-def _(policy: DirichletThompson, horizon: int) -> Ruling:
-    del horizon
-    return lambda own_key: Posterior(np.uint64(own_key), policy.prior)

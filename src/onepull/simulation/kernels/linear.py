@@ -180,7 +180,7 @@ class PreparedLinear(Prepared):
         self.model = policy.model
         self.constants = policy.parameters
         models, size = self.model.moments.shape
-        luck = 40.0 if policy.randomised else 0.0
+        luck = 40.0 if policy.traits.randomised else 0.0
         self.nanoseconds = 150.0 + models * size * (3.0 * size + luck)
         self.rewards: dict[int, Array] = {}
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.simulation.compiled import inlined, reachable
-from onepull.simulation.kernels.rules import Rule, Watching
+from onepull.simulation.kernels.rules import KernelRule
 from onepull.statistics import ArmStatistics, Discounted, Restarting, Window, inverse_root, moved
 from onepull.statistics.change_detector import (
     ALIKE,
@@ -99,7 +99,7 @@ Memory: TypeAlias = Lasting | Fading | Sliding | Watched
 
 
 def memory_of(
-    kept: ArmStatistics | None, rule: Rule, arms: int, features: int, order: Literal["C", "F"]
+    kept: ArmStatistics | None, rule: KernelRule, arms: int, features: int, order: Literal["C", "F"]
 ) -> Memory:
     """Return an empty memory for statistics of a kind, and for the rule that looks at it.
 
@@ -119,7 +119,7 @@ def memory_of(
         lows, scales = detector_scales(*kept.bounds)
         return Watched(
             means, counts, roots, trials,
-            seen=rule.seen if isinstance(rule, Watching) else counts.copy(),
+            seen=getattr(rule, "seen", counts.copy()),  # a patient rule looks at it
             tests=counts.copy(),
             buckets=counts.copy(),
             sizes=np.zeros((arms, BUCKETS), np.int64),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.factor import Atoms
 from onepull.index import empirical_likelihood as likelihood
+from onepull.index import rules
 from onepull.policies import PatientKL
 from onepull.policies.states.patient_kl import NEVER
 from onepull.simulation.compiled import compiled, inlined, reachable
@@ -20,7 +21,7 @@ from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 from onepull.statistics import moved
 
-reachable(likelihood.likely_leader)
+reachable(rules.leading_law, likelihood.likely_index, likelihood.likely_cap)
 leader = compiled(likelihood.patient_leader)
 risk_at = inlined(likelihood.exploration)
 move = inlined(moved)

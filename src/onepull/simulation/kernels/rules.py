@@ -1,7 +1,10 @@
-"""Rules of exploration for compiled loops, each a type of its own.
+"""Rules in compiled loops.
 
-A kernel is compiled for the type of its rule, so that none pays for another.  The formulas
-are the library's own plain functions.
+A kernel is compiled for the type of its rule, so that none pays for another.  A type stands for
+the functions of a rule value, which are compiled as they are: the library runs the same ones.
+The types of the rules that come with the package have names here, so that kernels compiled for
+them are kept on disk.  A rule of a user's own gets a type when it is first seen, and is compiled
+once a process: the compiler would not notice if its functions changed.
 """
 
 from __future__ import annotations
@@ -16,248 +19,454 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.index.empirical_likelihood import exploration, likely_share, rounding
-from onepull.index.hoeffding import hoeffding_width, optimistic, remembered_width
-from onepull.index.schedules import batch_start, drawn_evenly, exploration_rate, turn
-from onepull.policies import DSEE, KLUCB, EpsilonGreedy, Policy, RestartingUCB
-from onepull.policies.ucb.kl_ucb import share_bound
-from onepull.policies.ucb.upper_confidence import Optimist
+from onepull.index import empirical_likelihood as likelihood
+from onepull.index import hoeffding, rules, schedules
+from onepull.index.rules import MeanRule, PosteriorRule, Rule, StateRule, TurnRule
 from onepull.simulation.compiled import compiled, inlined, reachable
-from onepull.simulation.draws import uniform
+from onepull.simulation.draws import ASIDE, bits, gamma, place, uniform
 
-index = inlined(optimistic)
-width_at = inlined(hoeffding_width)
-reachable(hoeffding_width)
-remembered_at = inlined(remembered_width)
-rate_at = inlined(exploration_rate)
-evenly = inlined(drawn_evenly)
-turn_at = inlined(turn)
-risk_at = inlined(exploration)
-reachable(likely_share, rounding)
-rounding_of = inlined(rounding)
-share_bound_of = inlined(share_bound)
+TABULATED = 1 << 20  # trials whose exploration is kept in a table; further ones are computed
+NONE = np.zeros(0, np.int64)
 
-WIDTHS = 1 << 20  # widths kept in a table; further ones are computed
-
-
-class Bounds(NamedTuple):
-    """The highest upper confidence bound: α, and the widths of a unit range by trial."""
-
-    alpha: float
-    widths: Array
-
-
-class Remembered(NamedTuple):
-    """The highest upper confidence bound where so many trials are remembered."""
-
-    alpha: float
-    memory: float
+# What the plain functions call by name.
+reachable(
+    hoeffding.hoeffding_exploration,
+    likelihood._excess,  # noqa: SLF001 - a part of the formula
+    likelihood._mean_log,  # noqa: SLF001 - the same
+    likelihood.bernstein_bound,
+    likelihood.divergence,
+    likelihood.exploration,
+    likelihood.law_variance,
+    likelihood.likely_mean,
+    likelihood.likely_share,
+    likelihood.rounding,
+    rules.comes_before,
+    schedules.drawn_evenly,
+    schedules.exploration_rate,
+    schedules.turn,
+)
+leading_mean = inlined(rules.leading_mean)
+leading_capped = inlined(rules.leading_capped)
+leading_law = inlined(rules.leading_law)
 
 
-class Watching(NamedTuple):
-    """The same as `Bounds`, but an arm that was not seen for long comes first."""
+class Functions(NamedTuple):
+    """The functions of a rule: what its type in compiled code stands for."""
 
-    alpha: float
-    widths: Array
+    kind: type[Any]
+    exploration: Any = None
+    aim: Any = None
+    index: Any = None
+    cap: Any = None
+    turn: Any = None
+    by_pulls: bool = False
+    is_patient: bool = False
+    draws: bool = False
+
+
+class Ucb(NamedTuple):
+    """The upper confidence bound of UCB1 and of the paper."""
+
+    parameters: Any
+    table: Array
+
+
+class PatientUcb(NamedTuple):
+    """The same, but an arm that was not seen for long comes first."""
+
+    parameters: Any
+    table: Array
     patience: int
     seen: NDArray[np.int64]  # the trial at which each arm last was, written by the memory
 
 
-class Coin(NamedTuple):
-    """The best estimate, or an arm drawn evenly: ε-greedy."""
+class RememberedUcb(NamedTuple):
+    """The upper confidence bound where so many trials are remembered."""
 
+    parameters: Any
+    table: Array
+
+
+class KlUcb(NamedTuple):
+    """The bound of kl-UCB."""
+
+    parameters: Any
+    table: Array
+
+
+class EmpiricalKl(NamedTuple):
+    """The empirical-likelihood bound."""
+
+    parameters: Any
+    table: Array
+
+
+class Imed(NamedTuple):
+    """The least divergence from the best."""
+
+    parameters: Any
+    table: Array
+
+
+class Bernstein(NamedTuple):
+    """The bound of UCB-V."""
+
+    parameters: Any
+    table: Array
+
+
+class EpsilonGreedy(NamedTuple):
+    """The best estimate, or an arm drawn evenly."""
+
+    parameters: Any
+    table: Any
     key: Any
-    c: float
-    gap: float
 
 
-class Calendar(NamedTuple):
-    """The best estimate, or the arm whose turn it is: DSEE, given the starts of its batches."""
+class Dsee(NamedTuple):
+    """The best estimate, or the arm whose turn it is in a batch."""
 
-    starts: NDArray[np.int64]
-
-
-class Shares(NamedTuple):
-    """The highest kl-UCB bound of a coin stretched to the reward's range."""
-
-    c: float
-    head_start: float
+    parameters: Any
+    table: Any
+    key: Any
 
 
-Rule: TypeAlias = Any  # one of the named tuples, here or in `dense`
+class Posterior(NamedTuple):
+    """The highest reward of a law drawn from a Dirichlet posterior."""
+
+    prior: float
+    key: Any
 
 
-@compiled
-def unit_widths(count: int, alpha: float) -> Any:
-    """Return the width of a unit range at trials 0 to count-1."""
-    table = np.zeros(count)
-    for trial in range(1, count):
-        table[trial] = width_at(0.0, 1.0, trial, alpha)
-    return table
+KernelRule: TypeAlias = Any  # one of the named tuples
+Ruling: TypeAlias = Callable[[int], KernelRule]  # a rule, given the key of a policy's own luck
+
+_TYPES: dict[Functions, type[Any]] = {}
+_FUNCTIONS: dict[type[Any], Functions] = {}
 
 
-@inlined
-def width(low: Any, high: Any, trial: Any, alpha: Any, table: Any) -> Any:
-    """Return the width at a trial, from the table where it reaches."""
-    if trial < table.size:
-        return (high - low) * table[trial]
-    return width_at(low, high, trial, alpha)
+def _name(functions: Functions, kind: type[Any]) -> None:
+    _TYPES[functions], _FUNCTIONS[kind] = kind, functions
 
 
-@inlined
-def leading(means: Any, cell: Any, roots: Any, row: Any, w: Any) -> Any:
-    """Return the first arm with the highest index in a cell, given the row of its roots."""
-    best = 0
-    highest = -np.inf
-    for j in range(means.shape[1]):
-        bound = index(means[cell, j], roots[row, j], w)
-        if bound > highest:
-            highest = bound
-            best = j
-    return best
+def _functions(rule: Rule) -> Functions:
+    """Return the functions of a rule, which decide its type."""
+    if isinstance(rule, TurnRule):
+        return Functions(TurnRule, turn=rule.turn, draws=rule.draws)
+    assert not isinstance(rule, PosteriorRule)  # noqa: S101 - it has a type of its own
+    aim = rule.aim if isinstance(rule, MeanRule) else None
+    return Functions(
+        type(rule),
+        exploration=rule.exploration,
+        aim=aim,
+        index=rule.index,
+        cap=rule.cap,
+        by_pulls=rule.breaks_ties_by_pulls,
+        is_patient=isinstance(rule, MeanRule) and rule.patience > 0,
+    )
+
+
+_name(_functions(hoeffding.hoeffding(1.0)), Ucb)
+_name(_functions(hoeffding.hoeffding(1.0, patience=1)), PatientUcb)
+_name(_functions(hoeffding.remembering(1.0, 1.0)), RememberedUcb)
+_name(_functions(likelihood.kl_ucb(0.0, 0.0)), KlUcb)
+_name(_functions(likelihood.empirical_kl(0.0, 0.0)), EmpiricalKl)
+_name(_functions(likelihood.imed()), Imed)
+_name(_functions(likelihood.empirical_bernstein(1.0)), Bernstein)
+_name(_functions(schedules.epsilon_greedy(1.0, 1.0)), EpsilonGreedy)
+_name(_functions(schedules.dsee(1.0)), Dsee)
+NAMED = frozenset(_FUNCTIONS)
+
+
+def is_own(rule: KernelRule) -> bool:
+    """Return whether a rule is a user's own, for which kernels are not kept on disk."""
+    return type(rule) in _FUNCTIONS and type(rule) not in NAMED
+
+
+def _type_of(functions: Functions) -> type[Any]:
+    """Return the type that stands for the functions of a rule, a new one if need be."""
+    if functions not in _TYPES:
+        base = _TYPES[_LIKE[functions.kind, functions.is_patient]]
+        own = NamedTuple(f"Own{len(_TYPES)}", list(base.__annotations__.items()))  # type: ignore[misc]  # made at run time
+        _name(functions, own)
+    return _TYPES[functions]
+
+
+_LIKE = {
+    (MeanRule, False): _FUNCTIONS[Ucb],
+    (MeanRule, True): _FUNCTIONS[PatientUcb],
+    (StateRule, False): _FUNCTIONS[Imed],
+    (TurnRule, False): _FUNCTIONS[Dsee],
+}
+
+
+@singledispatch
+def ruling(rule: Rule, arms: int, horizon: int) -> Ruling:
+    """Return a rule value as kernels take it, for so many arms and trials."""
+    raise TypeError(f"{rule!r} is not a rule, given {arms} arms and {horizon} trials")
+
+
+@ruling.register
+def _(rule: MeanRule, arms: int, horizon: int) -> Ruling:
+    kind = _type_of(_functions(rule))
+    stated = _stated(kind, rule.parameters, horizon)
+    if not rule.patience:
+        return lambda _: stated
+    return lambda _: stated._replace(patience=rule.patience, seen=np.zeros(arms, np.int64))
+
+
+@ruling.register
+def _(rule: StateRule, arms: int, horizon: int) -> Ruling:
+    del arms
+    stated = _stated(_type_of(_functions(rule)), rule.parameters, horizon)
+    return lambda _: stated
+
+
+@ruling.register
+def _(rule: TurnRule, arms: int, horizon: int) -> Ruling:
+    kind = _type_of(_functions(rule))
+    parameters = tuple(map(float, rule.parameters))
+    table = rule.table(horizon, arms, *rule.parameters) if rule.table is not None else NONE
+    return lambda own_key: kind(parameters, np.asarray(table), np.uint64(own_key))
+
+
+@ruling.register
+def _(rule: PosteriorRule, arms: int, horizon: int) -> Ruling:
+    del arms, horizon
+    return lambda own_key: Posterior(rule.prior, np.uint64(own_key))
+
+
+def _stated(kind: type[Any], parameters: tuple[float, ...], horizon: int) -> Any:
+    """Return a rule with a table of what it explores at each trial."""
+    table = np.zeros(min(horizon + 2, TABULATED))
+    rest = (0, NONE)[: len(kind._fields) - 2]
+    rule = kind(tuple(map(float, parameters)), table, *rest)
+    tabulate = fill_table if kind in NAMED else fresh(fill_table)
+    tabulate(rule, table)
+    return rule
+
+
+_FRESH: dict[Any, Any] = {}
+
+
+def fresh(kernel: Any) -> Any:
+    """Return a kernel that is compiled for this process and not kept on disk."""
+    if kernel not in _FRESH:
+        _FRESH[kernel] = compiled(kernel.py_func, keep=False)
+    return _FRESH[kernel]
+
+
+def for_rule(kernel: Any, rule: KernelRule) -> Any:
+    """Return a kernel for a rule: kept on disk, unless the rule is a user's own."""
+    return fresh(kernel) if is_own(rule) else kernel
+
+
+# What kernels call; the compiled forms are below.
+
+
+def explored(rule: Any, trial: Any) -> Any:
+    """Return how much a rule explores at a trial."""
+    raise NotImplementedError
 
 
 def decide(
     rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
 ) -> Any:
-    """Return the arm that a rule chooses in a cell: at its n-th trial, the world's `trial`."""
-    raise NotImplementedError  # the compiled forms are below
+    """Return the arm that a rule plays in a cell: at its n-th trial, the world's `trial`."""
+    raise NotImplementedError
 
 
-def _bounds(
-    rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
-) -> Any:
-    return leading(means, cell, roots, row, width(low, high, n, rule.alpha, rule.widths))
+def decide_on(
+    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
+    n: Any, trial: Any,
+) -> Any:  # fmt: skip
+    """Return the arm that a rule plays, given φ and every arm's means of ψ."""
+    raise NotImplementedError
 
 
-def _remembered(
-    rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
-) -> Any:
-    w = remembered_at(low, high, n, rule.alpha, rule.memory)
-    return leading(means, cell, roots, row, w)
+@compiled
+def fill_table(rule: Any, table: Any) -> None:
+    """Write what a rule explores at trials 1 to the end of a table."""
+    for trial in range(1, table.size):
+        table[trial] = explored(rule, trial)
 
 
-def _watching(
-    rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
-) -> Any:
-    best = leading(means, cell, roots, row, width(low, high, n, rule.alpha, rule.widths))
-    if means[cell, best] == np.inf:
-        return best
-    for j in range(means.shape[1]):
-        if rule.seen[j] <= n - 1 - rule.patience:
-            return j
-    return best
+def _known(rule: Any) -> Functions | None:
+    """Return what the type of a rule stands for."""
+    if not isinstance(rule, (types.NamedTuple, types.NamedUniTuple)):
+        return None
+    return _FUNCTIONS.get(rule.instance_class)
 
 
-def _coin(
-    rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
-) -> Any:
-    best = leading(means, cell, roots, row, 0.0)
-    if means[cell, best] == np.inf:
-        return best
-    arms = means.shape[1]
-    arm = evenly(uniform(rule.key, trial), rate_at(n, arms, rule.c, rule.gap), arms)
-    return arm if arm >= 0 else best
+@overload(explored)
+def _explored(rule: Any, trial: Any) -> Any:
+    functions = _known(rule)
+    if functions is None:
+        return None
+    exploration = inlined(functions.exploration)
 
+    def at_trial(rule: Any, trial: Any) -> Any:
+        return exploration(trial, *rule.parameters)
 
-def _calendar(
-    rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
-) -> Any:
-    best = leading(means, cell, roots, row, 0.0)
-    if means[cell, best] == np.inf:
-        return best
-    arm = turn_at(rule.starts, n, means.shape[1])
-    return arm if arm >= 0 else best
-
-
-def _shares(
-    rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
-) -> Any:
-    risk = risk_at(n + rule.head_start, rule.c)
-    reach = (high - low) * np.sqrt(0.5 * risk)
-    off = rounding_of(low, high)
-    best = 0
-    highest = -np.inf
-    for j in range(means.shape[1]):
-        if means[cell, j] + reach * roots[row, j] + off < highest:
-            continue  # the bound is never above this
-        bound = share_bound_of(means[cell, j], roots[row, j], low, high, risk)
-        # It stops at the highest reward, so ties are many; the least pulled is taken.
-        if bound > highest or (bound == highest and roots[row, j] > roots[row, best]):
-            highest = bound
-            best = j
-    return best
-
-
-_DECISIONS = {
-    Bounds: _bounds,
-    Remembered: _remembered,
-    Watching: _watching,
-    Coin: _coin,
-    Calendar: _calendar,
-    Shares: _shares,
-}
+    return at_trial
 
 
 @overload(decide)
-def _decision(
+def _decide(
     rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
 ) -> Any:
-    """Return the decision for the type of a rule."""
-    return (
-        _DECISIONS[rule.instance_class]
-        if isinstance(rule, (types.NamedTuple, types.NamedUniTuple))
-        else None
+    functions = _known(rule)
+    if functions is None:
+        return None
+    return _take_turns(functions) if functions.kind is TurnRule else _by_mean(functions)
+
+
+def _by_mean(functions: Functions) -> Any:
+    exploration, aim_of, index = map(
+        inlined, (functions.exploration, functions.aim, functions.index)
     )
 
+    def plain(
+        rule: Any,
+        means: Any,
+        cell: Any,
+        roots: Any,
+        row: Any,
+        low: Any,
+        high: Any,
+        n: Any,
+        trial: Any,
+    ) -> Any:
+        found = rule.table[n] if n < rule.table.size else exploration(n, *rule.parameters)
+        return leading_mean(means[cell], roots[row], index, aim_of(low, high, found))
 
-Ruling: TypeAlias = Callable[[int], Rule]  # a rule, given the key of a policy's own luck
+    def patient(
+        rule: Any,
+        means: Any,
+        cell: Any,
+        roots: Any,
+        row: Any,
+        low: Any,
+        high: Any,
+        n: Any,
+        trial: Any,
+    ) -> Any:
+        best = plain_of(rule, means, cell, roots, row, low, high, n, trial)
+        if means[cell, best] == np.inf:
+            return best
+        for j in range(means.shape[1]):
+            if rule.seen[j] <= n - 1 - rule.patience:
+                return j
+        return best
+
+    if functions.is_patient:
+        plain_of = inlined(plain)
+        return patient
+    if functions.cap is None and not functions.by_pulls:
+        return plain
+    cap, by_pulls = inlined(functions.cap or rules.no_mean_cap), functions.by_pulls
+
+    def capped(
+        rule: Any,
+        means: Any,
+        cell: Any,
+        roots: Any,
+        row: Any,
+        low: Any,
+        high: Any,
+        n: Any,
+        trial: Any,
+    ) -> Any:
+        found = rule.table[n] if n < rule.table.size else exploration(n, *rule.parameters)
+        aim = aim_of(low, high, found)
+        return leading_capped(means[cell], roots[row], index, cap, aim, by_pulls)
+
+    return capped
 
 
-@singledispatch
-def ruling(policy: Policy, horizon: int) -> Ruling | None:
-    """Return the rule of a policy for compiled loops, or nothing where there is none."""
-    del policy, horizon
-    return None
+@inlined
+def the_mean(mean: Any, root: Any, aim: Any) -> Any:
+    """Return a mean: the index of a rule that plays the best estimate."""
+    return mean
 
 
-@ruling.register
-def _(policy: Optimist, horizon: int) -> Ruling | None:
-    rule = policy.rule
-    if rule.index is optimistic and rule.aim is remembered_width:
-        remembered = Remembered(*map(float, rule.parameters))
-        return lambda _: remembered
-    if rule.index is not optimistic or rule.aim is not hoeffding_width:
+def _take_turns(functions: Functions) -> Any:
+    turn, draws = inlined(functions.turn), functions.draws
+
+    def decide(
+        rule: Any,
+        means: Any,
+        cell: Any,
+        roots: Any,
+        row: Any,
+        low: Any,
+        high: Any,
+        n: Any,
+        trial: Any,
+    ) -> Any:
+        best = leading_mean(means[cell], roots[row], the_mean, 0.0)
+        if means[cell, best] == np.inf:
+            return best
+        luck = uniform(rule.key, trial) if draws else 0.0
+        arm = turn(luck, n, means.shape[1], rule.table, *rule.parameters)
+        return arm if arm >= 0 else best
+
+    return decide
+
+
+@overload(decide_on)
+def _decide_on(
+    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
+    n: Any, trial: Any,
+) -> Any:  # fmt: skip
+    if isinstance(rule, types.BaseNamedTuple) and rule.instance_class is Posterior:
+        return _posterior
+    functions = _known(rule)
+    if functions is None:
         return None
-    (alpha,) = rule.parameters
-    bounds = Bounds(alpha, unit_widths(min(horizon + 2, WIDTHS), alpha))
-    return lambda _: bounds
+    if functions.kind is not StateRule:
+        return _on_means
+    exploration, index = inlined(functions.exploration), inlined(functions.index)
+    cap, by_pulls = inlined(functions.cap or rules.no_law_cap), functions.by_pulls
+
+    def by_law(
+        rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
+        n: Any, trial: Any,
+    ) -> Any:  # fmt: skip
+        found = rule.table[n] if n < rule.table.size else exploration(n, *rule.parameters)
+        return leading_law(phi, laws, pulls, means[0], low, high, found, index, cap, by_pulls)
+
+    return by_law
 
 
-@ruling.register
-def _(policy: RestartingUCB, horizon: int) -> Ruling:
-    widths = unit_widths(min(horizon + 2, WIDTHS), policy.alpha)
-    arms = len(policy.problem.arms)
-    return lambda _: Watching(policy.alpha, widths, policy.patience, np.zeros(arms, np.int64))
+def _on_means(
+    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
+    n: Any, trial: Any,
+) -> Any:  # fmt: skip
+    return decide(rule, means, 0, roots, 0, low, high, n, trial)
 
 
-@ruling.register
-def _(policy: EpsilonGreedy, horizon: int) -> Ruling:
-    del horizon
-    return lambda own_key: Coin(np.uint64(own_key), policy.c, policy.gap)
-
-
-@ruling.register
-def _(policy: DSEE, horizon: int) -> Ruling:
-    arms = len(policy.problem.arms)
-    starts = [1]
-    while starts[-1] <= horizon:
-        starts.append(batch_start(len(starts) + 1, starts[-1], arms, policy.weight))
-    calendar = Calendar(np.array(starts, np.int64))
-    return lambda _: calendar
-
-
-@ruling.register
-def _(policy: KLUCB, horizon: int) -> Ruling:
-    del horizon
-    return lambda _: Shares(policy.c, policy.head_start)
+def _posterior(
+    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
+    n: Any, trial: Any,
+) -> Any:  # fmt: skip
+    # The library draws from numpy's generator.  A kernel cannot, and draws by place as all of
+    # the simulator does: the same law, other draws.
+    best = 0
+    highest = -np.inf
+    for j in range(pulls.size):
+        if pulls[j] == 0:
+            return j
+        stream = bits(rule.key, place(trial, pulls.size, j)) ^ ASIDE
+        used = 0
+        total = 0.0
+        value = 0.0
+        for s in range(phi.size):
+            weight, used = gamma(rule.prior + pulls[j] * laws[j, s], stream, used)
+            total += weight
+            value += weight * phi[s]
+        value /= total
+        if value > highest:
+            highest = value
+            best = j
+    return best

@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.environment.environment import Environment
 from onepull.index import set_likelihood as coarsened
+from onepull.index.empirical_likelihood import exploration
 from onepull.policies import CoarseKL
 from onepull.policies.hidden_states.coarse_kl import best_of_groups
 from onepull.policies.hidden_states.set_counts import told_apart
 from onepull.policies.hidden_states.told_sets import LevelSet
-from onepull.simulation.compiled import compiled, reachable
+from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import atom, place
-from onepull.simulation.kernels.rules import risk_at
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World, lists_everything
+
+risk_at = inlined(exploration)
 
 reachable(
     coarsened._height,  # noqa: SLF001 - compiled with those that call it

@@ -1,0 +1,29 @@
+"""One request as a policy sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class Decision(NamedTuple):
+    """What `choose` and `explain` read: made once for a request, and changed by neither.
+
+    Attributes
+    ----------
+    context
+        The fields of the context, as given.
+    view
+        What the policy looks at: its statistics and estimates for this context.
+    allowed
+        The positions of the arms that may be chosen.
+
+    Examples
+    --------
+    >>> Decision({"bits": 3}, None, range(2)).allowed
+    range(0, 2)
+    """
+
+    context: Mapping[str, Any]
+    view: Any
+    allowed: Sequence[int]

@@ -1,0 +1,261 @@
+"""Policies that run a rule: the statistics they share, and a rule value that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from math import inf, isinf
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import msgspec
+import numpy as np
+
+from onepull.errors import ParameterError
+from onepull.index.rules import MeanRule, Rule, TurnRule
+from onepull.payoff import Reward
+from onepull.payoff.reward import Source
+from onepull.policies.decision import Decision
+from onepull.policies.policy import Policy
+from onepull.policies.sharing.sharing import Sharing
+from onepull.policies.ties import best_of, even
+from onepull.problem import Problem
+
+AnyRule = TypeVar("AnyRule", bound=Rule)
+Kind = TypeVar("Kind", bound=type["RulePolicy[Any]"])
+
+# What a subclass may redefine without changing what is decided or learned.
+FREE = frozenset({
+    "__init__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__",
+    "__annotations_cache__", "__static_attributes__", "__firstlineno__", "__orig_bases__",
+    "__parameters__", "__abstractmethods__", "_abc_impl", "__slots__", "__dict__", "__weakref__",
+    "__repr__", "_repr_html_", "parameters", "_written", "_shown", "traits", "guarantee",
+    "explain", "_why", "_reason", "_unseen", "_runs_rules",
+})  # fmt: skip
+
+
+def runs_rules(kind: Kind) -> Kind:
+    """Mark a class that runs rules itself: the simulator's kernels do what its methods do."""
+    kind._runs_rules = True  # noqa: SLF001 - a mark of ours
+    return kind
+
+
+class RulePolicy(Policy, Generic[AnyRule]):
+    """A policy that is a sharing and a rule, and nothing else.
+
+    The simulator compiles the rule and never looks at the policy's methods.  So a subclass
+    that redefines any method on the way from a request to an arm, or from an observation to
+    what is learned, has no compiled form: it runs in the interpreter.
+
+    Parameters
+    ----------
+    sharing
+        What a pull teaches, and whom.
+    rule
+        How to choose among the arms.
+    seed
+        Draw among tied arms with this seed or generator; the first arm wins without.
+
+    Examples
+    --------
+    >>> from onepull import DCB
+    >>> class Doubled(DCB):
+    ...     def _indices(self, decision):
+    ...         return [2 * index for index in super()._indices(decision)]
+    >>> DCB.follows_its_rule(), Doubled.follows_its_rule()
+    (True, False)
+    """
+
+    _knowledge: Sharing
+    _runs_rules: ClassVar[bool] = False
+
+    def __init__(
+        self, sharing: Sharing, rule: AnyRule, *, seed: int | np.random.Generator | None = None
+    ) -> None:
+        self._rule = rule
+        super().__init__(sharing, seed=seed)
+
+    @classmethod
+    def follows_its_rule(cls) -> bool:
+        """Return whether a policy of this class does what its rule and its sharing say, and no more."""
+        above: list[type[Any]] = []
+        for kind in cls.__mro__:
+            if vars(kind).get("_runs_rules"):
+                known = {name for base in kind.__mro__ for name in vars(base)} - FREE
+                return not any(known & vars(own).keys() for own in above)
+            above.append(kind)
+        return False
+
+    @property
+    def rule(self) -> AnyRule:
+        """The rule that chooses."""
+        return self._rule
+
+    @property
+    def sharing(self) -> Sharing:
+        """What a pull teaches, and what has been learned."""
+        return self._knowledge
+
+    @property
+    def delta(self) -> float | dict[str, float] | None:
+        """The largest width of a cell, if interval contexts were cut into cells."""
+        return self._knowledge.delta
+
+    def with_reward(self, reward: Reward | Source) -> Self:
+        """Return a policy for another reward that knows all that this one has learned.
+
+        Works for policies that keep the states themselves: a histogram or a sketch.
+
+        >>> from onepull import EmpiricalKL, Finite, Problem
+        >>> policy = EmpiricalKL(Problem(
+        ...     arms=["near", "far"],
+        ...     context={"bits": Finite([1, 4])},
+        ...     state={"capacity": Finite([0, 2, 4])},
+        ...     reward="min(bits, capacity)",
+        ... ))
+        >>> policy.observe_many(["near", "far"] * 60, capacity=[2, 4, 2, 0, 2, 0] * 20)
+        >>> policy.choose(bits=4), policy.with_reward("capacity >= bits").choose(bits=4)
+        ('near', 'far')
+        """
+        if not self._knowledge.keeps_states:
+            raise ParameterError(
+                f"{type(self).__name__} keeps rewards, not states, so it cannot tell what another "
+                "reward would have been; keep a histogram or a sketch"
+            )
+        twin = self._rebuilt(self.problem.with_reward(reward), self._written())
+        twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - a twin's own
+        twin._generator = deepcopy(self._generator)  # noqa: SLF001 - a twin's own
+        return twin
+
+    def _cut(self) -> dict[str, Any]:
+        """Return δ as a parameter, where there is one."""
+        return {} if self.delta is None else {"delta": self.delta}
+
+    def _look(self, context: Mapping[str, Any]) -> Any:
+        return self._knowledge.view(context)
+
+    def _estimates(self, decision: Decision) -> Sequence[float | None]:
+        return [float(estimate) for estimate in decision.view[1]]
+
+
+@runs_rules
+class MeanPolicy(RulePolicy[MeanRule]):
+    """Plays the highest index of the arms' mean rewards: UCB1, DCB, CCB, kl-UCB and others.
+
+    >>> from onepull import Finite, Interval
+    >>> from onepull.index.hoeffding import hoeffding
+    >>> problem = Problem(
+    ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x*y"
+    ... )
+    >>> class UCB(MeanPolicy):
+    ...     def __init__(self, problem, *, seed=None):
+    ...         super().__init__(shared(problem, "joint", None), hoeffding(2.0), seed=seed)
+    ...     parameters = {}
+    >>> UCB(problem).choose(y=1)
+    'a'
+    """
+
+    def _leader(self, decision: Decision) -> int:
+        rule = self._rule
+        if decision.allowed is not self._everyone or rule.patience:
+            return super()._leader(decision)
+        statistics, estimates, low, high = decision.view
+        trial = statistics.trials + statistics.waiting + 1  # here a property would be slow
+        aim = rule.aim(low, high, rule.exploration(trial, *rule.parameters))
+        return statistics.leader(rule, estimates, aim)  # type: ignore[no-any-return]  # a position
+
+    def _indices(self, decision: Decision) -> Any:
+        rule, error = self._rule, self._knowledge.error
+        statistics, estimates, low, high = decision.view
+        aim = rule.aim_at(low, high, statistics.trial)
+        scores = statistics.score(rule, estimates, aim)
+        for arm in self._overdue(decision):
+            # Above any index there can be, below that of an arm that was never pulled.
+            scores[arm] = high + (high - low) + rule.index(0.0, 1.0, aim)
+        # It is the same for every arm, so it changes no choice; but it is part of the bound.
+        return [score + error for score in scores] if error else scores
+
+    def _overdue(self, decision: Decision) -> list[int]:
+        """Return the arms that were observed once, but not for so long that they come first."""
+        if not self._rule.patience:
+            return []
+        statistics = decision.view[0]
+        latest = statistics.trials - self._rule.patience
+        return [
+            arm
+            for arm, seen in enumerate(statistics.seen)
+            if seen <= latest and statistics.pulls[arm] and not statistics.in_flight[arm]
+        ]
+
+    def _foremost(self, decision: Decision, indices: Any) -> list[int]:
+        best = best_of(indices, decision.allowed)
+        if not self._rule.breaks_ties_by_pulls or len(best) == 1:
+            return best
+        roots = decision.view[0].roots  # the fewer the pulls, the larger the root
+        return best_of(roots, best)
+
+
+@runs_rules
+class TurnPolicy(RulePolicy[TurnRule]):
+    """Plays the arm whose turn it is, and at other trials the highest estimate.
+
+    >>> from onepull import DSEE, EpsilonGreedy
+    >>> issubclass(DSEE, TurnPolicy), issubclass(EpsilonGreedy, TurnPolicy)
+    (True, True)
+    """
+
+    def _take_on(self, problem: Problem) -> None:
+        super()._take_on(problem)
+        self._table: Any = ()
+        self._until = 0
+
+    def _turn(self, decision: Decision, luck: float, arms: int) -> int:
+        """Return the position among `arms` of the one whose turn it is, or -1."""
+        rule, statistics = self._rule, decision.view[0]
+        trial = statistics.trial
+        if rule.table is not None and trial > self._until:
+            self._until = 2 * trial
+            self._table = rule.table(self._until, len(self._arms), *rule.parameters)
+        return rule.turn(luck, trial, arms, self._table, *rule.parameters)
+
+    def _due(self, decision: Decision) -> int | None:
+        """Return the arm whose turn it is, unless turns are drawn or an arm was never pulled."""
+        if self._rule.draws or 0 in decision.view[0].counts:
+            return None
+        arm = self._turn(decision, 0.0, len(self._arms))
+        return arm if arm in decision.allowed else None
+
+    def _indices(self, decision: Decision) -> Any:
+        indices = list(decision.view[1])
+        if (arm := self._due(decision)) is not None:
+            indices[arm] = inf
+        return indices
+
+    def _draw(self, decision: Decision) -> int:
+        if not self._rule.draws:
+            return super()._draw(decision)
+        indices, allowed = decision.view[1], decision.allowed
+        best = best_of(indices, allowed)[0]
+        if isinf(indices[best]):
+            return best  # never pulled comes first, here as everywhere
+        assert self._generator is not None  # noqa: S101 - a rule that draws has one
+        arm = self._turn(decision, self._generator.random(), len(allowed))
+        return allowed[arm] if arm >= 0 else best
+
+    def _chances(self, decision: Decision) -> Sequence[float] | None:
+        if not self._rule.draws:
+            return super()._chances(decision)
+        indices, allowed = decision.view[1], decision.allowed
+        greedy = even(best_of(indices, allowed)[:1], allowed)
+        rate = self._rate(decision)
+        return [rate / len(allowed) + (1.0 - rate) * chance for chance in greedy]
+
+    def _rate(self, decision: Decision) -> float:
+        """Return the probability that a turn is drawn; an arm that was never pulled comes first."""
+        rule, statistics = self._rule, decision.view[0]
+        unpulled = any(isinf(decision.view[1][j]) for j in decision.allowed)
+        if rule.chance is None or unpulled:
+            return 0.0
+        return rule.chance(statistics.trial, len(self._arms), *rule.parameters)
+
+    def _why(self) -> str:
+        return "highest estimate"

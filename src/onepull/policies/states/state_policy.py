@@ -1,0 +1,140 @@
+"""Policies that know the distribution of every arm's state, not only means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from onepull.factor import Atoms, Histogram, Sketch
+from onepull.index.rules import PosteriorRule, StateRule, leading_law, no_law_cap
+from onepull.payoff.box_points import is_finite
+from onepull.policies.decision import Decision
+from onepull.policies.rule_policy import RulePolicy, runs_rules
+from onepull.policies.sharing.sharing import Joint
+from onepull.policies.ties import best_of
+from onepull.problem import Problem
+from onepull.statistics import UNPULLED, ArmStatistics
+
+LawRule = TypeVar("LawRule", StateRule, PosteriorRule)
+
+
+class LawView(NamedTuple):
+    """What a rule on states sees in a context."""
+
+    statistics: ArmStatistics
+    estimates: Any
+    low: float
+    high: float
+    values: Any  # the reward of each listed state
+    laws: list[Any]  # how often each arm showed each of them
+
+
+class KeepsStates(RulePolicy[LawRule]):
+    """What policies on listed states have in common: a histogram of few states, else a sketch."""
+
+    _knowledge: Joint
+
+    def __init__(
+        self,
+        problem: Problem,
+        rule: LawRule,
+        *,
+        knots: int | None = None,
+        sharing: Joint | None = None,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(sharing or Joint(states_of(problem, knots)), rule, seed=seed)
+
+    @property
+    def knots(self) -> int | None:
+        """How many knots an interval field of the state has, if there is one."""
+        return self._knowledge.factor.knots
+
+    def _sketched(self) -> dict[str, Any]:
+        """Return the knots as a parameter, where there are any."""
+        return {} if self.knots is None else {"knots": self.knots}
+
+    def _look(self, context: Mapping[str, Any]) -> LawView:
+        """Return the reward of each listed state, each arm's weights, and the reward's bounds."""
+        statistics, estimates, low, high = self._knowledge.view(context)
+        factor = self._knowledge.factor
+        values = factor.phi(self.problem.context.exactly(context)).tolist()
+        means, arms = statistics.means, range(len(self._arms))
+        laws = (
+            [[row[j] for row in means] for j in arms]
+            if isinstance(means, list)
+            else [means[:, j].tolist() for j in arms]
+        )
+        if statistics.waiting:
+            surely = surely_worst(values)
+            laws = [surely if statistics.unanswered(j) else laws[j] for j in arms]
+        return LawView(statistics, estimates, low, high, values, laws)
+
+    def _estimates(self, decision: Decision) -> Sequence[float | None]:
+        return [float(e) if math.isfinite(e) else UNPULLED for e in decision.view.estimates]
+
+
+@runs_rules
+class StatePolicy(KeepsStates[StateRule]):
+    """Plays the highest index of the arms' observed states: empirical KL, IMED, UCB-V.
+
+    >>> from onepull import IMED, EmpiricalKL
+    >>> issubclass(IMED, StatePolicy), issubclass(EmpiricalKL, StatePolicy)
+    (True, True)
+    """
+
+    def _leader(self, decision: Decision) -> int:
+        if decision.allowed is not self._everyone:
+            return super()._leader(decision)
+        view, rule = decision.view, self._rule
+        return leading_law(
+            view.values,
+            view.laws,
+            view.statistics.counts,
+            view.estimates,
+            view.low,
+            view.high,
+            rule.exploration(view.statistics.trial, *rule.parameters),
+            rule.index,
+            rule.cap or no_law_cap,
+            rule.breaks_ties_by_pulls,
+        )
+
+    def _indices(self, decision: Decision) -> list[float]:
+        view, rule = decision.view, self._rule
+        counts = view.statistics.counts
+        exploration = rule.exploration(view.statistics.trial, *rule.parameters)
+        known = [e for e, m in zip(view.estimates, counts, strict=True) if m]
+        best = max(known, default=0.0)
+        return [
+            rule.index(view.values, law, m, mean, best, view.low, view.high, exploration)
+            if m
+            else UNPULLED
+            for law, m, mean in zip(view.laws, counts, view.estimates, strict=True)
+        ]
+
+    def _foremost(self, decision: Decision, indices: Any) -> list[int]:
+        best = best_of(indices, decision.allowed)
+        if not self._rule.breaks_ties_by_pulls or len(best) == 1:
+            return best
+        return best_of([-count for count in decision.view.statistics.counts], best)
+
+
+def surely_worst(values: Sequence[float]) -> list[float]:
+    """Return the law of an arm that has not answered yet: it surely shows the worst state.
+
+    >>> surely_worst([2.0, 0.5, 1.0])
+    [0.0, 1.0, 0.0]
+    """
+    worst = values.index(min(values))
+    return [float(s == worst) for s in range(len(values))]
+
+
+def states_of(problem: Problem, knots: int | None = None) -> Atoms:
+    """Return the histogram of finitely many states, or the sketch of others."""
+    if is_finite(problem.state) and knots is None:
+        return Histogram(problem)
+    return Sketch(problem) if knots is None else Sketch(problem, knots=knots)
