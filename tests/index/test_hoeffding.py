@@ -14,7 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onepull.index.hoeffding import hoeffding, hoeffding_width, optimistic
+from onepull.index.hoeffding import (
+    hoeffding,
+    hoeffding_exploration,
+    hoeffding_width,
+    optimistic,
+    scaled_to_range,
+)
 from onepull.statistics import inverse_root
 
 VECTORS = Path(__file__).parents[3] / "shared/data/peers/mabwiser_ucb1_vectors.json"
@@ -29,14 +35,14 @@ trials = st.integers(1, 10**12)
 def test_the_index_is_mean_plus_range_times_root_of_alpha_log_n_over_m(mean, ends, m, n, alpha):
     low, high = sorted(ends)
     rule = hoeffding(alpha)
-    index = rule.index(mean, inverse_root(m), rule.aim(low, high, n, *rule.parameters))
+    index = rule.index(mean, inverse_root(m), rule.aim_at(low, high, n))
     textbook = mean + (high - low) * math.sqrt(alpha * math.log(n) / m)
     assert index == pytest.approx(textbook, rel=1e-12, abs=1e-12)
 
 
 def test_greed_has_no_bonus():
     rule = hoeffding(0.0)
-    assert rule.index(1.25, inverse_root(3), rule.aim(0.0, 4.0, 1000, *rule.parameters)) == 1.25
+    assert rule.index(1.25, inverse_root(3), rule.aim_at(0.0, 4.0, 1000)) == 1.25
 
 
 def test_the_first_trial_has_no_bonus():
@@ -56,15 +62,16 @@ def test_arrays_give_what_numbers_give():
 
 
 def test_a_compiler_gives_the_same_bits():
-    compiled: list[Any] = [numba.njit(f) for f in (hoeffding_width, optimistic, inverse_root)]
-    width, index, root = compiled
+    compiled: list[Any] = [numba.njit(f) for f in (scaled_to_range, optimistic, inverse_root)]
+    scaled, index, root = compiled
+    exploration: Any = numba.njit(hoeffding_exploration)
     generator = np.random.default_rng(2)
     for _ in range(5000):
         low, span, mean = generator.normal(), generator.exponential(), generator.normal() * 1e3
         n, m = int(10 ** generator.uniform(0, 12)), int(10 ** generator.uniform(0, 9))
         assert root(m) == inverse_root(m)
         aim = hoeffding_width(low, low + span, n, 2.01)
-        assert width(low, low + span, n, 2.01) == aim
+        assert scaled(low, low + span, exploration(n, 2.01)) == aim
         assert index(mean, inverse_root(m), aim) == optimistic(mean, inverse_root(m), aim)
 
 

@@ -73,18 +73,18 @@ def test_lists_and_arrays_agree_to_the_last_bit(seed, arms, features, count):
     one, two = (learned(kind, arms, features, rows) for kind in KINDS)
     assert one.state() == two.state()
     rule = hoeffding(2.01)
-    aim = rule.aim(-1.0, 3.0, count + 1, *rule.parameters)
+    aim = rule.aim_at(-1.0, 3.0, count + 1)
     for i in range(features):
-        scores = [s.score(rule.index, s.means[i], aim) for s in (one, two)]
+        scores = [s.score(rule, s.means[i], aim) for s in (one, two)]
         assert list(scores[0]) == list(scores[1])
-        leaders = [s.leader(rule.index, s.means[i], aim) for s in (one, two)]
+        leaders = [s.leader(rule, s.means[i], aim) for s in (one, two)]
         assert leaders[0] == leaders[1] == int(np.argmax(scores[1]))
 
 
 @both
 def test_the_leader_of_a_tie_is_the_first(kind):
     statistics = learned(kind, 4, 1, [(0, [1.0]), (1, [2.0]), (2, [2.0]), (3, [2.0])])
-    assert statistics.leader(hoeffding(2.0).index, statistics.means[0], 1.0) == 1
+    assert statistics.leader(hoeffding(2.0), statistics.means[0], 1.0) == 1
 
 
 @both

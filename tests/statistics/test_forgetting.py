@@ -107,12 +107,12 @@ def test_a_restart_forgets_one_arm_or_all():
 def test_scores_go_by_what_is_remembered(kind):
     statistics = learned(kind, observed(4, 90))
     rule = hoeffding(2.0)
-    aim = rule.aim(-1.0, 3.0, 91, *rule.parameters)
+    aim = rule.aim_at(-1.0, 3.0, 91)
     for row in statistics.means:
-        scores = statistics.score(rule.index, row, aim)
+        scores = statistics.score(rule, row, aim)
         wanted = [rule.index(m, r, aim) for m, r in zip(row, statistics.roots, strict=True)]
         assert list(scores) == wanted
-        assert statistics.leader(rule.index, row, aim) == int(np.argmax(wanted))
+        assert statistics.leader(rule, row, aim) == int(np.argmax(wanted))
 
 
 @every
