@@ -99,7 +99,7 @@ def test_feedback_is_the_files_or_as_told(invoke, file):
     done = invoke(file, *QUICK, "--feedback", "reward")
     assert hidden in done.stdout
     assert "\nCCB " not in done.stdout
-    assert "\nCensoredKL " in done.stdout
+    assert "\nCoarseKL " in done.stdout
     file.write_text(f'feedback = "reward"\nhorizon = 500\n{PROBLEM}')
     assert hidden in invoke(file, *QUICK).stdout
     assert hidden not in invoke(file, *QUICK, "--feedback", "state").stdout

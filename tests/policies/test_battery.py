@@ -16,7 +16,6 @@ from onepull import (
     KLUCB,
     UCB1,
     UCBALP,
-    CensoredKL,
     CoarseKL,
     ContextualZooming,
     DirichletThompson,
@@ -238,8 +237,6 @@ def keeps_states(problem):
 
 # For a state of one field, with which the reward goes one way.
 ON_ONE_WAY = {
-    "CensoredKL": CensoredKL,
-    "CensoredKL-naive": lambda problem: CensoredKL(problem, c=3, naive=True, seed=12),
     "CoarseKL": lambda problem: CoarseKL(problem, knots=knots(problem)),
     "CoarseKL-seeded": lambda problem: CoarseKL(
         problem, c=1, head_start=20, knots=knots(problem), seed=13

@@ -58,7 +58,6 @@ POLICIES: dict[str, type[Policy]] = {
         p.PatientKL,
         p.EmpiricalBernstein,
         p.DirichletThompson,
-        p.CensoredKL,
         p.CoarseKL,
         p.DiscountedUCB,
         p.SlidingWindowUCB,

@@ -18,7 +18,6 @@ from onepull.planning.bounds import Delta
 from onepull.planning.candidates import Candidate, candidates, is_coarse, ladder, recommendations
 from onepull.policies import (
     KLUCB,
-    CensoredKL,
     DiscountedKL,
     DiscountedUCB,
     Policy,
@@ -37,9 +36,9 @@ from onepull.spaces import Interval
 INTERPRETED = 800_000
 COARSE = 200_000
 LOOKS = 10**8  # at a context, an arm and a state, of PatientKL in a run: as long
-EXTRAS = ("CensoredKL", "DiscountedUCB", "SlidingWindowUCB", "DiscountedKL", "RestartingUCB")
+EXTRAS = ("DiscountedUCB", "SlidingWindowUCB", "DiscountedKL", "RestartingUCB")
 FORGETFUL_CELLS = 128  # of what forgets: a change detector looks at every cell
-LEADING = ("DCB", "CCB", "CensoredKL")
+LEADING = ("DCB", "CCB")
 LED = ("", "T^-1/2", "recommended")  # the labels of those that lead their kind
 
 
@@ -96,7 +95,7 @@ def offered(problem: Problem, met: Circumstances) -> tuple[list[Candidate], list
     >>> channels = channel_selection()
     >>> found, notes = offered(channels.problem, Circumstances([channels], 500, 500, 4, "reward"))
     >>> [candidate.name for candidate in found]
-    ['CoarseKL recommended', 'CensoredKL', 'KLUCB per context', 'MultiUCB', 'UCB1']
+    ['CoarseKL recommended', 'KLUCB per context', 'MultiUCB', 'UCB1']
     >>> print(notes[0])
     A pull shows nothing but its reward, which may hide the state. Left out: DCB and PatientKL, \
 which cannot learn from it.
@@ -187,28 +186,25 @@ def _learning(
         hidden += f" Left out: {_listed(unable)}, which cannot learn from it."
     learning = list(recommendations(problem, met.horizon, "reward"))
     if any(candidate.kind == "CoarseKL" for candidate in learning):
-        learning += quicker(problem, met.horizon)
+        learning += context_by_context(problem, met.horizon)
     able = [c for c in learning if _learns(c.build(), met.worlds)]
     return [*able, *(c for c in kept if c.label != "recommended")], hidden
 
 
-def quicker(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield what learns from rewards that hide the state in less time than `CoarseKL`.
+def context_by_context(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield kl-UCB for each context, which decides sooner than `CoarseKL` and loses more.
+
+    There is none where contexts are continuous.
 
     >>> from onepull.environment import channel_selection
-    >>> [candidate.name for candidate in quicker(channel_selection().problem, None)]
-    ['CensoredKL', 'KLUCB per context']
+    >>> [candidate.name for candidate in context_by_context(channel_selection().problem, None)]
+    ['KLUCB per context']
     """
     start = HEAD_START if horizon is None else min(HEAD_START, horizon)
-    alone = partial(KLUCB, sharing="per-context")
-    for kind, label, make in (("CensoredKL", "", CensoredKL), ("KLUCB", "per context", alone)):
-        build = partial(make, problem, head_start=start)
-        try:
-            build()
-        except ParameterError:
-            continue  # rewards hide more than one end of the states, or contexts go on and on
+    build = partial(KLUCB, problem, sharing="per-context", head_start=start)
+    if is_finite(problem.context):
         caution = "there is no proof of its regret"
-        yield Candidate(kind, label, build, None, learns_rewards=True, caution=caution)
+        yield Candidate("KLUCB", "per context", build, None, learns_rewards=True, caution=caution)
 
 
 def _learns(policy: Policy, worlds: Sequence[Environment]) -> bool:

@@ -8,7 +8,6 @@ from onepull.policies.drifting.restarting_ucb import RestartingUCB
 from onepull.policies.drifting.sliding_window_kl import SlidingWindowKL
 from onepull.policies.drifting.sliding_window_ucb import SlidingWindowUCB
 from onepull.policies.explanation import ArmExplanation, Explanation
-from onepull.policies.hidden_states.censored_kl import CensoredKL
 from onepull.policies.hidden_states.coarse_kl import CoarseKL
 from onepull.policies.linear.lin_rel import LinRel
 from onepull.policies.linear.lin_thompson import LinearThompson
@@ -40,7 +39,6 @@ __all__ = [
     "UCB1",
     "UCBALP",
     "ArmExplanation",
-    "CensoredKL",
     "CoarseKL",
     "ContextualZooming",
     "DirichletThompson",

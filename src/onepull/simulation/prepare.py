@@ -13,7 +13,6 @@ from onepull.environment.environment import Environment
 from onepull.factor import Cells, Factorisation, Histogram, LowRank, Sketch
 from onepull.payoff.formula_payoff import WrittenPayoff
 from onepull.policies import (
-    CensoredKL,
     CoarseKL,
     ContextualZooming,
     FixedArm,
@@ -29,7 +28,6 @@ from onepull.policies.sharing.sharing import Blind, Joint, PerContext, Sharing
 from onepull.simulation import trials
 from onepull.simulation.draws import place, show
 from onepull.simulation.feedback_queue import NEVER, Post, comes_at, post_of
-from onepull.simulation.kernels.censored import PreparedCensored
 from onepull.simulation.kernels.linear import PreparedLinear
 from onepull.simulation.kernels.memory import FORGETTING
 from onepull.simulation.kernels.patient import PreparedPatient
@@ -40,7 +38,7 @@ from onepull.simulation.prepare_late import prepare_late
 from onepull.simulation.prepare_sharing import prepare_sharing
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import LARGEST_TABLE, World, lists_everything
+from onepull.simulation.world import LARGEST_TABLE, World
 from onepull.spaces import Finite
 
 # Policies that learn in ways of their own, each with a kernel.
@@ -72,8 +70,6 @@ def prepare(
         lasts = len(environment.pieces()) == 1 and not _forgets(policy)
         late = prepare_late(usual, post, horizon, announced=announced) if lasts else None
         return late or Interpreted(policy, sees_states=sees_states, post=post, announced=announced)
-    if type(policy) is CensoredKL and not policy.draws and lists_everything(environment):
-        return PreparedCensored(policy, sees_states=sees_states)
     if type(policy) is CoarseKL and not policy.draws and PreparedCoarse.fits(environment):
         return PreparedCoarse(policy, sees_states=sees_states)
     found = _prepare(policy, environment, horizon)

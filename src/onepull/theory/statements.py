@@ -54,7 +54,6 @@ STATEMENTS: Mapping[type[Policy], str] = MappingProxyType(
         f"ζ > 1 (Audibert, Munos and Szepesvári 2009); {TOGETHER}",
         p.DirichletThompson: "in a single context asymptotically the least possible, for listed "
         f"rewards and a prior of 1 (Riou and Honda 2020); {TOGETHER}",
-        p.CensoredKL: "none is known; it grows even where every arm is best somewhere",
         p.CoarseKL: "none is known",
         p.DiscountedUCB: "wrong pulls O(√(CT) log T) in a single context that changes C times, "
         "with α > 2 and a memory of order √(T/C) (Garivier and Moulines 2011); O(T log N / N) "

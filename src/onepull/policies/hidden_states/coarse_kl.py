@@ -34,8 +34,7 @@ class CoarseKL(Policy):
     no pull tells apart is shared evenly.  Index: the highest mean reward of a law whose
     log-likelihood is within f(n) = ln N + c ln ln N of the highest, N = n + head_start.  Where
     every pull tells its state that is `EmpiricalKL`, and where rewards hide one end of the
-    states the law is the product-limit law of `CensoredKL`, whose index takes microseconds
-    where this one takes milliseconds.
+    states the law is the product-limit law of Kaplan and Meier (1958).
 
     It takes listed states of any fields and any reward of them, up to 256, or one bounded
     interval with which the reward goes one way.  States may be observed too, and mixed with

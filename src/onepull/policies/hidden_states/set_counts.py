@@ -10,11 +10,13 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.errors import SaveFileError
+from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.set_likelihood import spread
 from onepull.policies.hidden_states.told_sets import LevelSet, Readings
+from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import observed_state, rewarded_context
-from onepull.policies.sharing.pull_counts import Counted
 from onepull.problem import Problem
+from onepull.statistics import UNPULLED
 
 
 def told_apart(told: Any, group: Any) -> int:
@@ -57,19 +59,36 @@ class Seen(NamedTuple):
     law: Array  # the most likely share of each group
 
 
-class Sightings(Counted):
+class Sightings(Knowledge):
     """Counts by arm and set of levels.
 
     They are sums, so they merge without loss and may come in any order, from states and from
     rewards.
+
+    Attributes
+    ----------
+    readings
+        What a reward tells about the state.
+    sets
+        How often each arm showed each set of levels.
+    pulls
+        The observations of each arm.
+    in_flight
+        The pulls of each arm whose feedback is yet to come; they are neither saved nor merged.
+    bounds
+        For each arm and context: a bound, its slope in the risk, and the risk it was computed for.
     """
 
+    counts_in_flight = True
+
     def __init__(self, readings: Readings) -> None:
-        super().__init__(readings.problem)
+        self.problem = readings.problem
         self.readings = readings
+        self.pulls = [0] * len(self.problem.arms)
+        self.in_flight = [0] * len(self.problem.arms)
+        self._trials = 0
         self.sets: list[dict[LevelSet, int]] = [{} for _ in self.problem.arms]
         self._seen: dict[int, Seen] = {}
-        # By arm and context: a bound, how it rises with the risk, and the risk that it was for.
         self.bounds: list[dict[Any, tuple[float, float, float]]] = [{} for _ in self.problem.arms]
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
@@ -79,8 +98,52 @@ class Sightings(Counted):
         else:
             found = self.readings.told(*rewarded_context(self.problem, fields, reward))
         self.sets[arm][found] = self.sets[arm].get(found, 0) + 1
-        self._count(arm)
+        self.pulls[arm] += 1
+        self._trials += 1
+        self.in_flight[arm] = max(self.in_flight[arm] - 1, 0)
         self._forget_work(arm)
+
+    def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
+        """Count pulls in flight, whatever their context."""
+        super().expect(arm, fields, pulls)
+        self.in_flight[arm] = max(self.in_flight[arm] + pulls, 0)
+
+    @property
+    def counts(self) -> list[int]:
+        """The pulls of each arm, including those in flight."""
+        return [m + more for m, more in zip(self.pulls, self.in_flight, strict=True)]
+
+    @property
+    def trials(self) -> int:
+        """The number of observations behind the current estimates."""
+        return self._trials
+
+    @property
+    def trial(self) -> int:
+        """The number n of the current trial, after all observations and pulls in flight."""
+        return self._trials + sum(self.in_flight) + 1
+
+    def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
+        """Return the pulls of every arm, and the trials; they count in every context."""
+        del context
+        return self.counts, self.trial - 1
+
+    def risk_of(self, arm: int, risk: float) -> float:
+        """Return the risk f for an arm that has answered, f·m/(m+w) with w pulls in flight.
+
+        The index allows a loss of f/m in log-likelihood per observation.  With w pulls in flight
+        it allows f/(m+w).
+        """
+        return risk * (self.pulls[arm] / (self.pulls[arm] + self.in_flight[arm]))
+
+    def unanswered(self, arm: int, low: float, high: float, risk: float) -> float:
+        """Return the index of an arm that has not answered: never pulled, or pulls in flight.
+
+        Each pull in flight counts as if it had shown the worst reward.  So the arm no longer
+        comes first, and one that never answers is explored as rarely as the worst arm.
+        """
+        waiting = self.in_flight[arm]
+        return likely_mean([low], [1.0], 1, high, risk / waiting) if waiting else UNPULLED
 
     def _forget_work(self, arm: int) -> None:
         self._seen.pop(arm, None)
@@ -108,18 +171,22 @@ class Sightings(Counted):
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Take on a problem with one arm more at the end, or one removed."""
-        super().change_arms(problem, removed)
+        self.problem = problem
         self._seen = {}
         if removed is None:
+            self.pulls.append(0)
+            self.in_flight.append(0)
             self.sets.append({})
             self.bounds.append({})
         else:
-            del self.sets[removed], self.bounds[removed]
+            for kept in (self.pulls, self.in_flight, self.sets, self.bounds):
+                del kept[removed]
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
         """Add what `other` has learned; its arm `arms[j]` is arm j here."""
-        super().merge(other, arms)
+        self._trials += other.trials
         for j, theirs in enumerate(arms):
+            self.pulls[j] += other.pulls[theirs]
             for found, count in other.sets[theirs].items():
                 self.sets[j][found] = self.sets[j].get(found, 0) + count
             self._forget_work(j)
@@ -154,9 +221,11 @@ class Sightings(Counted):
 
     def copy(self) -> Self:
         """Return an independent copy."""
-        twin = super().copy()
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.pulls, twin.in_flight = list(self.pulls), list(self.in_flight)
         twin.sets = [dict(own) for own in self.sets]
-        twin._seen = dict(self._seen)  # noqa: SLF001 - a twin's own
+        twin._seen = dict(self._seen)
         twin.bounds = [dict(own) for own in self.bounds]
         return twin
 
