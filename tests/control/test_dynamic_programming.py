@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 
 from onepull import Discrete, Finite, Genie, Interval, Problem
-from onepull.control import Backlog, Battery, BatteryPlan, LevelAction, SlotChoice, best_plan
+from onepull.control import (
+    Backlog,
+    Battery,
+    BatteryPlan,
+    BufferEnvironment,
+    LevelAction,
+    SlotChoice,
+    best_plan,
+    harvesting_battery,
+)
 from onepull.distributions import Uniform
-from onepull.environment import BufferEnvironment, harvesting_battery
 from onepull.errors import ParameterError
 
 IDLE = LevelAction(SlotChoice(0.0, None), 0.0, (0.0,), (1.0,))

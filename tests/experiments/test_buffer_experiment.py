@@ -17,8 +17,14 @@ from onepull import (
     recommended,
     simulate_buffer,
 )
-from onepull.control import Battery, BatteryPlan, DriftPlusPenalty, Myopic
-from onepull.environment import BufferEnvironment, metered_backlog
+from onepull.control import (
+    Battery,
+    BatteryPlan,
+    BufferEnvironment,
+    DriftPlusPenalty,
+    Myopic,
+    metered_backlog,
+)
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import BufferExperiment, BufferFolder, Experiment, ResultFolder
 from onepull.experiments.buffer_experiment import reads_buffer

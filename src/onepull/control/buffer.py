@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import ClassVar, Literal
 
+from onepull.budgets import can_pay, cost_of
 from onepull.checks import number
 from onepull.errors import InputError, ParameterError
-from onepull.policies.budget.knapsack import can_pay
-from onepull.policies.budget.ledger import cost_of
 from onepull.problem import Problem
 
 

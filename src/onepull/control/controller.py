@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onepull.budgets import SLACK
 from onepull.checks import number, real
 from onepull.control.buffer import Buffer, check_amounts
 from onepull.errors import InputError, ParameterError, UnknownArm
 from onepull.policies import Policy
-from onepull.policies.budget.knapsack import SLACK
 from onepull.policies.sharing.sharing import PullsOnly
 
 

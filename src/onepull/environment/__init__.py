@@ -6,20 +6,12 @@ from onepull.environment.applications import (
     metered_channels,
     offloading,
 )
-from onepull.environment.buffered import (
-    BufferEnvironment,
-    harvesting_battery,
-    metered_backlog,
-)
 from onepull.environment.environment import Environment
 
 __all__ = [
-    "BufferEnvironment",
     "Environment",
     "channel_selection",
     "energy_harvesting",
-    "harvesting_battery",
-    "metered_backlog",
     "metered_channels",
     "offloading",
 ]

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.budgets import Mix, best_mix, costs_by_arm
 from onepull.checks import number
 from onepull.distributions import Distribution, Independent
 from onepull.distributions.fits_space import check_fit
 from onepull.environment.delayed_feedback import Delay, delays_by_arm, losses_by_arm
 from onepull.errors import ParameterError, UnknownArm
-from onepull.policies.budget.knapsack import Mix, best_mix
-from onepull.policies.budget.ledger import costs_by_arm
 from onepull.problem import Problem
 from onepull.spaces import Box
 

@@ -3,9 +3,9 @@
 import math
 
 from onepull.errors import ProblemError
-from onepull.payoff.callable_payoff import CodedPayoff
+from onepull.payoff.callable_payoff import CallablePayoff
 from onepull.payoff.facts import Fact
-from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.payoff.payoff import COMPACT, Features, Payoff, State
 from onepull.payoff.reward import Reward
 from onepull.spaces import Box
@@ -15,7 +15,7 @@ __all__ = ["COMPACT", "Fact", "Features", "Payoff", "Reward", "State", "bind"]
 
 def bind(reward: Reward, context: Box, state: Box) -> Payoff:
     """Return the reward as a function on its spaces, with every declaration checked."""
-    kind = WrittenPayoff if reward.is_formula else CodedPayoff
+    kind = FormulaPayoff if reward.is_formula else CallablePayoff
     payoff: Payoff = kind(reward, context, state)
     low, high = payoff.whole_range
     if not (math.isfinite(low) and math.isfinite(high)):

@@ -20,7 +20,7 @@ from onepull.payoff.reward import Reward
 from onepull.spaces import Box
 
 
-class CodedPayoff(Payoff):
+class CallablePayoff(Payoff):
     """A callable of the context and state fields, taken by name.
 
     It must be pure.  Numpy arrays are handed to it only if it has been seen to give the
@@ -28,7 +28,7 @@ class CodedPayoff(Payoff):
 
     >>> from onepull.spaces import Finite
     >>> bits, capacity = Box(bits=Finite([1, 2])), Box(capacity=Finite([0, 3]))
-    >>> payoff = CodedPayoff(Reward(lambda bits, capacity: min(bits, capacity)), bits, capacity)
+    >>> payoff = CallablePayoff(Reward(lambda bits, capacity: min(bits, capacity)), bits, capacity)
     >>> payoff(bits=2, capacity=3)
     2.0
     """

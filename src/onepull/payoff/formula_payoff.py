@@ -27,12 +27,12 @@ SLOPE = 1e-9  # strictly monotone is at least so steep, compared with the whole
 STRICT = ("increasing", "decreasing")
 
 
-class WrittenPayoff(Payoff):
+class FormulaPayoff(Payoff):
     """A formula over the context and state fields.
 
     >>> from onepull.spaces import Finite, Interval
     >>> bits, capacity = Box(bits=Finite([1, 2])), Box(capacity=Interval(0, 7))
-    >>> payoff = WrittenPayoff(Reward("min(bits, capacity)"), bits, capacity)
+    >>> payoff = FormulaPayoff(Reward("min(bits, capacity)"), bits, capacity)
     >>> payoff.monotone["capacity"]
     Fact(value='nondecreasing', how='derived')
     """

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from onepull import Discrete, Finite, Problem
-from onepull.control import Backlog, Battery
+from onepull.control import Backlog, Battery, BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.distributions import Switching, Uniform
-from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.errors import ParameterError, UnknownArm
 
 PROBLEM = Problem(

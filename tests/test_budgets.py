@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from onepull.budgets import best_mix, can_pay
 from onepull.errors import ParameterError
-from onepull.policies.budget.knapsack import best_mix, can_pay
 
 
 def instances(count, *, contexts=5, arms=6):

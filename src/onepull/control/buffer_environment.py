@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from onepull.control import Backlog, Battery, Buffer, LevelAction, LevelPlan, SlotChoice, best_plan
-from onepull.control.buffer import check_amounts
+from onepull.control.buffer import Backlog, Battery, Buffer, check_amounts
+from onepull.control.controller import SlotChoice
+from onepull.control.dynamic_programming import LevelAction, LevelPlan, best_plan
 from onepull.distributions import Discrete, Distribution
 from onepull.distributions.fits_space import check_fit
 from onepull.environment.applications import channel_selection, energy_harvesting
