@@ -12,7 +12,6 @@ from onepull.checks import number, real
 from onepull.control.buffer import Buffer, check_amounts
 from onepull.errors import InputError, ParameterError, UnknownArm
 from onepull.policies import Policy
-from onepull.policies.sharing.sharing import PullsOnly
 
 
 class SlotChoice(NamedTuple):
@@ -64,7 +63,8 @@ class Controller(ABC):
         highs = problem.payoff.range({self.field: (amounts, amounts)})[1].tolist()
         self._highs = dict(zip(buffer.amounts, highs, strict=True))
         self._offered: dict[float, list[tuple[str, float]]] = {}
-        if all(e is None for e in policy._estimates({self.field: buffer.amounts[0]})):  # noqa: SLF001 - no public name tells it for all arms at once
+        estimates = policy.estimates(**{self.field: buffer.amounts[0]})
+        if all(estimate is None for estimate in estimates):
             raise ParameterError(
                 f"{type(policy).__name__} does not estimate what an arm is worth, "
                 "so it cannot be weighed against the buffer"
@@ -96,8 +96,7 @@ class Controller(ABC):
     def observe(self, arm: str, **fields: Any) -> None:
         """Take in what a pull showed: the state fields, and the amount if the policy needs it."""
         self.policy.observe(arm, **fields)
-        # What only counts its pulls, as the genie does, knows the same as before.
-        if not isinstance(self.policy._knowledge, PullsOnly):  # noqa: SLF001 - the same
+        if self.policy.learns:
             self._offered.clear()
 
     def options(self, amount: float) -> list[tuple[str, float]]:
@@ -125,9 +124,9 @@ class Controller(ABC):
         arms, top = policy.problem.arms, self._highs[amount]
         if policy.randomised or not policy.in_reward_units:
             arm = policy.choose(**context)
-            estimate = policy._estimates(context)[arms.index(arm)]  # noqa: SLF001 - the same
+            estimate = policy.estimates(**context)[arms.index(arm)]
             return [(arm, top if estimate is None else min(float(estimate), top))]
-        indices = policy._indices(context)  # noqa: SLF001 - the same
+        indices = policy.indices(**context)
         return [(arm, min(float(index), top)) for arm, index in zip(arms, indices, strict=True)]
 
 

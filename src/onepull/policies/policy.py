@@ -158,6 +158,15 @@ class Policy(ABC):
             reason=self._reason(context, indices, allowed),
         )
 
+    def indices(self, **context: Any) -> Sequence[float]:
+        """Return the index of every arm for a context, in the order of the problem's arms."""
+        indices: Sequence[float] = self._indices(context)
+        return indices
+
+    def estimates(self, **context: Any) -> Sequence[float | None]:
+        """Return the estimated reward of every arm for a context, None if there is none."""
+        return self._estimates(context)
+
     def _reason(
         self, context: Mapping[str, Any], indices: list[float], allowed: Sequence[int]
     ) -> str:
@@ -293,6 +302,11 @@ class Policy(ABC):
     def is_fresh(self) -> bool:
         """Whether nothing has been observed yet."""
         return self._knowledge.is_fresh
+
+    @property
+    def learns(self) -> bool:
+        """Whether observations change the estimates; a `Genie` only counts its pulls."""
+        return self._knowledge.learns
 
     @property
     def draws(self) -> bool:

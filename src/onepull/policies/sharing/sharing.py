@@ -163,6 +163,7 @@ class PullsOnly(_OneBook):
     """Pulls are counted and nothing else is learned."""
 
     counts_in_flight = False
+    learns = False
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
