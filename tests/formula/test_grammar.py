@@ -92,7 +92,7 @@ def test_what_is_no_expression_is_refused(text):
 
 @pytest.mark.parametrize("given_", [None, 3, b"x", ["x"]])
 def test_what_is_no_text_is_refused(given_):
-    with pytest.raises(FormulaError, match="a formula is text"):
+    with pytest.raises(FormulaError, match="a formula must be text"):
         Formula(given_, NAMES)
 
 

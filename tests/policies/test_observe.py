@@ -219,7 +219,7 @@ def test_the_context_may_come_along_with_the_state():
         (DCB, {"reward": 1, "bits": 2, "capacity": 1}, InputError, "not both"),
         (DCB, {"capacity": 1, "speed": 2}, StateError, "'speed'; allowed here: capacity, bits"),
         (DCB, {"capacity": 1, "bits": 9}, ContextError, "must be one of 1, 2, 3, 4, given 9"),
-        (DCB, {"capacity": "1"}, StateError, r"given '1' \(is not one number\)"),
+        (DCB, {"capacity": "1"}, StateError, r"given '1' \(is not a number\)"),
         (MultiUCB, {"reward": 1}, ContextError, "'bits' is missing"),
         (MultiUCB, {"capacity": 1}, ContextError, "'bits' is missing"),
         (UCB1, {"capacity": 1}, ContextError, "'bits' is missing"),
