@@ -41,7 +41,7 @@ def test_the_two_worlds_are_what_they_say():
         (
             {"arrivals": Switching({0: Uniform(0, 1), 10: Uniform(1, 2)})},
             ParameterError,
-            "stay as they are",
+            "laws that never switch",
         ),
         ({"states": {"a": Discrete([1], [1.0])}}, ParameterError, "no law for the states of 'b'"),
         ({"states": {"c": Discrete([1], [1.0])}}, UnknownArm, "'c' among the laws"),

@@ -229,9 +229,9 @@ def build_any(kind: Any, *given: Any, **named: Any) -> Any:
         (lambda: build_any(Myopic, GENIE, 3.0), "needs a Battery or a Backlog, given 3.0"),
         (
             lambda: build_any(BatteryPlan, GENIE, battery(), arrivals={0: 0.5, 2: 0.5}),
-            "arrivals are a law",
+            "arrivals must be a law",
         ),
-        (lambda: build_any(BatteryPlan, GENIE, battery(), arrivals=[0, 2]), "arrivals are a law"),
+        (lambda: build_any(BatteryPlan, GENIE, battery(), arrivals=[0, 2]), "arrivals must be a law"),
         (
             lambda: build_any(
                 BatteryPlan, GENIE, battery(), arrivals=Discrete([-1, 2], [0.5, 0.5])
@@ -246,11 +246,11 @@ def build_any(kind: Any, *given: Any, **named: Any) -> Any:
         ),
         (
             lambda: build_any(Planned, GENIE, battery(), "spend all"),
-            "a plan is what best_plan returns",
+            "plan must be a LevelPlan",
         ),
         (
             lambda: build_any(Battery, capacity=6, amounts=1.0),
-            "amounts are numbers from small to large",
+            "must be a list of numbers from small to large",
         ),
         (lambda: build_any(Backlog, capacity=6, amounts=[1], costs=[1]), "costs are given by arm"),
         (lambda: build_any(Myopic, GENIE, battery(), price="1"), "price must be a number >= 0"),

@@ -79,7 +79,7 @@ def test_a_reward_that_several_states_give_is_refused(known, context):
 @pytest.mark.parametrize("known", [*STRICT, payoff("x * y", Finite([0, 1, 2]))])
 @pytest.mark.parametrize("reward", [1e6, -1e6, float("nan")])
 def test_a_reward_that_cannot_be_is_refused(known, reward):
-    with pytest.raises(RewardError, match=r"cannot be with y=0\.75"):
+    with pytest.raises(RewardError, match=r"is impossible for y=0\.75"):
         known.invert(reward, (0.75,))
 
 

@@ -1,4 +1,4 @@
-"""How much to spend or to send, around any policy: contexts that depend on past choices."""
+"""Control of batteries and queues: how much to draw from a buffer, and on which arm to use it."""
 
 from onepull.control.buffer import Backlog, Battery, Buffer
 from onepull.control.buffer_environment import (

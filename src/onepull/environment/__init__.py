@@ -1,4 +1,4 @@
-"""The world a policy is tried in: how contexts arrive and how the arms' states are drawn."""
+"""Simulated environments: the laws of contexts and of the arms' states."""
 
 from onepull.environment.applications import (
     channel_selection,

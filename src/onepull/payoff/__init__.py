@@ -1,4 +1,4 @@
-"""The known reward g(context, state), bound to its spaces, and what is known about it."""
+"""The known reward g(context, state) on its spaces, and its properties."""
 
 import math
 
@@ -14,7 +14,7 @@ __all__ = ["COMPACT", "Fact", "Features", "Payoff", "Reward", "State", "bind"]
 
 
 def bind(reward: Reward, context: Box, state: Box) -> Payoff:
-    """Return the reward as a function on its spaces, with every declaration checked."""
+    """Return the reward as a function on its spaces; raises if a declaration is contradicted."""
     kind = FormulaPayoff if reward.is_formula else CallablePayoff
     payoff: Payoff = kind(reward, context, state)
     low, high = payoff.whole_range
