@@ -149,7 +149,7 @@ def test_a_trace_for_one_field(tmp_path):
         ('[{law = "exponential", mean = 1}]', "piece 1: needs the key 'from', a trial"),
         ('[{from = "x", law = "exponential", mean = 1}]', "piece 1: needs the key 'from', a trial"),
         ('[{from = 0.5, law = "exponential", mean = 1}]', "piece 1: needs the key 'from', a trial"),
-        ('[{from = 9, law = "exponential", mean = 1}]', "from 0 on, given [9]"),
+        ('[{from = 9, law = "exponential", mean = 1}]', "the first at 0, given [9]"),
         (
             '[{from = 0, law = "rayleigh", snr_db = 1}, {from = 0, law = "exponential", mean = 2}]',
             "two pieces begin at trial 0",
