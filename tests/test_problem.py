@@ -1,4 +1,4 @@
-"""Problems are checked when made, and survive being written down."""
+"""Problems are validated on construction, and survive a round trip through a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spaces check what they are made of and what they are given."""
+"""Spaces validate their definition and the values they accept."""
 
 from __future__ import annotations
 

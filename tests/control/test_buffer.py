@@ -1,4 +1,4 @@
-"""Levels rise and fall as they should, and what cannot be is refused."""
+"""Levels of buffers, and the errors for invalid parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds with a buffer are checked when they are made."""
+"""Environments with a buffer are validated on construction."""
 
 from __future__ import annotations
 
@@ -57,5 +57,5 @@ def test_a_reward_that_drains_more_than_was_offered_is_refused():
     twice = PROBLEM.with_reward("2 * min(bits, capacity)")
     with pytest.raises(ParameterError, match="bits=1 may drain 0 to 2 of the buffer"):
         BufferEnvironment(twice, **GIVEN)
-    # A battery is drained by the power, whatever that earns.
+    # The power drains a battery, whatever the reward.
     BufferEnvironment(twice, **(GIVEN | {"buffer": Battery(capacity=9, amounts=[1, 2])}))

@@ -1,4 +1,4 @@
-"""Decisions worked out by hand, limits of the weight, and any policy inside."""
+"""Decisions against values worked out by hand, limits of the weight, and every policy."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_a_level_may_be_off_by_rounding():
 
 
 def build_any(kind: Any, *given: Any, **named: Any) -> Any:
-    """Build without a look at the types, which is what is tested."""
+    """Build with arguments of the wrong type, hidden from mypy."""
     return kind(*given, **named)
 
 
@@ -231,7 +231,10 @@ def build_any(kind: Any, *given: Any, **named: Any) -> Any:
             lambda: build_any(BatteryPlan, GENIE, battery(), arrivals={0: 0.5, 2: 0.5}),
             "arrivals must be a law",
         ),
-        (lambda: build_any(BatteryPlan, GENIE, battery(), arrivals=[0, 2]), "arrivals must be a law"),
+        (
+            lambda: build_any(BatteryPlan, GENIE, battery(), arrivals=[0, 2]),
+            "arrivals must be a law",
+        ),
         (
             lambda: build_any(
                 BatteryPlan, GENIE, battery(), arrivals=Discrete([-1, 2], [0.5, 0.5])

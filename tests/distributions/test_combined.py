@@ -1,4 +1,4 @@
-"""Independent fields and switches in time."""
+"""Laws with independent fields, and laws that switch over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws on finitely many points: exact expectations, honest samples, clear refusals."""
+"""Laws on finitely many points: expectations, samples, error messages."""
 
 from __future__ import annotations
 

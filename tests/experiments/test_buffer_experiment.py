@@ -177,7 +177,7 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
         ("capacity = 3", "", "buffer of kind 'battery' needs capacity"),
         ("capacity = 3", "capacity = -3", "capacity must be a number > 0, given -3"),
         ("capacity = 3", "capacity = 0.75", "must not exceed the capacity, 0.75, given 1"),
-        ("amounts = [0.5, 1.0]", "amounts = 0.5", "amounts must be a list of numbers from small to large"),
+        ("amounts = [0.5, 1.0]", "amounts = 0.5", "must be a list of numbers from small to large"),
         ("amounts = [0.5, 1.0]", "amounts = [0.5, 0.75]", "power"),
         ("arrivals = {law", "arivals = {law", "unknown field `arivals`"),
         ("arrivals = {law", "contexts = {law", "unknown field `contexts`"),

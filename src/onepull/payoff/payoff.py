@@ -71,7 +71,7 @@ class Payoff(ABC):
             box_points.size(self.state) * len(contexts) > 2**20
         ):
             return compute
-        return _Memory(compute).__getitem__
+        return _Cache(compute).__getitem__
 
     @abstractmethod
     def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
@@ -283,7 +283,7 @@ class Payoff(ABC):
         return float(self.scalar(*(float(column[place]) for column in sample.values())))
 
 
-class _Memory(dict[State, Features]):
+class _Cache(dict[State, Features]):
     """A cache of the features of each state."""
 
     def __init__(self, compute: Callable[[State], Features]) -> None:
