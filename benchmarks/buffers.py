@@ -13,8 +13,16 @@ from rich.console import Console
 from rich.progress import Progress
 
 from onepull import Genie, Policy, UpperConfidence
-from onepull.control import BatteryPlan, Controller, DriftPlusPenalty, Myopic, Planned
-from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
+from onepull.control import (
+    BatteryPlan,
+    BufferEnvironment,
+    Controller,
+    DriftPlusPenalty,
+    Myopic,
+    Planned,
+    harvesting_battery,
+    metered_backlog,
+)
 from onepull.report.drawing import INK, save, style
 from onepull.report.figures import COLOURS, MARKERS
 from onepull.simulation.buffered import BufferResult, simulate_buffer

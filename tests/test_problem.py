@@ -1,4 +1,4 @@
-"""Problems are checked when made, and survive being written down."""
+"""Problems are validated on construction, and survive a round trip through a file."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_end_in_words_is_infinity_only(end):
 
 @pytest.mark.parametrize("name", ["arm", "arms", "eligible", "reward", "self", "min", "log"])
 def test_reserved_names_are_refused(name):
-    with pytest.raises(ProblemError, match=f"'{name}': this name is taken"):
+    with pytest.raises(ProblemError, match=f"'{name}': this name is reserved"):
         problem(state={name: Interval(0, 1), "x": Interval(0, 1)})
 
 
@@ -101,11 +101,11 @@ def test_reserved_names_are_refused(name):
         ({"state": {}}, "the state needs at least one field"),
         (
             {"state": {f"x{i}": Interval(0, 1) for i in range(17)}},
-            "the state has at most 16 fields, given 17",
+            "the state may have at most 16 fields, given 17",
         ),
         (
             {"context": {f"y{i}": Finite([1]) for i in range(17)}},
-            "the context has at most 16 fields, given 17",
+            "the context may have at most 16 fields, given 17",
         ),
         ({"arms": []}, "at least one arm"),
         ({"arms": "ab"}, "given the text 'ab'"),

@@ -10,9 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onepull.control import Backlog, Battery, BatteryPlan, DriftPlusPenalty, Myopic
+    from onepull.control import (
+        Backlog,
+        Battery,
+        BatteryPlan,
+        BufferEnvironment,
+        DriftPlusPenalty,
+        Myopic,
+    )
     from onepull.distributions import Discrete
-    from onepull.environment import BufferEnvironment, Environment
+    from onepull.environment import Environment
     from onepull.errors import (
         ClusterError,
         ContextError,
@@ -82,9 +89,16 @@ __version__ = "0.1.0"
 # Where each public name lives.  A name is imported when it is first used, so that the command
 # line starts quickly and the library never needs what the simulator does.
 _HOMES = {
-    "control": ["Backlog", "Battery", "BatteryPlan", "DriftPlusPenalty", "Myopic"],
+    "control": [
+        "Backlog",
+        "Battery",
+        "BatteryPlan",
+        "BufferEnvironment",
+        "DriftPlusPenalty",
+        "Myopic",
+    ],
     "distributions": ["Discrete"],
-    "environment": ["Environment", "BufferEnvironment"],
+    "environment": ["Environment"],
     "errors": [
         "ClusterError",
         "ContextError",

@@ -1,4 +1,4 @@
-"""The type of arrays of numbers."""
+"""The type of all float arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes of files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write(path: str | os.PathLike[str], text: bytes) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never a part."""
+    """Write a file atomically: a crash leaves either the old file or the new one."""
     target = Path(path)
     part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
@@ -20,5 +20,5 @@ def write(path: str | os.PathLike[str], text: bytes) -> None:
     except BaseException as error:
         part.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            error.filename = str(target)  # a full disk does not say whose
+            error.filename = str(target)  # otherwise the error names the temporary file
         raise

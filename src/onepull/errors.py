@@ -1,24 +1,24 @@
-"""The errors that onepull raises, all of them.
+"""All errors that onepull raises.
 
 ::
 
     OnepullError
-    ├── ProblemError          the problem as written cannot be
-    │   ├── FormulaError      a formula was refused; points at the offending part
-    │   └── DeclarationError  a declared fact is contradicted by an example
-    ├── ParameterError        a parameter that is not allowed
-    ├── InputError            what a call was given does not fit the problem
+    ├── ProblemError          the problem is invalid
+    │   ├── FormulaError      a formula is invalid; points at the offending part
+    │   └── DeclarationError  an example contradicts a declaration about the reward
+    ├── ParameterError        a parameter is invalid
+    ├── InputError            an argument of a call does not fit the problem
     │   ├── UnknownArm
     │   ├── ContextError
     │   ├── StateError
     │   └── RewardError
-    ├── ClusterError          a cluster that cannot be reached, or cannot run this
-    ├── MissingExtra          a part of onepull that is not installed
-    ├── MergeError            two policies whose learning cannot be added
-    └── SaveFileError         a saved policy that cannot be read
+    ├── ClusterError          a cluster cannot be reached, or cannot run the work
+    ├── MissingExtra          an optional dependency is not installed
+    ├── MergeError            two policies cannot be merged
+    └── SaveFileError         a saved policy cannot be read
 
-An error says what was given, what is allowed and where.  Whatever raised it has
-changed nothing: a policy that refuses an input is exactly as it was before.
+An error says what was given, what is allowed and where.  A call that raises changes
+nothing: after an invalid input a policy is exactly as it was before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 
 
 class OnepullError(Exception):
-    """Anything that onepull refuses.
+    """The base class of all errors of onepull.
 
     >>> issubclass(ContextError, OnepullError)
     True
@@ -36,11 +36,11 @@ class OnepullError(Exception):
 
 
 class ProblemError(OnepullError, ValueError):
-    """The arms, spaces or reward of a problem do not make sense."""
+    """The arms, spaces or reward of a problem are invalid."""
 
 
 class FormulaError(ProblemError):
-    r"""A formula was refused.
+    r"""A formula is invalid.
 
     The message shows the formula with the offending part underlined.
 
@@ -53,57 +53,57 @@ class FormulaError(ProblemError):
         self.text = text
         self.start = start
         self.stop = stop
-        # A formula may be thousands of characters; show the neighbourhood.
+        # A formula may have thousands of characters: show only the part around the error.
         left = max(0, start - 60)
         shown = text[left : left + 120]
         marks = " " * (start - left) + "^" * max(1, min(stop, left + 120) - start)
         super().__init__(f"{reason}\n    {shown}\n    {marks}")
 
     def __reduce__(self) -> Any:
-        """Travel to other processes as what it was made from."""
+        """Pickle the error by its constructor arguments."""
         rebuild = partial(type(self), self.reason, text=self.text, start=self.start, stop=self.stop)
         return rebuild, (), self.__dict__
 
 
 class DeclarationError(ProblemError):
-    """Something declared about the reward is contradicted by an example."""
+    """An example contradicts what was declared about the reward."""
 
 
 class ParameterError(OnepullError, ValueError):
-    """A policy, factorisation, law, simulation or figure got a parameter that is not allowed."""
+    """A parameter of a policy, factorisation, law, simulation or figure is invalid."""
 
 
 class InputError(OnepullError, ValueError):
-    """What a call was given does not fit the problem."""
+    """An argument of a call does not fit the problem."""
 
 
 class UnknownArm(InputError):  # noqa: N818 - reads as what happened
-    """An arm that the problem does not have."""
+    """The problem has no such arm."""
 
 
 class ContextError(InputError):
-    """A context with a missing, unknown or unacceptable field."""
+    """A context has a missing, unknown or invalid field."""
 
 
 class StateError(InputError):
-    """A state with a missing, unknown or unacceptable field."""
+    """A state has a missing, unknown or invalid field."""
 
 
 class RewardError(InputError):
-    """A reward that cannot be, or from which the state cannot be told."""
+    """A reward is impossible, or does not determine the state."""
 
 
 class ClusterError(OnepullError, RuntimeError):
-    """A cluster that cannot be reached, or whose workers cannot run what they would be sent."""
+    """A cluster cannot be reached, or its workers cannot run the work."""
 
 
 class MissingExtra(OnepullError, ImportError):  # noqa: N818 - reads as what happened
-    """Something that needs more than the base package; says what to install."""
+    """A feature needs an optional dependency; the message says what to install."""
 
 
 class MergeError(OnepullError, ValueError):
-    """Two policies whose learning cannot be added up."""
+    """Two policies cannot be merged."""
 
 
 class SaveFileError(OnepullError, ValueError):
-    """A saved policy that is damaged, too new, or of another problem."""
+    """A saved policy is damaged, from a newer version, or of another problem."""

@@ -1,4 +1,4 @@
-"""A problem: the arms, what a request looks like, what a pull shows, and the known reward."""
+"""A problem: the arms, the spaces of contexts and states, and the known reward."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from onepull.payoff import Payoff, Reward, bind
 from onepull.payoff.reward import Source
 from onepull.spaces import Box, Finite, Interval, Space
 
-# Names with a meaning of their own in `choose` and `observe`.
+# Parameter names of `choose` and `observe`.
 RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self"})
-# What is derived about a reward takes longer with every field.
+# The analysis of a reward takes longer with every field.
 FIELDS = 16
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Problem:
-    """What is known before the first pull.
+    """The arms, the spaces and the reward: everything known before the first pull.
 
     Parameters
     ----------
     arms
         The names of the arms.
     context
-        The fields of a request, each with its space: what is seen before choosing.
+        The fields of a request, seen before choosing, each with its space.
     state
-        The fields of an arm's state, each with its space: what a pull shows.
+        The fields of an arm's state, shown by a pull, each with its space.
     reward
         The known reward: a formula over those fields, a callable that takes them by name,
         or a `Reward` with declarations.
@@ -102,23 +102,23 @@ class Problem:
         return Problem(arms=self.arms, context=self.context, state=self.state, reward=reward)
 
     def __reduce__(self) -> Any:
-        """Travel to other processes as what it was built from."""
+        """Pickle the problem by its constructor arguments."""
         spaces = {"context": dict(self.context), "state": dict(self.state)}
         return partial(type(self), arms=self.arms, **spaces, reward=self.reward), ()
 
-    # To files and back
+    # Reading and writing files
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the problem as plain values; a reward in Python code cannot be written down."""
+        """Return the problem as plain values; raises `ProblemError` if the reward is a callable."""
         if not self.reward.is_formula:
             raise ProblemError(
                 "a reward given as a Python callable cannot be written to a file; "
-                "state it as a formula, or keep the problem in code"
+                "write it as a formula, or build the problem in code"
             )
         return {**self.outline(), "reward": _reward_out(self.reward)}
 
     def outline(self) -> dict[str, Any]:
-        """Return everything but the reward as plain values."""
+        """Return the problem without its reward as plain values."""
         return {
             "arms": list(self.arms),
             "context": {name: _space_out(space) for name, space in self.context.items()},
@@ -167,7 +167,7 @@ class Problem:
 
     @classmethod
     def from_dict(cls, written: Any) -> Problem:
-        """Build a problem from plain values, refusing unknown keys by name."""
+        """Build a problem from plain values; unknown keys raise `ProblemError`."""
         try:
             read = msgspec.convert(written, _Written)
         except msgspec.ValidationError as error:
@@ -181,7 +181,7 @@ class Problem:
 
 
 class _Range(msgspec.Struct, forbid_unknown_fields=True):
-    # JSON has no infinity, so an end may be written as text.
+    # JSON has no infinity, so an end may be the text "inf" or "-inf".
     low: float | str
     high: float | str
 
@@ -209,11 +209,11 @@ def _arm_names(arms: Iterable[str]) -> tuple[str, ...]:
         raise ProblemError("a problem needs at least one arm, given none")
     for i, name in enumerate(names):
         if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
-            raise ProblemError(f"an arm's name is text, given {name!r}")
+            raise ProblemError(f"an arm's name must be text and not empty, given {name!r}")
         if any("\ud800" <= character <= "\udfff" for character in name):
-            raise ProblemError(f"an arm's name is Unicode text, given {name!r}")
+            raise ProblemError(f"an arm's name must be valid Unicode, given {name!r}")
         if name in names[:i]:
-            raise ProblemError(f"each arm is named once, given {name!r} twice")
+            raise ProblemError(f"arm names must be unique, given {name!r} twice")
     return names
 
 
@@ -222,10 +222,10 @@ def _check_fields(context: Box, state: Box) -> None:
         if not box:
             raise ProblemError(f"the {role} needs at least one field, given none")
         if len(box) > FIELDS:
-            raise ProblemError(f"the {role} has at most {FIELDS} fields, given {len(box)}")
+            raise ProblemError(f"the {role} may have at most {FIELDS} fields, given {len(box)}")
     for name in (*context, *state):
         if name in RESERVED or name in FUNCTIONS:
-            raise ProblemError(f"field {name!r}: this name is taken; choose another")
+            raise ProblemError(f"field {name!r}: this name is reserved; choose another")
     for name in context:
         if name in state:
             raise ProblemError(f"field {name!r} is both a context and a state field; rename one")
@@ -247,12 +247,14 @@ def _end(value: float | str) -> float:
     if not isinstance(value, str):
         return value
     if value not in ("inf", "-inf"):
-        raise ProblemError(f"an end of an interval is a number, 'inf' or '-inf', given {value!r}")
+        raise ProblemError(
+            f"an end of an interval must be a number, 'inf' or '-inf', given {value!r}"
+        )
     return float(value)
 
 
 def _whole(value: float) -> float | str:
-    """Return whole numbers as integers, which read better, and infinity as text, for JSON."""
+    """Return whole numbers as int and infinity as text, for JSON."""
     if math.isinf(value):
         return str(value)
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
@@ -276,6 +278,6 @@ def _toml(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str):
-        # A JSON string is a TOML basic string, but for DEL and for pairs of surrogates.
+        # A JSON string is a valid TOML string, except for DEL and surrogate pairs.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)

@@ -1,8 +1,8 @@
-"""The spaces that contexts and states live in.
+"""The spaces of contexts and states.
 
-A `Finite` space is a list of numbers, an `Interval` a closed range of them, and a
-`Box` a product of those with a name for every factor.  They are values: frozen,
-checked when made, equal when their contents are.
+A `Finite` space is a list of numbers, an `Interval` is a closed range, and a `Box` is a
+product of spaces with a name for each field.  All are immutable, validated on construction,
+and compare by their contents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def _written(value: float) -> str:
-    """Return the shortest text that gives a number back, whole ones as such."""
+    """Return the shortest text of a number, without a decimal point if it is whole."""
     return repr(value).removesuffix(".0")
 
 
@@ -53,7 +53,7 @@ class Finite:
         object.__setattr__(self, "values", numbers)
 
     def __repr__(self) -> str:
-        """Show whole numbers as such."""
+        """Show the space as it was written."""
         return f"Finite([{', '.join(map(_written, self.values))}])"
 
     @property
@@ -67,14 +67,14 @@ class Finite:
         return max(self.values)
 
     def accept(self, value: Any) -> float:
-        """Return `value` as a float if it belongs here, otherwise raise `ValueError`."""
+        """Return `value` as a float; raises `ValueError` if it is not in this space."""
         number = value if type(value) is float else real(value)
         if number in self.values:
             return number
         raise ValueError(f"is not {self}")
 
     def __str__(self) -> str:
-        """Finish the sentence 'must be …'."""
+        """Return the words that follow 'must be' in an error message."""
         shown = [f"{value:.12g}" for value in self.values]
         if len(shown) > 12:
             shown = [*shown[:6], "…", *shown[-2:]]
@@ -85,8 +85,7 @@ class Finite:
 class Interval:
     """All numbers from `low` to `high`, both included.
 
-    An infinite end is allowed where the reward stays bounded, as `min(bits, capacity)`
-    does however large the capacity.
+    An end may be infinite if the reward stays bounded, as in `min(bits, capacity)`.
 
     >>> Interval(0, 7)
     Interval(0, 7)
@@ -94,7 +93,7 @@ class Interval:
 
     low: float
     high: float
-    # Infinity itself stays outside an unbounded interval.
+    # The ends for `accept`: infinity itself is not a valid value.
     _least: float = field(repr=False, compare=False)
     _most: float = field(repr=False, compare=False)
 
@@ -106,14 +105,14 @@ class Interval:
         if not ends[0] < ends[1]:
             raise ProblemError(f"Interval takes low < high, given low={low}, high={high}")
         if math.isinf(ends[1] - ends[0]) and not any(map(math.isinf, ends)):
-            raise ProblemError(f"Interval is too wide, given low={low}, high={high}; use infinity")
+            raise ProblemError(f"Interval is too wide, given low={low}, high={high}; use inf")
         object.__setattr__(self, "low", ends[0])
         object.__setattr__(self, "high", ends[1])
         object.__setattr__(self, "_least", max(ends[0], -LARGEST))
         object.__setattr__(self, "_most", min(ends[1], LARGEST))
 
     def __repr__(self) -> str:
-        """Show whole numbers as such."""
+        """Show the space as it was written."""
         return f"Interval({_written(self.low)}, {_written(self.high)})"
 
     @property
@@ -122,14 +121,14 @@ class Interval:
         return self.high - self.low
 
     def accept(self, value: Any) -> float:
-        """Return `value` as a float if it belongs here, otherwise raise `ValueError`."""
+        """Return `value` as a float; raises `ValueError` if it is not in this space."""
         number = value if type(value) is float else real(value)
         if self._least <= number <= self._most:
             return number
         raise ValueError(f"is not {self}")
 
     def __str__(self) -> str:
-        """Finish the sentence 'must be …'."""
+        """Return the words that follow 'must be' in an error message."""
         return f"a finite number in [{self.low:.12g}, {self.high:.12g}]"
 
 
@@ -137,7 +136,7 @@ Space: TypeAlias = Finite | Interval
 
 
 class Box(Mapping[str, Space]):
-    """A product of spaces, each under the name of its field.
+    """A product of spaces, one for each named field.
 
     >>> job = Box(megabytes=Interval(1, 512), cycles=Finite([1, 10, 100]))
     >>> job.read({"megabytes": 64, "cycles": 10})
@@ -152,10 +151,10 @@ class Box(Mapping[str, Space]):
             if not NAME.fullmatch(str(name)) or iskeyword(name):
                 raise ProblemError(
                     f"field {name!r}: a name is a letter followed by letters, digits and _, "
-                    "and not a word that Python keeps for itself"
+                    "and not a Python keyword"
                 )
             if not isinstance(space, (Finite, Interval)):
-                raise ProblemError(f"field {name!r}: takes Finite or Interval, given {space!r}")
+                raise ProblemError(f"field {name!r} takes Finite or Interval, given {space!r}")
         self.names = tuple(self._spaces)
         self._readers = [(name, space.accept) for name, space in self._spaces.items()]
         self.role = "field"
@@ -174,11 +173,11 @@ class Box(Mapping[str, Space]):
         return len(self._spaces)
 
     def __hash__(self) -> int:
-        """Hash by contents, in order."""
+        """Hash the fields, in order."""
         return hash(tuple(self._spaces.items()))
 
     def __eq__(self, other: object) -> bool:
-        """Compare contents and their order."""
+        """Compare the fields, in order."""
         return isinstance(other, Box) and list(self.items()) == list(other.items())
 
     def __repr__(self) -> str:
@@ -186,20 +185,20 @@ class Box(Mapping[str, Space]):
         return f"Box({', '.join(f'{name}={space!r}' for name, space in self.items())})"
 
     def acting_as(self, role: str) -> Box:
-        """Return this box as the 'context' or the 'state' of a problem, for its messages."""
+        """Return a copy whose errors speak of the 'context' or the 'state' of a problem."""
         box = Box(self._spaces)
         box.role = role
         box._error = {"context": ContextError, "state": StateError}[role]
         return box
 
     def read(self, fields: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the values of this box's fields out of `fields`, in order.
+        """Return the values of this box's fields from `fields`, in order.
 
-        Other fields are left alone; whoever knows all allowed names checks those.
+        Other fields are ignored; the caller checks for unknown names.
         """
         try:
             values: tuple[float, ...] = ()
-            for name, accept in self._readers:  # for one field, twice as quick as a comprehension
+            for name, accept in self._readers:  # for one field, twice as fast as a comprehension
                 values += (accept(fields[name]),)
             return values  # noqa: TRY300 - the loop is what may raise
         except (KeyError, TypeError, ValueError):
@@ -210,7 +209,7 @@ class Box(Mapping[str, Space]):
         for name, space in self._spaces.items():
             if name not in fields:
                 unknown = ", ".join(repr(n) for n in fields if n not in self._spaces)
-                told = f" (given an unknown {unknown})" if unknown else ""
+                told = f" (given the unknown field {unknown})" if unknown else ""
                 return self._error(
                     f"{self.role} field {name!r} is missing{told}: it must be {space}"
                 )
@@ -226,7 +225,7 @@ class Box(Mapping[str, Space]):
         return self.stray(set(fields) - set(self._spaces))
 
     def stray(self, names: Iterable[str], allowed: Iterable[str] = ()) -> InputError:
-        """Return the error for field names that nobody declared."""
+        """Return the error for undeclared field names."""
         known = [*self._spaces, *allowed]
         return self._error(
             f"unknown field{'s' * (len(list(names)) > 1)} {', '.join(sorted(map(repr, names)))}; "
@@ -234,7 +233,7 @@ class Box(Mapping[str, Space]):
         )
 
     def exactly(self, fields: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the values out of `fields`, which must hold this box's fields and no others."""
+        """Return the values from `fields`, which must hold exactly this box's fields."""
         if len(fields) != len(self._spaces):
             raise self.refusal(fields)
         return self.read(fields)

@@ -1,4 +1,4 @@
-"""Levels rise and fall as they should, and what cannot be is refused."""
+"""Levels of buffers, and the errors for invalid parameters."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_gains_and_drains():
         ({"amounts": []}, "from small to large"),
         ({"amounts": [1, 1]}, "from small to large"),
         ({"amounts": [0, 1]}, "an amount must be a number > 0"),
-        ({"amounts": [1, 5]}, "never there with a capacity of 4"),
+        ({"amounts": [1, 5]}, "must not exceed the capacity, 4, given 5"),
         ({"costs": {"a": -1}}, "the cost of 'a'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Decisions worked out by hand, limits of the weight, and any policy inside."""
+"""Decisions against values worked out by hand, limits of the weight, and every policy."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_a_level_may_be_off_by_rounding():
 
 
 def build_any(kind: Any, *given: Any, **named: Any) -> Any:
-    """Build without a look at the types, which is what is tested."""
+    """Build with arguments of the wrong type, hidden from mypy."""
     return kind(*given, **named)
 
 
@@ -229,9 +229,12 @@ def build_any(kind: Any, *given: Any, **named: Any) -> Any:
         (lambda: build_any(Myopic, GENIE, 3.0), "needs a Battery or a Backlog, given 3.0"),
         (
             lambda: build_any(BatteryPlan, GENIE, battery(), arrivals={0: 0.5, 2: 0.5}),
-            "arrivals are a law",
+            "arrivals must be a law",
         ),
-        (lambda: build_any(BatteryPlan, GENIE, battery(), arrivals=[0, 2]), "arrivals are a law"),
+        (
+            lambda: build_any(BatteryPlan, GENIE, battery(), arrivals=[0, 2]),
+            "arrivals must be a law",
+        ),
         (
             lambda: build_any(
                 BatteryPlan, GENIE, battery(), arrivals=Discrete([-1, 2], [0.5, 0.5])
@@ -246,11 +249,11 @@ def build_any(kind: Any, *given: Any, **named: Any) -> Any:
         ),
         (
             lambda: build_any(Planned, GENIE, battery(), "spend all"),
-            "a plan is what best_plan returns",
+            "plan must be a LevelPlan",
         ),
         (
             lambda: build_any(Battery, capacity=6, amounts=1.0),
-            "amounts are numbers from small to large",
+            "must be a list of numbers from small to large",
         ),
         (lambda: build_any(Backlog, capacity=6, amounts=[1], costs=[1]), "costs are given by arm"),
         (lambda: build_any(Myopic, GENIE, battery(), price="1"), "price must be a number >= 0"),

@@ -8,16 +8,24 @@ import numpy as np
 import pytest
 
 from onepull import Discrete, Finite, Genie, Interval, Problem
-from onepull.control import Backlog, Battery, BatteryPlan, LevelAction, SlotChoice, best_plan
+from onepull.control import (
+    Backlog,
+    Battery,
+    BatteryPlan,
+    BufferEnvironment,
+    LevelAction,
+    SlotChoice,
+    best_plan,
+    harvesting_battery,
+)
 from onepull.distributions import Uniform
-from onepull.environment import BufferEnvironment, harvesting_battery
 from onepull.errors import ParameterError
 
 IDLE = LevelAction(SlotChoice(0.0, None), 0.0, (0.0,), (1.0,))
 
 
 def long_run(buffer, rule, arrivals, holding, losing):
-    """Return the gain a slot of a rule, from an empty buffer: the mean over the chain."""
+    """Return the long-run gain per slot of a rule that starts with an empty buffer."""
     count = round(buffer.capacity) + 1
     moves, gains = np.zeros((count, count)), np.zeros(count)
     for level, option in enumerate(rule):
@@ -27,7 +35,7 @@ def long_run(buffer, rule, arrivals, holding, losing):
                 after, lost = buffer.refilled(level, drained, amount)
                 moves[level, round(after)] += chance * share
                 gains[level] -= losing * chance * share * lost
-    half = (moves + np.eye(count)) / 2  # the same long run, and no level alternates
+    half = (moves + np.eye(count)) / 2  # the same long-run average, and aperiodic
     return float((np.linalg.matrix_power(half, 4096) @ gains)[0])
 
 
@@ -91,7 +99,7 @@ def test_a_larger_battery_is_never_worse_and_never_better_than_a_steady_supply()
         )
         for p in powers
     ]
-    # The worth of powers is concave, so spending the mean of what arrives is the most there is.
+    # The worth is concave in the power, so no plan beats spending the mean arrival in each slot.
     assert values[-1] <= np.interp(0.2, powers, worth) < values[-1] * 1.01
 
 

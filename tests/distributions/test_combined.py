@@ -1,4 +1,4 @@
-"""Independent fields and switches in time."""
+"""Laws with independent fields, and laws that switch over time."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def test_what_is_in_order_goes_by_the_trial_after_a_switch():
 @pytest.mark.parametrize(
     ("laws", "said"),
     [
-        ({}, "from 0 on"),
-        ({1: COIN}, "from 0 on"),
-        ({0: COIN, -3: DIE}, "from 0 on"),
-        ({0: COIN, 2.5: DIE}, "from 0 on"),
+        ({}, "the first at 0"),
+        ({1: COIN}, "the first at 0"),
+        ({0: COIN, -3: DIE}, "the first at 0"),
+        ({0: COIN, 2.5: DIE}, "the first at 0"),
         ({0: COIN, 5: Independent(COIN, DIE)}, "same number of fields"),
         ({0: COIN, 5: Switching({0: COIN, 2: DIE})}, "stationary"),
     ],

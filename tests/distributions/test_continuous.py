@@ -1,4 +1,4 @@
-"""Continuous laws: means beside closed forms, samples beside means, clear refusals."""
+"""Continuous laws: means against closed forms, samples against means, error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws on finitely many points: exact expectations, honest samples, clear refusals."""
+"""Laws on finitely many points: expectations, samples, error messages."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_it_is_shown_as_written():
         ([1, 2], [0.5, 0.6], "sum to 1"),
         ([1, 2], [1.5, -0.5], "sum to 1"),
         ([1], [math.nan], "sum to 1"),
-        ([1, 2], [1.0], "one probability a state"),
-        ([], [], "one probability a state"),
-        (3, [1.0], "one probability a state"),
-        ([[], []], [0.5, 0.5], "one probability a state"),
-        ([[[1]]], [1.0], "one probability a state"),
+        ([1, 2], [1.0], "one probability per state"),
+        ([], [], "one probability per state"),
+        (3, [1.0], "one probability per state"),
+        ([[], []], [0.5, 0.5], "one probability per state"),
+        ([[[1]]], [1.0], "one probability per state"),
         ([math.inf], [1.0], "finite states"),
         ([math.nan], [1.0], "finite states"),
         ([[1], [1, 2]], [0.5, 0.5], "equal length"),
@@ -101,5 +101,5 @@ def test_in_order_takes_rows_of_several_fields():
 
 
 def test_in_order_needs_a_point():
-    with pytest.raises(ParameterError, match="one probability a state"):
+    with pytest.raises(ParameterError, match="one probability per state"):
         InOrder([])

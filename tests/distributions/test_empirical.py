@@ -1,4 +1,4 @@
-"""Laws read from traces, and what is said about a trace that cannot be one."""
+"""Laws read from traces, and the errors for invalid traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's applications: which arm is best where."""
+"""The paper's applications: which arm is best in which context."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_harvesting_is_best_on_channels_three_and_four():
     powers = np.linspace(0, 1, 1001)[1:, None]
     found = best(energy_harvesting(), powers)
     assert {arm for arms in found for arm in arms} == {2, 3}
-    # More gain matters while there is little power: channel four first, three after it.
+    # Gain matters most at low power: channel 4 is best first, then channel 3.
     assert found[0] == [3]
     assert found[-1] == [2]
     assert np.all(np.diff([arms[0] for arms in found]) <= 0)
@@ -43,7 +43,7 @@ def test_offloading_keeps_three_servers_in_use():
     assert np.all((rewards >= -1) & (rewards <= 1))
     names = {world.problem.arms[arms[0]] for arms in best(world, jobs)}
     assert len(names) >= 3
-    # Data go to the fast link, work to the fast processor.
+    # Large data are best on the fast link, long work on the fast processor.
     assert best(world, [[100, 100]]) == [[world.problem.arms.index("edge")]]
     assert best(world, [[1, 10000]]) == [[world.problem.arms.index("cloud")]]
 

@@ -1,4 +1,4 @@
-"""Costs and a budget: what they may be, and what can be earned with them at best."""
+"""Costs and a budget: which are valid, and the best mixture they allow."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_papers_channels_by_hand():
 
 
 def test_a_mixture_is_that_of_all_trials_where_laws_switch():
-    # lte is of no use in the first half, so the second gets all of the budget.
+    # lte earns nothing in the first half, so the second half gets the whole budget.
     states = metered(5.0, contexts=2).states
     late = Switching({0: Discrete([0], [1.0]), 50: states["lte"]})
     environment = world(states=states | {"lte": late}, costs={"lte": 1.0}, budget=25.0)
@@ -82,7 +82,7 @@ def test_a_mixture_is_that_of_all_trials_where_laws_switch():
 
 
 def test_continuous_contexts_are_taken_at_points_of_their_law():
-    # Half of the trials can be paid: those with the most power.
+    # The budget pays for half of the trials: those with the most power.
     problem = harvesting(2)
     weak, strong = Discrete([0], [1.0]), Discrete([4], [1.0])
     environment = Environment(

@@ -1,4 +1,4 @@
-"""Delays and losses: what they may be, and what is shown of them."""
+"""Delays and losses: which are valid, and how they are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an environment knows: rewards, gaps, pieces; and what does not fit a problem."""
+"""Rewards, gaps and periods of an environment, and laws that do not fit the problem."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_gaps_are_best_minus_each():
 
 
 def test_ties_are_exactly_zero():
-    # 0.1 + 0.2 is not 0.3 to the last bit, and the two arms are alike all the same.
+    # 0.1 + 0.2 differs from 0.3 by rounding; the two arms still tie.
     problem = Problem(
         arms=["one", "two"],
         context={"y": Finite([1])},
@@ -118,7 +118,7 @@ def test_one_piece_where_nothing_changes():
     assert piece.contexts is EVENLY
 
 
-# Refusals
+# Errors
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,14 @@ from onepull import (
     recommended,
     simulate_buffer,
 )
-from onepull.control import Battery, BatteryPlan, DriftPlusPenalty, Myopic
-from onepull.environment import BufferEnvironment, metered_backlog
+from onepull.control import (
+    Battery,
+    BatteryPlan,
+    BufferEnvironment,
+    DriftPlusPenalty,
+    Myopic,
+    metered_backlog,
+)
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import BufferExperiment, BufferFolder, Experiment, ResultFolder
 from onepull.experiments.buffer_experiment import reads_buffer
@@ -170,8 +176,8 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
         ('kind = "battery"', 'kind = "backlog"', "buffer of kind 'backlog' needs costs"),
         ("capacity = 3", "", "buffer of kind 'battery' needs capacity"),
         ("capacity = 3", "capacity = -3", "capacity must be a number > 0, given -3"),
-        ("capacity = 3", "capacity = 0.75", "an amount of 1 is never there"),
-        ("amounts = [0.5, 1.0]", "amounts = 0.5", "amounts are numbers from small to large"),
+        ("capacity = 3", "capacity = 0.75", "must not exceed the capacity, 0.75, given 1"),
+        ("amounts = [0.5, 1.0]", "amounts = 0.5", "must be a list of numbers from small to large"),
         ("amounts = [0.5, 1.0]", "amounts = [0.5, 0.75]", "power"),
         ("arrivals = {law", "arivals = {law", "unknown field `arivals`"),
         ("arrivals = {law", "contexts = {law", "unknown field `contexts`"),
@@ -214,7 +220,7 @@ def test_what_is_wrong_is_named(old, new, words, tmp_path):
     [
         (
             QUEUE + '[[controllers]]\ncontroller = "BatteryPlan"\npolicy = "DCB"\n',
-            "controller 1: BatteryPlan: a battery's plan needs a Battery, given Backlog",
+            "controller 1: BatteryPlan: BatteryPlan needs a Battery, given Backlog",
         ),
         (
             GOOD + '[[controllers]]\ncontroller = "BatteryPlan"\npolicy = "DCB"\narrivals = 1\n',

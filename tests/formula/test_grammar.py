@@ -1,4 +1,4 @@
-"""What the formula language takes, and how it refuses everything else."""
+"""What the formula language accepts, and the errors for everything else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onepull.formula.grammar import DEPTH, LENGTH, SIZE
 NAMES = ["x", "y"]
 
 REFUSED = [
-    # text, the part that is pointed at
+    # text, and the part that the error points at
     ("x.real + 1", "x.real"),
     ("1 + (x).__class__", "(x).__class__"),
     ("1 + foo(x)", "foo"),
@@ -92,7 +92,7 @@ def test_what_is_no_expression_is_refused(text):
 
 @pytest.mark.parametrize("given_", [None, 3, b"x", ["x"]])
 def test_what_is_no_text_is_refused(given_):
-    with pytest.raises(FormulaError, match="a formula is text"):
+    with pytest.raises(FormulaError, match="a formula must be text"):
         Formula(given_, NAMES)
 
 

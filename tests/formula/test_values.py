@@ -1,4 +1,4 @@
-"""A formula's forms agree with Python and with one another."""
+"""Scalar and vector forms of a formula agree with Python and with each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewards in Python are called by name, tried out and held to their bounds."""
+"""Rewards in Python are called by name, and must keep to their declared bounds."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_result_that_is_no_finite_number_is_refused(function):
 
 @pytest.mark.parametrize("contexts", [[(1.0,)], [(y,) for y in MANY.values]])
 def test_a_result_beyond_the_declared_bounds_is_refused_when_it_comes(contexts):
-    # A needle that no sample finds.
+    # A spike that no sample finds.
     needle = 0.123456789
     reward = Reward(lambda y, x: y + 50.0 * (x == needle), low=0, high="y")
     known = payoff(reward, context=MANY, state=Interval(0, 1))

@@ -1,4 +1,4 @@
-"""What is derived, declared or estimated about a reward is true."""
+"""Derived, declared and estimated properties of rewards hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a reward back to the state, where that can be done."""
+"""Find the state from a reward, where the reward determines it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_several_finite_fields_are_looked_up():
         (payoff("(x - 1) ** 2 * y", Finite([0, 2, 5])), (1.0,)),
         (payoff("(x - 1) ** 2 * y", Interval(0, 5)), (1.0,)),
         (offloading().payoff, (8.0, 1e3)),
-        # Strictly monotone but for rounding.
+        # Strictly monotone, except for rounding.
         (payoff("1 - exp(-x * y)", Interval(0, 60)), (1.0,)),
         (payoff("exp(-x * y) - 1", Interval(0, 60)), (1.0,)),
         (payoff("1e20 + x * y", Interval(0, 60)), (1.0,)),
@@ -79,7 +79,7 @@ def test_a_reward_that_several_states_give_is_refused(known, context):
 @pytest.mark.parametrize("known", [*STRICT, payoff("x * y", Finite([0, 1, 2]))])
 @pytest.mark.parametrize("reward", [1e6, -1e6, float("nan")])
 def test_a_reward_that_cannot_be_is_refused(known, reward):
-    with pytest.raises(RewardError, match=r"cannot be with y=0\.75"):
+    with pytest.raises(RewardError, match=r"is impossible for y=0\.75"):
         known.invert(reward, (0.75,))
 
 

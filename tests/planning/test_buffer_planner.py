@@ -7,9 +7,16 @@ import pytest
 
 import onepull
 from onepull import Discrete, Finite, Genie, Problem, simulate_buffer
-from onepull.control import Backlog, Battery, DriftPlusPenalty, Myopic
+from onepull.control import (
+    Backlog,
+    Battery,
+    BufferEnvironment,
+    DriftPlusPenalty,
+    Myopic,
+    harvesting_battery,
+    metered_backlog,
+)
 from onepull.distributions import Uniform
-from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.errors import ParameterError
 from onepull.planning import buffer_planner as stored
 from onepull.planning.buffer_planner import _propose, attainable, plan_buffer, weights

@@ -149,7 +149,7 @@ def test_a_reward_tells_the_state_where_it_only_rises(power, gain):
 @pytest.mark.parametrize("reward", [0, 1, 2])
 def test_a_reward_that_several_states_give_is_refused_however_it_turned_out(reward):
     policy = DCB(channels())
-    with pytest.raises(RewardError, match=r"cannot be told from the reward with bits=2.*capacity="):
+    with pytest.raises(RewardError, match=r"does not determine the state for bits=2.*capacity="):
         policy.observe("channel-1", bits=2, reward=reward)
     with pytest.raises(RewardError, match="several states give the same reward"):
         DCB(coded()).observe("a", need=1, reward=1)
@@ -172,7 +172,7 @@ def test_met_or_missed_is_a_reward_of_one_or_nothing(met):
 @pytest.mark.parametrize(
     ("build", "problem", "reward", "said"),
     [
-        (DCB, rates, 2.5, "reward 2.5 cannot be with y=1: it is 1, 3, 21"),
+        (DCB, rates, 2.5, "reward 2.5 is impossible for y=1; expected 1, 3, 21"),
         (UCB1, channels, 4.1, r"reward 4.1 cannot be: it is in \[0, 4\]"),
         (UCB1, channels, -0.1, "cannot be"),
         (UCB1, channels, math.nan, "finite, given nan"),
@@ -219,7 +219,7 @@ def test_the_context_may_come_along_with_the_state():
         (DCB, {"reward": 1, "bits": 2, "capacity": 1}, InputError, "not both"),
         (DCB, {"capacity": 1, "speed": 2}, StateError, "'speed'; allowed here: capacity, bits"),
         (DCB, {"capacity": 1, "bits": 9}, ContextError, "must be one of 1, 2, 3, 4, given 9"),
-        (DCB, {"capacity": "1"}, StateError, r"given '1' \(is not one number\)"),
+        (DCB, {"capacity": "1"}, StateError, r"given '1' \(is not a number\)"),
         (MultiUCB, {"reward": 1}, ContextError, "'bits' is missing"),
         (MultiUCB, {"capacity": 1}, ContextError, "'bits' is missing"),
         (UCB1, {"capacity": 1}, ContextError, "'bits' is missing"),

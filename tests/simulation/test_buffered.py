@@ -10,13 +10,15 @@ from onepull.control import (
     Backlog,
     Battery,
     BatteryPlan,
+    BufferEnvironment,
     DriftPlusPenalty,
     Myopic,
     Planned,
     SlotChoice,
+    harvesting_battery,
+    metered_backlog,
 )
 from onepull.distributions import InOrder
-from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.errors import ParameterError
 from onepull.simulation.buffered import MEASURES, simulate_buffer
 from onepull.simulation.executors import open_executor

@@ -11,7 +11,7 @@ import pytest
 
 from onepull import Box, Formula, Interval, Reward
 from onepull.formula import operations as op
-from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.simulation.compiled_formula import machine_code
 
 WIDE = Interval(-1e30, 1e30)
@@ -80,7 +80,7 @@ def bits(values):
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_machine_code_equals_the_scalar_form_bit_for_bit(text):
-    payoff = WrittenPayoff(Reward(text), Box(y=WIDE), Box(x=WIDE))
+    payoff = FormulaPayoff(Reward(text), Box(y=WIDE), Box(x=WIDE))
     points = columns()
     rewards = np.empty(points.shape[1])
     run(machine_code(payoff), points, rewards)

@@ -1,6 +1,11 @@
-"""How much to spend or to send, around any policy: contexts that depend on past choices."""
+"""Control of batteries and queues: how much to draw from a buffer, and on which arm to use it."""
 
 from onepull.control.buffer import Backlog, Battery, Buffer
+from onepull.control.buffer_environment import (
+    BufferEnvironment,
+    harvesting_battery,
+    metered_backlog,
+)
 from onepull.control.controller import Controller, Myopic, SlotChoice
 from onepull.control.drift_plus_penalty import DriftPlusPenalty
 from onepull.control.dynamic_programming import LevelAction, LevelPlan, best_plan
@@ -11,6 +16,7 @@ __all__ = [
     "Battery",
     "BatteryPlan",
     "Buffer",
+    "BufferEnvironment",
     "Controller",
     "DriftPlusPenalty",
     "LevelAction",
@@ -19,4 +25,6 @@ __all__ = [
     "Planned",
     "SlotChoice",
     "best_plan",
+    "harvesting_battery",
+    "metered_backlog",
 ]

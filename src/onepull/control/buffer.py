@@ -1,4 +1,4 @@
-"""What is stored between slots: energy in a battery, bits in a queue."""
+"""Buffers between time slots: energy in a battery, bits in a queue."""
 
 from __future__ import annotations
 
@@ -7,40 +7,41 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import ClassVar, Literal
 
+from onepull.budgets import can_pay, cost_of
 from onepull.checks import number
 from onepull.errors import InputError, ParameterError
-from onepull.policies.budget.knapsack import can_pay
-from onepull.policies.budget.ledger import cost_of
 from onepull.problem import Problem
 
 
 def check_amounts(amounts: Iterable[float], problem: Problem) -> None:
-    """Refuse amounts that are no contexts of a problem, whose one context field they are."""
+    """Raise `ParameterError` unless every amount is a valid context of the problem."""
     (field,) = problem.context
     for amount in amounts:
         try:
             problem.context.exactly({field: amount})
         except InputError as error:
-            raise ParameterError(f"the amounts of the buffer are contexts: {error}") from None
+            raise ParameterError(
+                f"the amounts of the buffer must be contexts of the problem: {error}"
+            ) from None
 
 
 class Buffer(ABC):
-    """A level that arrivals raise, up to a capacity, and that choices drain.
+    """A level that arrivals raise, up to a capacity, and that pulls lower.
 
-    In each slot an amount is drawn or nothing is (idling, which earns and shows nothing);
-    the amount is the context of the pull.  What arrives can be used from the next slot on,
-    and what finds no room is lost.
+    In each slot either an amount is drawn for a pull, or the controller idles, which earns
+    nothing and shows no state.  The amount is the context of the pull.  Arrivals can be used
+    from the next slot on; what exceeds the capacity is lost.
 
     Attributes
     ----------
     capacity
         The highest level.
     amounts
-        What may be drawn in a slot, from small to large.
+        The amounts that may be drawn in a slot, from small to large.
     costs
-        What a pull costs, by arm; nothing where none is given.
+        What a pull costs, by arm; free if not given.
     counted
-        What the long run's account is kept in: the reward, or the cost.
+        What is averaged over time: 'reward' (to be maximised) or 'cost' (to be minimised).
     """
 
     counted: ClassVar[Literal["reward", "cost"]]
@@ -54,24 +55,26 @@ class Buffer(ABC):
     ) -> None:
         self.capacity = number("capacity", capacity, above=0.0)
         if not isinstance(amounts, Iterable):
-            raise ParameterError(f"amounts are numbers from small to large, given {amounts!r}")
+            raise ParameterError(
+                f"amounts must be a list of numbers from small to large, given {amounts!r}"
+            )
         if costs is not None and not isinstance(costs, Mapping):
             raise ParameterError(f"costs are given by arm, such as {{'lte': 1.0}}, given {costs!r}")
         self.amounts = tuple(number("an amount", amount, above=0.0) for amount in amounts)
         if not self.amounts or any(b <= a for a, b in pairwise(self.amounts)):
-            raise ParameterError(f"amounts go from small to large, given {list(self.amounts)}")
+            raise ParameterError(f"amounts must go from small to large, given {list(self.amounts)}")
         if self.amounts[-1] > self.capacity:
             raise ParameterError(
-                f"an amount of {self.amounts[-1]:g} is never there with a capacity of {capacity:g}"
+                f"amounts must not exceed the capacity, {capacity:g}, given {self.amounts[-1]:g}"
             )
         self.costs = {arm: cost_of(arm, cost) for arm, cost in (costs or {}).items()}
 
     def affordable(self, level: float) -> tuple[float, ...]:
-        """Return the amounts that a level pays for, rounding aside."""
+        """Return the amounts that do not exceed a level, up to rounding."""
         return tuple(a for a in self.amounts if can_pay(level, a, self.capacity))
 
     def refilled(self, level: float, drained: float, arrived: float) -> tuple[float, float]:
-        """Return the level of the next slot, and what was lost for want of room."""
+        """Return the level of the next slot, and the amount lost to overflow."""
         level = max(level - drained, 0.0) + arrived
         return min(level, self.capacity), max(level - self.capacity, 0.0)
 
@@ -81,7 +84,7 @@ class Buffer(ABC):
 
     @abstractmethod
     def gain(self, reward: float, cost: float) -> float:
-        """Return what a pull with this reward and cost is worth in the long run's account."""
+        """Return what a pull with this reward and cost adds to the long-run objective."""
 
     @abstractmethod
     def drain(self, amount: float, reward: float) -> float:
@@ -89,10 +92,9 @@ class Buffer(ABC):
 
 
 class Battery(Buffer):
-    """Energy that is harvested, stored, and spent as the power of a transmission.
+    """A battery: energy is harvested, stored, and spent as the power of a transmission.
 
-    The amount is the power, all of which is spent whatever the state shows; what counts is
-    the reward.
+    The amount is the power.  It is spent whatever the state is.  The objective is the reward.
 
     >>> battery = Battery(capacity=2.0, amounts=[0.25, 0.5, 1.0])
     >>> battery.offers(0.75)
@@ -111,11 +113,11 @@ class Battery(Buffer):
         return f"Battery(capacity={self.capacity:g}, amounts={list(self.amounts)})"
 
     def offers(self, level: float) -> tuple[float, ...]:
-        """Return every power that the level pays for."""
+        """Return the powers that do not exceed the level."""
         return self.affordable(level)
 
     def gain(self, reward: float, cost: float) -> float:
-        """Return the reward; energy has no other price than not being there later."""
+        """Return the reward; energy itself costs nothing."""
         del cost
         return reward
 
@@ -126,10 +128,11 @@ class Battery(Buffer):
 
 
 class Backlog(Buffer):
-    """Bits that arrive, wait in a queue, and are sent over an arm that has its price.
+    """A queue: bits arrive, wait, and are sent over an arm that has a cost.
 
-    The amount is the number of bits offered to the arm: all that wait, up to the largest.
-    The reward is how many of them get through; the others stay.  What counts is the cost.
+    The amount is the number of bits to send: all that wait, up to the largest amount.  The
+    reward is the number of bits delivered; the others stay in the queue.  The objective is the
+    cost.
 
     >>> backlog = Backlog(capacity=40, amounts=[1, 2, 3, 4], costs={"lte": 1.0})
     >>> backlog.offers(2), backlog.offers(17)
@@ -149,15 +152,15 @@ class Backlog(Buffer):
         return f"Backlog({told})"
 
     def offers(self, level: float) -> tuple[float, ...]:
-        """Return the largest amount that the level holds, if it holds any."""
+        """Return the largest amount that does not exceed the level, if any."""
         return self.affordable(level)[-1:]
 
     def gain(self, reward: float, cost: float) -> float:
-        """Return what the pull costs, as a loss; a bit that gets through drains the queue."""
+        """Return minus the cost; delivered bits count through the level of the queue."""
         del reward
         return -cost
 
     def drain(self, amount: float, reward: float) -> float:
-        """Return the bits that got through."""
+        """Return the bits delivered."""
         del amount
         return reward

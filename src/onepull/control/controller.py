@@ -1,4 +1,4 @@
-"""A controller: a policy that chooses the arm, and a rule that says how much to draw."""
+"""Controllers: a policy for the arm, and a rule for how much to draw."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onepull.budgets import SLACK
 from onepull.checks import number, real
 from onepull.control.buffer import Buffer, check_amounts
 from onepull.errors import InputError, ParameterError, UnknownArm
 from onepull.policies import Policy
-from onepull.policies.budget.knapsack import SLACK
 
 
 class SlotChoice(NamedTuple):
-    """What to draw in a slot and which arm to pull with it; nothing and none is idling."""
+    """The amount to draw in a slot and the arm to pull; (0, None) is idling."""
 
     amount: float
     arm: str | None
@@ -25,19 +25,19 @@ IDLE = SlotChoice(0.0, None)
 
 
 class Controller(ABC):
-    """Decides slot by slot how much to draw from a buffer, and on which arm to use it.
+    """Decides in each slot how much to draw from a buffer, and on which arm to use it.
 
-    A policy tells what every arm would be worth with every amount: its index, never above
-    the highest reward there can be.  A policy that draws its arm, or whose index is no reward,
-    proposes one arm for an amount instead, at its estimate.  It learns from every pull
-    through `observe`, whatever the amount was.
+    The worth of an arm with an amount is the policy's index, capped at the highest possible
+    reward.  A policy that is randomised, or whose index is not a reward, chooses one arm for
+    each amount instead, which is worth its estimate.  The policy learns from every pull
+    through `observe`.
 
     Parameters
     ----------
     policy
-        Any policy with estimates, of a problem with one context field: the amount.
+        Any policy with estimates, for a problem with one context field: the amount.
     buffer
-        The battery or backlog whose level is told to `decide`.
+        The battery or backlog whose level is passed to `decide`.
     """
 
     def __init__(self, policy: Policy, buffer: Buffer) -> None:
@@ -63,22 +63,23 @@ class Controller(ABC):
         highs = problem.payoff.range({self.field: (amounts, amounts)})[1].tolist()
         self._highs = dict(zip(buffer.amounts, highs, strict=True))
         self._offered: dict[float, list[tuple[str, float]]] = {}
-        if all(e is None for e in policy.estimates(**{self.field: buffer.amounts[0]})):
+        estimates = policy.estimates(**{self.field: buffer.amounts[0]})
+        if all(estimate is None for estimate in estimates):
             raise ParameterError(
-                f"{type(policy).__name__} does not estimate what an arm is worth, "
-                "so it cannot be weighed against the buffer"
+                f"{type(policy).__name__} does not estimate what an arm is worth; "
+                "a controller needs a policy with estimates"
             )
 
     def decide(self, level: float) -> SlotChoice:
-        """Return what to draw at a level, and the arm; it changes nothing that was learned.
+        """Return what to draw at a level, and the arm; does not change what was learned.
 
-        The level is from 0 to the buffer's capacity, rounding aside.
+        The level must be from 0 to the buffer's capacity, up to rounding.
         """
         return self._decide(self._level(level))
 
     @abstractmethod
     def _decide(self, level: float) -> SlotChoice:
-        """Return what to draw at a level that there can be."""
+        """Return what to draw at a valid level."""
 
     def _level(self, level: float) -> float:
         capacity = self.buffer.capacity
@@ -93,25 +94,24 @@ class Controller(ABC):
         return min(max(read, 0.0), capacity)
 
     def observe(self, arm: str, **fields: Any) -> None:
-        """Take in what a pull showed: the state fields, and the amount if the policy needs it."""
+        """Learn from a pull: give the state fields, and the amount if the policy needs it."""
         self.policy.observe(arm, **fields)
-        # What only counts its pulls, as the genie does, knows the same as before.
         if self.policy.learns:
             self._offered.clear()
 
     def options(self, amount: float) -> list[tuple[str, float]]:
-        """Return the arms to choose from with an amount, and what each is worth."""
+        """Return the arms to choose from with an amount, and the worth of each."""
         found = self._offered.get(amount)
         if found is None:
             found = self._offered[amount] = self._weighed(amount)
         return found
 
     def worth(self, amount: float) -> float:
-        """Return what an amount is worth on the best arm."""
+        """Return the worth of an amount on the best arm."""
         return max(worth for _, worth in self.options(amount))
 
     def uses(self, amount: float) -> list[tuple[str, float, float]]:
-        """Return every arm with what it would gain and drain with an amount."""
+        """Return every arm with what it would gain and drain for an amount."""
         buffer = self.buffer
         return [
             (arm, buffer.gain(worth, buffer.costs.get(arm, 0.0)), buffer.drain(amount, worth))
@@ -131,15 +131,15 @@ class Controller(ABC):
 
 
 class Myopic(Controller):
-    """Ignores the level: draws as much as it can in every slot.
+    """Draws as much as possible in every slot, ignoring the future.
 
     Parameters
     ----------
     policy, buffer
         As for every controller.
     price
-        What a unit of cost is worth in reward.  An arm is chosen by its reward less the price
-        of its cost, and none where that is below nothing.
+        What a unit of cost is worth in reward.  The arm with the highest reward minus price
+        times cost is chosen, or none if that is negative.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class Myopic(Controller):
         self.price = number("price", price, above=0.0, at_least=True)
 
     def _decide(self, level: float) -> SlotChoice:
-        """Return the largest amount there is, on the arm that is worth most by itself."""
+        """Return the largest amount on offer, on the arm with the highest net worth."""
         costs, best, highest = self.buffer.costs, IDLE, 0.0
         for amount in self.buffer.offers(level)[-1:]:
             for arm, worth in self.options(amount):

@@ -1,4 +1,4 @@
-"""Drift plus penalty: what a slot earns, weighed against what it does to the buffer."""
+"""Drift plus penalty: weigh the gain of a slot against the change of the buffer."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from onepull.policies import Policy
 
 
 class DriftPlusPenalty(Controller):
-    """Weighs what a pull gains against what it drains, around any policy (Neely 2010).
+    """Weighs what a pull gains against what it drains, with any policy (Neely 2010).
 
     At level L it draws the amount y and pulls the arm j with the highest
-    V·gain + (L - θ)·drain, and idles where none is above nothing.  With U the policy's index,
-    a `Battery` gains U_j(y) and drains y: the fuller, the more power.  A `Backlog` gains
-    -cost_j and drains U_j(y): the longer the queue, the dearer an arm may be (max-weight).
+    V·gain + (L - θ)·drain, and idles if no score is positive.  With U the policy's index, a
+    `Battery` gains U_j(y) and drains y: a fuller battery spends more power.  A `Backlog` gains
+    -cost_j and drains U_j(y): a longer queue uses more expensive arms (max-weight).
 
-    The level is counted from θ = V·max gain/drain, at which the best use of a unit and saving
-    it are worth the same: it keeps a battery from running dry (Huang and Neely 2013), and
-    spares a queue the bits that would never be sent (Neely's place-holders).
+    The level is measured from θ = V·max gain/drain, where using a unit in the best way and
+    saving it are worth the same.  This keeps a battery from running dry (Huang and Neely 2013),
+    and a queue from holding bits that would never be sent (Neely's place-holders).
 
-    With known arms, a large enough buffer and arrivals that are independent from slot to
-    slot, the long run falls short of the best by O(1/V), while the level that it takes grows
-    like O(V).  No law of the arrivals is needed.  With learned arms the index takes the place
-    of the mean, and what learning costs comes on top.  In a buffer that is too small for V,
-    more is lost for want of room than V gains.
+    With known arms, a large enough buffer and arrivals that are independent between slots, the
+    long-run average is within O(1/V) of the best, and the level grows like O(V).  The law of
+    the arrivals need not be known.  When arms are learned, the index replaces the mean, and the
+    cost of learning comes on top.  If the buffer is too small for V, overflow costs more than V
+    gains.
 
     Parameters
     ----------
     policy, buffer
         As for every controller.
     weight
-        V > 0: how much the gain counts against the level.
+        V > 0, the weight of the gain against the level.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class DriftPlusPenalty(Controller):
         self.weight = number("weight", weight, above=0.0)
 
     def _decide(self, level: float) -> SlotChoice:
-        """Return the amount and arm with the highest V·gain + (L - θ)·drain, if above nothing."""
+        """Return the amount and arm with the highest V·gain + (L - θ)·drain, if positive."""
         offers = self.buffer.offers(level)
         if not offers:
             return IDLE
@@ -71,6 +71,6 @@ class DriftPlusPenalty(Controller):
         return best
 
     def _best_rate(self) -> float:
-        """Return the most that a unit drained can gain."""
+        """Return the highest gain per unit drained."""
         uses = (use for amount in self.buffer.amounts for use in self.uses(amount))
         return max((gain / drain for _, gain, drain in uses if drain > 0.0), default=0.0)

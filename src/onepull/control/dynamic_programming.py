@@ -1,4 +1,4 @@
-"""Dynamic programming over the level: the best that can be done with a buffer in the long run."""
+"""Dynamic programming over the level of a buffer: the best long-run plan."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from onepull.spaces import Box, Interval
 
 MOST_LEVELS = 10_000
 MOST_SWEEPS = 100_000
-FINEST = 10_000  # the largest denominator of a step
+FINEST = 10_000  # the largest denominator of a level as a fraction
 
 
 class LevelAction(NamedTuple):
-    """An amount on an arm: what it gains on average, and what it drains with which chances."""
+    """An amount on an arm: its mean gain, and the law of what it drains."""
 
     decision: SlotChoice
     gain: float
@@ -39,18 +39,18 @@ NOTHING = LevelAction(IDLE, 0.0, (0.0,), (1.0,))
 
 @dataclass(frozen=True, slots=True)
 class LevelPlan:
-    """What to do at every level, and what that gains a slot in the long run.
+    """The decision at every level, and the long-run gain per slot.
 
     Attributes
     ----------
     step
-        The levels are its multiples.
+        The distance between levels.
     value
-        The gain a slot, less what holding and losing costs.
+        The gain per slot, minus the costs of holding and losing.
     decisions
-        What to do at each level.
+        The decision at each level.
     bias
-        How much better each level is than an empty buffer.
+        The advantage of starting at each level over starting empty.
     """
 
     step: float
@@ -59,12 +59,12 @@ class LevelPlan:
     bias: Array
 
     def at(self, level: float) -> SlotChoice:
-        """Return the decision at the highest planned level that is not above this one."""
+        """Return the decision at a level, rounded down to a planned level."""
         place = int(level / self.step + 1e-6)
         return self.decisions[min(place, len(self.decisions) - 1)]
 
 
-def best_plan(  # noqa: PLR0913 - a full statement
+def best_plan(  # noqa: PLR0913 - the whole programme in one call
     buffer: Buffer,
     options: Sequence[LevelAction],
     arrivals: Distribution,
@@ -74,12 +74,12 @@ def best_plan(  # noqa: PLR0913 - a full statement
     tolerance: float = 1e-6,
     bias: Array | None = None,
 ) -> LevelPlan:
-    """Return the plan with the highest gain a slot.
+    """Return the plan with the highest gain per slot, by relative value iteration.
 
-    From it go `holding` for each unit in store, and `losing` for each that finds no room.
-    Relative value iteration, until the value is known to within the tolerance.  Everything
-    that arrives or is drained must be a multiple of one step, of which the capacity holds at
-    most 10,000.  `bias` is where to start from, such as that of a similar plan.
+    The gain is reduced by `holding` for each unit in the buffer and slot, and by `losing` for
+    each unit lost to overflow.  Everything that arrives or is drained must be a multiple of one
+    step, and the capacity at most 10,000 steps.  The iteration ends when the value is known to
+    within `tolerance`; it starts from `bias`, such as that of a similar plan.
 
     >>> from onepull import Discrete
     >>> from onepull.control import Battery
@@ -127,20 +127,20 @@ def _iterated(
     for _ in range(MOST_SWEEPS):
         scores = gains + (chances * bias[nexts]).sum(axis=(0, 1))
         change = scores.max(axis=1) - bias
-        low, high = float(change.min()), float(change.max())  # they enclose the value
+        low, high = float(change.min()), float(change.max())  # bounds on the value
         if high - low <= tolerance:
             return (low + high) / 2, scores.argmax(axis=1), bias
-        # Half a step: levels that alternate would never settle otherwise.
+        # Half steps, since periodic levels would not converge otherwise.
         bias += change / 2
         bias -= bias[0]
-    raise ParameterError(f"no plan is known to within {tolerance:g} after {MOST_SWEEPS:,} sweeps")
+    raise ParameterError(f"no plan found to within {tolerance:g} after {MOST_SWEEPS:,} iterations")
 
 
 def _listed(arrivals: Distribution) -> tuple[list[float], list[float]]:
-    """Return the amounts that may arrive, and how likely each is."""
+    """Return the amounts that may arrive and their probabilities."""
     if not isinstance(arrivals, Distribution):
         raise ParameterError(
-            "arrivals are a law with listed amounts, such as Discrete([0, 1], [0.8, 0.2]), "
+            "arrivals must be a law with listed amounts, such as Discrete([0, 1], [0.8, 0.2]), "
             f"given {arrivals!r}"
         )
     check_fit(arrivals, Box(amount=Interval(0, math.inf)), "the arrivals")
@@ -150,7 +150,7 @@ def _listed(arrivals: Distribution) -> tuple[list[float], list[float]]:
 
 
 def level_step(buffer: Buffer, arrivals: Distribution, drained: Iterable[float]) -> float:
-    """Return the step between the levels of a plan: all that comes and goes are its multiples.
+    """Return the step between levels: the largest that divides all arrivals and drains.
 
     >>> from onepull import Discrete
     >>> from onepull.control import Battery
@@ -162,14 +162,16 @@ def level_step(buffer: Buffer, arrivals: Distribution, drained: Iterable[float])
     for value in (buffer.capacity, *_listed(arrivals)[0], *drained):
         part = Fraction(value).limit_denominator(FINEST)
         if not math.isclose(part, value, rel_tol=1e-9, abs_tol=1e-12):
-            raise ParameterError(f"a plan needs multiples of one step, given {value!r}")
+            raise ParameterError(
+                f"a plan needs amounts that are multiples of one step, given {value!r}"
+            )
         parts.append(part)
     below = math.lcm(*(part.denominator for part in parts))
     step = Fraction(reduce(math.gcd, (int(part * below) for part in parts)), below)
     levels = parts[0] / step
     if levels > MOST_LEVELS:
         raise ParameterError(
-            f"a plan has at most {MOST_LEVELS:,} levels, and a step of {float(step):g} makes "
+            f"a plan may have at most {MOST_LEVELS:,} levels; a step of {float(step):g} gives "
             f"{int(levels):,}"
         )
     return float(step)

@@ -1,4 +1,4 @@
-"""Controllers that follow a plan: one that is given, or one made again as arms are learned."""
+"""Controllers that follow a plan: a fixed one, or one updated as arms are learned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onepull.policies import Policy
 
 
 class Planned(Controller):
-    """Follows a plan; its policy learns but is not asked.
+    """Follows a given plan; its policy learns but has no influence.
 
     >>> from onepull import DCB, Discrete, Finite, Interval, Problem
     >>> from onepull.control import Battery, LevelAction
@@ -29,28 +29,28 @@ class Planned(Controller):
     def __init__(self, policy: Policy, buffer: Buffer, plan: LevelPlan) -> None:
         super().__init__(policy, buffer)
         if not isinstance(plan, LevelPlan):
-            raise ParameterError(f"a plan is what best_plan returns, given {plan!r}")
+            raise ParameterError(f"plan must be a LevelPlan, as best_plan returns, given {plan!r}")
         self.plan = plan
 
     def _decide(self, level: float) -> SlotChoice:
-        """Return what the plan says for a level."""
+        """Return the planned decision at a level."""
         return self.plan.at(level)
 
 
 class BatteryPlan(Controller):
-    """Spends by the plan that would be best if every index were the mean reward.
+    """Follows the plan that would be optimal if every index were the mean reward.
 
-    The worth of a power is U(p) = max_j U_j(p); how much to spend at which level follows by
-    dynamic programming.  It is made again whenever the number of observations has doubled;
-    the arm is the best at the moment.  With a `Genie` this is the best there is.  Unlike drift
-    plus penalty it needs the law of the arrivals, with listed amounts.
+    The worth of a power is U(p) = max_j U_j(p), and dynamic programming gives the power to
+    spend at each level.  The plan is recomputed whenever the number of observations has
+    doubled; the arm is always the current best.  With a `Genie` it is optimal.  Unlike
+    `DriftPlusPenalty` it needs the law of the arrivals, with listed amounts.
 
     Parameters
     ----------
     policy
         As for every controller.
     battery
-        The buffer, whose powers and arrivals are multiples of one step.
+        The battery; its powers and the arrivals must be multiples of one step.
     arrivals
         The law of the energy that arrives in a slot.
 
@@ -77,13 +77,13 @@ class BatteryPlan(Controller):
     def __init__(self, policy: Policy, battery: Buffer, *, arrivals: Distribution) -> None:
         super().__init__(policy, battery)
         if not isinstance(battery, Battery):
-            raise ParameterError(f"a battery's plan needs a Battery, given {battery!r}")
+            raise ParameterError(f"BatteryPlan needs a Battery, given {battery!r}")
         self.arrivals = arrivals
         self._plan = self._replanned(None)
         self._due = max(len(policy.problem.arms), 2 * policy.trials)
 
     def _decide(self, level: float) -> SlotChoice:
-        """Return the planned amount, on the arm that is worth most with it now."""
+        """Return the planned amount, on the current best arm for it."""
         if self.policy.trials >= self._due:
             self._due = 2 * self.policy.trials
             self._plan = self._replanned(self._plan)

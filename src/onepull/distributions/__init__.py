@@ -1,4 +1,4 @@
-"""Distributions of states and contexts: exact means, and draws from generators handed in."""
+"""Probability distributions (laws) of states and contexts: their means and samples."""
 
 from onepull.distributions.combined import Independent, Switching
 from onepull.distributions.continuous import (

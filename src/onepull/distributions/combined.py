@@ -1,4 +1,4 @@
-"""Laws made of laws: independent fields, and switches between pieces in time."""
+"""Laws built from other laws: independent fields, and changes over time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TENSOR_NODES = 128
 
 
 class Independent(Distribution):
-    """Several fields, each with its own law, in the order of the problem's fields.
+    """Several independent fields, each with its own law, in the order of the problem's fields.
 
     >>> from onepull.distributions import Discrete, Uniform
     >>> law = Independent(Uniform(0, 1), Discrete([1, 3], [0.5, 0.5]))
@@ -26,9 +26,13 @@ class Independent(Distribution):
 
     def __init__(self, *laws: Distribution) -> None:
         if not laws or any(law.fields != 1 or law.in_order for law in laws):
-            raise ParameterError("Independent takes one law of one field for every field")
+            raise ParameterError(
+                f"Independent takes one law of one field for each field, given {list(laws)}"
+            )
         if any(len(law.pieces()) > 1 for law in laws):
-            raise ParameterError("switch between whole laws, not inside Independent")
+            raise ParameterError(
+                "Independent takes laws that never switch; use Switching({0: Independent(…), …})"
+            )
         self.laws = laws
         self.fields = len(laws)
         self._rules: dict[int, tuple[Array, Array]] = {}
@@ -39,7 +43,7 @@ class Independent(Distribution):
 
     @property
     def atoms(self) -> tuple[Array, Array] | None:
-        """All combinations, where every field has finitely many values."""
+        """All combinations of values and their probabilities; None if a field is continuous."""
         parts = [law.atoms for law in self.laws]
         if any(part is None for part in parts):
             return None
@@ -47,14 +51,14 @@ class Independent(Distribution):
 
     @property
     def support(self) -> list[tuple[float, float]]:
-        """The least and the greatest value of each field."""
+        """The lowest and the highest value of each field."""
         return [law.support[0] for law in self.laws]
 
     def expectation(self, function: Callable[..., Array]) -> float:
         """Return the mean of a vectorised function of the fields.
 
-        With one continuous field it is good to nine digits; with more it is a product of
-        Gauss rules, good to six for functions with kinks.
+        It is accurate to nine digits with one continuous field.  With more it uses a product
+        of Gauss rules, accurate to six digits for functions with kinks.
         """
         smooth = [i for i, law in enumerate(self.laws) if isinstance(law, Continuous)]
         if len(smooth) != 1:
@@ -75,13 +79,13 @@ class Independent(Distribution):
         return self.laws[place].expectation(along)
 
     def rule(self, nodes: int) -> tuple[Array, Array]:
-        """Return the product of the fields' rules."""
+        """Return the product of the quadrature rules of the fields."""
         if nodes not in self._rules:
             self._rules[nodes] = _combined([law.rule(nodes) for law in self.laws])
         return self._rules[nodes]
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return `size` draws, a row each."""
+        """Return `size` samples, one per row."""
         return np.hstack([law.sample(generator, size) for law in self.laws])
 
 
@@ -94,7 +98,7 @@ def _combined(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 
 class Switching(Distribution):
-    """A law that changes at given trials: piecewise stationary.
+    """A piecewise stationary law, which changes at given trials.
 
     >>> from onepull.distributions import Discrete
     >>> low, high = Discrete([1], [1.0]), Discrete([5], [1.0])
@@ -106,12 +110,12 @@ class Switching(Distribution):
         starts = sorted(laws)
         if not starts or starts[0] != 0 or any(int(start) != start for start in starts):
             raise ParameterError(
-                f"Switching takes the trials at which laws begin, from 0 on, given {starts}"
+                f"Switching takes laws by the trial they begin at, the first at 0, given {starts}"
             )
         if len({law.fields for law in laws.values()}) != 1:
             raise ParameterError("Switching takes laws with the same number of fields")
         if any(len(law.pieces()) > 1 for law in laws.values()):
-            raise ParameterError("Switching takes stationary laws")
+            raise ParameterError("Switching takes stationary laws, not laws that switch")
         self._pieces = [(int(start), laws[start]) for start in starts]
         self.fields = self._pieces[0][1].fields
 
@@ -120,12 +124,12 @@ class Switching(Distribution):
         return f"Switching({dict(self._pieces)})"
 
     def pieces(self) -> list[tuple[int, Distribution]]:
-        """Return the trials from which each piece holds."""
+        """Return the stationary laws, each with its first trial."""
         return list(self._pieces)
 
     @property
     def support(self) -> list[tuple[float, float]]:
-        """The least and the greatest value of each field, over all pieces."""
+        """The lowest and the highest value of each field, over all pieces."""
         supports = [law.support for _, law in self._pieces]
         return [
             (min(low for low, _ in field), max(high for _, high in field))
@@ -133,15 +137,15 @@ class Switching(Distribution):
         ]
 
     def expectation(self, function: Callable[..., Array]) -> float:
-        """Return the mean under the first piece."""
+        """Return the mean under the first law."""
         return self._pieces[0][1].expectation(function)
 
     def rule(self, nodes: int) -> tuple[Array, Array]:
-        """Return the rule of the first piece."""
+        """Return the quadrature rule of the first law."""
         return self._pieces[0][1].rule(nodes)
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return draws of the first `size` trials, a row each; what is in order goes by trial."""
+        """Return samples of the first `size` trials, one per row."""
         starts = [start for start, _ in self._pieces] + [size]
         parts = [
             law.sample(generator, min(size, stop))[start:]

@@ -1,8 +1,7 @@
 """Continuous laws of one field.
 
-Each has a `kind` and up to four `shape` numbers, from which the simulator draws; its
-density, from which means are computed; and an interval outside of which it has less mass
-than rounding.
+The simulator samples from `kind` and up to four `shape` numbers.  Means are computed from the
+density on the interval `bulk`; the mass outside it is below rounding error.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from onepull.distributions import quadrature
 from onepull.distributions.distribution import Distribution
 from onepull.errors import ParameterError
 
-STEEPEST = 0.2  # least exponent of a density at an end, as in x^(a-1)
-LEAST_MASS = 1e-3  # of a normal law within its bounds, since draws outside are thrown away
+STEEPEST = 0.2  # the lowest allowed a of a density that behaves like x^(a-1) at an end
+LEAST_MASS = 1e-3  # of a normal law within its bounds, since samples outside are rejected
 UNIFORM, NORMAL, LOG_NORMAL, GAMMA, RICIAN, BETA = range(1, 7)
 
 
@@ -34,21 +33,21 @@ class Continuous(Distribution):
 
     @abstractmethod
     def density(self, x: Array) -> Array:
-        """Return the density, up to a factor that makes no difference to means."""
+        """Return the density up to a constant factor."""
 
     def expectation(self, function: Callable[..., Array]) -> float:
-        """Return the mean of a vectorised function, to nine digits of its size."""
-        mass = quadrature.mean(np.ones_like, self.density, *self.bulk)
-        return quadrature.mean(function, self.density, *self.bulk) / mass
+        """Return the mean of a vectorised function, accurate to nine digits."""
+        mass = quadrature.integral(np.ones_like, self.density, *self.bulk)
+        return quadrature.integral(function, self.density, *self.bulk) / mass
 
     def rule(self, nodes: int) -> tuple[Array, Array]:
-        """Return points and weights of a Gauss rule."""
+        """Return points and weights of a Gauss quadrature rule."""
         points, weights = quadrature.rule(self.density, *self.bulk, nodes)
         return points[:, None], weights
 
     @property
     def support(self) -> list[tuple[float, float]]:
-        """The least and the greatest value; the latter infinite where there is none."""
+        """The lowest and the highest value; the highest may be infinite."""
         return [self.bulk]
 
     def __repr__(self) -> str:
@@ -70,7 +69,7 @@ class Continuous(Distribution):
             self._stated[name] = number
 
     def _require_integrable(self, name: str) -> None:
-        """Refuse densities so steep at an end that neither means nor draws resolve them."""
+        """Raise if the density is too steep at an end for accurate means and samples."""
         if not self._stated[name] >= STEEPEST:
             raise ParameterError(
                 f"{type(self).__name__} {name} must be at least {STEEPEST:g}, "
@@ -86,7 +85,7 @@ class Continuous(Distribution):
 
 
 class Uniform(Continuous):
-    """All values of an interval alike.
+    """The uniform law on an interval.
 
     >>> round(Uniform(0, 2).expectation(lambda x: x**2), 12)
     1.333333333333
@@ -105,7 +104,7 @@ class Uniform(Continuous):
         return np.ones_like(x)
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return `size` draws, a row each."""
+        """Return `size` samples, one per row."""
         return generator.uniform(*self.bulk, (size, 1))
 
 
@@ -136,16 +135,19 @@ class Beta(Continuous):
         return [(self._stated["low"], self._stated["high"])]
 
     def expectation(self, function: Callable[..., Array]) -> float:
-        """Return the mean of a vectorised function, to nine digits of its size."""
+        """Return the mean of a vectorised function, accurate to nine digits."""
         if self.shape[1] >= 1.0:
             return super().expectation(function)
-        # Infinite at the upper end: the distance to an end is exact only counted from it.
+        # The density is infinite at the upper end.  Measure the distance from each end, so that
+        # it is exact there.
         a, b, low, high = self.shape
         width = high - low
 
         def whole(f: Callable[..., Array]) -> float:
-            below = quadrature.mean(lambda u: f(low + width * u), _power(a, b), 0.0, 0.5)
-            return below + quadrature.mean(lambda u: f(high - width * u), _power(b, a), 0.0, 0.5)
+            below = quadrature.integral(lambda u: f(low + width * u), _power(a, b), 0.0, 0.5)
+            return below + quadrature.integral(
+                lambda u: f(high - width * u), _power(b, a), 0.0, 0.5
+            )
 
         return whole(function) / whole(np.ones_like)
 
@@ -157,20 +159,20 @@ class Beta(Continuous):
         return np.asarray(np.exp(logarithm - self._logarithm))
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return `size` draws, a row each."""
+        """Return `size` samples, one per row."""
         a, b, low, high = self.shape
         return np.minimum(high, low + (high - low) * generator.beta(a, b, (size, 1)))
 
 
 def _power(near: float, far: float) -> Callable[[Array], Array]:
-    """Return the density of a beta law by the distance from one of its ends."""
+    """Return the density of a beta law as a function of the distance from one end."""
     return lambda u: np.asarray(
         np.exp((near - 1) * np.log(np.maximum(u, 1e-300)) + (far - 1) * np.log1p(-u))
     )
 
 
 class TruncatedNormal(Continuous):
-    """A normal law kept to an interval.
+    """A normal law truncated to an interval.
 
     >>> round(TruncatedNormal(1, 0.5, low=0, high=2).expectation(lambda x: x), 9)
     1.0
@@ -186,8 +188,8 @@ class TruncatedNormal(Continuous):
         mass = _normal_mass((low - mean) / sd, (high - mean) / sd)
         if mass < LEAST_MASS:
             raise ParameterError(
-                f"TruncatedNormal keeps {mass:.1g} of its mass between {low:g} and {high:g}, "
-                f"and needs at least {LEAST_MASS:g}, given mean {mean:g} and sd {sd:g}"
+                f"TruncatedNormal with mean {mean:g} and sd {sd:g} has {mass:.1g} of its mass "
+                f"between {low:g} and {high:g}; it needs at least {LEAST_MASS:g}"
             )
         self.bulk = max(low, min(mean, high) - 9 * sd), min(high, max(mean, low) + 9 * sd)
         self.shape = mean, sd, low, high
@@ -203,7 +205,7 @@ class TruncatedNormal(Continuous):
         return np.asarray(np.exp(-0.5 * ((x - self.shape[0]) / self.shape[1]) ** 2))
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return `size` draws, a row each, by drawing until they fall inside."""
+        """Return `size` samples, one per row, by rejection."""
         mean, sd, low, high = self.shape
         kept = np.empty(0)
         while len(kept) < size:
@@ -217,7 +219,7 @@ def _bell(z: Array) -> Array:
 
 
 class LogNormal(Continuous):
-    """exp of a normal law; its median is exp(mean).
+    """The law of exp(Z) for a normal Z; its median is exp(mean).
 
     >>> round(LogNormal(0, 0.5).expectation(lambda x: x), 9) == round(math.exp(0.125), 9)
     True
@@ -237,13 +239,15 @@ class LogNormal(Continuous):
         return [(0.0, math.inf)]
 
     def expectation(self, function: Callable[..., Array]) -> float:
-        """Return the mean of a vectorised function, on the normal scale."""
+        """Return the mean of a vectorised function, integrated over the normal variable."""
         mean, sd = self.shape
-        mass = quadrature.mean(np.ones_like, _bell, -9.0, 9.0)
-        return quadrature.mean(lambda z: function(np.exp(mean + sd * z)), _bell, -9.0, 9.0) / mass
+        mass = quadrature.integral(np.ones_like, _bell, -9.0, 9.0)
+        return (
+            quadrature.integral(lambda z: function(np.exp(mean + sd * z)), _bell, -9.0, 9.0) / mass
+        )
 
     def rule(self, nodes: int) -> tuple[Array, Array]:
-        """Return points and weights of a Gauss rule on the normal scale."""
+        """Return points and weights of a Gauss rule over the normal variable."""
         mean, sd = self.shape
         points, weights = quadrature.rule(_bell, -9.0, 9.0, nodes)
         return np.exp(mean + sd * points)[:, None], weights
@@ -254,7 +258,7 @@ class LogNormal(Continuous):
         return np.asarray(np.exp(-0.5 * ((np.log(x) - mean) / sd) ** 2) / x)
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return `size` draws, a row each."""
+        """Return `size` samples, one per row."""
         mean, sd = self.shape
         return generator.lognormal(mean, sd, (size, 1))
 
@@ -279,18 +283,18 @@ class Gamma(Continuous):
 
     @property
     def support(self) -> list[tuple[float, float]]:
-        """All numbers from zero."""
+        """All numbers from 0."""
         return [(0.0, math.inf)]
 
     def density(self, x: Array) -> Array:
         """Return the density up to a factor."""
         shape, scale = self.shape
         share = np.maximum(x / scale, 1e-300)
-        # Relative to the density at the mean, since a large shape would overflow.
+        # Relative to the density at the mean; otherwise a large shape would overflow.
         return np.asarray(np.exp((shape - 1) * np.log(share / shape) - (share - shape)))
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return `size` draws, a row each."""
+        """Return `size` samples, one per row."""
         shape, scale = self.shape
         return generator.gamma(shape, scale, (size, 1))
 
@@ -308,7 +312,7 @@ class Exponential(Gamma):
 
 
 class Rayleigh(Gamma):
-    """The power gain of a Rayleigh fading channel with a mean SNR in dB: exponential.
+    """The power gain of a Rayleigh fading channel with a mean SNR in dB (exponential).
 
     >>> round(Rayleigh(snr_db=10).expectation(lambda x: x), 9)
     10.0
@@ -334,7 +338,7 @@ class Nakagami(Gamma):
 class Rician(Continuous):
     """The power gain of a Rician fading channel with a mean SNR in dB.
 
-    `k` is the power of the line of sight over that of the rest, not in dB.
+    `k` is the ratio of line-of-sight power to scattered power, not in dB.
 
     >>> round(Rician(snr_db=3, k=4).expectation(lambda x: x), 6) == round(decibel(3), 6)
     True
@@ -353,7 +357,7 @@ class Rician(Continuous):
 
     @property
     def support(self) -> list[tuple[float, float]]:
-        """All numbers from zero."""
+        """All numbers from 0."""
         return [(0.0, math.inf)]
 
     def density(self, x: Array) -> Array:
@@ -361,7 +365,7 @@ class Rician(Continuous):
         sight, spread = self.shape
         root = np.sqrt(np.maximum(x, 0.0))
         argument = root * sight / spread**2
-        # exp and the Bessel function would overflow apart; together they are a normal tail.
+        # exp and the Bessel function would overflow separately, so combine them.
         scaled = np.where(
             argument < 500, np.i0(np.minimum(argument, 500)) * np.exp(-np.minimum(argument, 500)), 0
         )
@@ -372,14 +376,14 @@ class Rician(Continuous):
         return np.asarray(np.exp(-0.5 * ((root - sight) / spread) ** 2) * bessel)
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return `size` draws, a row each."""
+        """Return `size` samples, one per row."""
         sight, spread = self.shape
         parts = generator.normal(0.0, spread, (size, 2))
         return ((sight + parts[:, :1]) ** 2) + parts[:, 1:] ** 2
 
 
 def decibel(snr_db: float) -> float:
-    """Return a power ratio from its decibels.
+    """Convert decibels to a power ratio.
 
     >>> decibel(10)
     10.0
@@ -395,6 +399,6 @@ def decibel(snr_db: float) -> float:
 
 def _normal_mass(low: float, high: float) -> float:
     """Return the mass of a standard normal law between two numbers."""
-    if low > 0:  # the tail is told apart from one only on the other side
+    if low > 0:  # use the lower tail, where erfc is accurate
         low, high = -high, -low
     return 0.5 * (math.erfc(-high / math.sqrt(2)) - math.erfc(-low / math.sqrt(2)))

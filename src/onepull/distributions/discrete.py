@@ -1,4 +1,4 @@
-"""Distributions on finitely many points: given, resampled from a trace, or in order."""
+"""Laws on finitely many points: given explicitly, sampled from a trace, or replayed in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SHOWN = 16
 class Discrete(Distribution):
     """Finitely many states with their probabilities.
 
-    A state is a number or, with several fields, a row of them.
+    A state is a number or, with several fields, a row of numbers.
 
     >>> Discrete([0, 3], [0.5, 0.5]).expectation(lambda x: np.minimum(2.0, x))
     1.0
@@ -40,7 +40,7 @@ class Discrete(Distribution):
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or weights.shape != (len(rows),) or not rows.size:
             raise ParameterError(
-                f"Discrete takes one probability a state, given {values!r} and {probabilities!r}"
+                f"Discrete takes one probability per state, given {values!r} and {probabilities!r}"
             )
         if not np.all(np.isfinite(rows)):
             raise ParameterError(f"Discrete takes finite states, given {values!r}")
@@ -53,7 +53,7 @@ class Discrete(Distribution):
         self.fields = rows.shape[1]
 
     def __repr__(self) -> str:
-        """Show states and probabilities; of many states their number and a checksum."""
+        """Show states and probabilities; if there are many, their number and a checksum."""
         if len(self.values) > MOST_SHOWN:
             return f"{type(self).__name__}({self._outline()})"
         rows = self.values.ravel() if self.fields == 1 else self.values
@@ -65,12 +65,12 @@ class Discrete(Distribution):
 
     @property
     def atoms(self) -> tuple[Array, Array]:
-        """The points and their probabilities."""
+        """The states and their probabilities."""
         return self.values, self.probabilities
 
     @property
     def support(self) -> list[tuple[float, float]]:
-        """The least and the greatest value of each field."""
+        """The lowest and the highest value of each field."""
         low, high = self.values.min(axis=0), self.values.max(axis=0)
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
@@ -79,17 +79,17 @@ class Discrete(Distribution):
         return float(np.dot(self.probabilities, function(*self.values.T)))
 
     def rule(self, nodes: int) -> tuple[Array, Array]:
-        """Return the atoms, which are exact however few nodes are asked for."""
+        """Return the states and probabilities, which are exact for any number of nodes."""
         del nodes
         return self.atoms
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return `size` states, a row each."""
+        """Return `size` samples, one per row."""
         return self.values[generator.choice(len(self.values), size, p=self.probabilities)]
 
 
 def scaled_bernoulli(value: float, probability: float) -> Discrete:
-    """Return the law of an arm that is worth `value` with a probability and else nothing.
+    """Return the law that is `value` with the given probability and 0 otherwise.
 
     >>> scaled_bernoulli(3, 0.5)
     Discrete([3.0, 0.0], [0.5, 0.5])
@@ -98,10 +98,10 @@ def scaled_bernoulli(value: float, probability: float) -> Discrete:
 
 
 class InOrder(Discrete):
-    """Points taken one after the other, and again from the first after the last.
+    """Points taken one after the other, starting again after the last.
 
-    A deterministic cycle of contexts, or a trace replayed as it was recorded.  Its mean is
-    that of the points, each weighing the same.
+    Use it for a deterministic cycle of contexts, or to replay a trace as recorded.  Means give
+    equal weight to every point.
 
     >>> InOrder([1, 2, 2]).expectation(lambda x: x)
     1.6666666666666665
@@ -114,7 +114,7 @@ class InOrder(Discrete):
         super().__init__(values, [1.0 / count] * count)
 
     def __repr__(self) -> str:
-        """Show the points; of many their number and a checksum."""
+        """Show the points; if there are many, their number and a checksum."""
         if len(self.values) > MOST_SHOWN:
             return f"InOrder({self._outline()})"
         rows = self.values.ravel() if self.fields == 1 else self.values
@@ -132,9 +132,9 @@ def empirical(path: str | Path, columns: Sequence[str], *, in_order: bool = Fals
     Parameters
     ----------
     columns
-        The columns of the trace, one for each field in its order.
+        The columns of the trace, one for each field, in the order of the fields.
     in_order
-        Replay the rows as recorded instead of drawing among them.
+        Replay the rows as recorded instead of sampling from them.
     """
     if isinstance(columns, str) or not columns:
         raise ParameterError(f"columns takes a list of column names, given {columns!r}")
@@ -151,7 +151,7 @@ def read_columns(path: str | Path) -> Mapping[str, Sequence[Any]]:
     """Return the columns of a CSV or Parquet file by name."""
     file = Path(path)
     if not file.is_file():
-        raise ParameterError(f"trace {str(path)!r}: there is no such file")
+        raise ParameterError(f"trace {str(path)!r}: no such file")
     if file.suffix == ".parquet":
         return _read_parquet(file)
     with file.open(newline="", encoding="utf-8-sig") as lines:
@@ -176,7 +176,7 @@ def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -
             f"trace {str(path)!r} has no column {name!r}; it has {', '.join(columns)}"
         )
     if not len(columns[name]):
-        raise ParameterError(f"trace {str(path)!r}: no rows below its header")
+        raise ParameterError(f"trace {str(path)!r} has no rows below its header")
     numbers = np.empty(len(columns[name]))
     for i, text in enumerate(columns[name]):
         try:

@@ -1,4 +1,4 @@
-"""What a distribution of states or contexts is."""
+"""The interface of all distributions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from onepull.arrays import Array
 
 
 class Distribution(ABC):
-    """The law of a state or a context, one value a field.
+    """The law of a state or a context, with one value per field.
 
     Attributes
     ----------
     fields
         The number of fields.
     in_order
-        Whether its points come one after the other instead of at random.
+        Whether points come in a fixed order instead of at random.
     """
 
     fields: int = 1
@@ -26,13 +26,13 @@ class Distribution(ABC):
 
     @property
     def atoms(self) -> tuple[Array, Array] | None:
-        """The points (a row each) and their probabilities, where there are finitely many."""
+        """The points, one per row, and their probabilities; None if continuous."""
         return None
 
     @property
     @abstractmethod
     def support(self) -> list[tuple[float, float]]:
-        """The least and the greatest value of each field."""
+        """The lowest and the highest value of each field."""
 
     @abstractmethod
     def expectation(self, function: Callable[..., Array]) -> float:
@@ -40,15 +40,15 @@ class Distribution(ABC):
 
     @abstractmethod
     def rule(self, nodes: int) -> tuple[Array, Array]:
-        """Return points and weights whose weighted sum approximates an expectation.
+        """Return points and weights of a quadrature rule for expectations.
 
-        Takes about `nodes` points a field, and exactly the atoms where there are any.
+        It has about `nodes` points per field; for a discrete law it is `atoms`, which is exact.
         """
 
     @abstractmethod
     def sample(self, generator: np.random.Generator, size: int) -> Array:
-        """Return `size` draws, a row each."""
+        """Return `size` samples, one per row."""
 
     def pieces(self) -> list[tuple[int, Distribution]]:
-        """Return the trials from which each stationary piece holds; there is one usually."""
+        """Return the stationary pieces, each with its first trial; most laws have one."""
         return [(0, self)]

@@ -1,4 +1,4 @@
-"""Whether a law keeps to a space."""
+"""Check that a law stays within a space."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onepull.spaces import Box, Finite
 
 
 def check_fit(law: Any, box: Box, what: str) -> None:
-    """Raise `ParameterError` if `what` a law shows could leave the space of its fields."""
+    """Raise `ParameterError` if values of a law can leave the space; `what` names them."""
     if not isinstance(law, Distribution):
         raise ParameterError(f"{what} need a Distribution, given {law!r}")
     if law.fields != len(box):

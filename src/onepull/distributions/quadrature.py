@@ -1,4 +1,4 @@
-"""Means of functions under a density, to a stated tolerance."""
+"""Numerical integration of functions under a density."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from onepull.arrays import Array
 
 TOLERANCE = 1e-11
 DEEPEST = 60
-MOST_PANELS = 4096  # beyond it the function is noise, which no panel resolves
+MOST_PANELS = 4096  # a function that needs more is noise
 
 
 def _lobatto(order: int) -> tuple[Array, Array]:
-    """Return a Gauss-Lobatto rule: it sees both ends, so no jump hides beside an edge."""
+    """Return a Gauss-Lobatto rule, which includes both ends and so sees jumps at the edges."""
     last = np.polynomial.legendre.Legendre.basis(order - 1)
     x = np.concatenate([[-1.0], np.sort(last.deriv().roots().real), [1.0]])
     return x, 2.0 / (order * (order - 1) * last(x) ** 2)
@@ -24,9 +24,9 @@ FEW, MANY = _lobatto(8), _lobatto(15)
 
 
 def smooth(s: Array) -> tuple[Array, Array]:
-    """Return h(s) and h'(s) of a step from 0 to 1 that is flat at both ends.
+    """Return h(s) and h'(s) of a smooth step from 0 to 1 that is flat at both ends.
 
-    Substituting it takes the sting out of densities that are infinite at an end.
+    Substituting x = h(s) makes densities that are infinite at an end integrable.
     """
     return (
         s**4 * (35.0 - 84.0 * s + 70.0 * s**2 - 20.0 * s**3),
@@ -49,13 +49,13 @@ def rule(
     return points, weights / weights.sum()
 
 
-def mean(
+def integral(
     function: Callable[[Array], Array], density: Callable[[Array], Array], low: float, high: float
 ) -> float:
-    """Return the mean of a function, halving panels until two rules agree.
+    """Return the integral of a function times a density, by adaptive quadrature.
 
-    The error is below 1e-9 of the function's size for kinks and jumps too, since the
-    panels close in on them.
+    Panels are halved until two rules agree.  The error is below 1e-9 of the function's size,
+    also with kinks and jumps.
     """
     left = np.linspace(0.0, 1.0, 17)[:-1]
     width = np.full(16, 1.0 / 16.0)
@@ -76,7 +76,7 @@ def mean(
     return total + float(_panel(function, density, low, high, left, width, MANY).sum())
 
 
-def _panel(  # noqa: PLR0913, PLR0917 - the parts of an integral
+def _panel(  # noqa: PLR0913, PLR0917 - all parts of an integral
     function: Callable[[Array], Array],
     density: Callable[[Array], Array],
     low: float,
@@ -86,7 +86,7 @@ def _panel(  # noqa: PLR0913, PLR0917 - the parts of an integral
     nodes: tuple[Array, Array],
 ) -> Array:
     x, w = nodes
-    # Never at an end itself, where a density or a function may be infinite.
+    # Stay off the ends, where a density or a function may be infinite.
     s = np.clip(left[:, None] + width[:, None] * (x + 1.0) / 2, 1e-18, 1.0 - 2.0**-53)
     place, slope = smooth(s)
     points = low + (high - low) * place

@@ -1,4 +1,4 @@
-"""The world a policy is tried in: how contexts arrive and how the arms' states are drawn."""
+"""Simulated environments: the laws of contexts and of the arms' states."""
 
 from onepull.environment.applications import (
     channel_selection,
@@ -6,20 +6,12 @@ from onepull.environment.applications import (
     metered_channels,
     offloading,
 )
-from onepull.environment.buffered import (
-    BufferEnvironment,
-    harvesting_battery,
-    metered_backlog,
-)
 from onepull.environment.environment import Environment
 
 __all__ = [
-    "BufferEnvironment",
     "Environment",
     "channel_selection",
     "energy_harvesting",
-    "harvesting_battery",
-    "metered_backlog",
     "metered_channels",
     "offloading",
 ]

@@ -1,4 +1,4 @@
-"""The paper's three applications, and one with a budget, ready to run."""
+"""The paper's three applications, and one with a budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onepull.spaces import Finite, Interval
 
 
 def _channels(count: int) -> dict[str, Distribution]:
-    """Return the arms of the paper's simulations: worth j with probability (8-j)/10."""
+    """Return the laws of the paper's channels: j with probability (8-j)/10, else 0."""
     if not isinstance(count, Integral) or isinstance(count, bool) or not 1 <= count <= 7:
         raise ParameterError(f"channels must be a whole number from 1 to 7, given {count!r}")
     return {f"channel {j}": scaled_bernoulli(j, (8 - j) / 10) for j in range(1, count + 1)}
@@ -28,8 +28,8 @@ def _channels(count: int) -> dict[str, Distribution]:
 def channel_selection(channels: int = 7) -> Environment:
     """Return dynamic channel selection, with up to the paper's seven channels.
 
-    The context is the number of bits to send, 1 to 4 alike; as many get through as the
-    channel's capacity, which for channel j is j with probability (8-j)/10 and else nothing.
+    The context is the number of bits to send, uniform from 1 to 4.  A channel delivers at most
+    its capacity: channel j has capacity j with probability (8-j)/10, and 0 otherwise.
 
     >>> channel_selection().problem.arms[0]
     'channel 1'
@@ -45,10 +45,10 @@ def channel_selection(channels: int = 7) -> Environment:
 
 
 def metered_channels(budget: float, channels: int = 4) -> Environment:
-    """Return channel selection on a budget: channel j costs j/4 a pull, idling nothing.
+    """Return channel selection with a budget: channel j costs j/4 per pull, idling is free.
 
     The channels are those of `channel_selection`.  The best ones for 1 to 4 bits cost 0.625
-    a trial on average; a budget matters where it is less than that times the horizon.
+    per trial on average; the budget binds if it is below that times the horizon.
 
     >>> metered_channels(500.0).costs["channel 2"]
     0.5
@@ -65,7 +65,7 @@ def metered_channels(budget: float, channels: int = 4) -> Environment:
 
 
 def energy_harvesting(channels: int = 4) -> Environment:
-    """Return power-aware channel selection: the rate log(1 + power·gain) of a channel.
+    """Return power-aware channel selection, with reward log(1 + power·gain).
 
     The harvested power is uniform between 0 and 1; the gains are those of `channel_selection`.
 
@@ -85,10 +85,10 @@ def energy_harvesting(channels: int = 4) -> Environment:
 def offloading() -> Environment:
     """Return job-aware computational offloading, after the paper's third example.
 
-    A job has data to transfer (MB) and work to do (million cycles); a server has a link
-    rate (MB/s) and a processing rate (million cycles/s), both random.  The utility is one
-    minus the time taken as a share of a deadline, 1 - (megabytes/rate + work/speed)/30,
-    and nothing below -1: a job that takes a minute is as bad as one that never ends.
+    A job has data to transfer (MB) and work to do (million cycles).  A server has a random
+    link rate (MB/s) and a random processing rate (million cycles/s).  The reward is 1 minus the
+    time taken as a fraction of 30 seconds, 1 - (megabytes/rate + work/speed)/30, but at least
+    -1: a job that takes a minute counts the same as one that never ends.
 
     >>> sorted(offloading().problem.arms)
     ['cloud', 'edge', 'neighbour', 'regional']

@@ -1,4 +1,4 @@
-"""Feedback that comes late or never: delays and losses, arm by arm."""
+"""Delayed and lost feedback, by arm."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from onepull.checks import real
 from onepull.distributions import Discrete, Distribution
 from onepull.errors import ParameterError, UnknownArm
 
-Delay: TypeAlias = Distribution | float  # a law, or the same delay always
+Delay: TypeAlias = Distribution | float  # a law, or a constant delay
 
 
 def delays_by_arm(
     arms: Sequence[str], delays: Delay | Mapping[str, Delay]
 ) -> dict[str, Distribution]:
-    """Return the law of each arm's delay, given one for all or some by arm; the rest have none.
+    """Return the law of each arm's delay, from one for all arms or some by arm (default 0).
 
     >>> delays_by_arm(["wifi", "lte"], {"lte": 3})
     {'wifi': Discrete([0.0], [1.0]), 'lte': Discrete([3.0], [1.0])}
@@ -27,7 +27,7 @@ def delays_by_arm(
 
 
 def losses_by_arm(arms: Sequence[str], losses: float | Mapping[str, float]) -> dict[str, float]:
-    """Return how likely each arm's feedback is lost, given one for all or some by arm.
+    """Return the probability that an arm's feedback is lost, from one for all or some by arm.
 
     >>> losses_by_arm(["wifi", "lte"], {"lte": 0.2})
     {'wifi': 0.0, 'lte': 0.2}
@@ -72,5 +72,7 @@ def _loss(arm: str, given: Any) -> float:
     except TypeError:
         loss = math.nan
     if not 0.0 <= loss <= 1.0:
-        raise ParameterError(f"the loss of {arm!r} must be a probability, given {given!r}")
+        raise ParameterError(
+            f"the loss of {arm!r} must be a probability from 0 to 1, given {given!r}"
+        )
     return loss

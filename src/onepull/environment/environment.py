@@ -1,4 +1,4 @@
-"""Contexts and states with their laws, and the truth that follows: rewards, gaps, budgets."""
+"""The laws of contexts and states, and what follows from them: rewards, gaps, best mixtures."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.budgets import Mix, best_mix, costs_by_arm
 from onepull.checks import number
 from onepull.distributions import Distribution, Independent
 from onepull.distributions.fits_space import check_fit
 from onepull.environment.delayed_feedback import Delay, delays_by_arm, losses_by_arm
 from onepull.errors import ParameterError, UnknownArm
-from onepull.policies.budget.knapsack import Mix, best_mix
-from onepull.policies.budget.ledger import costs_by_arm
 from onepull.problem import Problem
 from onepull.spaces import Box
 
-NODES = 256  # contexts that stand for continuous ones when a budget is planned
+NODES = 256  # quadrature points for continuous contexts when a budget is planned
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of trials in which nothing changes: it begins at trial `start` (from 0)."""
+    """A period without changes in any law; it begins at trial `start`, counted from 0."""
 
     start: int
     contexts: Distribution
@@ -40,14 +39,14 @@ class Environment:
     contexts
         The law of the contexts; with several fields, one law for all or one for each by name.
     costs, budget
-        What a pull costs, by arm (nothing where none is given), and what may be spent in all,
-        in the same unit; both or neither.  A pull that the rest of the budget cannot pay ends
-        the run: nothing is pulled or earned from there on.
+        What a pull costs, by arm (free if not given), and what may be spent in total, in the
+        same unit.  Give both or neither.  A run ends at the first pull that the rest of the
+        budget cannot pay for; nothing is earned after that.
     delays
-        For how many further requests feedback is under way: a law of one number, rounded down,
-        or the number itself; for all arms or by arm, none where none is given.
+        After how many further requests feedback arrives: a number, or a law whose values are
+        rounded down; for all arms or by arm (0 if not given).
     losses
-        How likely feedback never comes: for all arms or by arm.
+        The probability that feedback is lost, for all arms or by arm (0 if not given).
 
     Examples
     --------
@@ -68,7 +67,7 @@ class Environment:
            [1. , 2. ]])
     """
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - the whole environment in one call
         self,
         problem: Problem,
         *,
@@ -100,8 +99,8 @@ class Environment:
         low = problem.payoff.whole_range[0]
         if budget is not None and low < 0:
             raise ParameterError(
-                f"with a budget rewards must not be negative, and these go down to {low:.6g}: a "
-                "run that cannot pay earns nothing, and would be the best; add a constant to them"
+                f"with a budget rewards must not be negative, and these go down to {low:.6g}; "
+                "otherwise a run that ends early would be best; add a constant to the reward"
             )
         self.costs = costs_by_arm(problem.arms, {} if costs is None else costs)
         self.budget = None if budget is None else number("budget", budget, above=0.0)
@@ -109,19 +108,19 @@ class Environment:
         self.losses = losses_by_arm(problem.arms, 0.0 if losses is None else losses)
         if self.is_late and self.budget is not None:
             raise ParameterError(
-                "a budget needs feedback at once, since policies learn from it what is left; "
+                "a budget needs feedback at once, since policies count their spending from it; "
                 "give no delays or losses"
             )
 
     def __repr__(self) -> str:
-        """Show the laws, and the budget, delays and losses if there are any."""
+        """Show the laws, and the budget, delays and losses if any."""
         spending = "" if self.budget is None else f", costs={self.costs}, budget={self.budget!r}"
         late = f", delays={self.delays}, losses={self.losses}" if self.is_late else ""
         return f"Environment(states={self.states}, contexts={self.contexts}{spending}{late})"
 
     @property
     def is_late(self) -> bool:
-        """Whether feedback may come after the next request, or never."""
+        """Whether feedback may be delayed or lost."""
         ends = [law.support[0][1] for law in self.delays.values()]
         return max(ends) >= 1.0 or max(self.losses.values()) > 0.0
 
@@ -148,7 +147,7 @@ class Environment:
         )
 
     def pieces(self) -> list[Piece]:
-        """Return the stationary stretches, in order."""
+        """Return the stationary periods, in order."""
         laws = [self.contexts, *self.states.values()]
         starts = sorted({start for law in laws for start, _ in law.pieces()})
         found = []
@@ -161,14 +160,14 @@ class Environment:
         return found
 
     def expected_rewards(self, contexts: Array, piece: Piece | None = None) -> Array:
-        """Return the mean reward of every arm in every context (a row each)."""
+        """Return the mean reward of every arm in every context, one row per context."""
         piece = piece or self.pieces()[0]
         vector = self.problem.payoff.vector
         rewards = np.empty((len(contexts), len(piece.states)))
         for j, law in enumerate(piece.states):
             if law.atoms is not None:
                 rows, weights = law.atoms
-                step = max(1, 2**22 // len(rows))  # a long trace does not fit in memory at once
+                step = max(1, 2**22 // len(rows))  # limits memory for a long trace
                 for first in range(0, len(contexts), step):
                     columns = [column[:, None] for column in contexts[first : first + step].T]
                     rewards[first : first + step, j] = vector(*columns, *rows.T) @ weights
@@ -178,18 +177,20 @@ class Environment:
         return rewards
 
     def best_mix(self, horizon: int, nodes: int = NODES) -> Mix:
-        """Return the best mixture of arms that the budget pays for over so many trials.
+        """Return the best mixture of arms that the budget pays for over a horizon.
 
-        It has a row for each context of each piece, weighed by its share of the trials.
-        Continuous contexts are taken at about `nodes` points of their law.  Where every arm
-        costs something there is one more, last: to pull nothing, for nothing.
+        It has one row per context and stationary period, weighted by its share of the trials.
+        Continuous contexts are replaced by about `nodes` quadrature points.  If no arm is free,
+        there is one more column, the last, for pulling nothing at no cost.
 
         >>> from onepull.environment import metered_channels
         >>> round(metered_channels(500.0).best_mix(1000).value, 4)
         1.15
         """
         if self.budget is None:
-            raise ParameterError("without a budget there is no best mixture for it")
+            raise ParameterError(
+                "best_mix needs an environment with a budget; this one is without a budget"
+            )
         pieces = [piece for piece in self.pieces() if piece.start < horizon]
         ends = [*(piece.start for piece in pieces[1:]), horizon]
         rewards, weights = [], []
@@ -203,21 +204,21 @@ class Environment:
         return best_mix(table, np.concatenate(weights), each, self.budget / horizon)
 
     def gaps(self, contexts: Array, piece: Piece | None = None) -> Array:
-        """Return by how much every arm falls short of the best in every context.
+        """Return the gap of every arm to the best arm in every context.
 
-        Differences below rounding are ties, and count as no gap.
+        Differences within rounding error count as ties, with gap 0.
         """
         return gaps_of(self.expected_rewards(contexts, piece), self.problem.payoff.whole_range)
 
 
 def gaps_of(rewards: Array, bounds: tuple[float, float]) -> Array:
-    """Return best minus each, with what is mere rounding taken for a tie."""
+    """Return the gap of every arm to the best in each row, 0 within rounding error."""
     gaps = np.max(rewards, axis=1, keepdims=True) - rewards
     return np.where(gaps <= tie_slack(bounds), 0.0, gaps)
 
 
 def tie_slack(bounds: tuple[float, float]) -> float:
-    """Return the difference between mean rewards below which they are tied."""
+    """Return the largest difference between mean rewards that counts as a tie."""
     return 1e-12 * max(1.0, abs(bounds[0]), abs(bounds[1]))
 
 

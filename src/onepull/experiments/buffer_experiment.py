@@ -17,12 +17,14 @@ from onepull.control import (
     Battery,
     BatteryPlan,
     Buffer,
+    BufferEnvironment,
     Controller,
     DriftPlusPenalty,
     Myopic,
+    harvesting_battery,
+    metered_backlog,
 )
 from onepull.distributions import Distribution
-from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.experiment import Known, check_policy, policy_of
 from onepull.experiments.toml_laws import law_of, states_of

@@ -1,4 +1,4 @@
-"""The formula language of known rewards: safe, quick, and open to analysis."""
+"""The formula language for known rewards: safe, fast, and open to analysis."""
 
 from onepull.formula.enclosure import Bounds, Enclosure
 from onepull.formula.formula import Formula

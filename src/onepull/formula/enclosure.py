@@ -1,12 +1,12 @@
 """Interval arithmetic that also encloses slopes.
 
-An `Enclosure` holds, for every element of an array of boxes, an interval that contains
-all values a term takes on that box, and for each field of interest an interval that
-contains all its slopes (difference quotients) along that field.  A jump is an infinite
-slope, so a threshold is 'nondecreasing' although it has no derivative.
+An `Enclosure` holds, for each box of an array of boxes, an interval that contains all values
+of a term on that box.  For each field of interest it also holds an interval that contains all
+slopes (difference quotients) along that field.  A jump counts as an infinite slope, so a
+threshold is 'nondecreasing' although it has no derivative.
 
-Rounding is monotone in IEEE arithmetic, so these bounds hold for the *computed* values
-of a formula, which are the rewards that a policy sees.
+Rounding is monotone in IEEE arithmetic, so the bounds hold for the *computed* values of a
+formula, which are the rewards that a policy sees.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from onepull.arrays import Array
 Bounds: TypeAlias = tuple[Array, Array]
 
 
-class Undefined(Exception):  # noqa: N818 - caught by the formula, which knows the place
+class Undefined(Exception):  # noqa: N818 - turned into a FormulaError, which points at the place
     """A term has no finite value somewhere on the box."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """Bounds on a term's values and on its slopes along each field it depends on."""
+    """Bounds on the values of a term, and on its slopes along the fields of interest."""
 
     low: Array
     high: Array
@@ -37,17 +37,17 @@ class Enclosure:
 
     @property
     def bounds(self) -> Bounds:
-        """The interval of values."""
+        """The lower and upper bounds of the values."""
         return self.low, self.high
 
     @property
     def infinite(self) -> NDArray[np.bool_]:
-        """Where an end is infinite."""
+        """Where a bound is infinite."""
         return np.isinf(self.low) | np.isinf(self.high)
 
 
 def product(a: Bounds, b: Bounds) -> Bounds:
-    """Multiply two intervals; nothing times infinity is nothing."""
+    """Multiply two intervals, with 0 times infinity taken as 0."""
     with np.errstate(all="ignore"):
         corners = [np.where((x == 0) | (y == 0), 0.0, x * y) for x in a for y in b]
     return np.minimum.reduce(corners), np.maximum.reduce(corners)
@@ -62,12 +62,12 @@ def total(parts: Sequence[Bounds]) -> Bounds:
 
 
 def hull(a: Bounds, b: Bounds) -> Bounds:
-    """Return the smallest interval around two."""
+    """Return the smallest interval that contains both."""
     return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
 
 
 def point(value: float) -> Bounds:
-    """Return the interval of one number."""
+    """Return the interval that holds a single number."""
     return np.float64(value) * np.ones(()), np.float64(value) * np.ones(())
 
 
@@ -75,7 +75,7 @@ ZERO = point(0.0)
 
 
 def chain(arguments: Sequence[Enclosure], partials: Sequence[Bounds]) -> dict[str, Bounds]:
-    """Return the slopes of f(arguments) from the bounds on f's partial slopes."""
+    """Return the slopes of f(arguments) by the chain rule, from bounds on f's partial slopes."""
     slopes = {}
     for name in dict.fromkeys(name for argument in arguments for name in argument.slopes):
         low, high = total(
@@ -85,7 +85,7 @@ def chain(arguments: Sequence[Enclosure], partials: Sequence[Bounds]) -> dict[st
                 if name in argument.slopes
             ]
         )
-        # Infinitely up and infinitely down at once may come to anything.
+        # Infinity minus infinity: the slope can be anything.
         slopes[name] = (
             np.where(np.isnan(low), -np.inf, low),
             np.where(np.isnan(high), np.inf, high),
@@ -96,7 +96,7 @@ def chain(arguments: Sequence[Enclosure], partials: Sequence[Bounds]) -> dict[st
 def blend(
     a: Enclosure, b: Enclosure, surely_a: NDArray[np.bool_], surely_b: NDArray[np.bool_]
 ) -> dict[str, Bounds]:
-    """Return the slopes of a term that equals `a` here and `b` there without a jump."""
+    """Return the slopes of a continuous term that equals `a` in places and `b` elsewhere."""
     slopes = {}
     for name in dict.fromkeys([*a.slopes, *b.slopes]):
         of_a, of_b = a.slopes.get(name, ZERO), b.slopes.get(name, ZERO)
@@ -111,7 +111,7 @@ def blend(
 def rising(
     function: Callable[[Array], Array], slope: Callable[[Array, Array], Bounds]
 ) -> Callable[[Enclosure], Enclosure]:
-    """Return the enclosure of a nondecreasing function of one term."""
+    """Return the function that encloses a nondecreasing function of one term."""
 
     def enclose(a: Enclosure) -> Enclosure:
         with np.errstate(all="ignore"):
@@ -155,7 +155,7 @@ def times(a: Enclosure, b: Enclosure) -> Enclosure:
 
 
 def reciprocal(a: Enclosure) -> Enclosure:
-    """Enclose 1 / a, where a is nowhere zero."""
+    """Enclose 1 / a; raises `Undefined` if a may be 0."""
     if np.any((a.low <= 0) & (a.high >= 0)):
         raise Undefined("may divide by zero")
     with np.errstate(all="ignore"):
@@ -165,7 +165,7 @@ def reciprocal(a: Enclosure) -> Enclosure:
 
 
 def over(a: Enclosure, b: Enclosure) -> Enclosure:
-    """Enclose a / b, where b is nowhere zero."""
+    """Enclose a / b; raises `Undefined` if b may be 0."""
     inverse = reciprocal(b)
     with np.errstate(all="ignore"):
         corners = [np.where((x == 0) | np.isinf(y), 0.0, x / y) for x in a.bounds for y in b.bounds]
@@ -190,7 +190,7 @@ def exponential(a: Enclosure) -> Enclosure:
 def logarithm(
     function: Callable[[Array], Array], name: str, base: float, shift: float = 0.0
 ) -> Callable[[Enclosure], Enclosure]:
-    """Return the enclosure of a logarithm of (shift + its argument)."""
+    """Return the function that encloses a logarithm of (shift + its argument)."""
     scale = 1 / np.log(base)
 
     def slope(low: Array, high: Array) -> Bounds:
@@ -214,7 +214,7 @@ def root(a: Enclosure) -> Enclosure:
 def staircase(
     function: Callable[[Array], Array],
 ) -> Callable[[Enclosure], Enclosure]:
-    """Return the enclosure of floor or ceil, whose slope is nothing or a jump."""
+    """Return the function that encloses floor or ceil, whose slope is 0 or a jump."""
 
     def slope(low: Array, high: Array) -> Bounds:
         flat = function(low) == function(high)
@@ -230,11 +230,11 @@ def quotient(a: Enclosure, b: Enclosure) -> Enclosure:
 
 def remainder(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a % b, which has the sign of b."""
-    reciprocal(b)  # refuses zero
+    reciprocal(b)  # raises if b may be 0
     corners = [(x, y) for x in a.bounds for y in b.bounds]
     steps = [np.floor_divide(x, y) for x, y in corners]
     least, most = np.minimum.reduce(steps), np.maximum.reduce(steps)
-    # Between the same two multiples of b, and not beyond where whole numbers have gaps.
+    # Both ends lie between the same two multiples of b, small enough to be exact.
     same = (least == most) & (np.abs(most) < 2**53)
     slopes = {
         name: (np.where(same, low, -np.inf), np.where(same, high, np.inf))
@@ -254,7 +254,9 @@ def power(a: Enclosure, b: Enclosure) -> Enclosure:
     if constant and exponent.is_integer():
         return _whole_power(a, exponent)
     if np.any(a.low < 0):
-        raise Undefined("a power with a broken exponent is not defined: its base can be negative")
+        raise Undefined(
+            "a power with a fractional exponent is not defined: its base can be negative"
+        )
     if np.any((a.low <= 0) & (b.low <= 0)):
         raise Undefined("a power is not defined: its base can be 0 with an exponent of 0 or less")
     with np.errstate(all="ignore"):
@@ -291,29 +293,29 @@ def _refuse_overflow(low: Array, high: Array) -> None:
 
 
 def opposed(a: Enclosure, b: Enclosure) -> NDArray[np.bool_]:
-    """Tell where a + b may be infinity less infinity."""
+    """Tell where a + b may be infinity minus infinity."""
     up, down = np.inf, -np.inf
     return np.asarray(((a.high == up) & (b.low == down)) | ((a.low == down) & (b.high == up)))
 
 
-def nothing_times_infinity(a: Enclosure, b: Enclosure) -> NDArray[np.bool_]:
+def zero_times_infinity(a: Enclosure, b: Enclosure) -> NDArray[np.bool_]:
     """Tell where a * b may be zero times infinity."""
     a_zero, b_zero = ((x.low <= 0) & (x.high >= 0) for x in (a, b))
     return (a.infinite & b_zero) | (b.infinite & a_zero)
 
 
 def below(a: Enclosure, b: Enclosure) -> Enclosure:
-    """Enclose the truth (0 or 1) of a < b."""
+    """Enclose a < b, as 0 or 1."""
     return _truth(a, b, surely=a.high < b.low, never=a.low >= b.high)
 
 
 def at_most(a: Enclosure, b: Enclosure) -> Enclosure:
-    """Enclose the truth of a <= b."""
+    """Enclose a <= b, as 0 or 1."""
     return _truth(a, b, surely=a.high <= b.low, never=a.low > b.high)
 
 
 def equal(a: Enclosure, b: Enclosure) -> Enclosure:
-    """Enclose the truth of a == b."""
+    """Enclose a == b, as 0 or 1."""
     same = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
     truth = _truth(a, b, surely=same, never=(a.high < b.low) | (a.low > b.high))
     unknown = truth.low < truth.high
@@ -327,7 +329,7 @@ def equal(a: Enclosure, b: Enclosure) -> Enclosure:
 def _truth(
     a: Enclosure, b: Enclosure, *, surely: NDArray[np.bool_], never: NDArray[np.bool_]
 ) -> Enclosure:
-    """Enclose a truth that turns false as a - b rises."""
+    """Enclose a comparison that turns from true to false as a - b rises."""
     slopes = {}
     for name, (low, high) in minus(a, b).slopes.items():
         settled = surely | never | ((low == 0) & (high == 0))
@@ -344,7 +346,7 @@ def opposite(a: Enclosure) -> Enclosure:
 
 
 def choice(condition: Enclosure, a: Enclosure, b: Enclosure) -> Enclosure:
-    """Enclose 'a if condition else b': slopes of either branch, and the jump between them."""
+    """Enclose 'a if condition else b'; its slopes include the jump between the branches."""
     surely_a, surely_b = condition.low == 1, condition.high == 0
     either = hull(a.bounds, b.bounds)
     low = np.where(surely_a, a.low, np.where(surely_b, b.low, either[0]))

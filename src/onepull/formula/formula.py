@@ -1,4 +1,4 @@
-"""A formula in its three forms: on numbers, on arrays, on boxes."""
+"""A formula that can be evaluated on numbers, on arrays and on boxes."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Formula:
 
     @cached_property
     def size(self) -> int:
-        """The work of enclosing one box: its terms, and for a choice the fields it narrows."""
+        """The cost of enclosing one box: its terms, and the fields that its choices narrow."""
         return _size(self.tree, len(self.names))
 
     @cached_property
     def body(self) -> str:
-        """Python source of the value as an expression in the names, for whoever compiles it."""
+        """Python source of the formula as an expression in the names."""
         return _scalar(self.tree)
 
     @property
@@ -64,11 +64,11 @@ class Formula:
 
     @cached_property
     def arrays(self) -> Callable[..., Any]:
-        """The function on arrays; what it does not depend on does not shape its result."""
+        """The function on arrays; its result has the shape of those it depends on."""
         compute = _evaluate(f"lambda {', '.join(self.names)}: {_vector(self.tree)}")
 
-        # A branch not taken may divide by zero in elements that it is not used for, which
-        # numpy can be told to pass over and Python's own numbers cannot.
+        # A branch may divide by zero in elements where it is not taken.  Numpy can ignore that,
+        # Python's own floats cannot.
         @np.errstate(all="ignore")
         def quietly(*columns: Any) -> Any:
             return compute(*[np.asarray(column, np.float64) for column in columns])
@@ -76,14 +76,14 @@ class Formula:
         return quietly
 
     def vector(self, *columns: Any) -> Array:
-        """Return the formula on arrays that broadcast together, one for each name in order."""
+        """Evaluate the formula on arrays that broadcast together, one for each name in order."""
         shape = np.broadcast_shapes(*(np.shape(column) for column in columns))
         return np.broadcast_to(np.asarray(self.arrays(*columns), dtype=np.float64), shape)
 
     def rows(self, points: Sequence[Sequence[float]]) -> Callable[[tuple[float, ...]], list[float]]:
-        """Return one function that lists the formula at every point.
+        """Return a function that evaluates the formula at every point and returns a list.
 
-        A point gives values to the first names; the function takes a tuple of the others.
+        A point holds values of the first names; the function takes a tuple of the others.
 
         >>> formula = Formula("min(bits, capacity)", ["bits", "capacity"])
         >>> formula.rows([(1.0,), (2.0,), (3.0,)])((2.0,))
@@ -95,7 +95,7 @@ class Formula:
             for values in points
         ]
         scope = dict(op.NAMESPACE)
-        # Generated from a checked tree, like `_evaluate`'s source, but with a line to unpack.
+        # The source is generated from a checked tree, as in `_evaluate`.
         exec(  # noqa: S102 - our own source
             f"def rows(_state):\n"
             f"    {', '.join(self.names[fixed:])}, = _state\n"
@@ -106,9 +106,10 @@ class Formula:
         return rows
 
     def enclose(self, box: Mapping[str, tuple[Any, Any]], along: Sequence[str] = ()) -> Enclosure:
-        """Enclose the values on a box, or an array of boxes, and the slopes along some names.
+        """Enclose the values on a box or an array of boxes, and the slopes along some names.
 
-        Raises `FormulaError`, pointing at the part, where the formula is not defined.
+        Raises `FormulaError`, pointing at the offending part, if the formula is undefined
+        anywhere on a box.
         """
         fields, finite = {}, {}
         for name, (low, high) in box.items():
@@ -116,7 +117,7 @@ class Formula:
             fields[name] = Enclosure(*bounds, {name: point(1.0)} if name in along else {})
             finite[name] = Enclosure(*(np.clip(end, -LARGEST, LARGEST) for end in bounds))
         with np.errstate(all="ignore"):
-            # A field is never infinite itself, so an infinity here is an overflow.
+            # Fields are finite here, so an infinity is an overflow.
             self._enclose(self.tree, finite, overflow=True)
             return self._enclose(self.tree, fields)
 
@@ -155,10 +156,10 @@ class Formula:
         *,
         truth: bool,
     ) -> dict[str, Enclosure]:
-        """Return the fields as they can be where `condition` has this truth.
+        """Return the fields narrowed to where `condition` is true, or false.
 
-        Boxes where it cannot have it become NaN, which no check complains about and which
-        the choice between the branches never picks.
+        Boxes where that is impossible become NaN: the checks ignore them, and the choice
+        between the branches never picks them.
         """
         known = self._narrow(condition, fields, truth=truth)
         return {
@@ -184,7 +185,7 @@ class Formula:
                 return fields
             case Apply(operation=operation, terms=(left, right)) if operation in _ORDER:
                 smaller, strict = _ORDER[operation]
-                # 'not a < b' is 'b <= a': the other way round, the other strictness.
+                # 'not a < b' is 'b <= a': swap the sides and the strictness.
                 if not truth:
                     smaller, strict = not smaller, not strict
                 low, high = (left, right) if smaller else (right, left)
@@ -194,7 +195,7 @@ class Formula:
     def _order(
         self, low: Term, high: Term, fields: dict[str, Enclosure], *, strict: bool
     ) -> dict[str, Enclosure]:
-        """Narrow the fields knowing that the term `low` is below the term `high`."""
+        """Narrow the fields, given that the term `low` is below the term `high`."""
         narrowed = dict(fields)
         if isinstance(low, Field) and _is_plain(high):
             field, limit = fields[low.name], self._enclose(high, fields).high
@@ -211,7 +212,7 @@ class Formula:
         return narrowed
 
 
-# Which side of a comparison is the smaller one, and whether it is strictly so.
+# Whether the left side of a comparison is the smaller one, and whether strictly.
 _ORDER = {
     op.LESS: (True, True),
     op.LESS_EQUAL: (True, False),
@@ -221,12 +222,12 @@ _ORDER = {
 
 
 def _refuse_overflow(operation: Operation, parts: Sequence[Enclosure]) -> None:
-    if operation.breaks is not None and np.any(operation.breaks(*parts)):
-        raise Undefined("may overflow and be no number")
+    if operation.may_be_nan is not None and np.any(operation.may_be_nan(*parts)):
+        raise Undefined("may overflow and have no value")
 
 
 def _is_plain(term: Term) -> bool:
-    """Whether there is no choice in a term: to enclose nested ones again would take for ever."""
+    """Whether a term has no choice in it; enclosing nested choices again would take too long."""
     return not isinstance(term, Apply) or (
         term.operation is not op.WHERE and all(map(_is_plain, term.terms))
     )
@@ -264,7 +265,7 @@ def _source(term: Term, form: Callable[[Operation], Callable[..., str]]) -> str:
 
 
 def _substitute(term: Term, values: Mapping[str, float]) -> Term:
-    """Return the tree with some names replaced by numbers, and what is constant worked out."""
+    """Return the tree with some names replaced by numbers and constants folded."""
     match term:
         case Field(name=name) if name in values:
             return Number(values[name], term.span)
@@ -277,9 +278,9 @@ def _substitute(term: Term, values: Mapping[str, float]) -> Term:
 
 
 def _constant(term: Apply) -> Term:
-    """Return a term without names as a number, or as it is if it cannot be one.
+    """Return a term without names as a number, or unchanged if it has no finite value.
 
-    That may well be so in the branch of a choice that is not taken.
+    The latter happens in branches of a choice that are never taken.
     """
     try:
         value = float(_evaluate(f"lambda: {_scalar(term)}")())

@@ -1,8 +1,8 @@
-"""Formula text to tree.
+"""Parse the text of a formula into a tree.
 
-The text is read with Python's own parser and then rebuilt node by node from a whitelist,
-so nothing but numbers, declared names and the operations of `operations.py` can be in a
-tree.  Length, size, depth and exponents are bounded: no formula can hang or exhaust memory.
+Python's parser reads the text, and the tree is rebuilt node by node from a whitelist.  It can
+only hold numbers, declared names and the operations of `operations.py`.  Length, size, depth
+and exponents are limited, so no formula can hang or exhaust memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EXPONENT = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number written in the formula."""
+    """A constant."""
 
     value: float
     span: tuple[int, int] = (0, 0)
@@ -34,7 +34,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A declared name."""
+    """A declared field."""
 
     name: str
     span: tuple[int, int] = (0, 0)
@@ -42,7 +42,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An operation on terms."""
+    """An operation applied to terms."""
 
     operation: Operation
     terms: tuple[Term, ...]
@@ -74,23 +74,23 @@ def parse(text: str, names: Collection[str]) -> Term:
     """Return the tree of `text`, a number-valued formula over `names`."""
     if not isinstance(text, str):
         raise FormulaError(
-            f"a formula is text, given {type(text).__name__}", text=repr(text), start=0, stop=1
+            f"a formula must be text, given {type(text).__name__}", text=repr(text), start=0, stop=1
         )
     text = " ".join(text.split())
     if not text:
         raise FormulaError("a formula cannot be empty", text="", start=0, stop=1)
     if len(text) > LENGTH:
         raise FormulaError(
-            f"a formula has at most {LENGTH} characters, this one {len(text)}",
+            f"a formula may have at most {LENGTH} characters, given {len(text)}",
             text=text,
             start=LENGTH,
             stop=len(text),
         )
     for place, character in enumerate(text):
-        # A comment would swallow the lines after it, which are one with it by now.
+        # Lines have been joined, so a comment would hide the rest of the formula.
         if not (character.isascii() and character.isprintable()) or character == "#":
             raise FormulaError(
-                f"a formula is plain ASCII without comments, {character!r} is not part of it",
+                f"a formula must be plain ASCII without comments, given {character!r}",
                 text=text,
                 start=place,
                 stop=place + 1,
@@ -99,7 +99,7 @@ def parse(text: str, names: Collection[str]) -> Term:
 
 
 class _Reader:
-    """Rebuilds one parsed text as a tree, refusing what is not in the language."""
+    """Rebuilds a parsed text as a tree; anything outside the language raises `FormulaError`."""
 
     def __init__(self, text: str, names: Collection[str]) -> None:
         self.text = text
@@ -109,7 +109,7 @@ class _Reader:
     def read(self) -> Term:
         try:
             with warnings.catch_warnings():
-                # Python comments on odd literals; the whitelist below has the last word.
+                # Python warns about odd literals; the whitelist below decides.
                 warnings.simplefilter("ignore")
                 body = ast.parse(self.text, mode="eval").body
         except SyntaxError as error:
@@ -127,25 +127,25 @@ class _Reader:
         return FormulaError(reason, text=self.text, start=start, stop=max(stop, start + 1))
 
     def number(self, node: ast.expr, depth: int) -> Term:
-        """Read a term that must be a number; a comparison becomes 0 or 1."""
+        """Read a term as a number; a comparison becomes 0 or 1."""
         term = self.term(node, depth)
         if _gives(term) == "truth":
             return Apply(op.INDICATOR, (term,), _span(node))
         return term
 
     def truth(self, node: ast.expr, depth: int) -> Term:
-        """Read a term that must be true or false."""
+        """Read a term as a condition."""
         term = self.term(node, depth)
         if _gives(term) != "truth":
-            raise self.refuse(node, "a condition is needed here, such as 'x >= y', not a number")
+            raise self.refuse(node, "expected a condition, such as 'x >= y', not a number")
         return term
 
     def term(self, node: ast.expr, depth: int) -> Term:  # noqa: C901, PLR0911 - the whitelist
         self.size += 1
         if self.size > SIZE:
-            raise self.refuse(node, f"a formula has at most {SIZE} parts")
+            raise self.refuse(node, f"a formula may have at most {SIZE} parts")
         if depth > DEPTH:
-            raise self.refuse(node, f"a formula is nested at most {DEPTH} deep")
+            raise self.refuse(node, f"a formula may be nested at most {DEPTH} deep")
         match node:
             case ast.Constant():
                 return self.constant(node)
@@ -198,7 +198,9 @@ class _Reader:
             raise self.refuse(node, "this operator is not part of the formula language")
         left, right = (self.number(side, depth + 1) for side in sides)
         if operation is op.POWER and _largest(right) > EXPONENT:
-            raise self.refuse(sides[1], f"an exponent is at most {EXPONENT:g} in size")
+            raise self.refuse(
+                sides[1], f"an exponent must lie between -{EXPONENT:g} and {EXPONENT:g}"
+            )
         return Apply(operation, (left, right), _span(node))
 
     def comparison(self, node: ast.Compare, depth: int) -> Term:
@@ -209,11 +211,13 @@ class _Reader:
             if side is not node.comparators[-1]:
                 self.size += self.size - before  # 'a < b < c' is 'a < b and b < c'
         if self.size > SIZE:
-            raise self.refuse(node, f"a formula has at most {SIZE} parts")
+            raise self.refuse(node, f"a formula may have at most {SIZE} parts")
         links = []
         for kind, left, right in zip(node.ops, sides, sides[1:], strict=False):
             if type(kind) not in _INFIX:
-                raise self.refuse(node, "compare with < <= > >= == or !=")
+                raise self.refuse(
+                    node, "this comparison is not part of the language; use < <= > >= == or !="
+                )
             links.append(Apply(_INFIX[type(kind)], (left, right), _span(node)))
         self.size += len(links)
         return links[0] if len(links) == 1 else Apply(op.AND, tuple(links), _span(node))
@@ -232,7 +236,7 @@ class _Reader:
         operation = op.FUNCTIONS[node.func.id]
         for argument in (*node.args, *node.keywords):
             if isinstance(argument, (ast.Starred, ast.keyword)):
-                raise self.refuse(argument, f"{operation.name} takes plain arguments")
+                raise self.refuse(argument, f"{operation.name} takes positional arguments only")
         least, most = operation.arguments
         if len(node.args) < least or (most is not None and len(node.args) > most):
             wanted = f"{least}" if least == most else f"{least} or more"
@@ -254,7 +258,7 @@ def _gives(term: Term) -> str:
 
 
 def _largest(term: Term) -> float:
-    """Return the size of a constant exponent; one that varies is bounded by its enclosure."""
+    """Return the size of a constant exponent; enclosures bound the others."""
     match term:
         case Number(value=value):
             return abs(value)

@@ -1,8 +1,8 @@
-"""Every operation of the formula language, one record each.
+"""The operations of the formula language, one record each.
 
-An operation is written once for each way a formula is used: as Python source on numbers
-(which CPython runs, and which a compiler may take as it is), as source on numpy arrays,
-and as an enclosure.  A new function of the language is a new record here.
+A record holds one form of the operation for each use of a formula: Python source on numbers
+(for CPython and for the compiler), Python source on numpy arrays, and an enclosure.  To add a
+function to the language, add a record here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from onepull.formula import enclosure as enclose
 from onepull.formula.enclosure import Enclosure
 
-# The names that generated source may use.  None can clash with a field, whose name starts
-# with a letter.
+# The names that generated source may use.  Field names start with a letter, so none clashes.
 NAMESPACE: dict[str, Any] = {
     "__builtins__": {},
     "_abs": abs,
@@ -44,7 +43,7 @@ Source = Callable[..., str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """One operation: how it is called, and what it is in each of its three forms."""
+    """One operation: its name, its number of arguments and its three forms."""
 
     name: str
     arguments: tuple[int, int | None]
@@ -52,8 +51,8 @@ class Operation:
     vector: Source
     enclosure: Callable[..., Enclosure]
     gives: str = "number"
-    # Where arguments that have overflowed leave it without a value.
-    breaks: Callable[..., NDArray[np.bool_]] | None = None
+    # Tells where infinite arguments would make the result NaN.
+    may_be_nan: Callable[..., NDArray[np.bool_]] | None = None
 
 
 def _template(text: str) -> Source:
@@ -63,7 +62,7 @@ def _template(text: str) -> Source:
 def _fold(text: str) -> Source:
     """Return the source of an associative operation on one or more terms.
 
-    It is folded by halves: Python reads parentheses only so deep.
+    It nests as a balanced tree, since Python limits the depth of parentheses.
     """
 
     def source(*terms: str) -> str:
@@ -78,10 +77,10 @@ def _folded(function: Callable[[Enclosure, Enclosure], Enclosure]) -> Callable[.
 
 
 def _pick(comparison: str, fallback: str) -> Source:
-    """Return min or max on numbers.
+    """Return the source of min or max on numbers.
 
-    A conditional is three times as quick as the call, but it repeats its terms: it is used
-    where they are names and numbers.
+    A conditional is three times as fast as a call, but it repeats its terms, so it is used
+    only if both are names or numbers.
     """
 
     def source(*terms: str) -> str:
@@ -111,15 +110,17 @@ def _function(
     return Operation(name, (1, 1), _template(scalar), _template(vector), enclosure, **more)
 
 
-ADD = _infix("+", enclose.plus, breaks=enclose.opposed)
-SUBTRACT = _infix("-", enclose.minus, breaks=lambda a, b: enclose.opposed(a, enclose.negative(b)))
-MULTIPLY = _infix("*", enclose.times, breaks=enclose.nothing_times_infinity)
-DIVIDE = _infix("/", enclose.over, breaks=lambda a, b: a.infinite & b.infinite)
+ADD = _infix("+", enclose.plus, may_be_nan=enclose.opposed)
+SUBTRACT = _infix(
+    "-", enclose.minus, may_be_nan=lambda a, b: enclose.opposed(a, enclose.negative(b))
+)
+MULTIPLY = _infix("*", enclose.times, may_be_nan=enclose.zero_times_infinity)
+DIVIDE = _infix("/", enclose.over, may_be_nan=lambda a, b: a.infinite & b.infinite)
 POWER = Operation(
     "**",
     (2, 2),
     _template("_pow({}, {})"),
-    _template("(({}) ** {})"),  # '-2.0 ** 2.0' would be the negative of a square
+    _template("(({}) ** {})"),  # '-2.0 ** 2.0' would mean -(2.0 ** 2.0)
     enclose.power,
 )
 REMAINDER = Operation(
@@ -128,7 +129,7 @@ REMAINDER = Operation(
     _template("({} % {})"),
     _template("_np.mod({}, {})"),
     enclose.remainder,
-    breaks=lambda a, _: a.infinite,
+    may_be_nan=lambda a, _: a.infinite,
 )
 QUOTIENT = Operation(
     "//",
@@ -136,7 +137,7 @@ QUOTIENT = Operation(
     _template("_float(_floor({} / {}))"),
     _template("_np.floor({} / {})"),
     enclose.quotient,
-    breaks=lambda a, b: a.infinite | enclose.over(a, b).infinite,
+    may_be_nan=lambda a, b: a.infinite | enclose.over(a, b).infinite,
 )
 NEGATIVE = Operation("-", (1, 1), _template("(-{})"), _template("(-{})"), enclose.negative)
 
@@ -171,7 +172,7 @@ NOT = Operation(
     enclose.opposite,
     gives="truth",
 )
-# A comparison used as a number is 0 or 1; numpy would refuse to subtract truths.
+# A comparison used as a number is 0 or 1; numpy cannot subtract booleans.
 INDICATOR = Operation(
     "0 or 1",
     (1, 1),
@@ -229,14 +230,14 @@ FUNCTIONS = {
             "_float(_floor({}))",
             "_np.floor({})",
             enclose.staircase(np.floor),
-            breaks=lambda a: a.infinite,
+            may_be_nan=lambda a: a.infinite,
         ),
         _function(
             "ceil",
             "_float(_ceil({}))",
             "_np.ceil({})",
             enclose.staircase(np.ceil),
-            breaks=lambda a: a.infinite,
+            may_be_nan=lambda a: a.infinite,
         ),
     )
 }

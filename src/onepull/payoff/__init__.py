@@ -1,11 +1,11 @@
-"""The known reward g(context, state), bound to its spaces, and what is known about it."""
+"""The known reward g(context, state) on its spaces, and its properties."""
 
 import math
 
 from onepull.errors import ProblemError
-from onepull.payoff.callable_payoff import CodedPayoff
+from onepull.payoff.callable_payoff import CallablePayoff
 from onepull.payoff.facts import Fact
-from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.payoff.payoff import COMPACT, Features, Payoff, State
 from onepull.payoff.reward import Reward
 from onepull.spaces import Box
@@ -14,8 +14,8 @@ __all__ = ["COMPACT", "Fact", "Features", "Payoff", "Reward", "State", "bind"]
 
 
 def bind(reward: Reward, context: Box, state: Box) -> Payoff:
-    """Return the reward as a function on its spaces, with every declaration checked."""
-    kind = WrittenPayoff if reward.is_formula else CodedPayoff
+    """Return the reward as a function on its spaces; raises if a declaration is contradicted."""
+    kind = FormulaPayoff if reward.is_formula else CallablePayoff
     payoff: Payoff = kind(reward, context, state)
     low, high = payoff.whole_range
     if not (math.isfinite(low) and math.isfinite(high)):

@@ -1,4 +1,4 @@
-"""Cutting a box into pieces, and taking points from it."""
+"""Cut a box into pieces, and sample points from it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from onepull.spaces import Box, Finite, Interval, Space
 
 
 def cuts(space: Interval, pieces: int) -> Array:
-    """Return the ends of `pieces` parts of an interval, evenly if it is bounded."""
+    """Return the edges of `pieces` parts of an interval, evenly spaced if it is bounded."""
     low, high = space.low, space.high
     if np.isfinite(low) and np.isfinite(high):
         return np.linspace(low, high, pieces + 1)
-    # Outwards from the finite end (or zero) by doubling: 2^-4, …, 2^40 reach far enough.
+    # Geometric steps from the finite end (or zero): 2^-4, …, 2^40, then infinity.
     reach = np.concatenate([[0.0], np.logspace(-4, 40, max(pieces, 2), base=2.0), [np.inf]])
     if np.isfinite(low):
         return np.asarray(low + reach)
@@ -32,7 +32,7 @@ def is_finite(box: Box) -> bool:
 
 
 def size(box: Box) -> int:
-    """Return the number of combinations of the finite fields."""
+    """Return the number of combinations of values of the finite fields."""
     return math.prod(len(values) for values in listed(box).values())
 
 
@@ -42,13 +42,13 @@ def listed(box: Box) -> dict[str, tuple[float, ...]]:
 
 
 def stretched(box: Box, name: str) -> Box:
-    """Return the box with one field taken from its lowest to its highest value without gaps."""
+    """Return the box with one field replaced by the interval from its lowest to highest value."""
     low, high = box[name].low, box[name].high
     return Box({**box, name: Interval(low, high)}) if low < high else box
 
 
 def product(columns: Mapping[str, Sequence[float] | Array]) -> dict[str, Array]:
-    """Return every combination of the values, one flat column a name; the last varies fastest."""
+    """Return all combinations of the values, one flat column per name; the last varies fastest."""
     grids = np.meshgrid(*(np.asarray(c, float) for c in columns.values()), indexing="ij")
     return dict(zip(columns, (grid.ravel() for grid in grids), strict=True))
 
@@ -56,8 +56,8 @@ def product(columns: Mapping[str, Sequence[float] | Array]) -> dict[str, Array]:
 def pieces(box: Box, budget: int, listing: int = 4096) -> dict[str, Bounds]:
     """Cut a box into about `budget` pieces that cover it.
 
-    Finite fields are taken value by value if that makes no more than `listing` pieces, so on
-    finite boxes the pieces are points and an enclosure is an enumeration.
+    Finite fields are split into single values if that makes at most `listing` pieces.  So the
+    pieces of a finite box are points, and enclosing them is an exact enumeration.
     """
     finite = size(box)
     continuous = sum(isinstance(space, Interval) for space in box.values())
@@ -74,7 +74,7 @@ def _ends(space: Space, pieces: int, *, whole: bool) -> Bounds:
     if isinstance(space, Finite) and not whole:
         return np.array(space.values), np.array(space.values)
     if isinstance(space, Interval):
-        # An unbounded one is cut into one more, or into twice that; with many fields it counts.
+        # `cuts` adds pieces to unbounded intervals; with many fields that matters.
         unbounded = int(np.isinf(space.low)) + int(np.isinf(space.high))
         pieces = pieces // unbounded - 1 if unbounded else pieces
         if pieces > 1:
@@ -84,7 +84,7 @@ def _ends(space: Space, pieces: int, *, whole: bool) -> Bounds:
 
 
 def points(box: Box, budget: int, generator: np.random.Generator) -> dict[str, Array]:
-    """Return points of a box: all of a small finite one, else its ends and a random sample."""
+    """Return all points of a small finite box, else its corners and a random sample."""
     if is_finite(box) and size(box) <= budget:
         return product(listed(box))
     columns = {name: _sample(space, budget, generator) for name, space in box.items()}

@@ -1,4 +1,4 @@
-"""A reward given as a Python callable: a closed box, known by trying and by declaration."""
+"""A reward given as a Python callable: only its values and the declarations are known."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.errors import DeclarationError, ProblemError, RewardError
 from onepull.formula import Bounds
-from onepull.payoff import box_points as partition
+from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import LISTING, Payoff, State
 from onepull.payoff.reward import Reward
 from onepull.spaces import Box
 
 
-class CodedPayoff(Payoff):
-    """A callable of the context and state fields, taken by name.
+class CallablePayoff(Payoff):
+    """A callable of the context and state fields, passed by name.
 
-    It must be pure.  Numpy arrays are handed to it only if it has been seen to give the
-    same answers on them as on numbers.
+    It must be pure.  It gets numpy arrays only if it gave the same results on them as on
+    numbers in a test when the problem was built.
 
     >>> from onepull.spaces import Finite
     >>> bits, capacity = Box(bits=Finite([1, 2])), Box(capacity=Finite([0, 3]))
-    >>> payoff = CodedPayoff(Reward(lambda bits, capacity: min(bits, capacity)), bits, capacity)
+    >>> payoff = CallablePayoff(Reward(lambda bits, capacity: min(bits, capacity)), bits, capacity)
     >>> payoff(bits=2, capacity=3)
     2.0
     """
@@ -39,7 +39,7 @@ class CodedPayoff(Payoff):
         self.vector = self._arrays if self._takes_arrays else self._one_by_one
 
     def scalar(self, *values: float) -> float:
-        """Return the reward, refusing what breaks the declared bounds."""
+        """Return the reward; raises `DeclarationError` if it breaks the declared bounds."""
         result = self._number(values)
         context = values[: len(self.context)]
         for side, bound, sign in (("low", self.low, -1.0), ("high", self.high, 1.0)):
@@ -53,11 +53,11 @@ class CodedPayoff(Payoff):
         return result
 
     def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
-        """Return the rewards in all contexts, one call each."""
+        """Return a function that computes the rewards in all contexts, one call each."""
         return lambda state: [self.scalar(*context, *state) for context in contexts]
 
     def column(self, contexts: Sequence[State]) -> Callable[[State], Array]:
-        """Return the rewards in all contexts as an array, refusing the same as `scalar`."""
+        """Return a function that computes the rewards in all contexts, checked as by `scalar`."""
         compute, listing = super().column(contexts), self.listing(contexts)
         columns = np.array(contexts).T
         low = -math.inf if self.low is None else self.low.vector(*columns)
@@ -66,7 +66,7 @@ class CodedPayoff(Payoff):
         def checked(state: State) -> Array:
             rewards = compute(state)
             if np.any(rewards < low) or np.any(rewards > high):
-                return np.array(listing(state))  # which says where it is more than rounding
+                return np.array(listing(state))  # raises, if it is more than rounding
             return rewards
 
         return checked
@@ -95,13 +95,13 @@ class CodedPayoff(Payoff):
         shape = np.broadcast_shapes(*(np.shape(column) for column in columns))
         result = np.broadcast_to(np.asarray(self.function(*columns), dtype=np.float64), shape)
         if not np.all(np.isfinite(result)):
-            return self._one_by_one(*columns)  # which says where
+            return self._one_by_one(*columns)  # raises, and says where
         return result
 
     @cached_property
     def _takes_arrays(self) -> bool:
         box = Box({**self.context, **self.state})
-        columns = list(partition.points(box, 64, np.random.default_rng(0)).values())
+        columns = list(box_points.points(box, 64, np.random.default_rng(0)).values())
         try:
             arrays = self.function(*columns)
             return bool(np.array_equal(np.asarray(arrays, float), self._one_by_one(*columns)))
@@ -116,7 +116,7 @@ class CodedPayoff(Payoff):
                 "the range of a Python reward over continuous states is not known: declare "
                 "Reward(function, low=…, high=…), or monotone for every state field"
             )
-        if not single and not partition.is_finite(self.context):
+        if not single and not box_points.is_finite(self.context):
             raise ProblemError(
                 "the range of a Python reward over continuous contexts is not known: declare "
                 "Reward(function, low=…, high=…)"
@@ -126,9 +126,9 @@ class CodedPayoff(Payoff):
         return np.min(rewards, axis=-1), np.max(rewards, axis=-1)
 
     def _state_ends(self) -> dict[str, Array] | None:
-        """Return states among which the least and the greatest reward surely are."""
-        if partition.is_finite(self.state) and partition.size(self.state) <= LISTING:
-            return partition.product(partition.listed(self.state))
+        """Return states that include those of the lowest and highest reward, None if not known."""
+        if box_points.is_finite(self.state) and box_points.size(self.state) <= LISTING:
+            return box_points.product(box_points.listed(self.state))
         if all(name in self.reward.monotone for name in self.state) and all(
             math.isfinite(space.low) and math.isfinite(space.high) for space in self.state.values()
         ):
@@ -146,12 +146,12 @@ class CodedPayoff(Payoff):
         return Fact(None, "unknown")
 
     def _lipschitz(self, name: str) -> Fact[float]:
-        """Estimate the slope from neighbours on a fine line through random points."""
+        """Estimate the largest slope from differences on a fine grid through random points."""
         generator = np.random.default_rng(0)
         box = Box({**self.context, **self.state})
-        others = partition.points(box, 128, generator)
+        others = box_points.points(box, 128, generator)
         space = box[name]
-        line = np.array(sorted(partition.listed(Box(f=space)).get("f", ())))
+        line = np.array(sorted(box_points.listed(Box(f=space)).get("f", ())))
         if not len(line) and not math.isfinite(space.high - space.low):
             return Fact(math.inf, "unknown")
         if not len(line):
@@ -169,11 +169,11 @@ class CodedPayoff(Payoff):
 
 
 def _by_name(function: Any, names: Sequence[str]) -> Callable[..., Any]:
-    """Return the callable taking its fields in the problem's order."""
+    """Return the callable as a function of the fields in the problem's order."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        signature = None  # a builtin without a signature: call it by name and see
+        signature = None  # some builtins have no signature
     if signature is not None:
         try:
             signature.bind(**dict.fromkeys(names))

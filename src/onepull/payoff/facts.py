@@ -1,4 +1,4 @@
-"""What is known about a reward, and how it came to be known."""
+"""Properties of a reward, each with its source."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Value = TypeVar("Value")
 class Fact(Generic[Value]):
     """A property of the reward with its source.
 
-    `how` is 'derived' (proved from the formula), 'enumerated' (every state was tried),
-    'declared' (by the user, and not contradicted by the checks), 'estimated' (from
-    samples: the truth may be larger) or 'unknown'.
+    `how` is 'derived' (proved from the formula), 'enumerated' (by trying every value),
+    'declared' (by the user, and consistent with the samples tried), 'estimated' (from samples;
+    the true value may be larger) or 'unknown'.
 
     >>> print(Fact(1.0, "derived"))
     1.0 (derived)

@@ -1,4 +1,4 @@
-"""A reward given as a formula: everything about it is derived."""
+"""A reward given as a formula: its properties are derived from it."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.errors import FormulaError
 from onepull.formula import Bounds, Formula
-from onepull.payoff import box_points as partition
+from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import Payoff, State
 from onepull.payoff.reward import Reward
 from onepull.spaces import Box, Finite
 
-PIECES = 4096  # into so many the spaces are cut, if the formula is not too large
-STATE_PIECES = (1, 64, 1024)  # the states are cut finer while the bounds are not tight
-WORK = 2**21  # about as many terms on boxes are enclosed at a time
-LEAST = 64  # but so many boxes always
+PIECES = 4096  # pieces that the spaces are cut into, fewer for a large formula
+STATE_PIECES = (1, 64, 1024)  # the states are cut finer until the bounds are tight
+WORK = 2**21  # terms times boxes to enclose at a time, roughly
+LEAST = 64  # boxes to enclose at a time, at least
 CORNERS = 64
-SLOPE = 1e-9  # strictly monotone is at least so steep, compared with the whole
+SLOPE = 1e-9  # least slope that counts as strictly monotone, relative to the whole range
 STRICT = ("increasing", "decreasing")
 
 
-class WrittenPayoff(Payoff):
+class FormulaPayoff(Payoff):
     """A formula over the context and state fields.
 
     >>> from onepull.spaces import Finite, Interval
     >>> bits, capacity = Box(bits=Finite([1, 2])), Box(capacity=Interval(0, 7))
-    >>> payoff = WrittenPayoff(Reward("min(bits, capacity)"), bits, capacity)
+    >>> payoff = FormulaPayoff(Reward("min(bits, capacity)"), bits, capacity)
     >>> payoff.monotone["capacity"]
     Fact(value='nondecreasing', how='derived')
     """
@@ -44,15 +44,15 @@ class WrittenPayoff(Payoff):
         self.vector = self.formula.vector
         self._boxes = max(LEAST, WORK // self.formula.size)
         self._strict_at = lru_cache(maxsize=4096)(self._strictly_monotone)
-        # Refuses a formula that is undefined anywhere on the declared spaces.
-        self.formula.enclose(partition.pieces(Box({**context, **state}), min(PIECES, self._boxes)))
+        # Raises FormulaError if the formula is undefined anywhere on the declared spaces.
+        self.formula.enclose(box_points.pieces(Box({**context, **state}), min(PIECES, self._boxes)))
 
     def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
-        """Return the rewards in all contexts as one generated function."""
+        """Return a generated function that computes the rewards in all contexts."""
         return self.formula.rows(contexts)
 
     def column(self, contexts: Sequence[State]) -> Callable[[State], Array]:
-        """Return the rewards in all contexts as one pass over arrays."""
+        """Return a function that computes the rewards in all contexts on arrays."""
         columns, arrays = list(np.array(contexts).T.copy()), self.formula.arrays
         return lambda state: arrays(*columns, *state)
 
@@ -64,7 +64,7 @@ class WrittenPayoff(Payoff):
         lows = highs = np.zeros(())
         finest = max(1, min(STATE_PIECES[-1], self._boxes // count))
         for budget in [*(some for some in STATE_PIECES if 16 * some <= finest), finest]:
-            states = partition.pieces(self.state, budget, min(4096, 4 * self._boxes // count))
+            states = box_points.pieces(self.state, budget, min(4096, 4 * self._boxes // count))
             values = self.formula.enclose({**columns, **states})
             shape = np.broadcast_shapes(np.shape(values.low), (count, 1))
             lows = np.min(np.broadcast_to(values.low, shape), axis=-1)
@@ -76,7 +76,7 @@ class WrittenPayoff(Payoff):
     def _is_tight(
         self, columns: Mapping[str, Bounds], states: Mapping[str, Bounds], lows: Array, highs: Array
     ) -> bool:
-        """Whether values at the corners of the pieces reach the bounds."""
+        """Whether the bounds are attained at corners of the pieces."""
         reached_low, reached_high = np.full(lows.shape, np.inf), np.full(lows.shape, -np.inf)
         for side in (0, 1):
             context = [bounds[side] for bounds in columns.values()]
@@ -89,9 +89,9 @@ class WrittenPayoff(Payoff):
         return bool(np.all((reached_low - lows <= slack) & (highs - reached_high <= slack)))
 
     def _slopes(self, name: str, box: Box) -> Bounds:
-        """Bound the slopes along one field; nothing is known where the formula has a gap."""
+        """Bound the slopes along one field; infinite if the formula is undefined between values."""
         budget = min(PIECES, self._boxes)
-        boxes = partition.pieces(partition.stretched(box, name), budget, listing=budget)
+        boxes = box_points.pieces(box_points.stretched(box, name), budget, listing=budget)
         try:
             slopes = self.formula.enclose(boxes, along=[name]).slopes
         except FormulaError:
@@ -118,8 +118,8 @@ class WrittenPayoff(Payoff):
             return False
         here = {n: Finite([v]) for n, v in zip(self.context, context, strict=True)}
         low, high = self._slopes(name, Box({**here, **self.state}))
-        # Where it is too flat, states that differ give the same reward to rounding.  Rounding
-        # within the formula can do that too, which shows in its values.
+        # If the reward is too flat, different states give the same reward after rounding.
+        # Rounding inside the formula can do that too, so check values on a grid as well.
         line = np.linspace(self.state[name].low, self.state[name].high, 257)
         values = self.vector(*context, line)
         least = SLOPE * 2 * float(np.max(np.abs(values))) / width
@@ -130,7 +130,7 @@ class WrittenPayoff(Payoff):
 
 
 def _corners(fields: int) -> Iterable[Sequence[int]]:
-    """Return the corners of a box, or some of too many."""
+    """Return the corners of a box, or a sample if there are too many."""
     if 2**fields <= CORNERS:
         return itertools.product((0, 1), repeat=fields)
     some = np.random.default_rng(0).integers(0, 2, (CORNERS - 2, fields)).tolist()

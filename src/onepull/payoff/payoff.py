@@ -1,4 +1,4 @@
-"""The known reward bound to its context and state spaces."""
+"""The known reward on its context and state spaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.errors import DeclarationError, ProblemError, RewardError
 from onepull.formula import Bounds, Formula
-from onepull.payoff import box_points as partition
+from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.reward import Reward
 from onepull.spaces import Box, Interval
@@ -21,15 +21,15 @@ from onepull.spaces import Box, Interval
 Features: TypeAlias = Sequence[float] | Array
 State: TypeAlias = tuple[float, ...]
 
-COMPACT = 64  # up to here plain lists are quicker than arrays
+COMPACT = 64  # up to this length plain lists are faster than arrays
 SAMPLES = 2048
-LISTING = 65536  # so many states are tried one by one
+LISTING = 65536  # the most states to enumerate
 
 
 class Payoff(ABC):
-    """The function g(context, state), and what is known about it.
+    """The function g(context, state) and its properties.
 
-    Call it with every field by name; its parts serve the policies.
+    Call it with every field by name.
 
     Attributes
     ----------
@@ -62,27 +62,27 @@ class Payoff(ABC):
             raise self.context.stray(stray, self.state.names)
         return float(self.scalar(*self.context.read(fields), *self.state.read(fields)))
 
-    # What the policies learn from
+    # Rewards in many contexts
 
     def across(self, contexts: Sequence[State]) -> Callable[[State], Features]:
-        """Return ψ: the function from a state to the rewards it means in all `contexts`."""
+        """Return ψ, the function from a state to its rewards in all `contexts`."""
         compute = self.listing(contexts) if len(contexts) <= COMPACT else self.column(contexts)
-        if not partition.is_finite(self.state) or (
-            partition.size(self.state) * len(contexts) > 2**20
+        if not box_points.is_finite(self.state) or (
+            box_points.size(self.state) * len(contexts) > 2**20
         ):
             return compute
-        return _Memory(compute).__getitem__
+        return _Cache(compute).__getitem__
 
     @abstractmethod
     def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
-        """Return the function from a state to a list of rewards, one a context."""
+        """Return the function from a state to a list of rewards, one per context."""
 
     def column(self, contexts: Sequence[State]) -> Callable[[State], Array]:
-        """Return the function from a state to an array of rewards, one a context."""
+        """Return the function from a state to an array of rewards, one per context."""
         columns = list(np.array(contexts).T)
         return lambda state: self.vector(*columns, *state)
 
-    # What is known
+    # Properties
 
     def range(self, contexts: Mapping[str, Bounds]) -> Bounds:
         """Bound the reward over all states, for each of an array of context boxes."""
@@ -99,17 +99,17 @@ class Payoff(ABC):
     @cached_property
     def whole_range(self) -> tuple[float, float]:
         """Bounds on the reward over all contexts and states."""
-        boxes = partition.pieces(self.context, 256)
+        boxes = box_points.pieces(self.context, 256)
         lows, highs = self.range(boxes)
         return float(np.min(lows)), float(np.max(highs))
 
     @abstractmethod
     def _range(self, contexts: Mapping[str, Bounds]) -> Bounds:
-        """Bound the reward where bounds were not declared."""
+        """Bound the reward from the source, without declared bounds."""
 
     @cached_property
     def monotone(self) -> dict[str, Fact[str | None]]:
-        """For each state field, in which direction the reward goes with it in all contexts."""
+        """For each state field, the direction of the reward along it, the same in all contexts."""
         declared: dict[str, Fact[str | None]] = {
             name: Fact(direction, "declared") for name, direction in self.reward.monotone.items()
         }
@@ -117,11 +117,11 @@ class Payoff(ABC):
 
     @abstractmethod
     def _monotone(self, name: str) -> Fact[str | None]:
-        """Tell the direction along a state field."""
+        """Find the direction along a state field."""
 
     @cached_property
     def lipschitz(self) -> dict[str, Fact[float]]:
-        """For each context field, a bound on how fast the reward changes with it."""
+        """For each context field, a Lipschitz constant of the reward."""
         declared = {
             name: Fact(constant, "declared") for name, constant in self.reward.lipschitz.items()
         }
@@ -129,7 +129,7 @@ class Payoff(ABC):
 
     @cached_property
     def steepness(self) -> dict[str, Fact[float]]:
-        """For each state field, a bound on how fast the reward changes with it."""
+        """For each state field, a Lipschitz constant of the reward."""
         return {name: self._lipschitz(name) for name in self.state}
 
     @abstractmethod
@@ -141,12 +141,12 @@ class Payoff(ABC):
     def invert(self, reward: float, context: State) -> State:
         """Return the one state that gives this reward in this context.
 
-        Raises `RewardError` if several states give the same reward, which is so however
-        the reward turned out: learning only from the unambiguous ones would be biased.
+        Raises `RewardError` if any two states may give the same reward in this context, even
+        if this reward is unique: learning only from unique rewards would be biased.
         """
-        if partition.is_finite(self.state):
-            if partition.size(self.state) > LISTING:
-                raise self._ambiguous(context, "there are too many states to try")
+        if box_points.is_finite(self.state):
+            if box_points.size(self.state) > LISTING:
+                raise self._ambiguous(context, f"there are more than {LISTING} states")
             return self._look_up(reward, context)
         if len(self.state) > 1:
             raise self._ambiguous(context, "the state has several fields")
@@ -155,7 +155,7 @@ class Payoff(ABC):
         return (self._bisect(reward, context),)
 
     def _look_up(self, reward: float, context: State) -> State:
-        states = partition.product(partition.listed(self.state))
+        states = box_points.product(box_points.listed(self.state))
         values = self.vector(*context, *states.values())
         order = np.argsort(values)
         close = 1e-9 * max(1.0, float(np.max(np.abs(values))))
@@ -164,23 +164,25 @@ class Payoff(ABC):
         nearest = int(np.argmin(np.abs(values - reward)))
         if not abs(values[nearest] - reward) <= close:
             shown = ", ".join(f"{value:.6g}" for value in values[order][:12])
-            raise RewardError(f"reward {reward!r} cannot be {self._where(context)}: it is {shown}")
+            raise RewardError(
+                f"reward {reward!r} is impossible for {self._shown(context)}; expected {shown}"
+            )
         return tuple(float(column[nearest]) for column in states.values())
 
     @abstractmethod
     def _strict(self, context: State) -> bool:
-        """Whether the reward is known to be strictly monotone in the state here."""
+        """Whether the reward is known to be strictly monotone in the state in this context."""
 
     def _bisect(self, reward: float, context: State) -> float:
         space = next(iter(self.state.values()))
-        edges = [edge for edge in partition.cuts(_interval(space), 1) if math.isfinite(edge)]
+        edges = [edge for edge in box_points.cuts(_interval(space), 1) if math.isfinite(edge)]
         left, right = float(edges[0]), float(edges[-1])
         start, end = self.scalar(*context, left), self.scalar(*context, right)
         slack = 1e-9 * max(1.0, abs(start), abs(end))
         if not min(start, end) - slack <= reward <= max(start, end) + slack:
             raise RewardError(
-                f"reward {reward!r} cannot be {self._where(context)}: "
-                f"it is in [{min(start, end):.6g}, {max(start, end):.6g}]"
+                f"reward {reward!r} is impossible for {self._shown(context)}; "
+                f"expected {min(start, end):.6g} to {max(start, end):.6g}"
             )
         while True:
             middle = left + (right - left) / 2
@@ -191,29 +193,29 @@ class Payoff(ABC):
             else:
                 right = middle
 
-    def _where(self, context: State) -> str:
+    def _shown(self, context: State) -> str:
         pairs = zip(self.context.names, context, strict=True)
-        return "with " + ", ".join(f"{name}={value:.12g}" for name, value in pairs)
+        return ", ".join(f"{name}={value:.12g}" for name, value in pairs)
 
     def _ambiguous(self, context: State, why: str) -> RewardError:
         fields = ", ".join(f"{name}=…" for name in self.state)
         return RewardError(
-            f"the state cannot be told from the reward {self._where(context)}: {why}; "
+            f"the reward does not determine the state for {self._shown(context)}: {why}; "
             f"observe the state instead ({fields})"
         )
 
-    # Declarations are checked against examples
+    # Checks of declarations on samples
 
     def _declared_bound(self, side: str) -> Formula | None:
         bound = getattr(self.reward, side)
         return None if bound is None else Formula(str(bound), self.context.names)
 
     def check_declarations(self) -> None:
-        """Raise `DeclarationError` with a counter-example if one is found."""
+        """Raise `DeclarationError` if a sample contradicts a declaration."""
         if not self.reward.declarations:
             return
         everything = Box({**self.context, **self.state})
-        sample = partition.points(everything, SAMPLES, np.random.default_rng(0))
+        sample = box_points.points(everything, SAMPLES, np.random.default_rng(0))
         self._check_bounds(sample)
         for name, direction in self.reward.monotone.items():
             self._check_direction(name, direction, sample)
@@ -265,10 +267,10 @@ class Payoff(ABC):
     def _differences(
         self, name: str, sample: Mapping[str, Array]
     ) -> tuple[dict[str, Array], dict[str, Array], Array]:
-        """Return pairs of points that differ in one field, and the rise of g between them."""
-        listed = partition.listed(Box({**self.context, **self.state}))
+        """Return pairs of points that differ in one field, and the difference of g between them."""
+        listed = box_points.listed(Box({**self.context, **self.state}))
         values = np.sort(np.array(listed.get(name, ())))
-        if len(values):  # neighbours tell all of a finite field
+        if len(values):  # for a finite field, neighbours suffice
             above = np.searchsorted(values, sample[name]) + 1
             other = values[np.minimum(above, len(values) - 1)]
         else:
@@ -281,8 +283,8 @@ class Payoff(ABC):
         return float(self.scalar(*(float(column[place]) for column in sample.values())))
 
 
-class _Memory(dict[State, Features]):
-    """Remembers the features of each of finitely many states."""
+class _Cache(dict[State, Features]):
+    """A cache of the features of each state."""
 
     def __init__(self, compute: Callable[[State], Features]) -> None:
         super().__init__()
@@ -294,7 +296,7 @@ class _Memory(dict[State, Features]):
 
 
 def _interval(space: Any) -> Interval:
-    assert isinstance(space, Interval)  # noqa: S101 - finite states are looked up instead
+    assert isinstance(space, Interval)  # noqa: S101 - callers pass continuous spaces only
     return space
 
 

@@ -1,4 +1,4 @@
-"""The reward as a user states it: a formula or a callable, and what is declared about it."""
+"""The reward as the user gives it: a formula or a callable, with declarations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ DIRECTIONS = ("increasing", "decreasing", "nondecreasing", "nonincreasing")
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """A known reward, with declarations for what cannot be derived from it.
+    """A known reward, with declarations of properties that cannot be derived.
 
-    Of a formula everything is derived; a Python callable is a closed box, so its bounds
-    must be declared unless its states are finitely many.  Each declaration is checked.
+    Everything is derived from a formula.  A Python callable cannot be analysed, so its bounds
+    must be declared unless there are finitely many states.  Declarations are checked on
+    samples.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ class Reward:
     lipschitz: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check what can be checked before the fields are known."""
+        """Check what does not depend on the fields."""
         if not isinstance(self.source, str) and not callable(self.source):
             raise ProblemError(f"reward takes a formula or a callable, given {self.source!r}")
         for name in ("low", "high"):
@@ -66,18 +67,20 @@ class Reward:
         for name, constant in self.lipschitz.items():
             slopes[name] = _finite(f"reward lipschitz[{name!r}]", constant)
             if slopes[name] < 0:
-                raise ProblemError(f"reward lipschitz[{name!r}] must be 0 or more")
+                raise ProblemError(
+                    f"reward lipschitz[{name!r}] must be 0 or more, given {constant!r}"
+                )
         object.__setattr__(self, "monotone", MappingProxyType(dict(self.monotone)))
         object.__setattr__(self, "lipschitz", MappingProxyType(slopes))
 
     @property
     def is_formula(self) -> bool:
-        """Whether the reward is text, and can therefore be written to a file."""
+        """Whether the reward is a formula, which can be written to a file."""
         return isinstance(self.source, str)
 
     @property
     def declarations(self) -> dict[str, Any]:
-        """What was declared, by name."""
+        """The declarations, by name."""
         stated = {"low": self.low, "high": self.high}
         declared: dict[str, Any] = {k: v for k, v in stated.items() if v is not None}
         declared |= {"monotone": dict(self.monotone)} if self.monotone else {}
@@ -85,11 +88,11 @@ class Reward:
         return declared
 
     def __reduce__(self) -> Any:
-        """Travel to other processes as what it was made from."""
+        """Pickle the reward by its constructor arguments."""
         return partial(type(self), self.source, **self.declarations), ()
 
     def __hash__(self) -> int:
-        """Hash by the source; equal rewards have equal sources."""
+        """Hash the source; equal rewards have equal sources."""
         return hash(self.source)
 
     def __repr__(self) -> str:

@@ -12,9 +12,15 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import number
-from onepull.control import Battery, BatteryPlan, Controller, DriftPlusPenalty, Myopic
+from onepull.control import (
+    Battery,
+    BatteryPlan,
+    BufferEnvironment,
+    Controller,
+    DriftPlusPenalty,
+    Myopic,
+)
 from onepull.control.dynamic_programming import level_step
-from onepull.environment import BufferEnvironment
 from onepull.errors import OnepullError, ParameterError
 from onepull.planning.option import confidence
 from onepull.policies import Genie, Policy, UpperConfidence
@@ -139,7 +145,7 @@ def plan_buffer(  # noqa: PLR0913 - a full statement
 
     Examples
     --------
-    >>> from onepull.environment import metered_backlog
+    >>> from onepull.control import metered_backlog
     >>> made = plan_buffer(metered_backlog(), horizon=60, replications=2, seed=1)
     >>> made.judged, made.call.startswith("DriftPlusPenalty(recommended(problem), buffer, weight=")
     ('cost a bit', True)
@@ -181,7 +187,7 @@ def weights(environment: BufferEnvironment) -> list[float]:
     amount, or an eighth of the capacity if that is less, up to the capacity, each √2 times the
     one before, or more if that would take more than eight.
 
-    >>> from onepull.environment import harvesting_battery
+    >>> from onepull.control import harvesting_battery
     >>> weights(harvesting_battery())
     [1.4, 1.98, 2.8, 3.97, 5.61, 7.93, 11.2]
     """
@@ -199,7 +205,7 @@ def attainable(environment: BufferEnvironment) -> tuple[float | None, list[str]]
 
     A backlog has none: how little it costs depends on how much may wait.
 
-    >>> from onepull.environment import harvesting_battery
+    >>> from onepull.control import harvesting_battery
     >>> value, notes = attainable(harvesting_battery())
     >>> round(value, 4), notes
     (0.2266, [])

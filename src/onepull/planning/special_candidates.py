@@ -24,8 +24,8 @@ from onepull.policies import (
     RestartingUCB,
     SlidingWindowUCB,
 )
-from onepull.policies.rule_policy import RulePolicy
 from onepull.policies.recommended import HEAD_START
+from onepull.policies.rule_policy import RulePolicy
 from onepull.problem import Problem
 from onepull.simulation.feedback import check_feedback
 from onepull.simulation.prepare import prepare as simulated

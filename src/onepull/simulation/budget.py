@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.budgets import SLACK
 from onepull.environment.environment import NODES, Environment
-from onepull.policies.budget.knapsack import SLACK
 from onepull.simulation.prepared import Arms
 
 NOTHING = -1  # the arm of a trial at which nothing is pulled

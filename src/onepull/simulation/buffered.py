@@ -13,7 +13,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.control import Controller
-from onepull.environment.buffered import BufferEnvironment
+from onepull.control.buffer_environment import BufferEnvironment
 from onepull.errors import ParameterError
 from onepull.simulation import trials
 from onepull.simulation.draws import keys, tabulate
@@ -131,7 +131,7 @@ def simulate_buffer(  # noqa: PLR0913 - a full statement
     --------
     >>> from onepull import DCB
     >>> from onepull.control import DriftPlusPenalty, Myopic
-    >>> from onepull.environment import harvesting_battery
+    >>> from onepull.control import harvesting_battery
     >>> world = harvesting_battery(capacity=4)
     >>> result = simulate_buffer(world, {
     ...     "spend all": Myopic(DCB(world.problem), world.buffer),
@@ -169,7 +169,7 @@ def replicated(
 
     >>> from onepull import DCB
     >>> from onepull.control import Myopic
-    >>> from onepull.environment import harvesting_battery
+    >>> from onepull.control import harvesting_battery
     >>> world = harvesting_battery()
     >>> spend_all = Myopic(DCB(world.problem), world.buffer)
     >>> simulation = BufferSimulation(world, {"spend all": spend_all}, horizon=10)

@@ -14,7 +14,7 @@ import numpy as np
 from onepull.atomic_files import write
 from onepull.formula.operations import NAMESPACE
 from onepull.payoff import Payoff
-from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.simulation.compiled import cache_folder, inlined, kept
 
 SIGNATURE = numba.void(
@@ -63,7 +63,7 @@ def machine_code(payoff: Payoff) -> Any:
     """
     # Underscores, since a field may be called anything else.
     source = "def _g(_columns, _rewards):\n    for _i in _range(_rewards.size):\n"
-    if isinstance(payoff, WrittenPayoff):
+    if isinstance(payoff, FormulaPayoff):
         unpacked = ", ".join(f"_columns[{f}, _i]" for f in range(len(payoff.names)))
         source += f"        {', '.join(payoff.names)}, = ({unpacked},)\n"
         source += f"        _rewards[_i] = _float({payoff.formula.body})\n"

@@ -41,8 +41,8 @@ def check_feedback(name: str, policy: Policy, environment: Environment) -> None:
     >>> channels = channel_selection(4)
     >>> check_feedback("DCB", DCB(channels.problem), channels)
     Traceback (most recent call last):
-    onepull.errors.ParameterError: policy 'DCB' cannot learn from rewards alone: the state cannot \
-be told from the reward with bits=1: several states give the same reward; observe the state \
+    onepull.errors.ParameterError: policy 'DCB' cannot learn from rewards alone: the reward does \
+not determine the state for bits=1: several states give the same reward; observe the state \
 instead (capacity=…)
     """
     problem, generator = environment.problem, np.random.default_rng(0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from onepull.environment.environment import Environment
 from onepull.factor import Cells, Factorisation, Histogram, LowRank, Sketch
-from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies import (
     CoarseKL,
     ContextualZooming,
@@ -141,7 +141,7 @@ def _has_features(factor: Factorisation | None, environment: Environment) -> boo
 
 def _can_compute(environment: Environment, *, in_context: bool) -> bool:
     """Whether kernels get every reward they need: from a formula, or from tables over atoms."""
-    if isinstance(environment.problem.payoff, WrittenPayoff):
+    if isinstance(environment.problem.payoff, FormulaPayoff):
         return True
     laws = [law for piece in environment.pieces() for law in piece.states]
     if in_context:  # rewards are needed in the very context of each pull

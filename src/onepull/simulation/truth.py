@@ -9,7 +9,7 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.distributions import Distribution
 from onepull.environment.environment import Environment, Piece, gaps_of, tie_slack
-from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.simulation import trials
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
@@ -121,7 +121,7 @@ class Reference:
         """Return the gaps: a row for each atom, or for each context where there are none."""
         if self._table is not None:
             return self._table
-        if self._curves or not isinstance(self._payoff, WrittenPayoff):
+        if self._curves or not isinstance(self._payoff, FormulaPayoff):
             return gaps_of(self.mean_rewards(contexts), self._payoff.whole_range)
         gaps = np.empty((len(contexts), len(self._starts) - 1))
         trials.shortfalls(

@@ -9,7 +9,7 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.environment.environment import Environment, Piece
 from onepull.factor import Factorisation
-from onepull.payoff.formula_payoff import WrittenPayoff
+from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.simulation.draws import tabulate
 
 LARGEST_TABLE = 1 << 24  # numbers
@@ -42,7 +42,7 @@ class World:
 
     def _too_large(self, numbers: int) -> bool:
         """Whether a table is better worked out entry by entry, where a formula can be."""
-        return numbers > LARGEST_TABLE and isinstance(self.problem.payoff, WrittenPayoff)
+        return numbers > LARGEST_TABLE and isinstance(self.problem.payoff, FormulaPayoff)
 
     def features(self, factor: Factorisation) -> Array:
         """Return ψ of every atom, or nothing where states have none."""

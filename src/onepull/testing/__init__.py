@@ -1,6 +1,6 @@
-"""Batteries of checks that every policy and every factorisation must pass.
+"""Checks that every policy and every factorisation must pass.
 
-They ship with the package, so that yours can be put to the same tests::
+They ship with the package, so you can run them on your own classes::
 
     import pytest
     from onepull.testing import POLICY_CHECKS
@@ -9,8 +9,9 @@ They ship with the package, so that yours can be put to the same tests::
     def test_my_policy(check):
         check(lambda problem: MyPolicy(problem, temper=0.5), my_problem)
 
-A check takes a function that builds the policy for a problem, and a problem; it raises
-`AssertionError` with what it found.  Draws are seeded: a check that passes passes again.
+A check takes a function that builds the policy for a problem, and a problem.  It raises
+`AssertionError` with what it found; where a trait of the policy would allow the behaviour, the
+message names the trait to declare.  Random data is seeded, so results are repeatable.
 """
 
 from onepull.testing.factorisations import FACTORISATION_CHECKS

@@ -1,4 +1,4 @@
-"""What no policy may accept."""
+"""Invalid calls that every policy must reject."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onepull.problem import Problem
 def bad_calls(
     policy: Policy, problem: Problem, arm: str, pull: dict[str, Any], context: dict[str, Any]
 ) -> Iterable[tuple[str, Callable[[], object]]]:
-    """Return calls that a policy must refuse, each with what is wrong with it."""
+    """Return invalid calls, each with a description of what is wrong with it."""
     field, state = problem.context.names[0], problem.state.names[0]
 
     def choosing(value: Any) -> Callable[[], object]:
@@ -28,7 +28,7 @@ def bad_calls(
     for bad in (math.nan, math.inf, -math.inf, "3", None, [1.0], True, 1 + 0j):
         yield f"context {bad!r}", choosing(bad)
         yield f"state {bad!r}", observing(bad)
-        if bad is not None and bad is not True:  # met or missed is a reward
+        if bad is not None and bad is not True:  # True counts as reward 1, and None as no reward
             yield f"reward {bad!r}", rewarding(bad)
     yield "a context too high", choosing(problem.context[field].high + 1)
     yield "a state too high", observing(problem.state[state].high + 1)

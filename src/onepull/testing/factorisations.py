@@ -19,20 +19,20 @@ POINTS = 200
 
 
 def product_equals_reward_within_error(build: Build, problem: Problem) -> None:
-    """φ(y)·ψ(x) is g(y, x), give or take the stated error."""
+    """φ(y)·ψ(x) equals g(y, x) up to the stated error."""
     factor, payoff = build(problem), problem.payoff
     for context, state in _points(problem):
         product = float(np.dot(factor.phi(context), np.asarray(factor.psi(state))))
         reward = payoff.scalar(*context, *state)
         slack = 1e-9 * max(1.0, abs(reward))
         assert abs(product - reward) <= factor.error + slack, (
-            f"φ·ψ is {product} and g is {reward} at {context}, {state}: "
-            f"further apart than {factor.error}"
+            f"φ·ψ is {product} and g is {reward} at context {context}, state {state}; "
+            f"the stated error is {factor.error}"
         )
 
 
 def looking_equals_the_product(build: Build, problem: Problem) -> None:
-    """`look` gives φ(y)·means for every arm."""
+    """`look` returns φ(y)·means for every arm."""
     factor = build(problem)
     means = np.random.default_rng(1).random((factor.features, 5))
     for context, _ in _points(problem):
@@ -42,24 +42,26 @@ def looking_equals_the_product(build: Build, problem: Problem) -> None:
 
 
 def bounds_hold(build: Build, problem: Problem) -> None:
-    """No state gives φ(y)·ψ(x) outside the bounds of `look`."""
+    """φ(y)·ψ(x) lies within the bounds of `look` for every state."""
     factor = build(problem)
     means = np.zeros((factor.features, 1))
     for context, state in _points(problem):
         _, low, high = factor.look(means, dict(zip(problem.context, context, strict=True)))
         product = float(np.dot(factor.phi(context), np.asarray(factor.psi(state))))
         slack = 1e-9 * max(1.0, abs(low), abs(high))
-        assert low - slack <= product <= high + slack, f"{product} is not in [{low}, {high}]"
+        assert low - slack <= product <= high + slack, (
+            f"φ·ψ is {product} at context {context}, state {state}, outside [{low}, {high}]"
+        )
 
 
 def many_contexts_give_what_each_gives(build: Build, problem: Problem) -> None:
-    """`phi_many` and `bounds_many` estimate and bound as `phi` and `bounds` do, row by row."""
+    """`phi_many` and `bounds_many` agree with `phi` and `bounds`, row by row."""
     factor = build(problem)
     if not isinstance(factor, Dense):
         return
     points = _points(problem)
     contexts = [context for context, _ in points]
-    # φ·ψ and not φ: a solver may round the weights of nearly equal features either way.
+    # Compare φ·ψ, not φ: a solver may split weight between nearly equal features either way.
     psi = np.array([factor.psi(state) for _, state in points])
     many = (factor.phi_many(np.array(contexts)) * psi).sum(axis=1)
     each = (np.array([factor.phi(c) for c in contexts]) * psi).sum(axis=1)
@@ -70,16 +72,18 @@ def many_contexts_give_what_each_gives(build: Build, problem: Problem) -> None:
 
 
 def features_are_as_many_as_said(build: Build, problem: Problem) -> None:
-    """φ and ψ have `features` numbers, all finite."""
+    """φ and ψ have `features` entries, all finite."""
     factor = build(problem)
     for context, state in _points(problem):
         for vector in (factor.phi(context), np.asarray(factor.psi(state))):
-            assert vector.shape == (factor.features,), f"{vector.shape} is not ({factor.features},)"
-            assert np.all(np.isfinite(vector))
+            assert vector.shape == (factor.features,), (
+                f"expected shape ({factor.features},), got {vector.shape}"
+            )
+            assert np.all(np.isfinite(vector)), f"not finite: {vector}"
 
 
 def contexts_outside_are_refused(build: Build, problem: Problem) -> None:
-    """A context that is none raises `ContextError`."""
+    """An invalid context raises `ContextError`."""
     factor = build(problem)
     means = np.zeros((factor.features, 1))
     good = draw(problem.context, 1, np.random.default_rng(2))[0]
@@ -89,7 +93,7 @@ def contexts_outside_are_refused(build: Build, problem: Problem) -> None:
             factor.look(means, bad)
         except ContextError:
             continue
-        raise AssertionError(f"the context {bad} was accepted")
+        raise AssertionError(f"the invalid context {bad} was accepted")
 
 
 FACTORISATION_CHECKS: list[Callable[[Build, Problem], None]] = [

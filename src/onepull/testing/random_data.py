@@ -12,7 +12,7 @@ from onepull.spaces import Box
 
 
 def draw(box: Box, count: int, generator: np.random.Generator) -> list[dict[str, Any]]:
-    """Return points of a box; the ends of its intervals are among them."""
+    """Return random points of a box, including the ends of its intervals."""
     columns = points(box, count, generator)
     rows = np.column_stack(list(columns.values()))
     generator.shuffle(rows)
@@ -23,7 +23,7 @@ def draw(box: Box, count: int, generator: np.random.Generator) -> list[dict[str,
 def observations(
     problem: Problem, count: int, generator: np.random.Generator
 ) -> list[dict[str, Any]]:
-    """Return pulls of random arms, each with context and state, so that any policy learns."""
+    """Return pulls of random arms, each with context and state, from which any policy learns."""
     contexts = draw(problem.context, count, generator)
     states = draw(problem.state, count, generator)
     arms = generator.choice(np.array(problem.arms, dtype=object), count)

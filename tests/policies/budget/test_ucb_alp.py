@@ -10,8 +10,8 @@ import pytest
 from budgets import metered
 
 from onepull import UCBALP, Finite, Interval, MixtureElimination, Problem
+from onepull.budgets import best_mix
 from onepull.errors import InputError, ParameterError, SaveFileError, UnknownArm
-from onepull.policies.budget.knapsack import best_mix
 
 COSTS = {"lte": 1.0, "5g": 2.5}
 

@@ -3,42 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.budgets import can_pay, costs_by_arm
 from onepull.checks import number
-from onepull.errors import ParameterError, SaveFileError, UnknownArm
+from onepull.errors import SaveFileError
 from onepull.factor import Cells
-from onepull.policies.budget.knapsack import can_pay
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.sharing import Sharing
 from onepull.problem import Problem
-
-
-def costs_by_arm(arms: Iterable[str], costs: Mapping[str, float]) -> dict[str, float]:
-    """Return the cost of every arm, nothing where none is given; refuse one that cannot be.
-
-    >>> costs_by_arm(["wifi", "lte"], {"lte": 2})
-    {'wifi': 0.0, 'lte': 2.0}
-    """
-    all_arms = list(arms)
-    if not isinstance(costs, Mapping):
-        raise ParameterError(f"costs are given by arm, as in {{{all_arms[-1]!r}: 1.0}}")
-    for arm in costs:
-        if arm not in all_arms:
-            raise UnknownArm(
-                f"unknown arm {arm!r} among the costs; the arms are {', '.join(all_arms)}"
-            )
-    return {arm: cost_of(arm, costs.get(arm, 0.0)) for arm in all_arms}
-
-
-def cost_of(arm: str, cost: Any) -> float:
-    """Return a cost as a float, refusing what is not a number from 0."""
-    return number(f"the cost of {arm!r}", cost, above=0.0, at_least=True)
 
 
 class Ledger(Knowledge):

@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.budgets import cost_of
 from onepull.checks import number
 from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
 from onepull.index.hoeffding import hoeffding, hoeffding_width
-from onepull.policies.budget.ledger import Ledger, cost_of
+from onepull.policies.budget.ledger import Ledger
 from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
 from onepull.policies.sharing.in_flight import View

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onepull.policies.budget.knapsack import best_mix
+from onepull.budgets import best_mix
 from onepull.policies.budget.spender import Spender
 from onepull.policies.ties import best_of, even
 

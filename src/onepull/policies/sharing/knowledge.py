@@ -14,7 +14,7 @@ class Knowledge(ABC):
 
     problem: Problem
     counts_in_flight = False  # whether pulls count before they are observed
-    learns = True  # whether observations change what is chosen
+    learns = True  # whether more is kept than the number of pulls
 
     @abstractmethod
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:

@@ -1,4 +1,4 @@
-"""Worlds with a buffer: what a policy did before decides which contexts it can have now."""
+"""Environments with a buffer, where past choices limit the contexts to choose from."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from onepull.control import Backlog, Battery, Buffer, LevelAction, LevelPlan, SlotChoice, best_plan
-from onepull.control.buffer import check_amounts
+from onepull.control.buffer import Backlog, Battery, Buffer, check_amounts
+from onepull.control.controller import SlotChoice
+from onepull.control.dynamic_programming import LevelAction, LevelPlan, best_plan
 from onepull.distributions import Discrete, Distribution
 from onepull.distributions.fits_space import check_fit
 from onepull.environment.applications import channel_selection, energy_harvesting
@@ -19,16 +20,16 @@ from onepull.spaces import Box, Finite, Interval
 
 
 class BufferEnvironment:
-    """The law of every arm's state, and of what arrives at a buffer in every slot.
+    """The laws of the arms' states, and of what arrives at a buffer in every slot.
 
     Parameters
     ----------
     problem
-        Its one context field is the amount drawn.
+        A problem whose only context field is the amount drawn.
     states
         The law of each arm's state, by arm.
     buffer
-        A `Battery` or a `Backlog`; it is empty at first.
+        A `Battery` or a `Backlog`; it starts empty.
     arrivals
         The law of what arrives in a slot.
 
@@ -62,17 +63,18 @@ class BufferEnvironment:
     ) -> None:
         if len(problem.context) != 1:
             raise ParameterError(
-                f"a buffer gives one context field, the amount; given {', '.join(problem.context)}"
+                "a problem with a buffer has one context field, the amount; "
+                f"given {', '.join(problem.context)}"
             )
         (self.field,) = problem.context
         check_amounts(buffer.amounts, problem)
-        # The laws are checked as those of any environment, in one context that there is.
+        # An environment with one fixed context checks the laws.
         still = Environment(problem, states=states, contexts=Discrete([buffer.amounts[0]], [1.0]))
         self.problem, self.states = problem, still.states
         check_fit(arrivals, Box(amount=Interval(0, math.inf)), "the arrivals")
         laws = [arrivals, *self.states.values()]
         if any(len(law.pieces()) > 1 for law in laws):
-            raise ParameterError("a world with a buffer has laws that stay as they are")
+            raise ParameterError("an environment with a buffer needs laws that never switch")
         self.buffer, self.arrivals = buffer, arrivals
         self._check_drains()
 
@@ -84,7 +86,7 @@ class BufferEnvironment:
         )
 
     def _check_drains(self) -> None:
-        """Refuse rewards that would take more from the buffer than was offered."""
+        """Raise `ParameterError` if a reward could drain more than the amount drawn."""
         amounts = np.array(self.buffer.amounts)
         lows, highs = self.problem.payoff.range({self.field: (amounts, amounts)})
         for amount, low, high in zip(amounts.tolist(), lows.tolist(), highs.tolist(), strict=True):
@@ -92,13 +94,13 @@ class BufferEnvironment:
             if least < 0 or most > amount:
                 raise ParameterError(
                     f"{self.field}={amount:g} may drain {least:g} to {most:g} of the buffer; "
-                    f"it must be from 0 to {amount:g}"
+                    f"expected 0 to {amount:g}"
                 )
 
     def best_plan(self, *, holding: float = 0.0, losing: float = 0.0) -> LevelPlan:
-        """Return the best plan of who knows every law; see `onepull.control.best_plan`.
+        """Return the optimal plan for known laws; see `onepull.control.best_plan`.
 
-        States and arrivals need listed values.
+        States and arrivals must have listed values.
         """
         options = []
         for arm, law in self.states.items():
@@ -120,7 +122,7 @@ def harvesting_battery(capacity: float = 4.0) -> BufferEnvironment:
     """Return power-aware channel selection with a battery.
 
     The channels are those of `energy_harvesting`; the power is 1/8, 2/8, … or 1.  One unit of
-    energy arrives in every fifth slot on average, at random.
+    energy arrives with probability 1/5 in each slot.
 
     >>> harvesting_battery().buffer.capacity
     4.0
@@ -142,11 +144,10 @@ def harvesting_battery(capacity: float = 4.0) -> BufferEnvironment:
 
 
 def metered_backlog(capacity: float = 100.0) -> BufferEnvironment:
-    """Return channel selection with a queue, where channel j costs j/4 a pull.
+    """Return channel selection with a queue, where channel j costs j/4 per pull.
 
-    The channels are those of `channel_selection`.  Eight bits arrive in every tenth slot on
-    average, at random, which is more than the cheapest channel carries; up to four are sent at
-    once.
+    The channels are those of `channel_selection`.  Eight bits arrive with probability 1/10 in
+    each slot, more than the cheapest channel can carry.  Up to four are sent at once.
 
     >>> metered_backlog().buffer.costs["channel 3"]
     0.75

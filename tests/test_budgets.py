@@ -1,4 +1,4 @@
-"""The best mixture for a rate of spending: against its dual, all corners, and by hand."""
+"""The best mixture against its dual, against brute force, and by hand."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from onepull.budgets import best_mix, can_pay
 from onepull.errors import ParameterError
-from onepull.policies.budget.knapsack import best_mix, can_pay
 
 
 def instances(count, *, contexts=5, arms=6):
@@ -54,7 +54,7 @@ def test_the_mixture_is_one_spends_no_more_and_earns_its_value():
         assert mix.shares.sum(axis=1) == pytest.approx(np.ones(len(values)))
         assert weights @ mix.shares @ costs <= rate + 1e-9
         assert weights @ (mix.shares * values).sum(axis=1) == pytest.approx(mix.value, abs=1e-9)
-        # At most one context is mixed, of two arms.
+        # At most one context mixes two arms; the others use one.
         assert np.sum(mix.shares > 0) <= len(values) + 1
 
 

@@ -1,4 +1,4 @@
-"""Worlds with a buffer are checked when they are made."""
+"""Environments with a buffer are validated on construction."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from onepull import Discrete, Finite, Problem
-from onepull.control import Backlog, Battery
+from onepull.control import Backlog, Battery, BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.distributions import Switching, Uniform
-from onepull.environment import BufferEnvironment, harvesting_battery, metered_backlog
 from onepull.errors import ParameterError, UnknownArm
 
 PROBLEM = Problem(
@@ -42,7 +41,7 @@ def test_the_two_worlds_are_what_they_say():
         (
             {"arrivals": Switching({0: Uniform(0, 1), 10: Uniform(1, 2)})},
             ParameterError,
-            "stay as they are",
+            "laws that never switch",
         ),
         ({"states": {"a": Discrete([1], [1.0])}}, ParameterError, "no law for the states of 'b'"),
         ({"states": {"c": Discrete([1], [1.0])}}, UnknownArm, "'c' among the laws"),
@@ -58,5 +57,5 @@ def test_a_reward_that_drains_more_than_was_offered_is_refused():
     twice = PROBLEM.with_reward("2 * min(bits, capacity)")
     with pytest.raises(ParameterError, match="bits=1 may drain 0 to 2 of the buffer"):
         BufferEnvironment(twice, **GIVEN)
-    # A battery is drained by the power, whatever that earns.
+    # The power drains a battery, whatever the reward.
     BufferEnvironment(twice, **(GIVEN | {"buffer": Battery(capacity=9, amounts=[1, 2])}))
