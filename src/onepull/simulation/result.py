@@ -160,10 +160,8 @@ class Result:
 
     def __str__(self) -> str:
         """Show the regret of every policy at the horizon, with its 95 % half-width."""
-        t, count = student(self.replications), self.replications
-        lines = [
-            f"regret at trial {self.horizon:,}, {count} replications, mean ± 95 % confidence interval"
-        ]
+        t, runs = student(self.replications), f"{self.replications} replications"
+        lines = [f"regret at trial {self.horizon:,}, {runs}, mean ± 95 % confidence interval"]
         width = max(map(len, self.policies))
         lines += [
             f"  {row['policy']:<{width}}"
