@@ -105,7 +105,7 @@ def regret_and_bounds(
         )
     kept = [i for i in range(len(COLUMNS)) if any(row[i] is not None for row in rows)]
     return Table(
-        f"Measured regret and proven bounds at T = {horizon:,}, {runs(result)}",
+        f"Measured regret and proven bounds at T = {horizon:,}, {runs(result.replications)}",
         [COLUMNS[i] for i in kept],
         [[row[i] for i in kept] for row in rows],
         [NOTES[COLUMNS[i]] for i in kept if COLUMNS[i] in NOTES],

@@ -77,7 +77,7 @@ def buffer_summary(  # noqa: PLR0913 - a full statement
     if best is not None:
         rows.append([BEST, best, *[None] * (len(columns) - 2)])
         told.append(f"{BEST}: long-run mean with known laws, by dynamic programming.")
-    title = f"Means a slot over {result.horizon:,} slots, {runs(result)}"
+    title = f"Means a slot over {result.horizon:,} slots, {runs(result.replications)}"
     return Table(title, columns, rows, [*told, *notes])
 
 

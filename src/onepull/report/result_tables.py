@@ -66,7 +66,7 @@ def summary(result: Result, baseline: str | None = None) -> Table:
     if any(row["regret"] < t * row["standard_error"] for row in found) and not _negative(result):
         notes.append(AT_ZERO)
     notes += ["storage: how many numbers the policy keeps."]
-    title = f"Regret at trial {result.horizon:,}, {runs(result)}"
+    title = f"Regret at trial {result.horizon:,}, {runs(result.replications)}"
     return Table(title, [*columns, "storage"], rows, [*notes, *result.notes])
 
 
@@ -93,7 +93,7 @@ def pulls(result: Result) -> Table:
         for arm, total, best in zip(result.arms, totals, bests, strict=True)
     ]
     return Table(
-        f"Mean pulls by trial {result.horizon:,}, {runs(result)}",
+        f"Mean pulls by trial {result.horizon:,}, {runs(result.replications)}",
         ["policy", "arm", "pulls", "optimal", "non-optimal"],
         rows,
         [
@@ -123,17 +123,16 @@ def tidy(result: Result, baseline: str | None = None) -> Table:
     stated = [name for parameters in result.parameters for name in parameters]
     columns = list(dict.fromkeys(["policy", *stated, *(name for row in found for name in row)]))
     rows = [[row.get(column) for column in columns] for row in found]
-    return Table(f"All checkpoints, {runs(result)}", columns, rows, list(result.notes))
+    return Table(f"All checkpoints, {runs(result.replications)}", columns, rows, list(result.notes))
 
 
-def runs(result: Result) -> str:
-    """Return the number of replications in words, for a title or a caption.
+def runs(replications: int) -> str:
+    """Return the number of replications in words, for a title.
 
-    >>> from types import SimpleNamespace
-    >>> runs(SimpleNamespace(replications=1)), runs(SimpleNamespace(replications=1200))
+    >>> runs(1), runs(1200)
     ('1 replication', '1,200 replications')
     """
-    return "1 replication" if result.replications == 1 else f"{result.replications:,} replications"
+    return "1 replication" if replications == 1 else f"{replications:,} replications"
 
 
 def _difference(row: dict[str, Any], baseline: str) -> Estimate | None:

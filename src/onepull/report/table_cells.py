@@ -67,10 +67,10 @@ def shown(value: Any) -> str:
     if isinstance(value, Estimate):
         return _estimate(*value)
     value = value.item() if hasattr(value, "item") else value
-    if value is None:
-        return MISSING
+    if value is None or isinstance(value, bool):
+        return {None: MISSING, True: "yes", False: "no"}[value]
     if isinstance(value, Integral):
-        return ("yes" if value else "no") if isinstance(value, bool) else _signed(f"{value:,}")
+        return _signed(f"{value:,}")
     return _signed(_decimal(float(value))) if isinstance(value, Real) else str(value)
 
 
