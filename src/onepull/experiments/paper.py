@@ -43,8 +43,8 @@ TABLE_2_UCB1 = 25201.5
 
 NOT_REACHED = (
     "We could not reproduce the numbers of Table II from the paper's description. With the "
-    "stated arms, contexts and ε the regret of CCB hardly depends on δ. It does not depend on it "
-    "in the other readings of the description that we tried either (--tried shows them)."
+    "stated arms, contexts and ε the regret of CCB hardly depends on δ; the same is true of the "
+    "other readings of the description that we tried (--tried shows them)."
 )
 
 
