@@ -37,7 +37,7 @@ def test_reproduce(invoke, tmp_path):
     # Nothing wraps: below each rule there is a line for each row.
     rules = [i for i, line in enumerate(lines) if line.startswith("──")]
     lengths = [next(n for n, line in enumerate(lines[i + 1 :]) if not line) for i in rules]
-    assert lengths == [6, 10, 5, 3, 2, 2]
+    assert lengths == [6, 10, 18, 5, 3, 2, 2]
     assert all(lines[i - 2] == "" for i in rules)
 
 
@@ -47,4 +47,7 @@ def test_json_and_seed(invoke, monkeypatch):
         json.loads(invoke("--json", "--seed", seed).stdout) for seed in ("1", "1", "2")
     )
     assert first == again != other
-    assert list(first)[:2] == ["Table I: regret at T = 2,000", "Table II: regret at T = 2,000"]
+    assert list(first)[:2] == [
+        "Table I: regret at T = 2,000, mean of 2 runs",
+        "Table II: regret at T = 2,000, mean of 2 runs",
+    ]

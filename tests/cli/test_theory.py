@@ -36,7 +36,7 @@ def test_an_application(invoke):
         "The problem",
         "Contexts",
         "Arms",
-        "Pulls of DCB(0.01) where an arm is not best",
+        "Non-optimal pulls of DCB(0.01)",
         "Lemma 1",
         "Bounds on regret",
         "Limits",

@@ -27,11 +27,16 @@ from onepull.control import (
 )
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import BufferExperiment, BufferFolder, Experiment, ResultFolder
-from onepull.experiments.buffer_experiment import reads_buffer
+from onepull.experiments.buffer_experiment import has_buffer
+from onepull.experiments.toml_reading import Document
 from onepull.simulation.executors import open_executor
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = [f for f in sorted((ROOT / "examples").glob("*.toml")) if reads_buffer(f)]
+EXAMPLES = [
+    file
+    for file in sorted((ROOT / "examples").glob("*.toml"))
+    if has_buffer(Document.read(file).values)
+]
 
 HEAD = "horizon = 300\nreplications = 3\nseed = 5\n"
 OWN = """
@@ -161,16 +166,16 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("horizon = 300", "horizn = 300", "unknown field `horizn`; its keys are horizon, "),
+        ("horizon = 300", "horizn = 300", "unknown field `horizn`; the keys are horizon, "),
         ("horizon = 300", "horizon = 0", "horizon must be a whole number from 1, given 0"),
         ("horizon = 300", "horizon = 300\nrealised = true", "unknown field `realised`"),
         ("replications = 3", "replications = 0", "replications must be 1 or more, given 0"),
         ("seed = 5", "seed = -5", "seed must be a whole number from 0, given -5"),
         ("seed = 5", 'baseline = "DCB"', "baseline 'DCB' is not one of DriftPlusPenalty(DCB"),
-        ("seed = 5", 'application = "metered-backlog"', "give it or [problem] and [environment]"),
+        ("seed = 5", 'application = "metered-backlog"', "give an application or [problem] and"),
         ("[buffer]", "[stroage]", "unknown field `stroage`"),
-        ('kind = "battery"', "", "buffer: needs the key 'kind'; there are battery, backlog"),
-        ('kind = "battery"', 'kind = "bucket"', "buffer: unknown kind 'bucket'; there are"),
+        ('kind = "battery"', "", "buffer: needs the key 'kind'; the kinds are battery, backlog"),
+        ('kind = "battery"', 'kind = "bucket"', "buffer: unknown kind 'bucket'; the kinds are"),
         ('kind = "battery"', 'kind = ["battery"]', "buffer: unknown kind ['battery']"),
         ('kind = "battery"', 'kind = "battery"\ncosts = {}', "kind 'battery' does not take costs"),
         ('kind = "battery"', 'kind = "backlog"', "buffer of kind 'backlog' needs costs"),
@@ -185,20 +190,20 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
         ('arrivals = {law = "discrete"', 'arrivals = {law = "uniform"', "arrivals: law 'uniform'"),
         ("far = {gain", "fra = {gain", "environment states: unknown arm 'fra'"),
         ('controller = "DriftPlusPenalty"', 'controller = "Drift"', "controller 1: unknown contr"),
-        ('controller = "DriftPlusPenalty"', "", "controller 1: needs the key 'controller'; there"),
+        ('controller = "DriftPlusPenalty"', "", "needs the key 'controller'; the controllers are"),
         ('controller = "DriftPlusPenalty"', 'controller = "Myopic"', "Myopic does not take weight"),
         ("weight = 2.0", "", "controller 1: DriftPlusPenalty needs weight"),
-        ("weight = 2.0", "weight = []", "controller 1: nothing to sweep over in weight"),
+        ("weight = 2.0", "weight = []", "controller 1: empty list for weight"),
         ("weight = 2.0", "weight = -1", "DriftPlusPenalty: weight must be a number > 0, given -1"),
         ("weight = 2.0", 'weight = "x"', "DriftPlusPenalty: weight must be a number > 0"),
-        ("weight = 2.0", "weight = 2.0\nname = 3", "controller 1: a name is text, given 3"),
-        ("weight = 2.0", "weight = [2.0, 2.0]", "controller 1: a second 'DriftPlusPenalty(DCB, w"),
-        ('policy = "DCB"', "", "controller 1: needs the key 'policy'; there are UCB1, "),
-        ('policy = "DCB"', "policy = []", "controller 1: nothing to sweep over in policy"),
-        ('policy = "DCB"', 'policy = "DBC"', "controller 1: unknown policy 'DBC'; there are"),
+        ("weight = 2.0", "weight = 2.0\nname = 3", "controller 1: name must be text, given 3"),
+        ("weight = 2.0", "weight = [2.0, 2.0]", "another controller is called 'DriftPlus"),
+        ('policy = "DCB"', "", "controller 1: needs the key 'policy'; the policies are UCB1, "),
+        ('policy = "DCB"', "policy = []", "controller 1: empty list for policy"),
+        ('policy = "DCB"', 'policy = "DBC"', "unknown policy 'DBC'; the policies are"),
         ('policy = "DCB"', "policy = {alpha = 1}", "controller 1: needs the key 'policy'"),
         ('policy = "DCB"', 'policy = {policy = "DCB", alpha = 1}', "DCB does not take alpha"),
-        ('policy = "DCB"', 'policy = {policy = "DCB", epsilon = []}', "to sweep over in epsilon"),
+        ('policy = "DCB"', 'policy = {policy = "DCB", epsilon = []}', "empty list for epsilon"),
         ('policy = "DCB"', 'policy = "Random"', "Random does not estimate what an arm is worth"),
         ('policy = "DCB"', 'policy = "UCBALP"', "policy UCBALP: needs costs, budget"),
         ("[[controllers]]", "[[policies]]", "unknown field `policies`"),
@@ -207,7 +212,7 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
 def test_what_is_wrong_is_named(old, new, words, tmp_path):
     file = tmp_path / "wrong.toml"
     file.write_text(changed(GOOD, old, new))
-    assert reads_buffer(file)
+    assert has_buffer(Document.read(file).values)
     with pytest.raises(ProblemError) as caught:
         BufferExperiment.read(file)
     told = str(caught.value)
@@ -241,7 +246,7 @@ def test_what_is_wrong_is_named(old, new, words, tmp_path):
             'application = {name = "metered-backlog", size = 3}\n' + HEAD + DRIFT,
             "application 'metered-backlog' does not take size; it takes capacity",
         ),
-        ('application = "metered"\n' + HEAD + DRIFT, "unknown application 'metered'; there are"),
+        ('application = "metered"\n' + HEAD + DRIFT, "unknown application 'metered'; the app"),
         (
             changed(GOOD, 'kind = "battery"\ncapacity = 3\namounts = [0.5, 1.0]\n', BACKLOG),
             "power=0.5 may drain 0 to 1.09861 of the buffer",

@@ -80,8 +80,8 @@ def test_all_of_it_is_in_the_fingerprint():
         ("delays = 12", 'delays = {"channel 1" = {mean = 3}}', "delays of arm 'channel 1'"),
         ("delays = 12", 'delays = {"channel 8" = 3}', "unknown arm 'channel 8' among the delays"),
         ("losses = 0.2", "losses = 2", "must be a probability"),
-        ("delays = 12", "budget = 3.0", "nothing but delays and losses"),
-        ("announced = [false, true]", "announced = 1", "announced is true or false, given 1"),
+        ("delays = 12", "budget = 3.0", "may add delays and losses"),
+        ("announced = [false, true]", "announced = 1", "announced must be true or false, given 1"),
         ('"DCB"', '"LinUCB"', "does not count pulls in flight"),
     ],
 )

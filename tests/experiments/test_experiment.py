@@ -1,4 +1,4 @@
-"""An experiment file says everything about a run; what it says wrongly is refused by name."""
+"""An experiment file describes a run completely; errors in it are named."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from onepull import FixedArm, simulate
 from onepull.environment import channel_selection
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import Experiment
-from onepull.experiments.buffer_experiment import reads_buffer
+from onepull.experiments.buffer_experiment import has_buffer
 from onepull.experiments.experiment import POLICIES
-from onepull.experiments.toml_reading import sweep
+from onepull.experiments.toml_reading import Document, sweep
 
 ROOT = Path(__file__).parents[2]
-# Those with a storage are in test_stored.py.
-EXAMPLES = [f for f in sorted((ROOT / "examples").glob("*.toml")) if not reads_buffer(f)]
+# Those with a buffer are in test_buffer_experiment.py.
+EXAMPLES = [
+    file
+    for file in sorted((ROOT / "examples").glob("*.toml"))
+    if not has_buffer(Document.read(file).values)
+]
 SHARED = ROOT.parent / "shared" / "data"
 
 APPLICATION = 'application = "channel-selection"\n'
@@ -132,7 +136,9 @@ def test_a_given_name_keeps_only_what_is_swept():
 
 
 def test_the_same_name_twice_is_refused():
-    assert "policy 2: a second 'DCB'; give it a name" in refused(APPLICATION + HEAD + DCB + DCB)
+    assert "policy 2: another policy is called 'DCB'; add a name" in refused(
+        APPLICATION + HEAD + DCB + DCB
+    )
 
 
 def test_growth_tunes_delta_to_the_horizon():
@@ -181,14 +187,14 @@ GOOD = HEAD + OWN + DCB
         ("low = 4, high = 10", "low = 4, hig = 10", "arm 'far', field 'rate': law 'uniform' does"),
         ("values = [1, 4]", "values = [1, 5]", "the contexts"),
         ("size = {law", "sizes = {law", "contexts: needs a law for each of size, given sizes"),
-        ('policy = "DCB"', 'policy = "DBC"', "policy 1: unknown policy 'DBC'; there are UCB1, "),
+        ('policy = "DCB"', 'policy = "DBC"', "unknown policy 'DBC'; the policies are UCB1, "),
         ('policy = "DCB"', 'policy = ["DCB"]', "policy 1: unknown policy ['DCB']"),
         ('policy = "DCB"', 'kind = "DCB"', "policy 1: needs the key 'policy'"),
         ('policy = "DCB"', 'policy = "DCB"\nepsilom = 1', "policy DCB does not take epsilom; it "),
         ('policy = "DCB"', 'policy = "DCB"\nepsilon = -1', "policy DCB: epsilon must be > 0"),
         ('policy = "DCB"', 'policy = "DCB"\nepsilon = "x"', "policy DCB: "),
-        ('policy = "DCB"', 'policy = "DCB"\nepsilon = []', "policy 1: nothing to sweep over in e"),
-        ('policy = "DCB"', 'policy = "DCB"\nname = ["a", "b"]', "policy 1: a name is text"),
+        ('policy = "DCB"', 'policy = "DCB"\nepsilon = []', "policy 1: empty list for epsilon"),
+        ('policy = "DCB"', 'policy = "DCB"\nname = ["a", "b"]', "policy 1: name must be text"),
         ('policy = "DCB"', 'policy = "DCB"\ngrowth = 0.5', "policy DCB does not take growth"),
         ('policy = "DCB"', 'policy = "FixedArm"', "policy FixedArm: needs arm"),
         ('policy = "DCB"', 'policy = "FixedArm"\narm = "fra"', "policy FixedArm: "),
@@ -217,7 +223,7 @@ def test_no_policy_is_refused():
 @pytest.mark.parametrize(
     ("application", "words"),
     [
-        ('"channels"', "unknown application 'channels'; there are channel-selection, "),
+        ('"channels"', "unknown application 'channels'; the applications are channel-selection, "),
         ("{channels = 4}", "unknown application None"),
         ('{name = ["offloading"]}', "unknown application ['offloading']"),
         ('{name = "channel-selection", arms = 4}', "does not take arms; it takes channels"),
@@ -241,7 +247,9 @@ def test_neither_problem_nor_application_is_refused():
     assert "needs [problem] and [environment], or an application" in refused(HEAD + DCB)
 
 
-@pytest.mark.parametrize(("contents", "words"), [(None, "No such file"), (b"\xff", "is not text")])
+@pytest.mark.parametrize(
+    ("contents", "words"), [(None, "No such file"), (b"\xff", "not a text file")]
+)
 def test_a_file_that_cannot_be_read_is_named(tmp_path, contents, words):
     file = tmp_path / "experiment.toml"
     if contents is not None:

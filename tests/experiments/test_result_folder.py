@@ -1,4 +1,4 @@
-"""A result folder can be interrupted, damaged and extended, and its result stays the same."""
+"""A run that is interrupted, damaged or extended gives the result of an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 
 import onepull
 from onepull.errors import OnepullError, ProblemError
-from onepull.experiments import Experiment, ResultFolder
+from onepull.experiments import BufferExperiment, BufferFolder, Experiment, ResultFolder
+from onepull.experiments.differences import differences, summarised
 from onepull.report import tidy
 from onepull.simulation.executors import Serial, open_executor
 
@@ -194,13 +195,57 @@ def test_fewer_replications_run_nothing_and_keep_what_is_done(copied):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("seed = 4", "seed = 5"), ("horizon = 500", "horizon = 501")]
+    ("old", "new", "changes"),
+    [
+        ("seed = 4", "seed = 5", "seed: 4 → 5"),
+        ("seed = 4", "", "seed: 4 → 0"),
+        ("horizon = 500", "horizon = 501", "horizon: 500 → 501"),
+        ("seed = 4", "seed = 4\nrealised = true", "realised: False → True"),
+        ("channels = 4", "channels = 5", "application.channels: 4 → 5"),
+        ('policy = "DCB"', 'policy = "DCB"\nepsilon = 0.1', "policies #1.epsilon: not given → 0.1"),
+        ('policy = "UCB1"', 'policy = "Greedy"', "policies #2.policy: 'UCB1' → 'Greedy'"),
+        (
+            '[[policies]]\npolicy = "UCB1"\n',
+            "",
+            "policies #2: {'policy': 'UCB1'} → not given",
+        ),
+        (
+            "horizon = 500\nreplications = 12\nseed = 4",
+            "horizon = 600\nreplications = 90\nseed = 5",
+            "horizon: 500 → 600, seed: 4 → 5",
+        ),
+    ],
 )
-def test_the_folder_of_another_experiment_is_refused(copied, old, new):
+def test_the_folder_of_another_experiment_is_refused_with_what_changed(copied, old, new, changes):
     before = files(copied)
-    with pytest.raises(ProblemError, match=r"results of another experiment \('channels'\)"):
+    assert TEXT.count(old) == 1
+    with pytest.raises(ProblemError) as caught:
         ResultFolder(copied, experiment(TEXT.replace(old, new)))
+    said = str(caught.value)
+    assert f"holds the results of another experiment ('channels'): {changes}; choose" in said
+    assert "\n" not in said
     assert files(copied) == before
+
+
+def test_a_folder_of_another_kind_is_refused(copied):
+    other = BufferExperiment.from_toml(
+        'application = "metered-backlog"\nhorizon = 9\nreplications = 2\n'
+        'controllers = [{controller = "Myopic", policy = "DCB"}]\n'
+    )
+    with pytest.raises(ProblemError, match="missing, damaged or of another kind; choose"):
+        BufferFolder(copied, other)
+    (copied / "experiment.toml").unlink()
+    with pytest.raises(ProblemError, match="missing, damaged or of another kind; choose"):
+        ResultFolder(copied, more(20, TEXT.replace("seed = 4", "seed = 5")))
+
+
+def test_long_values_and_many_differences_are_shortened():
+    found = differences({"arms": ["a" * 99]}, {"arms": ["b"]})
+    assert found == [f"arms: ['{'a' * 57}… → ['b']"]
+    many = differences({}, {f"key {i}": i for i in range(8)})
+    assert summarised(many).endswith("key 4: not given → 4 and 3 others")
+    assert summarised(many[:5]).endswith("key 4: not given → 4")
+    assert summarised(many[:6]).endswith("and 1 other")
 
 
 def test_a_foreign_folder_is_refused_and_left_alone(tmp_path):
@@ -218,7 +263,7 @@ def test_an_empty_folder_is_welcome(tmp_path):
     assert run(tmp_path).replications == 12
 
 
-def test_damaged_papers_are_named(copied):
+def test_a_damaged_about_file_is_named(copied):
     (copied / "about.json").write_text("{")
     with pytest.raises(ProblemError, match=r"about\.json: damaged"):
         ResultFolder(copied, experiment())
@@ -300,7 +345,7 @@ def test_a_block_is_on_disk_before_it_is_told_of(tmp_path):
     assert seen == [(0, 0), (3, 1), (6, 2), (9, 3), (12, 4)]
 
 
-def test_a_block_is_written_all_or_not_at_all(tmp_path, monkeypatch):
+def test_a_block_is_written_atomically(tmp_path, monkeypatch):
     folder = ResultFolder(tmp_path / "results", experiment())
     folder.prepare()
 
@@ -362,7 +407,7 @@ def test_traces_are_found_where_the_experiment_was(tmp_path, monkeypatch):
     assert ResultFolder.open("there/results").result().replications == 2
     (tmp_path / "there").rename(tmp_path / "here")
     (tmp_path / "here" / "trace.csv").write_text("x\n1\n3\n")
-    with pytest.raises(ProblemError, match="or its traces have changed"):
+    with pytest.raises(ProblemError, match="the contents of its traces have changed since"):
         ResultFolder.open("here/results")
     (tmp_path / "here" / "trace.csv").unlink()
     with pytest.raises(ProblemError, match=r"experiment\.toml: states of arm 'a': trace"):

@@ -125,12 +125,12 @@ def test_a_trace_for_one_field(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('"uniform"', "a law is a table, given 'uniform'"),
+        ('"uniform"', "a law must be a table, given 'uniform'"),
         ("{}", "needs a law for each of gain, given none"),
         ('{gian = {law = "uniform", low = 0, high = 1}}', "each of gain, given gian"),
-        ("{gain = 3}", "field 'gain': a law is a table with the key 'law', given 3"),
+        ("{gain = 3}", "field 'gain': a law must be a table with the key 'law', given 3"),
         ("{gain = {low = 0, high = 1}}", "a table with the key 'law'"),
-        ('{law = "unifrom", low = 0, high = 1}', "unknown law 'unifrom'; there are discrete, "),
+        ('{law = "unifrom", low = 0, high = 1}', "unknown law 'unifrom'; the laws are discrete, "),
         ('{gain = {law = ["uniform"]}}', "unknown law ['uniform']"),
         ('{law = "uniform", low = 0, hihg = 1}', "law 'uniform' does not take hihg; it takes low"),
         ('{law = "uniform", low = 0}', "law 'uniform' needs high"),
@@ -146,9 +146,9 @@ def test_a_trace_for_one_field(tmp_path):
         ('{law = "trace", path = "none.csv", columns = "rate"}', "takes a list of column names"),
         ("[]", "Switching takes laws by the trial they begin at"),
         ("[3]", "piece 1: needs the key 'from'"),
-        ('[{law = "exponential", mean = 1}]', "piece 1: needs the key 'from', a trial"),
-        ('[{from = "x", law = "exponential", mean = 1}]', "piece 1: needs the key 'from', a trial"),
-        ('[{from = 0.5, law = "exponential", mean = 1}]', "piece 1: needs the key 'from', a trial"),
+        ('[{law = "exponential", mean = 1}]', "piece 1: needs the key 'from'"),
+        ('[{from = "x", law = "exponential", mean = 1}]', "piece 1: needs the key 'from'"),
+        ('[{from = 0.5, law = "exponential", mean = 1}]', "piece 1: needs the key 'from'"),
         ('[{from = 9, law = "exponential", mean = 1}]', "the first at 0, given [9]"),
         (
             '[{from = 0, law = "rayleigh", snr_db = 1}, {from = 0, law = "exponential", mean = 2}]',

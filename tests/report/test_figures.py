@@ -1,4 +1,4 @@
-"""Figures draw what the result says, and the same figure gives the same file."""
+"""Figures draw the values of the result, and equal figures give equal files."""
 
 from __future__ import annotations
 
@@ -36,6 +36,24 @@ def test_line_is_the_mean_and_band_is_the_95_percent_interval(result, divide_by)
             assert drawn.min() == pytest.approx(low)
             assert drawn.max() == pytest.approx(high)
         assert axes.texts[p].get_text() == policy
+
+
+def test_the_band_of_regret_is_not_below_zero(result):
+    result.regrets[:] = 0
+    result.regrets[:, 0] = 9  # one run of 25: the half-width exceeds the mean
+    corners = np.asarray(figures.regret(result).axes[0].collections[0].get_paths()[0].vertices)
+    assert corners[:, 1].min() == 0
+    result.regrets[:, 1] = -1  # realised regret may be negative
+    corners = np.asarray(figures.regret(result).axes[0].collections[0].get_paths()[0].vertices)
+    assert corners[:, 1].min() < 0
+
+
+def test_a_caption_states_trials_runs_and_interval(result, single):
+    assert figures.caption(result) == (
+        "T = 1,000, mean of 25 runs; the band is the 95 % confidence interval of the mean."
+    )
+    assert figures.caption(result, band=False).endswith("25 runs; no interval is drawn.")
+    assert figures.caption(single) == "T = 1,000, one run; no interval is drawn."
 
 
 def test_bounds_are_divided_and_labelled_like_regret(result):
@@ -109,7 +127,9 @@ def test_pulls_and_bounds_are_drawn_against_the_trial(result):
 
 
 def test_what_cannot_be_drawn_is_refused(result):
-    with pytest.raises(ParameterError, match="nothing, log, root, given divide_by='square'"):
+    with pytest.raises(
+        ParameterError, match="divide_by must be one of nothing, log, root, given 'square'"
+    ):
         figures.regret(result, "square")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="unknown policy 'X'; there are DCB"):
         figures.regret(result, policies=["X"])

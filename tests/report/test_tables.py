@@ -1,4 +1,4 @@
-"""Tables say what the result says, in every form they are written in."""
+"""Tables show the values of the result, in every format."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ import pytest
 from rich.console import Console
 
 from onepull.errors import ParameterError
-from onepull.report import Span, Table, pulls, summary, tidy
+from onepull.report import Estimate, Span, Table, pulls, summary, tidy
+from onepull.report.buffer_tables import buffer_summary, buffer_tidy
 from onepull.report.table_cells import shown
+from onepull.simulation.buffered import BufferResult
 from onepull.simulation.result import student
 
 
-def test_summary_is_mean_error_and_quantiles_at_the_horizon(result):
+def test_summary_is_mean_half_width_and_quantiles_at_the_horizon(result):
     for p, row in enumerate(summary(result).records()):
         runs = result.regrets[p, :, -1]
         assert row["policy"] == result.policies[p]
         assert row["regret"] == pytest.approx(runs.mean())
-        assert row["± s.e."] == pytest.approx(runs.std(ddof=1) / math.sqrt(len(runs)))
+        half = student(len(runs)) * runs.std(ddof=1) / math.sqrt(len(runs))
+        assert row["regret ± 95 %"] == pytest.approx(half)
         assert row["95 % of runs low"] == pytest.approx(np.quantile(runs, 0.025))
         assert row["95 % of runs high"] == pytest.approx(np.quantile(runs, 0.975))
         assert row["p99"] == pytest.approx(np.quantile(runs, 0.99))
@@ -36,13 +39,46 @@ def test_difference_to_the_baseline_is_paired(result):
     difference = result.regret("UCB1") - result.regret("DCB")
     half = student(25) * difference.std(ddof=1) / math.sqrt(len(difference))
     assert row["vs DCB"] == pytest.approx(difference.mean())
-    assert row["95 % interval low"] == pytest.approx(difference.mean() - half)
-    assert row["95 % interval high"] == pytest.approx(difference.mean() + half)
+    assert row["vs DCB ± 95 %"] == pytest.approx(half)
 
 
 def test_baseline_is_not_compared_with_itself(result):
     row = summary(result, baseline="DCB").records()[0]
-    assert row["vs DCB"] is row["95 % interval low"] is row["95 % interval high"] is None
+    assert row["vs DCB"] is row["vs DCB ± 95 %"] is None
+
+
+@pytest.mark.parametrize("baseline", [None, "DCB"])
+def test_plus_minus_has_one_meaning_that_the_table_states(result, baseline):
+    table = summary(result, baseline)
+    signs = [header for header in table.to_markdown().splitlines()[2].split("|") if "±" in header]
+    assert len(signs) == (1 if baseline is None else 2)
+    assert all(header.strip().endswith("± 95 %") for header in signs)
+    assert "± 95 %: half the width of the 95 % confidence interval of the mean." in table.notes
+    assert "8 replications" not in table.title
+    assert table.title == "Regret at trial 1,000, 25 replications"
+
+
+def test_an_interval_that_would_go_below_zero_is_announced(result):
+    said = "Regret is never negative here: an interval that would go below 0 begins at 0."
+    assert said not in summary(result).notes
+    result.regrets[0, :, -1] = 0
+    result.regrets[0, 0, -1] = 9
+    assert said in summary(result).notes
+    result.regrets[1, 0, -1] = -1  # as with realised rewards
+    assert said not in summary(result).notes
+
+
+def test_a_buffers_measures_are_never_below_zero():
+    measured = {"reward": np.array([[-1.0, 3.0]]), "lost": np.array([[0.0, 1.0]])}
+    result = BufferResult(["all"], 10, measured)
+    (row,) = buffer_tidy(result).records()
+    assert row["lost_low"] == 0
+    assert row["reward_low"] < 0  # a reward may be negative
+    assert any("begins at 0" in note for note in buffer_summary(result, "lost", beside=()).notes)
+    table = buffer_summary(result, "reward", beside=["lost"])
+    assert not any("begins at 0" in note for note in table.notes)
+    assert "± 95 %: half the width of the 95 % confidence interval of the mean." in table.notes
+    assert list(table.records()[0])[1:] == ["reward", "reward ± 95 %", "lost", "lost ± 95 %"]
 
 
 @pytest.mark.parametrize("make", [summary, tidy])
@@ -69,8 +105,8 @@ def test_tidy_has_every_row_with_every_parameter_a_column(result):
 
 def test_one_run_has_no_error_in_json(single):
     row = json.loads(json.dumps(summary(single, "DCB").records(), allow_nan=False))[1]
-    assert row["± s.e."] is None
-    assert row["95 % interval low"] is None
+    assert row["regret ± 95 %"] is None
+    assert row["vs DCB ± 95 %"] is None
     assert row["vs DCB"] == pytest.approx(float(single.regret("UCB1")[0] - single.regret("DCB")[0]))
 
 
@@ -161,17 +197,34 @@ def test_rich_shows_names_as_they_are_and_numbers_flush_right(hostile):
         (float("-inf"), "−∞"),
         (Span(math.nan, math.nan), "–"),
         (Span(1, 2.5), "1 to 2.500"),
+        (Estimate(17118.84, 26.5), "17,119 ± 26"),
+        (Estimate(14.9025, 0.8423), "14.90 ± 0.84"),
+        (Estimate(1143.2, 8.43), "1,143.2 ± 8.4"),
+        (Estimate(-0.3, 12.71), "0 ± 13"),
+        (Estimate(5.0, 9.96), "5 ± 10"),
+        (Estimate(2.0, 1e-15), "2 ± 0"),
+        (Estimate(0.0, 0.0), "0 ± 0"),
+        (Estimate(3.25, math.nan), "3.250"),
+        (Estimate(math.nan, math.nan), "–"),
     ],
 )
-def test_numbers_are_shown_in_four_or_five_digits(value, text):
+def test_numbers_are_shown_with_the_digits_they_have(value, text):
     assert shown(value) == text
 
 
-def test_what_is_not_a_table_is_refused():
+def test_rows_and_names_must_fit_the_columns():
     with pytest.raises(ParameterError, match="has 2 columns, but row 2 has 1 cells"):
         Table("t", ["a", "b"], [[1, 2], [3]])
-    with pytest.raises(ParameterError, match="names a column twice"):
+    with pytest.raises(ParameterError, match="two columns of the same name"):
         Table("t", ["a", "a"], [])
+
+
+def test_an_estimate_is_two_columns_as_data():
+    rows = [["paper", 3.5], ["ours", Estimate(2.0, 0.25)], ["none", None]]
+    table = Table("t", ["reading", "regret"], rows)
+    assert table.to_csv() == "reading,regret,regret ± 95 %\npaper,3.5,\nours,2.0,0.25\nnone,,\n"
+    assert "<th scope='col' class='number'>regret ± 95 %</th>" in table.to_html()
+    assert "<data value='2.0 0.25'>2.00 ± 0.25</data>" in table.to_html()
 
 
 def test_an_empty_table_can_be_written():

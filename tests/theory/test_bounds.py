@@ -55,6 +55,14 @@ def test_theorem_1_corrected(seven):
     assert np.all(np.isinf(bounds[:4]))
 
 
+@pytest.mark.parametrize("trial", [1, 10, 1000, 9000, 1e5])
+def test_theorem_1_corrected_is_at_most_the_number_of_trials(seven, trial):
+    bounds = theorem_1(seven, 0.01, trial)
+    proof = 4 * 2.01 * math.log(trial) * (4 / np.array([0.4, 0.8, 1.2])) ** 2 + 1 + LAST
+    np.testing.assert_allclose(bounds[4:], np.minimum(proof, trial))
+    assert np.all(np.isinf(bounds[:4]))
+
+
 def test_theorem_2_as_printed(seven):
     found = theorem_2(seven, 0.01, 1e5, printed=True)
     c = sum(n**-1.02 for n in range(1, 10**6)) + (10**6) ** -0.02 / 0.02  # and its tail

@@ -57,7 +57,7 @@ def test_what_others_wrote_is_not_spoken_for():
 def test_late_feedback_is_beyond_the_bounds():
     late = CHANNELS.with_late_feedback(delays=10)
     found = guarantee(late, DCB(late.problem), 1000)
-    assert not found.speaks
+    assert not found.has_bound
     assert found.words.endswith("not here, where feedback is late or lost")
 
 

@@ -11,10 +11,8 @@ import click
 from onepull.cli.output import progress, show
 from onepull.errors import ParameterError
 from onepull.experiments.buffer_experiment import (
-    BUFFERED,
-    BufferBrief,
     BufferExperiment,
-    reads_buffer,
+    BufferProblemFile,
 )
 from onepull.experiments.buffer_folder import BufferFolder
 from onepull.planning.buffer_planner import attainable, plan_buffer
@@ -27,9 +25,10 @@ from onepull.simulation.executors import open_executor
 EVERYWHERE = "processes"  # slots run in the interpreter, so that threads would not help
 
 
-def run_buffer(file: Path, out: Path | None, where: str | None, *, as_json: bool) -> None:
+def run_buffer(
+    experiment: BufferExperiment, file: Path, out: Path | None, where: str | None, *, as_json: bool
+) -> None:
     """Run an experiment with a buffer, or take it up again."""
-    experiment = BufferExperiment.read(file)
     folder = BufferFolder(out or file.with_suffix(""), experiment)
     simulation = experiment.simulation
     slots = simulation.horizon * len(simulation.controllers)
@@ -47,13 +46,12 @@ def run_buffer(file: Path, out: Path | None, where: str | None, *, as_json: bool
     click.echo(f"results in {folder.path}", err=True)
 
 
-def compared(path: Path, baseline: str | None, *, with_pulls: bool) -> Table | None:
-    """Return the table of a result folder with a buffer; None for any other folder."""
-    if not reads_buffer(path / "experiment.toml"):
-        return None
+def compared(folder: BufferFolder, baseline: str | None, *, with_pulls: bool) -> Table:
+    """Return the table of a result folder with a buffer."""
     if with_pulls:
-        raise ParameterError(f"{path}: has a buffer, and no pulls by arm are kept of such a run")
-    folder = BufferFolder.open(path)
+        raise ParameterError(
+            f"{folder.path}: has a buffer, and no pulls by arm are kept of such a run"
+        )
     experiment = folder.experiment
     return _summary(experiment, folder.result(), baseline or experiment.baseline)
 
@@ -65,17 +63,8 @@ def _summary(experiment: BufferExperiment, result: BufferResult, baseline: str |
     return buffer_summary(result, counted, baseline=baseline, best=best, notes=notes)
 
 
-def buffer_brief(file: Path | None, application: str | None) -> BufferBrief | None:
-    """Return what is to be planned if it has a buffer."""
-    if file is not None and application is None:
-        return BufferBrief.read(file) if reads_buffer(file) else None
-    if file is None and application in BUFFERED:
-        return BufferBrief(application, BUFFERED[application]())
-    return None
-
-
 def plan_for_buffer(
-    brief: BufferBrief,
+    brief: BufferProblemFile,
     asked: dict[str, Any],
     *,
     refused: dict[str, Any],

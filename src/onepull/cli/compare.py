@@ -8,7 +8,7 @@ import click
 
 from onepull.cli.buffers import compared
 from onepull.cli.output import as_json, show
-from onepull.experiments import ResultFolder
+from onepull.experiments import BufferFolder, open_result_folder
 from onepull.report import Table, summary
 from onepull.report import result_tables as made
 
@@ -24,10 +24,10 @@ def command(
     """Compare the policies of one or more result FOLDERS."""
     tables: list[Table] = []
     for path in folders:
-        if (stored := compared(path, baseline, with_pulls=with_pulls)) is not None:
-            found = [stored]
+        folder = open_result_folder(path)
+        if isinstance(folder, BufferFolder):
+            found = [compared(folder, baseline, with_pulls=with_pulls)]
         else:
-            folder = ResultFolder.open(path)
             result = folder.result()
             table = summary(result, baseline or folder.experiment.baseline)
             found = [table, made.pulls(result)] if with_pulls else [table]

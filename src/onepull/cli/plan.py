@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
-from onepull.cli.buffers import buffer_brief, plan_for_buffer
+from onepull.cli.buffers import plan_for_buffer
 from onepull.cli.output import progress, show
 from onepull.errors import ParameterError
-from onepull.experiments.buffer_experiment import BUFFERED
+from onepull.experiments import read_problem_file
+from onepull.experiments.buffer_experiment import BUFFERED, BufferProblemFile
 from onepull.experiments.experiment import READY
-from onepull.experiments.problem_file import Brief
+from onepull.experiments.problem_file import ProblemFile
 from onepull.planning import plan
 from onepull.planning.plan_tables import picture, tables
 from onepull.report import save
@@ -98,15 +99,15 @@ def command(  # noqa: PLR0913 - an argument for each option
 
     Where FILE has a battery or a queue it compares controllers instead.
     """
-    if (stored := buffer_brief(file, application)) is not None:
+    brief = _problem_file(file, application)
+    if isinstance(brief, BufferProblemFile):
         asked = {"horizon": horizon, "level": level, "lost": lost, "seed": seed}
         unfit = {"storage": storage, "regret": regret, "feedback": feedback, "picture": out}
         asked["replications"] = replications
-        plan_for_buffer(stored, asked, refused=unfit, as_json=as_json)
+        plan_for_buffer(brief, asked, refused=unfit, as_json=as_json)
         return
     if level is not None or lost is not None:
         raise ParameterError("--level and --lost are for a file with a backlog")
-    brief = _brief(file, application)
     if out is not None:
         kind_of(out)  # before time is spent
     with progress("") as update:
@@ -134,10 +135,14 @@ def command(  # noqa: PLR0913 - an argument for each option
         click.get_current_context().exit(1)
 
 
-def _brief(file: Path | None, application: str | None) -> Brief:
-    if (file is None) == (application is None):
+def _problem_file(file: Path | None, application: str | None) -> ProblemFile | BufferProblemFile:
+    if file is not None and application is None:
+        return read_problem_file(file)
+    if file is not None or application is None:
         raise ParameterError("give a FILE or --application, one of them")
-    return Brief.read(file) if file is not None else Brief.of_application(str(application))
+    if application in BUFFERED:
+        return BufferProblemFile(application, BUFFERED[application]())
+    return ProblemFile.of_application(application)
 
 
 def _finite(value: Any) -> Any:

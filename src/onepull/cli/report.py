@@ -8,7 +8,7 @@ import click
 
 from onepull.atomic_files import write
 from onepull.experiments import ResultFolder
-from onepull.experiments.theory_section import beside, least_curve
+from onepull.experiments.theory_section import least_curve, regret_and_bounds
 from onepull.report import Code, Heading, Part, Picture, Text, figures, page, summary, tables
 
 
@@ -20,17 +20,21 @@ def command(folder: Path, out: Path | None) -> None:
     opened = ResultFolder.open(folder)
     result, experiment = opened.result(), opened.experiment
     simulation = experiment.simulation
-    proved = beside(simulation.environment, simulation.policies, result)
+    proved = regret_and_bounds(simulation.environment, simulation.policies, result)
     trials = f"{result.horizon:,} trials, {result.replications} replications"
     parts: list[Part] = [
         Text(f"{trials}, seed {experiment.simulation.seed}. All policies met the same draws."),
         Heading("Regret"),
         summary(result, experiment.baseline),
-        Picture(figures.regret(result), "Cumulative regret.", "Regret of each policy by trial."),
+        Picture(
+            figures.regret(result),
+            f"Cumulative regret. {figures.caption(result)}",
+            "Regret of each policy by trial.",
+        ),
         Picture(
             figures.regret(result, "log", bounds=least_curve(simulation.environment, result)),
-            "Regret over ln n: level where regret is logarithmic.",
-            "Regret over the logarithm of the trial, for each policy.",
+            f"Regret / ln n: constant where regret is logarithmic. {figures.caption(result)}",
+            "Regret divided by the logarithm of the trial, for each policy.",
         ),
     ]
     if proved.rows:

@@ -9,8 +9,7 @@ from click.core import ParameterSource
 
 from onepull.cli.buffers import run_buffer
 from onepull.cli.output import as_json, progress, show, where
-from onepull.experiments import Experiment, ResultFolder
-from onepull.experiments.buffer_experiment import reads_buffer
+from onepull.experiments import BufferExperiment, ResultFolder, read_experiment
 from onepull.report import summary, tidy
 from onepull.simulation.executors import open_executor
 
@@ -26,12 +25,12 @@ def command(file: Path, out: Path | None, where: str, *, as_json: bool) -> None:
     Finished replications are kept in the result folder, so a run that was stopped goes on
     where it was, and more replications can be added later.
     """
-    if reads_buffer(file):
+    experiment = read_experiment(file)
+    if isinstance(experiment, BufferExperiment):
         source = click.get_current_context().get_parameter_source("where")
         asked = None if source is ParameterSource.DEFAULT else where
-        run_buffer(file, out, asked, as_json=as_json)
+        run_buffer(experiment, file, out, asked, as_json=as_json)
         return
-    experiment = Experiment.read(file)
     folder = ResultFolder(out or file.with_suffix(""), experiment)
     with open_executor(where) as executor:
         folder.prepare(file.parent)

@@ -1,14 +1,14 @@
-"""Experiment files with a battery or a queue: controllers in the place of policies."""
+"""Experiment files with a battery or a queue, which have controllers instead of policies."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -25,15 +25,20 @@ from onepull.control import (
     metered_backlog,
 )
 from onepull.distributions import Distribution
-from onepull.errors import OnepullError, ProblemError
-from onepull.experiments.experiment import Known, check_policy, policy_of
+from onepull.errors import ProblemError
+from onepull.experiments.experiment import (
+    NOT_IN_FINGERPRINT,
+    Known,
+    check_policy,
+    policy_of,
+)
 from onepull.experiments.toml_laws import law_of, states_of
 from onepull.experiments.toml_reading import (
+    Document,
+    FromToml,
     application_of,
     called,
-    decoded,
     is_swept,
-    read_text,
     sweep,
 )
 from onepull.policies import Policy
@@ -71,8 +76,8 @@ class _WrittenStored(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class BufferExperiment:
-    """A simulation with a buffer and its number of replications, as read from a file.
+class BufferExperiment(FromToml):
+    """A simulation with a buffer and its number of replications, read from a file.
 
     Examples
     --------
@@ -94,25 +99,11 @@ class BufferExperiment:
     simulation: BufferSimulation
     replications: int
     baseline: str | None
+    written: _WrittenStored = field(repr=False)
 
     @classmethod
-    def read(
-        cls, path: str | Path, *, traces: Path | None = None, name: str | None = None
-    ) -> BufferExperiment:
-        """Read an experiment from a TOML file; traces are looked for beside it."""
-        file = Path(path)
-        text = read_text(file)
-        try:
-            return cls.from_toml(text, folder=traces or file.parent, name=name or file.stem)
-        except OnepullError as error:
-            raise ProblemError(f"{path}: {error}") from None
-
-    @classmethod
-    def from_toml(
-        cls, text: str, *, folder: Path = Path(), name: str = "experiment"
-    ) -> BufferExperiment:
-        """Read an experiment from TOML text, refusing unknown keys by name."""
-        written = _written(decoded(text))
+    def _build(cls, document: Document, folder: Path, name: str) -> BufferExperiment:
+        written = _written(document.values)
         world = _world(written, folder)
         if written.replications < 1:
             raise ProblemError(f"replications must be 1 or more, given {written.replications}")
@@ -124,16 +115,21 @@ class BufferExperiment:
         simulation = BufferSimulation(
             world, controllers, horizon=written.horizon, seed=written.seed
         )
-        return cls(written.name or name, text, simulation, written.replications, written.baseline)
+        return cls(
+            written.name or name,
+            document.text,
+            simulation,
+            written.replications,
+            written.baseline,
+            written,
+        )
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that a replication depends on; their number may grow later."""
+        """A digest of everything that a replication depends on, but not of their number."""
         s = self.simulation
-        written = msgspec.toml.decode(self.text, type=_WrittenStored)
-        written.name, written.replications, written.baseline = "", 0, None
         said = [
-            written,
+            msgspec.structs.replace(self.written, **NOT_IN_FINGERPRINT),
             s.environment.problem.to_dict(),
             repr(s.environment),
             [(name, repr(c.policy.parameters)) for name, c in s.controllers.items()],
@@ -141,8 +137,13 @@ class BufferExperiment:
         return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
 
 
-class BufferBrief(NamedTuple):
-    """As much of an experiment with a buffer as a plan needs."""
+@dataclass(frozen=True, slots=True)
+class BufferProblemFile(FromToml):
+    """The parts of an experiment with a buffer that a plan needs; only the world is required.
+
+    >>> BufferProblemFile.from_toml('application = "metered-backlog"').horizon is None
+    True
+    """
 
     name: str
     environment: BufferEnvironment
@@ -150,21 +151,15 @@ class BufferBrief(NamedTuple):
     seed: int = 0
 
     @classmethod
-    def read(cls, path: str | Path) -> BufferBrief:
-        """Read a brief from a file that may leave out all but the world."""
-        file = Path(path)
-        try:
-            stated = decoded(read_text(file))
-            asked = {"horizon": 1, "replications": 1, "controllers": [], **stated}
-            written = _written(asked)
-            world = _world(written, file.parent)
-        except OnepullError as error:
-            raise ProblemError(f"{path}: {error}") from None
-        return cls(written.name or file.stem, world, stated.get("horizon"), written.seed)
+    def _build(cls, document: Document, folder: Path, name: str) -> BufferProblemFile:
+        stated = document.values
+        written = _written({"horizon": 1, "replications": 1, "controllers": [], **stated})
+        world = _world(written, folder)
+        return cls(written.name or name, world, stated.get("horizon"), written.seed)
 
 
 def has_buffer(stated: Mapping[str, Any]) -> bool:
-    """Whether a file is of an experiment with a buffer.
+    """Whether the values of a file describe an experiment with a buffer.
 
     >>> has_buffer({"application": {"name": "metered-backlog", "capacity": 50}})
     True
@@ -177,21 +172,13 @@ def has_buffer(stated: Mapping[str, Any]) -> bool:
     return named or "buffer" in stated or "controllers" in stated
 
 
-def reads_buffer(file: Path) -> bool:
-    """Whether a file can be read, and is of an experiment with a buffer."""
-    try:
-        return has_buffer(decoded(read_text(file)))
-    except ProblemError:  # whoever reads it next says what is wrong
-        return False
-
-
 def _written(stated: Mapping[str, Any]) -> _WrittenStored:
     try:
         return msgspec.convert(stated, _WrittenStored)
     except msgspec.ValidationError as error:
         keys = ", ".join(_WrittenStored.__struct_fields__)
         raise ProblemError(
-            f"not an experiment with a buffer: {error}; its keys are {keys}"
+            f"not an experiment with a buffer: {error}; the keys are {keys}"
         ) from None
 
 
@@ -203,9 +190,7 @@ def _world(written: _WrittenStored, folder: Path) -> BufferEnvironment:
     }
     if written.application is not None:
         if own := [f"[{name}]" for name, part in parts.items() if part is not None]:
-            raise ProblemError(
-                f"an application has its own world: give it or {' and '.join(own)}, not both"
-            )
+            raise ProblemError(f"give an application or {' and '.join(own)}, not both")
         return application_of(written.application, BUFFERED)
     laws = written.environment
     if written.problem is None or laws is None or written.buffer is None:
@@ -229,7 +214,7 @@ def _buffer(written: Mapping[str, Any]) -> Buffer:
     kind = stated.pop("kind", None)
     if not isinstance(kind, str) or kind not in BUFFERS:
         given = "needs the key 'kind'" if kind is None else f"unknown kind {kind!r}"
-        raise ProblemError(f"buffer: {given}; there are {', '.join(BUFFERS)}")
+        raise ProblemError(f"buffer: {given}; the kinds are {', '.join(BUFFERS)}")
     buffer: Buffer = called(f"buffer of kind {kind!r}", BUFFERS[kind], stated)
     return buffer
 
@@ -237,7 +222,7 @@ def _buffer(written: Mapping[str, Any]) -> Buffer:
 def _controllers(
     written: _WrittenStored, world: BufferEnvironment
 ) -> Iterator[tuple[str, Controller]]:
-    """Build every controller, once for each combination of what is listed, with its name."""
+    """Yield every controller by name, one for each combination of swept parameters."""
     seen: set[str] = set()
     known = Known(world.problem, world.states, written.horizon)
     for number, entry in enumerate(written.controllers, start=1):
@@ -247,13 +232,13 @@ def _controllers(
         policies = stated.pop("policy", None)
         if not isinstance(kind, str) or kind not in CONTROLLERS:
             given = "needs the key 'controller'" if kind is None else f"unknown controller {kind!r}"
-            raise ProblemError(f"{where}: {given}; there are {', '.join(CONTROLLERS)}")
+            raise ProblemError(f"{where}: {given}; the controllers are {', '.join(CONTROLLERS)}")
         if label is not None and not (isinstance(label, str) and label):
-            raise ProblemError(f"{where}: a name is text, given {label!r}")
+            raise ProblemError(f"{where}: name must be text, given {label!r}")
         listed = policies if isinstance(policies, list) else [policies]
         empty = [key for key, value in {**stated, "policy": policies}.items() if value == []]
         if empty:
-            raise ProblemError(f"{where}: nothing to sweep over in {', '.join(empty)}")
+            raise ProblemError(f"{where}: empty list for {', '.join(empty)}")
         shown = [(p, o) for stated_policy in listed for p, o in _policies(stated_policy, where)]
         for (policy, own), parameters in itertools.product(shown, sweep(stated)):
             name = _name(
@@ -262,18 +247,18 @@ def _controllers(
                 {k: v for k, v in parameters.items() if label is None or is_swept(k, stated[k])},
             )
             if name in seen:
-                raise ProblemError(f"{where}: a second {name!r}; give it a name")
+                raise ProblemError(f"{where}: another controller is called {name!r}; add a name")
             seen.add(name)
             yield name, _controller(where, kind, parameters, (policy, own), (world, known))
 
 
 def _policies(written: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the policies that are meant by a name or a table, each with its parameters."""
+    """Yield the policies of a name or a table, each with its parameters."""
     stated = {"policy": written} if not isinstance(written, Mapping) else dict(written)
     kind = stated.pop("policy", None)
     check_policy(kind, where)
     if empty := [key for key, value in stated.items() if value == []]:
-        raise ProblemError(f"{where}, policy {kind}: nothing to sweep over in {', '.join(empty)}")
+        raise ProblemError(f"{where}, policy {kind}: empty list for {', '.join(empty)}")
     for own in sweep(stated):
         yield kind, own
 
@@ -300,7 +285,7 @@ def _controller(
 
 
 def _battery_plan(arrivals: Distribution, policy: Policy, battery: Buffer) -> BatteryPlan:
-    """Return a plan with the arrivals of the experiment, so that no file states them twice."""
+    """Return a plan that uses the arrivals of the experiment."""
     return BatteryPlan(policy, battery, arrivals=arrivals)
 
 

@@ -1,4 +1,4 @@
-"""Result folders of experiments with a buffer: every finished replication at once on disk."""
+"""Result folders of experiments with a buffer, one file for each finished replication."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from onepull.arrays import Array
 from onepull.errors import ProblemError
 from onepull.experiments.buffer_experiment import BufferExperiment
 from onepull.experiments.result_folder import Folder
+from onepull.experiments.toml_reading import Document
 from onepull.simulation.buffered import MEASURES, BufferResult, replicated
 
 
@@ -36,18 +37,18 @@ class BufferFolder(Folder[BufferExperiment]):
     """
 
     @classmethod
-    def _stated(cls, file: Path, *, traces: Path, name: str) -> BufferExperiment:
-        return BufferExperiment.read(file, traces=traces, name=name)
+    def _experiment(cls, document: Document, *, traces: Path, name: str) -> BufferExperiment:
+        return BufferExperiment.from_document(document, traces=traces, name=name)
 
     def missing(self) -> list[int]:
-        """Return the numbers of the replications that are not done."""
+        """Return the numbers of the missing replications."""
         done = self._done()
         return [number for number in range(self.experiment.replications) if number not in done]
 
     def run(
         self, executor: Executor, progress: Callable[[int, int], None] | None = None
     ) -> BufferResult:
-        """Run what is missing and return the result; what is done is on disk at once."""
+        """Run the missing replications and return the result; each is saved when it ends."""
         if (begun := self._begun()) is not None:
             self._check_version(begun)
         total, missing = self.experiment.replications, self.missing()
@@ -62,7 +63,7 @@ class BufferFolder(Folder[BufferExperiment]):
         return self.result()
 
     def result(self) -> BufferResult:
-        """Put together the replications that are done, in their order."""
+        """Return the result of the finished replications, in order."""
         done = self._done()
         if not done:
             raise ProblemError(f"{self.path}: no replication is done yet; run it")
@@ -75,16 +76,16 @@ class BufferFolder(Folder[BufferExperiment]):
         self.write(f"blocks/{number:07}-{number + 1:07}.npz", memory.getvalue())
 
     def _done(self) -> dict[int, Array]:
-        """Return the measures of the replications that are done, by their number."""
+        """Return the measures of the finished replications by number."""
         read = {start: self._measures(file) for start, _, file in self._files()}
         return {number: measured for number, measured in read.items() if measured is not None}
 
     def _measures(self, file: Path) -> Array | None:
-        """Return the measures in a file; one that is damaged counts as not done."""
+        """Return the measures in a file, None if it is damaged."""
         try:
             with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as saved:
                 measured: Array = saved["measured"]
-        except Exception:  # noqa: BLE001 - damaged files fail in many ways
+        except Exception:  # noqa: BLE001 - a damaged file can raise many errors
             return None
         fits = measured.shape == (len(MEASURES), len(self.experiment.simulation.controllers))
         return measured if fits else None

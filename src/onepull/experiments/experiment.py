@@ -1,11 +1,11 @@
-"""Experiment files: everything about a run, in one TOML file."""
+"""Experiment files: one TOML file describes a run completely."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from onepull.environment import (
 )
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.toml_laws import delays_of, law_of, states_of
-from onepull.experiments.toml_reading import application_of, decoded, is_swept, read_text, sweep
+from onepull.experiments.toml_reading import Document, FromToml, application_of, is_swept, sweep
 from onepull.policies import Policy
 from onepull.policies.recommended import recommended
 from onepull.policies.ucb.known_reward import tuned_delta
@@ -36,13 +36,15 @@ APPLICATIONS: dict[str, Callable[..., Environment]] = {
     "metered-channels": metered_channels,
     "offloading": offloading,
 }
-# Those that stand without being told anything, such as a budget.
+# Those that need no parameters, such as a budget.
 READY = [
     name
     for name, build in APPLICATIONS.items()
     if all(p.default is not p.empty for p in inspect.signature(build).parameters.values())
 ]
-RECOMMENDED = "recommended"  # what `onepull.recommended` returns for the problem
+RECOMMENDED = "recommended"  # the policy that `onepull.recommended` returns
+# The keys that a result folder may change, with neutral values.
+NOT_IN_FINGERPRINT: dict[str, Any] = {"name": "", "replications": 0, "baseline": None}
 POLICIES: dict[str, type[Policy]] = {
     kind.__name__: kind
     for kind in (
@@ -109,8 +111,8 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
-    """A simulation with its number of replications, as read from a file.
+class Experiment(FromToml):
+    """A simulation and its number of replications, read from a file.
 
     Examples
     --------
@@ -131,28 +133,16 @@ class Experiment:
     simulation: Simulation
     replications: int
     baseline: str | None
+    written: _Written = field(repr=False)
 
     @classmethod
-    def read(
-        cls, path: str | Path, *, traces: Path | None = None, name: str | None = None
-    ) -> Experiment:
-        """Read an experiment from a TOML file; traces are looked for beside it."""
-        file = Path(path)
-        text = read_text(file)
-        try:
-            return cls.from_toml(text, folder=traces or file.parent, name=name or file.stem)
-        except OnepullError as error:
-            raise ProblemError(f"{path}: {error}") from None
-
-    @classmethod
-    def from_toml(cls, text: str, *, folder: Path = Path(), name: str = "experiment") -> Experiment:
-        """Read an experiment from TOML text, refusing unknown keys by name."""
-        written = _written(decoded(text))
+    def _build(cls, document: Document, folder: Path, name: str) -> Experiment:
+        written = _written(document.values)
         environment = _environment(written, folder)
         if written.replications < 1:
             raise ProblemError(f"replications must be 1 or more, given {written.replications}")
         built = dict(_policies(written, environment))
-        policies = {name: told.policy for name, told in built.items()}
+        policies = {name: made.policy for name, made in built.items()}
         if written.baseline is not None and written.baseline not in policies:
             raise ProblemError(f"baseline {written.baseline!r} is not one of {', '.join(policies)}")
         simulation = Simulation(
@@ -162,23 +152,28 @@ class Experiment:
             seed=written.seed,
             checkpoints=written.checkpoints,
             realised=written.realised,
-            feedback={name: told.feedback for name, told in built.items()},
-            announced=[name for name, told in built.items() if told.announced],
+            feedback={name: made.feedback for name, made in built.items()},
+            announced=[name for name, made in built.items() if made.announced],
         )
-        return cls(written.name or name, text, simulation, written.replications, written.baseline)
+        return cls(
+            written.name or name,
+            document.text,
+            simulation,
+            written.replications,
+            written.baseline,
+            written,
+        )
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that a replication depends on; their number may grow later.
+        """A digest of everything that a replication depends on, but not of their number.
 
-        It is made of what is written, which has every digit, and of what was read, which
-        has the contents of traces and of applications.
+        It covers the values in the file, with all digits, and what they refer to: the contents
+        of traces and the parameters of applications.
         """
         s = self.simulation
-        written = msgspec.toml.decode(self.text, type=_Written)
-        written.name, written.replications, written.baseline = "", 0, None
         said = [
-            written,
+            msgspec.structs.replace(self.written, **NOT_IN_FINGERPRINT),
             s.environment.problem.to_dict(),
             repr(s.environment),
             [(name, repr(policy.parameters)) for name, policy in s.policies.items()],
@@ -188,10 +183,15 @@ class Experiment:
         return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
 
 
-def setting(stated: Mapping[str, Any], folder: Path) -> tuple[Problem, Environment | None]:
-    """Return the problem and the environment, if it is told, of a file that may leave out the rest.
+def problem_and_environment(
+    stated: Mapping[str, Any], folder: Path
+) -> tuple[Problem, Environment | None]:
+    """Return the problem of a file and its environment, None if the file has none.
 
-    >>> problem, environment = setting({"application": "channel-selection"}, Path())
+    Unlike an experiment, the file needs no horizon, replications and policies.
+
+    >>> stated = {"application": "channel-selection"}
+    >>> problem, environment = problem_and_environment(stated, Path())
     >>> environment.problem == problem
     True
     """
@@ -204,12 +204,12 @@ def setting(stated: Mapping[str, Any], folder: Path) -> tuple[Problem, Environme
 
 def _written(stated: Mapping[str, Any]) -> _Written:
     if "buffer" in stated or "controllers" in stated:
-        raise ProblemError("has a buffer, which only `onepull run`, `compare` and `plan` take")
+        raise ProblemError("has a buffer, which only `onepull run`, `compare` and `plan` support")
     try:
         return msgspec.convert(stated, _Written)
     except msgspec.ValidationError as error:
         keys = ", ".join(_Written.__struct_fields__)
-        raise ProblemError(f"not an experiment: {error}; its keys are {keys}") from None
+        raise ProblemError(f"not an experiment: {error}; the keys are {keys}") from None
 
 
 def _environment(written: _Written, folder: Path) -> Environment:
@@ -218,8 +218,8 @@ def _environment(written: _Written, folder: Path) -> Environment:
         late = _Laws(delays=own.delays, losses=own.losses)
         if written.problem is not None or own != late:
             raise ProblemError(
-                "an application has its own problem and environment: give one only, "
-                "or nothing but delays and losses"
+                "an application has its own problem and environment: give one only; "
+                "[environment] may add delays and losses"
             )
         application = application_of(written.application, APPLICATIONS)
         if own == _Laws():
@@ -252,10 +252,7 @@ class _Built(NamedTuple):
 
 
 def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str, _Built]]:
-    """Build every policy, once for each combination of its listed parameters.
-
-    Each comes with its name, with what a pull shows to it, and whether it is told of pulls.
-    """
+    """Yield every policy by name, one for each combination of swept parameters."""
     seen: set[str] = set()
     known = Known(
         environment.problem,
@@ -270,28 +267,30 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
         shown = stated.pop("feedback", written.feedback)
         check_policy(kind, f"policy {number}")
         if label is not None and not (isinstance(label, str) and label):
-            raise ProblemError(f"policy {number}: a name is text, given {label!r}")
+            raise ProblemError(f"policy {number}: name must be text, given {label!r}")
         if empty := [key for key, value in stated.items() if value == []]:
-            raise ProblemError(f"policy {number}: nothing to sweep over in {', '.join(empty)}")
+            raise ProblemError(f"policy {number}: empty list for {', '.join(empty)}")
         for parameters in sweep(stated):
             own = {key: value for key, value in parameters.items() if key != "announced"}
             policy = policy_of(kind, own, known._replace(feedback=shown))
             announced = parameters.get("announced", False)
             if not isinstance(announced, bool):
                 raise ProblemError(
-                    f"policy {number}: announced is true or false, given {announced!r}"
+                    f"policy {number}: announced must be true or false, given {announced!r}"
                 )
             swept = {k: v for k, v in parameters.items() if label is None or is_swept(k, stated[k])}
             told = ", ".join(f"{key}={value!r}" for key, value in swept.items())
             name = f"{label or kind}({told})" if told else label or kind
             if name in seen:
-                raise ProblemError(f"policy {number}: a second {name!r}; give it a name")
+                raise ProblemError(
+                    f"policy {number}: another policy is called {name!r}; add a name"
+                )
             seen.add(name)
             yield name, _Built(policy, shown, announced)
 
 
 class Known(NamedTuple):
-    """What an experiment can tell a policy."""
+    """The values of an experiment that the constructor of a policy may need."""
 
     problem: Problem
     states: Mapping[str, Distribution]
@@ -302,15 +301,15 @@ class Known(NamedTuple):
 
 
 def check_policy(name: Any, where: str) -> None:
-    """Refuse what is not the name of a policy."""
+    """Raise ProblemError if a name is not that of a policy."""
     if not isinstance(name, str) or name not in (*POLICIES, RECOMMENDED):
         given = "needs the key 'policy'" if name is None else f"unknown policy {name!r}"
-        there = ", ".join((*POLICIES, RECOMMENDED))
-        raise ProblemError(f"{where}: {given}; there are {there}")
+        names = ", ".join((*POLICIES, RECOMMENDED))
+        raise ProblemError(f"{where}: {given}; the policies are {names}")
 
 
 def policy_of(name: str, parameters: Mapping[str, Any], known: Known) -> Policy:
-    """Return a policy from its name and parameters as they are written.
+    """Return a policy from its name and parameters in a file.
 
     >>> from onepull.environment import channel_selection
     >>> channels = channel_selection(2)
@@ -323,14 +322,14 @@ def policy_of(name: str, parameters: Mapping[str, Any], known: Known) -> Policy:
     taken = inspect.signature(build).parameters
     allowed = [n for n in taken if n not in ("problem", "states", "feedback")]
     if "delta" in allowed:
-        allowed.append("growth")  # a delta tuned to the horizon
+        allowed.append("growth")  # tunes delta to the horizon
     if unknown := [key for key in parameters if key not in allowed]:
         raise ProblemError(
             f"policy {name} does not take {', '.join(unknown)}; "
             f"it takes {', '.join(allowed) or 'nothing'}"
         )
     stated: dict[str, Any] = dict(parameters)
-    if build is p.Genie:
+    if "states" in taken:
         stated["states"] = known.states
     if "delta" in stated and "growth" in stated:
         raise ProblemError(f"policy {name}: give delta or growth, not both")
@@ -338,7 +337,7 @@ def policy_of(name: str, parameters: Mapping[str, Any], known: Known) -> Policy:
         if "delta" in allowed and "growth" in stated:
             stated["delta"] = tuned_delta(known.problem, known.horizon, stated.pop("growth"))
         needed = [n for n in allowed if n in taken and taken[n].default is inspect.Parameter.empty]
-        needed += getattr(build, "needs", ())  # what a policy with a budget has to be told
+        needed += getattr(build, "needs", ())  # costs and budget, which may have defaults
         here = {"costs": known.costs, "budget": known.budget, "horizon": known.horizon}
         stated |= {n: here[n] for n in needed if n not in stated and here.get(n) is not None}
         if missing := [n for n in needed if n not in stated]:

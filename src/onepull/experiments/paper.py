@@ -1,10 +1,11 @@
-"""The paper's section "Numerical Simulation Results", run again."""
+"""The simulations of the paper's section "Numerical Simulation Results", and its numbers."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from onepull.payoff import Reward
 from onepull.policies import CCB, DCB, UCB1, DoublingCCB, MultiUCB, Policy
 from onepull.policies.ucb.known_reward import tuned_delta
 from onepull.problem import Problem
-from onepull.report import Span, Table, Verdict
+from onepull.report import Estimate, Span, Table, Verdict
+from onepull.report.result_tables import HALF_WIDTH, OF_RUNS
 from onepull.simulation import Result, Simulation
-from onepull.simulation.result import mean_and_error, student
+from onepull.simulation.result import mean_and_half_width
 from onepull.spaces import Finite
 from onepull.theory import Instance
 from onepull.theory import theorem_1 as corrected_bound
@@ -30,7 +32,7 @@ TABLE_1 = {
     7: {"UCB1": 17262.0, "Multi-UCB": 4893.0, "DCB(0.01)": 1294.0},
     4: {"UCB1": 15688.0, "Multi-UCB": 3278.0, "DCB(0.01)": 28.0},
 }
-# Table II, regret at T = 1e6; δ = T^-(1-growth), so T^-1/3 is a growth of 2/3.
+# Table II, regret at T = 1e6.  δ = T^-(1-growth), so T^-1/3 is a growth of 2/3.
 STEPS = {"T^-1/3": 2 / 3, "T^-1/2": 1 / 2, "T^-2/3": 1 / 3}
 TABLE_2 = {
     "Multi-UCB": dict(zip(STEPS, (15535.8, 17583.9, 23117.2), strict=True)),
@@ -40,15 +42,15 @@ TABLE_2 = {
 TABLE_2_UCB1 = 25201.5
 
 NOT_REACHED = (
-    "Table II cannot be reached from the paper's description. With the stated arms, contexts "
-    "and ε, the regret of CCB hardly depends on δ, and none of the other readings tried "
-    "(--tried shows them) makes it."
+    "We could not reproduce the numbers of Table II from the paper's description. With the "
+    "stated arms, contexts and ε the regret of CCB hardly depends on δ; the same is true of the "
+    "other readings of the description that we tried (--tried shows them)."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One simulation of the paper."""
+    """One simulation of the paper, with its title."""
 
     title: str
     simulation: Simulation
@@ -95,27 +97,29 @@ def _simulation(
     )
 
 
-COLUMNS = ["case", "policy", "paper", "mean", "± s.e.", "95 % of runs", "verdict"]
-VERDICT = "Verdict: where the paper's single run falls beside 95 % of ours."
+COLUMNS = ["case", "policy", "paper", "mean", "95 % of runs", "verdict"]
+VERDICT = "verdict: whether the paper's number, a single run, is inside that range."
+NOTES = [HALF_WIDTH, OF_RUNS, VERDICT]
+NO_INTERVAL = "Means without an interval: pulls are stored as sums over runs."
 
 
 def table_1(results: Mapping[int, Result]) -> Table:
-    """Compare with Table I."""
+    """Return the paper's Table I with our regrets."""
     rows = [
         [f"K={count}", policy, said, *measured(results[count].regret(policy), said)]
         for count, numbers in TABLE_1.items()
         for policy, said in numbers.items()
     ]
     return Table(
-        f"Table I: regret at T = {_horizon(results.values()):,}",
+        f"Table I: regret at {_scale(*results.values())}",
         COLUMNS,
         rows,
-        [_runs(results.values()), VERDICT],
+        NOTES,
     )
 
 
 def table_2(result: Result) -> Table:
-    """Compare with Table II."""
+    """Return the paper's Table II with our regrets."""
     rows: list[list[Any]] = [
         ["any", "UCB1", TABLE_2_UCB1, *measured(result.regret("UCB1"), TABLE_2_UCB1)]
     ]
@@ -124,80 +128,124 @@ def table_2(result: Result) -> Table:
             ours = measured(result.regret(f"{policy}, {step}"), said)
             rows.append([step, policy, said, *ours])
     return Table(
-        f"Table II: regret at T = {result.horizon:,}",
+        f"Table II: regret at {_scale(result)}",
         ["δ", *COLUMNS[1:]],
         rows,
-        [_runs([result]), VERDICT, NOT_REACHED],
+        [*NOTES, NOT_REACHED],
     )
 
 
 def measured(regrets: Array, said: float) -> list[Any]:
-    """Return mean, error and single-run range of regrets, and where a number falls.
+    """Return the mean, the range of 95 % of runs, and whether the paper's number is inside.
 
     >>> measured(np.array([1.0, 2.0, 3.0]), 2.5)[-1]
     'inside'
     """
-    mean, error = mean_and_error(regrets)
     low, high = (float(q) for q in np.quantile(regrets, [0.025, 0.975]))
     verdict = "inside" if low <= said <= high else "outside"
-    return [mean, error, Span(low, high), verdict]
+    return [Estimate(*mean_and_half_width(regrets)), Span(low, high), verdict]
 
 
 def table_1_inside(table: Table) -> Verdict:
-    """Tell whether all of the paper's Table I are numbers that a single run may give."""
+    """Return whether every number of the paper's Table I is inside 95 % of our runs."""
     rows = table.records()
     outside = [f"{row['case']} {row['policy']}" for row in rows if row["verdict"] != "inside"]
     return Verdict(
-        "Every number of the paper's Table I is within 95 % of our single runs.",
+        "Every number of the paper's Table I is inside the range of 95 % of our runs.",
         not outside,
-        f"{len(rows) - len(outside)} of {len(rows)} are"
-        + (f"; not {', '.join(outside)}" if outside else ""),
+        f"{len(rows) - len(outside)} of {len(rows)} are inside"
+        + (f"; outside: {', '.join(outside)}" if outside else ""),
     )
 
 
-def table_2_order(result: Result) -> Verdict:
-    """Tell whether the policies of Table II come in the paper's order, for every δ.
+def table_2_order(result: Result) -> Table:
+    """Return every pair of policies of Table II, for every δ, with the difference in regret.
 
-    Each step is tested by the 95 % confidence interval of the paired difference.
+    `worse` and `better` are as in the paper, so a positive difference has the paper's sign.
+    Differences are paired: both policies of a pair see the same contexts and states.
     """
-    order = list(reversed(TABLE_2))
-    least, most = [], []
+    rows: list[list[Any]] = []
     for step in STEPS:
-        for better, worse in pairwise(order):
-            paired = result.regret(f"{worse}, {step}") - result.regret(f"{better}, {step}")
-            mean, error = mean_and_error(paired)
-            half = student(result.replications) * error
-            least.append(mean - half)
-            most.append(mean + half)
-    clear, against = sum(low > 0 for low in least), sum(high < 0 for high in most)
+        said = {"UCB1": TABLE_2_UCB1, **{policy: TABLE_2[policy][step] for policy in TABLE_2}}
+        ranked = sorted(said, key=lambda policy: -said[policy])
+        for worse, better in combinations(ranked, 2):
+            paired = _table_2_regret(result, worse, step) - _table_2_regret(result, better, step)
+            ours = Estimate(*mean_and_half_width(paired))
+            rows.append([step, worse, better, said[worse] - said[better], ours, _order(ours)])
+    return Table(
+        f"Table II: difference in regret of every pair at {_scale(result)}",
+        ["δ", "worse", "better", "paper", "ours", "order"],
+        rows,
+        [
+            "worse, better: by regret in the paper.",
+            "paper, ours: difference in regret, worse minus better; ours is paired.",
+            HALF_WIDTH,
+            "order: same or reversed where the interval excludes 0, else unclear.",
+        ],
+    )
+
+
+def _table_2_regret(result: Result, policy: str, step: str) -> Array:
+    return result.regret(policy if policy == "UCB1" else f"{policy}, {step}")
+
+
+def _order(difference: Estimate) -> str:
+    mean, half = difference
+    return "same" if mean - half > 0 else "reversed" if mean + half < 0 else "unclear"
+
+
+def table_2_verdicts(order: Table) -> list[Verdict]:
+    """Return what holds of the paper's order in Table II: of all, without UCB1, and of UCB1."""
+    rows = order.records()
+    with_ucb1 = [row for row in rows if "UCB1" in (row["worse"], row["better"])]
+    others = [row for row in rows if row not in with_ucb1]
+    return [
+        _agreement("The order of all four policies is the paper's for every δ.", rows),
+        _agreement(
+            "Without UCB1 it is: CCB with known T has the least regret, then CCB with unknown T, "
+            "then Multi-UCB, for every δ.",
+            others,
+        ),
+        _agreement("UCB1 has the largest regret of the four for every δ.", with_ucb1),
+    ]
+
+
+def _agreement(claim: str, rows: list[dict[str, Any]]) -> Verdict:
+    """Return whether all pairs are in the paper's order; None if some are unclear."""
+    same, reversed_, unclear = (
+        [row for row in rows if row["order"] == order] for order in ("same", "reversed", "unclear")
+    )
+    pairs = Counter(f"{row['worse']} has less regret than {row['better']}" for row in reversed_)
+    because = (
+        f"of {len(rows)} paired differences {len(same)} have the paper's sign, "
+        f"{len(reversed_)} the opposite sign and {len(unclear)} are unclear (95 % confidence)"
+    )
     return Verdict(
-        f"The order of Table II is the paper's for every δ: least regret for {order[0]}, then "
-        f"{', then '.join(order[1:])}.",
-        False if against else True if clear == len(least) else None,
-        f"of {len(least)} paired differences, {clear} are clearly as the paper has them and "
-        f"{against} clearly the other way (95 % confidence)",
+        claim,
+        False if reversed_ else None if unclear else True,
+        "; ".join([because, *(f"{pair} (for {count} δ)" for pair, count in pairs.items())]),
     )
 
 
 def theorem_1_verdicts(table: Table) -> list[Verdict]:
-    """Tell whether theorem 1 holds for every arm of its table, printed and corrected."""
+    """Return whether theorem 1 holds for every arm in the table, as printed and corrected."""
     claims = {
-        "Theorem 1 as printed bounds the pulls of the arms that are never best.": "printed",
-        "With the ranges G that its proof needs, theorem 1 bounds them.": "with G",
+        "Theorem 1 as printed holds for every arm that is never optimal.": "printed",
+        "Theorem 1 with the ranges G, which its proof needs, holds for every such arm.": "with G",
     }
     found = []
     for claim, bound in claims.items():
         rows = table.records()
-        told = [f"{r['arm']} {r['measured']:,.0f}, at most {r[bound]:,.0f}" for r in rows]
+        told = [f"{r['arm']} {r['measured']:,.0f}, bound {r[bound]:,.0f}" for r in rows]
         holds = all(row["measured"] <= row[bound] for row in rows)
         found.append(Verdict(claim, holds, f"mean pulls: {'; '.join(told)}"))
     return found
 
 
 def theorem_1_bounds(study: Study, result: Result) -> dict[str, Array]:
-    """Return theorem 1, printed and with the ranges G: `[checkpoint, arm]` each.
+    """Return the bounds of theorem 1, as printed and with the ranges G: `[checkpoint, arm]`.
 
-    It says nothing of arms that are best in some context; theirs are not numbers.
+    The theorem is about arms that are optimal in no context; the others are NaN.
     """
     instance = Instance.of(study.simulation.environment)
     never = instance.never_optimal
@@ -209,13 +257,13 @@ def theorem_1_bounds(study: Study, result: Result) -> dict[str, Array]:
 
 
 def never_best(study: Study) -> list[str]:
-    """Return the arms that are best in no context."""
+    """Return the arms that are optimal in no context."""
     instance = Instance.of(study.simulation.environment)
     return [instance.arms[j] for j in instance.never_optimal]
 
 
 def theorem_1(study: Study, result: Result) -> Table:
-    """Compare the pulls of the never-optimal arms with theorem 1, printed and corrected."""
+    """Return the measured pulls of the never-optimal arms with the bounds of theorem 1."""
     bounds = theorem_1_bounds(study, result).values()
     policy = result.find("DCB(0.01)")
     rows = []
@@ -228,49 +276,54 @@ def theorem_1(study: Study, result: Result) -> Table:
             row += [most, "holds" if pulls <= most else "exceeded"]
         rows.append(row)
     return Table(
-        f"Theorem 1: pulls of arms that are never best, n = {result.horizon:,}",
+        f"Theorem 1: pulls of the arms that are never optimal, DCB(0.01) at {_scale(result)}",
         ["arm", "measured", "printed", "verdict", "with G", "verdict with G"],
         rows,
-        ["The bound as printed misses the ranges G_i, which exceed 1 here."],
+        [
+            "printed: the bound as printed, without the ranges G_i, which exceed 1 here.",
+            "with G: the bound with the ranges that the proof needs, at most n.",
+            NO_INTERVAL,
+        ],
     )
 
 
 def settled(study: Study, result: Result) -> Table:
-    """Show that the non-optimal pulls of arms that are somewhere best stop growing."""
+    """Return the non-optimal pulls by DCB of the arms that are optimal in some context."""
     some = Instance.of(study.simulation.environment).optimal
     policy = result.find("DCB(0.01)")
-    wrong = result.pulls[policy] - result.best_pulls[policy]
+    # Pulls are whole numbers, so rounding their sum removes the error of the subtraction.
+    runs = result.replications
+    wrong = np.rint((result.pulls[policy] - result.best_pulls[policy]) * runs) / runs
     marks = [10**k for k in range(2, 9) if 10**k <= result.horizon]
     rows = [
         [
-            f"{mark:,}",
-            *(
-                round(float(wrong[int(np.searchsorted(result.checkpoints, mark)), j]), 1)
-                for j in some
-            ),
+            mark,
+            *(float(wrong[int(np.searchsorted(result.checkpoints, mark)), j]) for j in some),
         ]
         for mark in marks
     ]
     arms = [result.arms[j] for j in some]
     return Table(
-        f"{study.title}: pulls by DCB(0.01) where the arm is not best",
+        f"Theorem 2: {study.title}, non-optimal pulls by DCB(0.01) up to {_scale(result)}",
         ["trial", *arms],
         rows,
-        ["Theorem 2: bounded for every arm that is best in some context."],
+        [
+            "Non-optimal: in a context in which another arm is better.",
+            "Theorem 2: bounded for every arm that is optimal in some context.",
+            NO_INTERVAL,
+        ],
     )
 
 
-def _runs(results: Any) -> str:
+def _scale(*results: Result) -> str:
+    """Return the trials and the number of runs, for a title."""
+    horizon = max(result.horizon for result in results)
     counts = sorted({result.replications for result in results})
-    return f"Ours: mean of {' and '.join(str(count) for count in counts)} runs."
-
-
-def _horizon(results: Any) -> int:
-    return max(int(result.horizon) for result in results)
+    return f"T = {horizon:,}, mean of {' and '.join(f'{count:,}' for count in counts)} runs"
 
 
 def variants(horizon: int, seed: int) -> list[Study]:
-    """Return other readings of Table II: what was tried to reach the paper's numbers."""
+    """Return simulations of other readings of the paper's description of Table II."""
     told = energy_harvesting()
     widest = told.problem.payoff.whole_range[1]
     readings = {
@@ -299,27 +352,22 @@ def variants(horizon: int, seed: int) -> list[Study]:
 
 
 def tried(results: Mapping[str, Result]) -> Table:
-    """Show what the other readings of Table II give for CCB with known T."""
+    """Return the regret of CCB with known T in the other readings of Table II."""
     rows: list[list[Any]] = [["paper", *TABLE_2["CCB, known T"].values()]]
     rows += [
-        [reading, *(_plus_minus(result.regret(step)) for step in STEPS)]
+        [reading, *(Estimate(*mean_and_half_width(result.regret(step))) for step in STEPS)]
         for reading, result in results.items()
     ]
     return Table(
-        "Other readings of Table II: regret of CCB with known T",
+        f"Other readings of Table II: regret of CCB with known T at {_scale(*results.values())}",
         ["reading", *STEPS],
         rows,
-        ["Columns: δ.", _runs(results.values())],
+        ["Columns: δ.", HALF_WIDTH],
     )
 
 
-def _plus_minus(regrets: Array) -> str:
-    mean, error = mean_and_error(regrets)
-    return f"{mean:,.0f} ± {error:,.0f}"
-
-
 def _bounded(problem: Problem, high: float) -> Problem:
-    """Return the problem with the same bounds on the reward declared for every context."""
+    """Return the problem with the same declared bounds on the reward in every context."""
     return Problem(
         arms=problem.arms,
         context=problem.context,

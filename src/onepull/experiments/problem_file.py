@@ -1,4 +1,4 @@
-"""A brief: as much of an experiment as is known before one is run."""
+"""Problem files: an experiment file of which only the problem is required, as for a plan."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onepull.environment import Environment
-from onepull.errors import OnepullError, ProblemError
-from onepull.experiments.experiment import APPLICATIONS, setting
-from onepull.experiments.toml_reading import decoded, read_text
+from onepull.errors import ProblemError
+from onepull.experiments.experiment import APPLICATIONS, problem_and_environment
+from onepull.experiments.toml_reading import Document, FromToml
 from onepull.problem import Problem
 from onepull.simulation.feedback import FEEDBACK
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
-    """A problem, and what is known of its environment, its horizon and what a pull shows.
+class ProblemFile(FromToml):
+    """A problem, and its environment, horizon, seed and feedback as far as they are given.
 
-    It is read from an experiment file, of which everything but the problem may be left out,
-    or from a problem's own file.
+    The file is an experiment file, in which everything but the problem is optional, or a file
+    written by `Problem.to_toml`.
 
     Examples
     --------
-    >>> brief = Brief.from_toml('''
+    >>> file = ProblemFile.from_toml('''
     ... horizon = 1000
     ... [problem]
     ... arms = ["near", "far"]
@@ -30,7 +30,7 @@ class Brief:
     ... state = {capacity = {low = 0, high = 4}}
     ... reward = "min(bits, capacity)"
     ... ''')
-    >>> brief.problem.arms, brief.horizon, brief.environment, brief.feedback
+    >>> file.problem.arms, file.horizon, file.environment, file.feedback
     (('near', 'far'), 1000, None, 'state')
     """
 
@@ -42,22 +42,11 @@ class Brief:
     feedback: str = "state"
 
     @classmethod
-    def read(cls, path: str | Path) -> Brief:
-        """Read a brief from a TOML file; traces are looked for beside it."""
-        file = Path(path)
-        text = read_text(file)
-        try:
-            return cls.from_toml(text, folder=file.parent, name=file.stem)
-        except OnepullError as error:
-            raise ProblemError(f"{path}: {error}") from None
-
-    @classmethod
-    def from_toml(cls, text: str, *, folder: Path = Path(), name: str = "plan") -> Brief:
-        """Read a brief from TOML text, refusing unknown keys by name."""
-        stated = decoded(text)
-        if "arms" in stated:  # as `Problem.to_toml` writes it
+    def _build(cls, document: Document, folder: Path, name: str) -> ProblemFile:
+        stated = document.values
+        if "arms" in stated:  # written by `Problem.to_toml`
             return cls(name, Problem.from_dict(stated))
-        problem, environment = setting(stated, folder)
+        problem, environment = problem_and_environment(stated, folder)
         feedback = stated.get("feedback", "state")
         if feedback not in FEEDBACK:
             raise ProblemError(f"feedback must be {' or '.join(FEEDBACK)}, given {feedback!r}")
@@ -71,10 +60,10 @@ class Brief:
         )
 
     @classmethod
-    def of_application(cls, name: str) -> Brief:
-        """Return the brief of one of the paper's applications.
+    def of_application(cls, name: str) -> ProblemFile:
+        """Return the problem and environment of an application.
 
-        >>> Brief.of_application("offloading").problem.arms
+        >>> ProblemFile.of_application("offloading").problem.arms
         ('edge', 'neighbour', 'regional', 'cloud')
         """
         environment = APPLICATIONS[name]()

@@ -1,4 +1,4 @@
-"""All of the paper's simulations, with their tables, figures and report."""
+"""Run all simulations of the paper and write their tables, figures and report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from onepull.atomic_files import write
 from onepull.experiments import paper
 from onepull.experiments.paper import Study
-from onepull.experiments.theory_section import beside
+from onepull.experiments.theory_section import regret_and_bounds
 from onepull.report import Heading, Part, Picture, Table, Text, figures, page, save
 from onepull.simulation import Result
 from onepull.simulation.replicate import run
@@ -24,7 +24,7 @@ Progress: TypeAlias = Callable[[str, int, int, int], None]  # title, horizon, do
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much of it to run."""
+    """The numbers of trials and runs."""
 
     channel_trials: int = 100_000
     channel_runs: int = 400
@@ -39,7 +39,7 @@ QUICK = Scale(channel_runs=40, harvesting_runs=6, variant_runs=4)
 
 @dataclass(slots=True)
 class Reproduction:
-    """The paper's section "Numerical Simulation Results", run again."""
+    """The simulations of the paper's section "Numerical Simulation Results" and their results."""
 
     scale: Scale = FULL
     seed: int = 1
@@ -59,102 +59,127 @@ class Reproduction:
             for study in paper.variants(scale.harvesting_trials, self.seed):
                 self.variants[study.title] = _run(study, scale.variant_runs, executor, progress)
 
-    def tables(self) -> list[Table]:
-        """Return the paper's tables beside ours, and what the theorems say."""
+    def named_tables(self) -> dict[str, Table]:
+        """Return the paper's tables with our numbers, by the names of their CSV files."""
         assert self.harvesting is not None  # noqa: S101 - run first
-        found = [
-            paper.table_1({count: result for count, (_, result) in self.channels.items()}),
-            paper.table_2(self.harvesting),
-        ]
+        found = {
+            "table-1": paper.table_1(
+                {count: result for count, (_, result) in self.channels.items()}
+            ),
+            "table-2": paper.table_2(self.harvesting),
+            "table-2-order": paper.table_2_order(self.harvesting),
+        }
         if self.variants:
-            found.append(paper.tried(self.variants))
-        found.append(paper.theorem_1(*self.channels[7]))
-        found += [paper.settled(*pair) for pair in self.channels.values()]
+            found["table-2-readings"] = paper.tried(self.variants)
+        found["theorem-1"] = paper.theorem_1(*self.channels[7])
+        for count, pair in self.channels.items():
+            found[f"theorem-2-channels-{count}"] = paper.settled(*pair)
         return found
 
-    def beside(self) -> list[Table]:
-        """Return what is proved about each policy's regret beside what was measured."""
+    def tables(self) -> list[Table]:
+        """Return the paper's tables with our numbers, and the tables of theorems 1 and 2."""
+        return list(self.named_tables().values())
+
+    def bounds(self) -> list[Table]:
+        """Return the measured regret and the proven bounds of each policy, for each study."""
         assert self.harvesting is not None  # noqa: S101 - run first
         harvesting = paper.harvesting(self.harvesting.horizon, self.seed)
         studies = [*self.channels.values(), (harvesting, self.harvesting)]
         tables = []
         for study, result in studies:
             simulation = study.simulation
-            table = beside(simulation.environment, simulation.policies, result)
+            table = regret_and_bounds(simulation.environment, simulation.policies, result)
             tables.append(table.titled(f"{study.title}: {table.title[0].lower()}{table.title[1:]}"))
         return tables
 
     def figures(self) -> dict[str, tuple[Figure, str, str]]:
-        """Return the figures by file name, each with a caption and a description."""
+        """Return the figures by file name, each with a caption and a text alternative."""
         assert self.harvesting is not None  # noqa: S101 - run first
         middle = "T^-1/2"
         shown = ["UCB1", *(f"{name}, {middle}" for name in paper.TABLE_2)]
+        seven, four = self.channels[7][1], self.channels[4][1]
         return {
             "figure-4a": (
-                figures.regret(self.channels[7][1], "log", title="Channel selection, K = 7"),
-                "Figure 4a: regret over ln n, seven channels of which three are never best.",
-                "DCB levels off, Multi-UCB far above it; UCB1 keeps rising.",
+                figures.regret(seven, "log", title="Channel selection, K = 7"),
+                "Figure 4a: regret / ln n with seven channels, three of which are never optimal. "
+                + figures.caption(seven),
+                "DCB levels off, Multi-UCB is far above it, UCB1 keeps rising.",
             ),
             "figure-4b": (
-                figures.regret(self.channels[4][1], title="Channel selection, K = 4", log_y=True),
-                "Figure 4b: regret, four channels, each best for some request.",
-                "The regret of DCB stops growing; that of the others does not.",
+                figures.regret(four, title="Channel selection, K = 4", log_y=True),
+                "Figure 4b: regret with four channels, each optimal for some request. "
+                + figures.caption(four),
+                "The regret of DCB stops growing; that of UCB1 and Multi-UCB does not.",
             ),
             "figure-5": (
                 figures.regret(
                     self.harvesting, "root", title="Energy harvesting, K = 4", policies=shown
                 ),
-                "Figure 5: regret over √n with δ = T^-1/2.",
-                "CCB with known T is lowest, Multi-UCB highest.",
+                f"Figure 5: regret / √n with δ = {middle}. {figures.caption(self.harvesting)}",
+                "From low to high: CCB with known T, UCB1, CCB with unknown T, Multi-UCB.",
             ),
             "theorem-1": (
                 figures.pulls(
-                    self.channels[7][1],
+                    seven,
                     "DCB(0.01)",
                     arms=paper.never_best(self.channels[7][0]),
                     bounds=paper.theorem_1_bounds(*self.channels[7]),
-                    title="Theorem 1: pulls of the channels that are never best, K = 7",
+                    title="Theorem 1: pulls of the channels that are never optimal, K = 7",
                 ),
-                "Theorem 1: its bounds as printed, and with the ranges G that its proof needs.",
+                "Theorem 1: pulls of the channels that are never optimal, with the bound as "
+                "printed and with the ranges G that its proof needs. "
+                + figures.caption(seven, band=False),
                 "Pulls of three channels by trial, each with two bounds.",
             ),
         }
 
     def write(self, folder: Path) -> Path:
-        """Write tables, figures and the report into a folder; return the report's path."""
+        """Write tables, figures and the report into a folder; return the path of the report."""
         folder.mkdir(parents=True, exist_ok=True)
-        parts: list[Part] = [Text(INTRODUCTION)]
-        tables = self.tables()
-        first, second, *rest = tables
-        (theorem,) = [table for table in rest if table.title.startswith("Theorem 1")]
-        assert self.harvesting is not None  # noqa: S101 - run first
+        tables = self.named_tables()
+        for name, table in tables.items():
+            write(folder / f"{name}.csv", table.to_csv().encode())
         for name, (figure, _, _) in (drawn := self.figures()).items():
             save(figure, folder / f"{name}.svg")
             save(figure, folder / f"{name}.png")
-        pictures = {name: Picture(*drawn[name]) for name in drawn}
-        parts += [Heading("Channel selection"), first, paper.table_1_inside(first)]
-        parts += [pictures["figure-4a"], pictures["figure-4b"]]
-        parts += [Heading("Energy harvesting"), second, paper.table_2_order(self.harvesting)]
-        parts += [pictures["figure-5"]]
-        parts += rest[: rest.index(theorem)]
-        parts += [Heading("What the theorems say"), theorem, *paper.theorem_1_verdicts(theorem)]
-        parts += [pictures["theorem-1"], *rest[rest.index(theorem) + 1 :]]
-        parts += [Heading("Theory beside measurement"), *self.beside()]
-        for number, table in enumerate(tables, start=1):
-            write(folder / f"table-{number}.csv", table.to_csv().encode())
+        pictures = {name: Picture(*made) for name, made in drawn.items()}
+        first, second, order, theorem = (
+            tables[name] for name in ("table-1", "table-2", "table-2-order", "theorem-1")
+        )
+        parts: list[Part] = [
+            Text(INTRODUCTION),
+            Heading("Channel selection"),
+            first,
+            paper.table_1_inside(first),
+            pictures["figure-4a"],
+            pictures["figure-4b"],
+            Heading("Energy harvesting"),
+            second,
+            order,
+            *paper.table_2_verdicts(order),
+            pictures["figure-5"],
+            *(table for name, table in tables.items() if name == "table-2-readings"),
+            Heading("Theorems 1 and 2"),
+            theorem,
+            *paper.theorem_1_verdicts(theorem),
+            pictures["theorem-1"],
+            *(table for name, table in tables.items() if name.startswith("theorem-2")),
+            Heading("Measured regret and proven bounds"),
+            *self.bounds(),
+        ]
         report = folder / "report.html"
-        write(report, page("The paper's experiments, run again", parts).encode())
+        write(report, page("The paper's experiments, reproduced", parts).encode())
         return report
 
 
 INTRODUCTION = """
-Sakulkar and Krishnamachari, “Stochastic Contextual Bandits with Known Reward Functions”,
-section “Numerical Simulation Results”, simulated again with many replications. All policies
-meet the same contexts and states. The paper reports single runs; beside each of its numbers
-stand our mean with its standard error, the range that holds 95 % of single runs, and whether
-the paper's run falls inside it.
+The simulations of the section “Numerical Simulation Results” of Sakulkar and Krishnamachari,
+“Stochastic Contextual Bandits with Known Reward Functions”, with many replications. All policies
+of a replication see the same contexts and states. The paper reports single runs. Next to each of
+its numbers are our mean with the half-width of its 95 % confidence interval, the range of 95 % of
+our runs, and whether the paper's number is inside that range.
 
-Regret is pseudo-regret against the genie that knows the distributions.
+Regret is pseudo-regret against the genie, which knows the distributions.
 """
 
 

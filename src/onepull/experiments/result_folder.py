@@ -1,4 +1,4 @@
-"""Result folders: every finished block at once on disk, so that a run can be taken up again."""
+"""Result folders: finished replications on disk, so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from importlib.metadata import version
 from pathlib import Path
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,7 +19,9 @@ import numpy as np
 import onepull
 from onepull.atomic_files import write
 from onepull.errors import OnepullError, ProblemError
-from onepull.experiments.experiment import Experiment
+from onepull.experiments.differences import differences, summarised
+from onepull.experiments.experiment import NOT_IN_FINGERPRINT, Experiment
+from onepull.experiments.toml_reading import Document
 from onepull.simulation.replicate import run
 from onepull.simulation.result import Block, Result
 
@@ -27,7 +29,7 @@ BLOCK = re.compile(r"(\d+)-(\d+)\.npz")
 
 
 class About(msgspec.Struct):
-    """What began a result folder."""
+    """The contents of about.json: what started a result folder."""
 
     name: str
     fingerprint: str
@@ -45,12 +47,14 @@ class Seeded(Protocol):
 
 
 class Stated(Protocol):
-    """An experiment of any kind, as far as its folder is concerned."""
+    """What a folder needs of an experiment."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102 - what every experiment has
+    def name(self) -> str: ...  # noqa: D102 - documented by the experiments
     @property
     def text(self) -> str: ...  # noqa: D102 - the same
+    @property
+    def written(self) -> Any: ...  # noqa: D102 - the same
     @property
     def fingerprint(self) -> str: ...  # noqa: D102 - the same
     @property
@@ -61,10 +65,10 @@ Kind = TypeVar("Kind", bound=Stated)
 
 
 class Folder(ABC, Generic[Kind]):
-    """The folder of one experiment of any kind: what it is for, and its files.
+    """The folder of one experiment, of any kind.
 
-    A folder holds one experiment only, run by one version of onepull.  More replications may
-    be added to it; a change of anything else is refused.
+    A folder holds one experiment, run by one version of onepull.  Replications may be added;
+    any other change is refused, with the keys that changed.
     """
 
     def __init__(self, path: str | Path, experiment: Kind) -> None:
@@ -76,7 +80,7 @@ class Folder(ABC, Generic[Kind]):
             raise ProblemError(f"{self.path}: is not empty and not a result folder")
 
     def _is_foreign(self) -> bool:
-        # A run that was killed while it wrote its first file leaves a hidden part of it.
+        # A run that was killed while writing its first file leaves a hidden temporary file.
         return any(not file.name.startswith(".about.json.") for file in self.path.iterdir())
 
     def _begun(self) -> About | None:
@@ -91,43 +95,66 @@ class Folder(ABC, Generic[Kind]):
     def _check(self, begun: About) -> None:
         if begun.fingerprint != self.experiment.fingerprint:
             raise ProblemError(
-                f"{self.path}: holds the results of another experiment ({begun.name!r}), "
-                "or this one or its traces have changed since; choose another folder with --out, "
-                "or delete this one"
+                f"{self.path}: holds the results of another experiment ({begun.name!r}): "
+                f"{self._changes(begun)}; choose another folder with --out, or delete this one"
             )
 
+    def _changes(self, begun: About) -> str:
+        """Return how the experiment differs from the one that the folder holds."""
+        written = self.experiment.written
+        try:
+            document = Document.read(self.path / "experiment.toml")
+            stored = msgspec.convert(document.values, type(written))
+        except (ProblemError, msgspec.ValidationError):
+            return "its experiment.toml is missing, damaged or of another kind"
+        old, new = (
+            msgspec.to_builtins(msgspec.structs.replace(one, **NOT_IN_FINGERPRINT))
+            for one in (stored, written)
+        )
+        if found := differences(old, new):
+            return summarised(found)
+        if begun.onepull != onepull.__version__:
+            return (
+                "its file is the same, but a trace has changed since, or onepull "
+                f"{begun.onepull}, which began it, differs from {onepull.__version__}"
+            )
+        return "its file is the same, but the contents of its traces have changed since"
+
     def _check_version(self, begun: About) -> None:
-        """Refuse to add to what another version has done; reading it is allowed."""
+        """Refuse to add replications to those of another version; reading them is allowed."""
         if begun.onepull != onepull.__version__:
             raise ProblemError(
                 f"{self.path}: was begun by onepull {begun.onepull}, and this is "
-                f"{onepull.__version__}, whose results are not mixed with those; "
+                f"{onepull.__version__}; results of different versions are not mixed; "
                 "choose another folder"
             )
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
         """Open the folder of an experiment that has been run."""
-        file = Path(path) / "experiment.toml"
-        if not file.exists():
-            raise ProblemError(f"{path}: is not a result folder (it has no experiment.toml)")
-        origin = Path(path) / "origin.txt"
+        return cls.from_document(experiment_file(path))
+
+    @classmethod
+    def from_document(cls, document: Document) -> Self:
+        """Open the folder whose experiment.toml is already read."""
+        path = document.path.parent
+        origin = path / "origin.txt"
         # Relative to the result folder, so that both can be moved together.
-        folder = Path(path) / (origin.read_text(encoding="utf-8") if origin.exists() else "")
-        return cls(path, cls._stated(file, traces=folder, name=_name_of(Path(path))))
+        traces = path / (origin.read_text(encoding="utf-8") if origin.exists() else "")
+        return cls(path, cls._experiment(document, traces=traces, name=_name_of(path)))
 
     @classmethod
     @abstractmethod
-    def _stated(cls, file: Path, *, traces: Path, name: str) -> Kind:
-        """Read the experiment."""
+    def _experiment(cls, document: Document, *, traces: Path, name: str) -> Kind:
+        """Return the experiment of a document."""
 
     def prepare(self, origin: Path | None = None) -> None:
-        """Create the folder and write down what it is for, which comes first.
+        """Create the folder and write about.json and experiment.toml.
 
         Parameters
         ----------
         origin
-            The folder that the experiment's traces are relative to.
+            The folder that paths of traces in the experiment are relative to.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         if (begun := self._begun()) is not None:
@@ -152,7 +179,7 @@ class Folder(ABC, Generic[Kind]):
         )
 
     def write(self, name: str, contents: bytes) -> None:
-        """Write a file of the folder, all or nothing."""
+        """Write a file of the folder atomically."""
         target = self.path / name
         try:
             write(target, contents)
@@ -166,7 +193,7 @@ class Folder(ABC, Generic[Kind]):
 
 
 class ResultFolder(Folder[Experiment]):
-    """The folder of an experiment with policies: its file, its blocks, and what is made of them.
+    """The folder of an experiment with policies: its file and its blocks of replications.
 
     >>> import tempfile
     >>> from onepull.simulation.executors import open_executor
@@ -185,11 +212,11 @@ class ResultFolder(Folder[Experiment]):
     """
 
     @classmethod
-    def _stated(cls, file: Path, *, traces: Path, name: str) -> Experiment:
-        return Experiment.read(file, traces=traces, name=name)
+    def _experiment(cls, document: Document, *, traces: Path, name: str) -> Experiment:
+        return Experiment.from_document(document, traces=traces, name=name)
 
     def blocks(self) -> Iterator[Block]:
-        """Read the blocks that are done; one that is damaged counts as not done."""
+        """Yield the finished blocks; a damaged block counts as missing."""
         covered = 0
         for start, stop, file in sorted(self._files()):
             if start < covered:
@@ -206,7 +233,7 @@ class ResultFolder(Folder[Experiment]):
             with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as saved:
                 start, stop = int(saved["start"]), int(saved["stop"])
                 block = Block(start, stop, saved["regrets"], saved["pulls"], saved["best_pulls"])
-        except Exception:  # noqa: BLE001 - damaged files fail in many ways
+        except Exception:  # noqa: BLE001 - a damaged file can raise many errors
             return None
         policies, marks = len(simulation.policies), len(simulation.checkpoints)
         arms = len(simulation.environment.problem.arms)
@@ -218,7 +245,7 @@ class ResultFolder(Folder[Experiment]):
         return block if fits else None
 
     def keep(self, block: Block) -> None:
-        """Write a block, all or nothing."""
+        """Write a block atomically."""
         memory = io.BytesIO()
         np.savez_compressed(
             memory,
@@ -231,7 +258,7 @@ class ResultFolder(Folder[Experiment]):
         self.write(f"blocks/{block.start:07}-{block.stop:07}.npz", memory.getvalue())
 
     def missing(self) -> list[tuple[int, int]]:
-        """Return the ranges of replications that are not done."""
+        """Return the ranges of replications that are missing."""
         total, covered = self.experiment.replications, 0
         gaps = []
         for block in self.blocks():
@@ -241,9 +268,9 @@ class ResultFolder(Folder[Experiment]):
         return [(start, stop) for start, stop in gaps if start < stop]
 
     def run(self, executor: Executor, progress: Callable[[int, int], None] | None = None) -> Result:
-        """Run what is missing and return the result; what is done is on disk at once.
+        """Run the missing replications and return the result; each block is saved when it ends.
 
-        The result is of all that is done, even if the experiment now asks for fewer.
+        The result has all finished replications, even if the experiment now has fewer.
         """
         if (begun := self._begun()) is not None:
             self._check_version(begun)
@@ -260,11 +287,19 @@ class ResultFolder(Folder[Experiment]):
         return self.result()
 
     def result(self) -> Result:
-        """Put together the blocks that are done."""
+        """Return the result of the finished blocks."""
         found = list(self.blocks())
         if not found:
             raise ProblemError(f"{self.path}: no replication is done yet; run it")
         return self.experiment.simulation.result(found)
+
+
+def experiment_file(path: str | Path) -> Document:
+    """Read the experiment.toml of a result folder."""
+    file = Path(path) / "experiment.toml"
+    if not file.exists():
+        raise ProblemError(f"{path}: is not a result folder (it has no experiment.toml)")
+    return Document.read(file)
 
 
 def _relative(target: Path, start: Path) -> str:
@@ -275,7 +310,7 @@ def _relative(target: Path, start: Path) -> str:
 
 
 def _name_of(path: Path) -> str:
-    """Return the name an experiment was begun under, or the folder's if that cannot be read."""
+    """Return the name in about.json, or the name of the folder if it cannot be read."""
     try:
         return msgspec.json.decode((path / "about.json").read_bytes(), type=About).name
     except (OSError, msgspec.DecodeError):

@@ -1,4 +1,4 @@
-"""What is proved about regret, beside what was measured."""
+"""Measured regret and proven bounds in one table, for reports."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from onepull.arrays import Array
 from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.policies import Policy
-from onepull.report import Span, Table
+from onepull.report import Estimate, Table
+from onepull.report.result_tables import HALF_WIDTH, runs
 from onepull.simulation import Result
-from onepull.simulation.result import mean_and_error, student
+from onepull.simulation.result import mean_and_half_width
 from onepull.theory import graves_lai, guarantee
 
 COLUMNS = [
     "policy",
     "regret",
-    "95 % interval",
     "by gaps",
     "source",
     "gap-free",
@@ -28,19 +28,19 @@ COLUMNS = [
     "least possible",
 ]
 NOTES = {
-    "regret": "regret: the mean, with its 95 % confidence interval.",
-    "by gaps": "by gaps: the bound from the gaps of this environment, whose source is named.",
-    "gap-free": "gap-free: δLT + 4G√(αKT ln T), whatever the laws are.",
-    "in the limit": "in the limit: c ln n, which the policy's regret approaches as n grows.",
-    "least possible": "least possible: c ln n, which no consistent policy stays below.",
+    "regret": HALF_WIDTH,
+    "by gaps": "by gaps: the bound that depends on the gaps of this environment, from `source`.",
+    "gap-free": "gap-free: δLT + 4G√(αKT ln T), a bound for all laws.",
+    "in the limit": "in the limit: c ln T, which the policy's regret approaches as T grows.",
+    "least possible": "least possible: c ln T, a lower bound for consistent policies as T grows.",
 }
 
 
 def least_constant(environment: Environment) -> float | None:
-    """Return the constant of ln n that no consistent policy is below, where there is one.
+    """Return the least constant of ln n of a consistent policy, or None if there is none.
 
-    There is none where laws change, and with continuous contexts, in which exploring may cost
-    as little as one likes.
+    There is none if laws change, nor with continuous contexts, where exploration can be
+    arbitrarily cheap.
 
     >>> from onepull.environment import channel_selection, energy_harvesting
     >>> round(least_constant(channel_selection(7)), 1), least_constant(energy_harvesting())
@@ -53,7 +53,7 @@ def least_constant(environment: Environment) -> float | None:
 
 
 def least_curve(environment: Environment, result: Result) -> dict[str, Array]:
-    """Return the line that no consistent policy is below as n grows, to be drawn.
+    """Return the asymptotic lower bound at every checkpoint, by the name of its line.
 
     >>> from onepull import DCB, simulate
     >>> from onepull.environment import channel_selection
@@ -65,39 +65,37 @@ def least_curve(environment: Environment, result: Result) -> dict[str, Array]:
     np.float64(122.6)
     """
     constant = least_constant(environment)
-    if not constant:  # None, or nothing: where every arm is best somewhere
+    if not constant:  # None, or 0 if every arm is optimal in some context
         return {}
     return {"least possible, as n grows": constant * np.log(result.checkpoints)}
 
 
-def beside(environment: Environment, policies: Mapping[str, Policy], result: Result) -> Table:
-    """Put what is proved about each policy's regret beside what was measured.
+def regret_and_bounds(
+    environment: Environment, policies: Mapping[str, Policy], result: Result
+) -> Table:
+    """Return the measured regret and the proven bounds of each policy.
 
-    Policies of which nothing is proved are left out, and columns that would be empty.
+    Policies without a proven bound are left out, and so are empty columns.
 
     >>> from onepull import DCB, simulate
     >>> from onepull.environment import channel_selection
     >>> channels = channel_selection(4)
     >>> policies = {"DCB": DCB(channels.problem)}
     >>> result = simulate(channels, policies, horizon=100, replications=2, seed=1)
-    >>> beside(channels, policies, result).records()[0]["source"]
+    >>> regret_and_bounds(channels, policies, result).records()[0]["source"]
     'theorem 3'
     """
     horizon, least = result.horizon, least_constant(environment)
     log = math.log(horizon)
     rows: list[list[Any]] = []
     for name, policy in policies.items():
-        regrets = result.regret(name)
-        mean, error = mean_and_error(regrets)
-        half = student(result.replications) * error
         found = guarantee(environment, policy, horizon)
-        if not found.speaks:
+        if not found.has_bound:
             continue
         rows.append(
             [
                 name,
-                mean,
-                Span(mean - half, mean + half),
+                Estimate(*mean_and_half_width(result.regret(name))),
                 found.by_gaps,
                 found.source if found.by_gaps is not None else None,
                 found.gap_free,
@@ -107,7 +105,7 @@ def beside(environment: Environment, policies: Mapping[str, Policy], result: Res
         )
     kept = [i for i in range(len(COLUMNS)) if any(row[i] is not None for row in rows)]
     return Table(
-        f"Theory beside measurement, n = {horizon:,}",
+        f"Measured regret and proven bounds at T = {horizon:,}, {runs(result.replications)}",
         [COLUMNS[i] for i in kept],
         [[row[i] for i in kept] for row in rows],
         [NOTES[COLUMNS[i]] for i in kept if COLUMNS[i] in NOTES],

@@ -1,4 +1,4 @@
-"""Tables of all that is proved about a problem in its environment."""
+"""Tables of the quantities, the bounds and the limits of a problem in its environment."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from onepull.theory import (
 )
 from onepull.theory.bounds import LEAST_ALPHA
 
-MOST_SHOWN = 16  # contexts
-MOST_WORK = 2000  # contexts of which each divergence is worked out
+MOST_SHOWN = 16  # contexts that are listed
+MOST_WORK = 2000  # contexts whose divergences are computed
 GROWTH = 0.5
 N_O = (
-    "n_o: where theorem 2's argument begins, corrected; until then theorem 1's or n(1-q_j) bounds."
+    "n_o: the trial from which theorem 2 applies (corrected); before, theorem 1 or n(1-q_j) bounds."
 )
 
 Delta = float | Mapping[str, float] | None
@@ -64,7 +64,7 @@ def usual_policies(problem: Problem, epsilon: float, delta: Delta) -> dict[str, 
 
 
 def default_delta(environment: Environment, horizon: int) -> Delta:
-    """Return δ = T^-1/2 of each width where contexts are intervals, and none otherwise.
+    """Return δ = T^-1/2 of each width if contexts are intervals, else None.
 
     >>> from onepull.environment import energy_harvesting
     >>> default_delta(energy_harvesting(), 10**6)
@@ -84,7 +84,7 @@ def theory_tables(
     epsilon: float,
     delta: Delta,
 ) -> list[Table]:
-    """Return what the problem is to the theory, its bounds, its limits, and the storage.
+    """Return tables of the problem, its contexts and arms, bounds, limits and storage.
 
     >>> from onepull.environment import channel_selection
     >>> made = theory_tables(channel_selection(), {}, horizon=1000, epsilon=0.01, delta=None)
@@ -149,7 +149,7 @@ def _arms(instance: Instance) -> Table:
     rows: list[list[Any]] = [
         [
             arm,
-            "𝒪̄, nowhere" if j in never else "𝒪, somewhere",
+            "𝒪̄, never" if j in never else "𝒪, sometimes",
             len(instance.contexts_of(j)),
             float(instance.q[j]),
             float(positive[j]) if np.isfinite(positive[j]) else None,
@@ -157,8 +157,13 @@ def _arms(instance: Instance) -> Table:
         ]
         for j, arm in enumerate(instance.arms)
     ]
-    columns = ["arm", "best", "|𝒴_j|", "q_j", "smallest gap", "largest gap"]
-    return Table("Arms", columns, rows, ["|𝒴_j|, q_j: in how many contexts, and how likely."])
+    columns = ["arm", "optimal", "|𝒴_j|", "q_j", "smallest gap", "largest gap"]
+    return Table(
+        "Arms",
+        columns,
+        rows,
+        ["|𝒴_j|, q_j: the number and the probability of contexts in which the arm is optimal."],
+    )
 
 
 def _pulls(instance: Instance, epsilon: float, horizon: int) -> Table:
@@ -176,7 +181,7 @@ def _pulls(instance: Instance, epsilon: float, horizon: int) -> Table:
             put_right, start = float(second[1].bound[j]), float(second[1].n_o[j])
             rows.append([arm, "theorem 2", float(second[0][j]), put_right, start])
     return Table(
-        f"Pulls of DCB({epsilon:g}) where an arm is not best, n = {horizon:,}",
+        f"Non-optimal pulls of DCB({epsilon:g}), n = {horizon:,}",
         ["arm", "by", "printed", "corrected", "n_o"],
         rows,
         [N_O],
@@ -214,9 +219,7 @@ def _regret(
         rows.append(["Multi-UCB", None, multi_ucb(instance, horizon)])
         least, most = ucb1(instance, horizon)
         rows += [["UCB1, at least", None, least], ["UCB1, at most", None, most]]
-    notes = [
-        "printed: without the ranges G. corrected: with them, and the paper's O(1) as a number."
-    ]
+    notes = ["printed: without the ranges G. corrected: with them, and with a number for the O(1)."]
     return Table(
         f"Bounds on regret, n = {horizon:,}", ["bound", "printed", "corrected"], rows, notes
     )
@@ -231,11 +234,11 @@ def _lemma(environment: Environment, instance: Instance, epsilon: float, horizon
         for context, *bounds in zip(instance.contexts.tolist(), printed, put_right, strict=True)
     ]
     return Table(
-        f"Lemma 1: how likely UCB1({epsilon:g}) pulls the best arm less than n/K times, "
+        f"Lemma 1: probability that UCB1({epsilon:g}) pulls the optimal arm less than n/K times, "
         f"n = {horizon:,}",
         [*environment.problem.context.names, "printed", "corrected"],
         rows,
-        ["In each context by itself; 1 where the lemma's condition on n is not met."],
+        ["For each context separately; 1 if n does not meet the condition of the lemma."],
     )
 
 
@@ -247,16 +250,16 @@ def _limits(
     if len(instance.contexts) <= MOST_WORK:
         found["any policy (Graves and Lai)"] = graves_lai(environment, delta)
         found["any index policy"] = index_policy(environment, delta)
-        found["policies that learn every context apart"] = lai_robbins(environment, delta)
+        found["policies that share nothing across contexts"] = lai_robbins(environment, delta)
     found["widths with α = 1/2"] = hoeffding_constant(instance, 0.5)
     found[f"DCB({epsilon:g}), α = {alpha:g}"] = hoeffding_constant(instance, alpha)
     rows = [[name, limit.total, limit.total * log] for name, limit in found.items()]
     notes = [
-        "c: regret of such policies is at least, and for the last two about, c ln n as n grows."
+        "c: as n grows, regret of such policies is at least c ln n; of the last two about c ln n."
     ]
     if delta is not None:
         notes.append(
-            "Of the cells: with continuous contexts exploring may cost as little as one likes."
+            "For the cells: with continuous contexts exploration can be arbitrarily cheap."
         )
     return Table(f"Limits, n = {horizon:,}", ["of", "c", "c ln n"], rows, notes)
 

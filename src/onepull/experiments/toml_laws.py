@@ -1,4 +1,4 @@
-"""Laws as they are written in an experiment file."""
+"""Read the laws of contexts, states and delays in an experiment file."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ LAWS: dict[str, Callable[..., d.Distribution]] = {
 
 
 def law_of(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
-    """Return the law of a state or context from how it is written.
+    """Return the law of a state or context from its table in a file.
 
-    A table with the key `law` is a law of all fields; otherwise it has a law for every
+    A table with the key `law` is one law of all fields; any other table has a law for each
     field.  A list of such tables with the key `from` switches between them.
 
     >>> from onepull.spaces import Interval
@@ -44,7 +44,7 @@ def law_of(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
     if isinstance(written, list):
         return _switching(written, box, folder, where)
     if not isinstance(written, Mapping):
-        raise ProblemError(f"{where}: a law is a table, given {written!r}")
+        raise ProblemError(f"{where}: a law must be a table, given {written!r}")
     if isinstance(written.get("law"), str):
         return _build(written, folder, where)
     if set(written) != set(box):
@@ -57,7 +57,7 @@ def law_of(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
 
 
 def states_of(written: Mapping[str, Any], problem: Problem, folder: Path) -> dict[str, Any]:
-    """Return the law of each arm's state from how they are written."""
+    """Return the law of each arm's state from its table in a file."""
     for arm in written:
         if arm not in problem.arms:
             raise ProblemError(
@@ -70,7 +70,7 @@ def states_of(written: Mapping[str, Any], problem: Problem, folder: Path) -> dic
 
 
 def delays_of(written: Any, folder: Path) -> Any:
-    """Return delays from how they are written: a law or a number of trials, for all or by arm.
+    """Return delays: a law or a number of trials, for all arms or by arm.
 
     >>> delays_of({"lte": {"law": "exponential", "mean": 20}, "wifi": 3}, Path())
     {'lte': Exponential(mean=20), 'wifi': 3}
@@ -90,7 +90,9 @@ def _switching(written: Sequence[Any], box: Box, folder: Path, where: str) -> d.
     for i, part in enumerate(written):
         start = part.get("from") if isinstance(part, Mapping) else None
         if type(start) is not int:
-            raise ProblemError(f"{where}, piece {i + 1}: needs the key 'from', a trial")
+            raise ProblemError(
+                f"{where}, piece {i + 1}: needs the key 'from', the trial it begins at"
+            )
         if start in pieces:
             raise ProblemError(f"{where}: two pieces begin at trial {start}")
         rest = {key: value for key, value in part.items() if key != "from"}
@@ -103,11 +105,11 @@ def _switching(written: Sequence[Any], box: Box, folder: Path, where: str) -> d.
 
 def _build(written: Any, folder: Path, where: str) -> d.Distribution:
     if not isinstance(written, Mapping) or "law" not in written:
-        raise ProblemError(f"{where}: a law is a table with the key 'law', given {written!r}")
+        raise ProblemError(f"{where}: a law must be a table with the key 'law', given {written!r}")
     stated = dict(written)
     name = stated.pop("law")
     if not isinstance(name, str) or name not in LAWS:
-        raise ProblemError(f"{where}: unknown law {name!r}; there are {', '.join(LAWS)}")
+        raise ProblemError(f"{where}: unknown law {name!r}; the laws are {', '.join(LAWS)}")
     taken = inspect.signature(LAWS[name]).parameters
     allowed = list(taken)
     if unknown := [key for key in stated if key not in allowed]:
@@ -121,6 +123,6 @@ def _build(written: Any, folder: Path, where: str) -> d.Distribution:
         if "path" in stated:
             stated["path"] = folder / stated["path"]
         return LAWS[name](**stated)
-    # A trace may also be no text or no table, and a parameter too large for a number.
+    # A trace may be binary or no table, and a parameter may overflow.
     except (OnepullError, TypeError, ValueError, ArithmeticError, csv.Error) as error:
         raise ProblemError(f"{where}: {error}") from None

@@ -1,12 +1,14 @@
-"""What files of every kind have in common: how their text, applications and sweeps are read."""
+"""Reading TOML files: their text, applications, constructor calls and sweeps."""
 
 from __future__ import annotations
 
 import inspect
 import itertools
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -15,14 +17,67 @@ from onepull.errors import OnepullError, ProblemError
 World = TypeVar("World")
 
 
-def read_text(file: Path) -> str:
-    """Return the text of a file."""
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ProblemError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ProblemError(f"{file}: is not text") from None
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A TOML file: its path, its text and its decoded values."""
+
+    path: Path
+    text: str
+    values: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: str | Path) -> Document:
+        """Read and decode a file; raises ProblemError with its path if that fails."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ProblemError(f"{path}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ProblemError(f"{path}: not a text file in UTF-8") from None
+        try:
+            return cls(Path(path), text, decoded(text))
+        except ProblemError as error:
+            raise ProblemError(f"{path}: {error}") from None
+
+
+class FromToml:
+    """A class whose objects are read from TOML: subclasses define `_build`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def read(cls, path: str | Path, *, traces: Path | None = None, name: str | None = None) -> Self:
+        """Read a TOML file.
+
+        Parameters
+        ----------
+        traces
+            The folder that paths of traces are relative to; by default the folder of the file.
+        name
+            The name if the file has none; by default the name of the file.
+        """
+        return cls.from_document(Document.read(path), traces=traces, name=name)
+
+    @classmethod
+    def from_toml(cls, text: str, *, folder: Path = Path(), name: str = "experiment") -> Self:
+        """Read TOML text; raises ProblemError if it has an unknown key."""
+        return cls._build(Document(folder, text, decoded(text)), folder, name)
+
+    @classmethod
+    def from_document(
+        cls, document: Document, *, traces: Path | None = None, name: str | None = None
+    ) -> Self:
+        """Return what a decoded file describes; errors begin with its path."""
+        path = document.path
+        try:
+            return cls._build(document, traces or path.parent, name or path.stem)
+        except OnepullError as error:
+            raise ProblemError(f"{path}: {error}") from None
+
+    @classmethod
+    @abstractmethod
+    def _build(cls, document: Document, folder: Path, name: str) -> Self:
+        """Return what a document describes."""
 
 
 def decoded(text: str) -> dict[str, Any]:
@@ -41,7 +96,7 @@ def decoded(text: str) -> dict[str, Any]:
 def application_of(
     written: str | dict[str, Any], among: Mapping[str, Callable[..., World]]
 ) -> World:
-    """Return an application from its name, or a table of its name and parameters.
+    """Return an application from its name, or from a table with its name and parameters.
 
     >>> from onepull.environment import channel_selection
     >>> named = {"channel-selection": channel_selection}
@@ -51,15 +106,15 @@ def application_of(
     stated = {"name": written} if isinstance(written, str) else dict(written)
     name = stated.pop("name", None)
     if not isinstance(name, str) or name not in among:
-        raise ProblemError(f"unknown application {name!r}; there are {', '.join(among)}")
+        raise ProblemError(f"unknown application {name!r}; the applications are {', '.join(among)}")
     world: World = called(f"application {name!r}", among[name], stated)
     return world
 
 
 def called(what: str, build: Callable[..., Any], stated: Mapping[str, Any], *given: Any) -> Any:
-    """Return what is built from its first arguments and the keys of a table.
+    """Call a constructor with positional arguments and the keys of a table.
 
-    Keys that it does not take are refused by name, and so are those that it misses.
+    Unknown and missing keys raise a ProblemError that names them.
 
     >>> from onepull.control import Battery
     >>> called("buffer", Battery, {"capacity": 2, "amounts": [1]})
@@ -82,7 +137,7 @@ def called(what: str, build: Callable[..., Any], stated: Mapping[str, Any], *giv
 
 
 def sweep(stated: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield every combination of the parameters that are lists.
+    """Yield every combination of the values of parameters that are lists.
 
     >>> list(sweep({"epsilon": [0.1, 0.2], "seed": 3}))
     [{'epsilon': 0.1, 'seed': 3}, {'epsilon': 0.2, 'seed': 3}]
@@ -95,6 +150,6 @@ def sweep(stated: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def is_swept(key: str, value: Any) -> bool:
-    """Whether a parameter is a list of values; a list of formulas is one value of `features`."""
+    """Whether a parameter is swept: it is a list, and not a list of formulas for `features`."""
     formulas = key == "features" and isinstance(value, list) and set(map(type, value)) == {str}
     return isinstance(value, list) and not formulas

@@ -1,7 +1,7 @@
-"""Tables, figures and pages of what a simulation found: data first, ink last.
+"""Tables, figures and HTML pages of simulation results.
 
-`tables` and `figures` make tables and figures from a `Result`; `page` sets them in one HTML
-file.  matplotlib loads when something is drawn, rich when a table goes to a terminal.
+`tables` and `figures` make tables and figures from a `Result`; `page` puts them into one HTML
+file.  matplotlib is imported when a figure is drawn, rich when a table is printed.
 """
 
 from onepull.report import figures
@@ -11,10 +11,11 @@ from onepull.report.page import page
 from onepull.report.page_parts import Code, Heading, Part, Picture, Text, Verdict
 from onepull.report.result_tables import pulls, summary, tidy
 from onepull.report.table import Table
-from onepull.report.table_cells import Span
+from onepull.report.table_cells import Estimate, Span
 
 __all__ = [
     "Code",
+    "Estimate",
     "Heading",
     "Part",
     "Picture",

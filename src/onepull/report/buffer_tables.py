@@ -1,16 +1,19 @@
-"""Tables of a simulation with a buffer."""
+"""Tables of a simulation result with a battery or a queue."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from onepull.report.result_tables import HALF_WIDTH, runs
 from onepull.report.table import Table
+from onepull.report.table_cells import Estimate
 
-if TYPE_CHECKING:  # the simulator loads a compiler; a table of a result does not need it
+if TYPE_CHECKING:  # importing the simulator loads a compiler, which tables do not need
     from onepull.simulation.buffered import BufferResult
 
 BEST = "the best there is"
+AT_ZERO = "None of these can be negative: an interval that would go below 0 begins at 0."
 
 
 def buffer_summary(  # noqa: PLR0913 - a full statement
@@ -22,18 +25,18 @@ def buffer_summary(  # noqa: PLR0913 - a full statement
     beside: Sequence[str] = ("level", "lost"),
     notes: Sequence[str] = (),
 ) -> Table:
-    """Return what every controller earned or paid, held and lost, a row for each.
+    """Return the mean reward or cost, level and loss of every controller, one row each.
 
     Parameters
     ----------
     counted
-        What the buffer's account is kept in, `reward` or `cost`.
+        The measure that the buffer is judged by, `reward` or `cost`.
     baseline
-        The controller that the others are compared with, replication by replication.
+        A controller to compare the others with, replication by replication.
     best
-        The most that can be had, if that is known: a row of its own.
+        The highest reachable mean, if it is known; it gets its own row.
     beside
-        The measures that are shown too.
+        Further measures to show.
 
     Examples
     --------
@@ -49,34 +52,39 @@ def buffer_summary(  # noqa: PLR0913 - a full statement
     [('all', 2.0, None), ('drift', 7.0, 5.0), ('the best there is', 9.5, None)]
     """
     measures = [counted, *beside]
-    columns = ["controller", *(name for m in measures for name in (m, f"± {m}"))]
+    columns = ["controller", *measures]
     told = [
-        "±: to either end of the 95 % confidence interval of the mean.",
-        "level: what is in store at the beginning of a slot. lost: what found no room.",
+        HALF_WIDTH,
+        "level: what is stored at the beginning of a slot. lost: what arrived and found no room.",
     ]
     if baseline is not None:
-        columns += [f"vs {baseline}", f"± vs {baseline}"]
+        columns.append(f"vs {baseline}")
         told.append(
-            f"vs {baseline}: the mean paired difference in {counted} to it over the same draws."
+            f"vs {baseline}: mean difference in {counted} to {baseline} in the same replication."
         )
     rows: list[list[Any]] = []
     differences = result.rows(baseline) if baseline is not None else result.rows()
     for row, difference in zip(result.rows(), differences, strict=True):
-        cells: list[Any] = [cell for m in measures for cell in _mean(row, m)]
+        cells: list[Any] = [_estimate(row, m) for m in measures]
         if baseline is not None:
             is_base = row["controller"] == baseline
-            cells += [None, None] if is_base else _mean(difference, counted)
+            cells.append(None if is_base else _estimate(difference, counted))
         rows.append([row["controller"], *cells])
+    means = [cell for row in rows for cell in row[1 : len(measures) + 1]]
+    least = min(float(result.measured[m].min()) for m in measures)
+    if least >= 0 and any(half > mean for mean, half in means):
+        told.append(AT_ZERO)
     if best is not None:
         rows.append([BEST, best, *[None] * (len(columns) - 2)])
-        told.append(f"{BEST}: in the long run, with everything known; by dynamic programming.")
-    runs = "1 replication" if result.replications == 1 else f"{result.replications:,} replications"
-    title = f"Means a slot over {result.horizon:,} slots, {runs}"
+        told.append(f"{BEST}: long-run mean with known laws, by dynamic programming.")
+    title = f"Means a slot over {result.horizon:,} slots, {runs(result.replications)}"
     return Table(title, columns, rows, [*told, *notes])
 
 
 def buffer_tidy(result: BufferResult, baseline: str | None = None) -> Table:
-    """Return all there is: a row for each controller, every measure with its interval.
+    """Return the full result: a row for each controller, every measure with its interval.
+
+    The interval of a measure that is never negative is cut off at 0.
 
     >>> import numpy as np
     >>> from onepull.simulation.buffered import BufferResult
@@ -92,6 +100,10 @@ def buffer_tidy(result: BufferResult, baseline: str | None = None) -> Table:
         }
         for row in result.rows()
     ]
+    for c, row in enumerate(rows):
+        for measure, values in result.measured.items():
+            if values[c].min() >= 0:
+                row[f"{measure}_low"] = max(0.0, row[f"{measure}_low"])
     if baseline is not None:
         for row, difference in zip(rows, result.rows(baseline), strict=True):
             del difference["controller"], difference["horizon"]
@@ -100,5 +112,5 @@ def buffer_tidy(result: BufferResult, baseline: str | None = None) -> Table:
     return Table("All measures", columns, [[row[name] for name in columns] for row in rows])
 
 
-def _mean(row: dict[str, Any], measure: str) -> list[float]:
-    return [row[measure], (row[f"{measure}_high"] - row[f"{measure}_low"]) / 2]
+def _estimate(row: dict[str, Any], measure: str) -> Estimate:
+    return Estimate(row[measure], row[f"{measure}_high"] - row[measure])

@@ -1,4 +1,4 @@
-"""matplotlib, loaded when something is drawn: one style, and files that repeat byte for byte."""
+"""Drawing with matplotlib: one style, and equal files for equal figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 INK = "#222222"
 FAINT = "#d9d9d9"
 STYLE = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so layout is the same everywhere
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so the layout is the same everywhere
     "font.size": 10,
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -37,10 +37,10 @@ STYLE = {
     "ytick.color": INK,
     "lines.linewidth": 1.8,
     "lines.markersize": 5,
-    "svg.fonttype": "none",  # text stays text: it can be selected, searched and read aloud
+    "svg.fonttype": "none",  # keep text as text, which can be selected and searched
     "svg.hashsalt": "onepull",
 }
-# What each format calls the time it was made; naming it None leaves it out.
+# The metadata with dates and versions in each format; None leaves an entry out.
 UNDATED: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
     "png": {"Software": None},
@@ -50,9 +50,9 @@ UNDATED: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw in our style, whatever the user's settings are, and leave those as they were."""
+    """Use our style inside the block, independent of the user's settings."""
     try:
-        from matplotlib import style as styles  # noqa: PLC0415 - 0.6 s, for drawing only
+        from matplotlib import style as styles  # noqa: PLC0415 - 0.6 s, only for drawing
     except ImportError:
         raise MissingExtra(
             "figures need the 'simulate' extra: pip install 'onepull[simulate]'"
@@ -63,7 +63,7 @@ def style() -> Iterator[None]:
 
 @contextmanager
 def any_script() -> Iterator[None]:
-    """Let text pass that our font has no glyphs for: who reads an SVG may have them."""
+    """Silence warnings about missing glyphs: the reader of an SVG may have the font."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
@@ -72,27 +72,27 @@ def any_script() -> Iterator[None]:
 def save(figure: Figure, path: str | Path) -> None:
     """Write a figure to an .svg, .png or .pdf file, by the name's suffix.
 
-    The same figure gives the same bytes, today and tomorrow.
+    Equal figures give equal files.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> save(Figure(), "regret.gif")
     Traceback (most recent call last):
-    onepull.errors.ParameterError: a figure is saved as .svg, .png or .pdf, given 'regret.gif'
+    onepull.errors.ParameterError: a figure file must be .svg, .png or .pdf, given 'regret.gif'
     """
     write(path, _drawn(figure, kind_of(path)))
 
 
 def kind_of(path: str | Path) -> str:
-    """Return the format that a figure's file name asks for.
+    """Return the format of a figure file from its suffix.
 
     >>> kind_of("regret.SVG")
     'svg'
     """
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in UNDATED:
-        raise ParameterError(f"a figure is saved as .svg, .png or .pdf, given {str(path)!r}")
+        raise ParameterError(f"a figure file must be .svg, .png or .pdf, given {str(path)!r}")
     return kind
 
 

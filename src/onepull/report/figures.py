@@ -1,4 +1,4 @@
-"""Figures of a simulation's result: regret and pulls against the trial."""
+"""Figures of a simulation result: regret and pulls against the trial."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from onepull.errors import ParameterError
 from onepull.report.drawing import any_script, save, style, svg
 from onepull.report.line_labels import label_ends, label_height
 
-if TYPE_CHECKING:  # the simulator loads a compiler, and matplotlib takes 0.6 s
+if TYPE_CHECKING:  # importing the simulator loads a compiler, and matplotlib takes 0.6 s
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from onepull.simulation import Result
 
-__all__ = ["pulls", "regret", "save", "svg"]
+__all__ = ["caption", "pulls", "regret", "save", "svg"]
 
-# Okabe and Ito's colours, told apart by the colour-blind; their yellow is lost on white.
+# Okabe and Ito's palette for colour-blind readers, without yellow, which is pale on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-# With 7 colours, 4 strokes and 5 markers the first 140 lines are all different.
+# 7 colours, 4 strokes and 5 markers: the first 140 lines differ from each other.
 STROKES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 2, 2)))
-GREY = "#777777"  # of bounds, which are nobody's measurement
+GREY = "#777777"  # for bounds, which were not measured
 MARKERS = ("o", "s", "^", "D", "v")
 
 
 @dataclass(frozen=True, slots=True)
 class Divisor:
-    """What regret is measured against."""
+    """What regret is divided by."""
 
     of: Callable[[Array], Array]
     label: str
@@ -61,12 +61,14 @@ def regret(  # noqa: PLR0913 - a full statement
     Parameters
     ----------
     divide_by
-        Measure regret against nothing, ln n or √n; where the divisor is 0, at trial 1,
-        nothing is drawn.
+        Divide regret by nothing, ln n or √n.  Trial 1, where ln n is 0, is not drawn.
     policies
-        Which to draw, all if not given.  A policy looks the same in every figure of a result.
+        The policies to draw; by default all.  A policy has the same colour and marker in
+        every figure of a result.
     bounds
-        Lines to compare with, by name: one regret for each checkpoint.
+        Further lines by name: one regret for each checkpoint.
+
+    The band is cut off at 0 if no regret is negative.
 
     Examples
     --------
@@ -81,10 +83,8 @@ def regret(  # noqa: PLR0913 - a full statement
     'cumulative regret / ln n\nmean of 2 runs, 95 % band'
     """
     if divide_by not in DIVISORS:
-        raise ParameterError(
-            f"regret is divided by {', '.join(DIVISORS)}, given divide_by={divide_by!r}"
-        )
-    from onepull.simulation.result import student  # noqa: PLC0415 - loaded by any result
+        raise ParameterError(f"divide_by must be one of {', '.join(DIVISORS)}, given {divide_by!r}")
+    from onepull.simulation.result import student  # noqa: PLC0415 - loads a compiler
 
     chosen = result.policies if policies is None else list(policies)
     numbers = [result.find(policy) for policy in chosen]
@@ -92,13 +92,15 @@ def regret(  # noqa: PLR0913 - a full statement
     scale = divisor.of(result.checkpoints.astype(float))
     drawn = scale > 0
     if not drawn.any():
-        raise ParameterError("regret / ln n needs a checkpoint after trial 1")
+        raise ParameterError(
+            f"regret / ln n needs a checkpoint after trial 1; the last is {result.horizon}"
+        )
     rows, shape = result.rows(), (len(result.policies), -1)
     means = np.array([row["regret"] for row in rows]).reshape(shape)[:, drawn] / scale[drawn]
     errors = np.array([row["standard_error"] for row in rows]).reshape(shape)[:, drawn]
     bands = student(result.replications) * errors / scale[drawn]
     trials = result.checkpoints[drawn]
-    log_y = log_y and bool((means[numbers] > 0).any())  # a logarithmic scale of zeros is none
+    log_y = log_y and bool((means[numbers] > 0).any())  # zeros have no logarithm
     curves = {
         name: values[drawn] / scale[drawn]
         for bound, given in (bounds or {}).items()
@@ -110,6 +112,7 @@ def regret(  # noqa: PLR0913 - a full statement
         for p in numbers:
             line = _line(axes, p, trials, means[p], log_y=log_y)
             low, high = means[p] - bands[p], means[p] + bands[p]
+            low = np.where(result.regrets[p].min(axis=0)[drawn] >= 0, np.maximum(low, 0), low)
             axes.fill_between(trials, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
         for stroke, values in zip(cycle(STROKES[1:]), curves.values()):
             shown = np.where(values > 0, values, np.nan) if log_y else values
@@ -130,15 +133,16 @@ def pulls(
     bounds: Mapping[str, ArrayLike] | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw how often a policy pulled each arm against the trial, both on logarithmic scales.
+    """Draw the mean pulls of each arm by a policy against the trial, on logarithmic scales.
 
     Parameters
     ----------
     arms
-        Which to draw, all if not given.  An arm looks the same in every figure of a result.
+        The arms to draw; by default all.  An arm has the same colour and marker in every
+        figure of a result.
     bounds
-        Lines to compare with, by name: a number, one for each checkpoint, or a table of one
-        for each checkpoint and arm, whose lines have the colours of the arms.
+        Further lines by name: one number, one for each checkpoint, or an array
+        `[checkpoint, arm]`, whose lines have the colours of the arms.
 
     Examples
     --------
@@ -160,7 +164,7 @@ def pulls(
         for stroke, (bound, given) in zip(cycle(STROKES[1:]), (bounds or {}).items())
         for name, colour, values in _curves(bound, given, result, chosen)
     ]
-    log_y = bool((result.pulls[p][:, list(chosen.values())] > 0).any())  # else it has no scale
+    log_y = bool((result.pulls[p][:, list(chosen.values())] > 0).any())  # zeros have no logarithm
     with style(), any_script():
         names = [*chosen, *(name for name, *_ in curves)]
         figure, axes = _sheet(names, title or f"Pulls by {policy}")
@@ -176,10 +180,34 @@ def pulls(
     return figure
 
 
+def caption(result: Result, *, band: bool = True) -> str:
+    """Return what every caption of a figure states: T, the number of runs and the interval.
+
+    Parameters
+    ----------
+    band
+        Whether the figure has a band; `pulls` has none.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> caption(SimpleNamespace(horizon=1000, replications=20))
+    'T = 1,000, mean of 20 runs; the band is the 95 % confidence interval of the mean.'
+    >>> caption(SimpleNamespace(horizon=1000, replications=20), band=False)
+    'T = 1,000, mean of 20 runs; no interval is drawn.'
+    """
+    if result.replications == 1:
+        return f"T = {result.horizon:,}, one run; no interval is drawn."
+    drawn = (
+        "the band is the 95 % confidence interval of the mean" if band else "no interval is drawn"
+    )
+    return f"T = {result.horizon:,}, mean of {result.replications:,} runs; {drawn}."
+
+
 def _sheet(names: Sequence[str], title: str | None) -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure  # noqa: PLC0415 - for drawing only
 
-    # Room for every label at the right; constrained layout makes room for their width.
+    # High enough for every label at the right; constrained layout makes room for their width.
     height = 1.1 + sum(map(label_height, names)) / 72
     figure = Figure(figsize=(7.6, max(4.2, height)), layout="constrained")
     axes = figure.add_subplot()
@@ -189,11 +217,11 @@ def _sheet(names: Sequence[str], title: str | None) -> tuple[Figure, Axes]:
 
 
 def _line(axes: Axes, number: int, trials: Any, values: Array, *, log_y: bool) -> Any:
-    """Draw one line; `number` alone decides how it looks."""
+    """Draw one line; its colour, stroke and marker follow from `number`."""
     every = max(1, len(trials) // 8)
     (line,) = axes.plot(
         trials,
-        # What a logarithmic scale cannot show is left out, not drawn to the foot.
+        # Leave out what a logarithmic scale cannot show, instead of drawing to the bottom.
         np.where(values > 0, values, np.nan) if log_y else values,
         color=COLOURS[number % len(COLOURS)],
         linestyle=STROKES[number % len(STROKES)],
@@ -221,17 +249,17 @@ def _scales(axes: Axes, trials: Any, *, log_x: bool, log_y: bool) -> None:
 
 
 def _label(figure: Figure, axes: Axes, names: Sequence[str]) -> None:
-    """Label the lines, and lay out for good."""
-    figure.draw_without_rendering()  # the labels' places depend on the height they have
+    """Label the lines and fix the layout."""
+    figure.draw_without_rendering()  # the places of the labels depend on their heights
     label_ends(axes, list(axes.lines), names)
     figure.draw_without_rendering()
-    # Laying out again at every drawing would move things by a rounding error each time, and
-    # the same figure would not give the same file twice.
+    # A new layout at every drawing would move things by rounding errors, and two files of the
+    # same figure would differ.
     figure.set_layout_engine("none")
 
 
 def tick(value: float) -> str:
-    """Return the number at a tick: short, and never in powers.
+    """Return the text of a tick: a short number, without powers of ten.
 
     >>> [tick(v) for v in (0.05, 1, 2500, 20000, 3e6)]
     ['0.05', '1', '2,500', '20,000', '3M']
@@ -243,7 +271,7 @@ def tick(value: float) -> str:
 def _curves(
     name: str, given: ArrayLike, result: Result, arms: Mapping[str, int]
 ) -> Iterator[tuple[str, str, Array]]:
-    """Yield the lines of a bound: what they are called, their colours, their values."""
+    """Yield the name, the colour and the values of each line of a bound."""
     values, count = np.asarray(given, float), len(result.checkpoints)
     if values.shape == (count, len(result.arms)):
         for arm, j in arms.items():
@@ -253,7 +281,7 @@ def _curves(
     else:
         raise ParameterError(
             f"bound {name!r} must be one number, one for each of the {count} checkpoints, "
-            f"or one for each of these and each of the {len(result.arms)} arms, "
+            f"or an array of shape {(count, len(result.arms))} [checkpoint, arm], "
             f"given an array of shape {values.shape}"
         )
 

@@ -1,4 +1,4 @@
-"""Names at the ends of lines, moved apart where the lines end close together."""
+"""Names at the ends of lines, moved apart where lines end close together."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ WRAP = 28  # characters
 
 
 def spread(wanted: Array, heights: Array, top: float) -> Array:
-    """Return positions in [0, top], nearest to those wanted, at which no two labels overlap.
+    """Return the positions in [0, top] nearest to those wanted at which no labels overlap.
 
-    The wanted positions are in rising order.  In squares, nearest under "each at least so
-    far above the last" is isotonic regression, done by pooling neighbours that collide.
+    The wanted positions are in increasing order.  Least squares under minimum distances
+    between neighbours is isotonic regression, computed by pooling neighbours that overlap.
 
     >>> spread(np.array([10.0, 11.0, 50.0]), np.array([4.0, 4.0, 4.0]), 100.0)
     array([ 8.5, 12.5, 50. ])
@@ -41,18 +41,18 @@ def spread(wanted: Array, heights: Array, top: float) -> Array:
             count += size
         pools.append((mean, count))
     free = np.repeat([mean for mean, _ in pools], [count for _, count in pools])
-    # Too many to fit start at the bottom and go on beyond the top.
+    # Labels that do not all fit start at the bottom and continue above the top.
     places: Array = np.clip(free, 0.0, max(0.0, top - float(offsets[-1]))) + offsets
     return places
 
 
 def in_lines(name: str) -> str:
-    r"""Break a long name after spaces, commas and brackets, or where it must be.
+    r"""Break a long name after spaces, commas and brackets, and anywhere if it has none.
 
     >>> in_lines("KnownReward(factor=LowRank(rank=4), index=Hoeffding)")
     'KnownReward(factor=LowRank(\nrank=4), index=Hoeffding)'
     """
-    # XML has no control characters, so a drawing cannot have them either.
+    # XML allows no control characters.
     clean = "".join(c if c.isprintable() else "�" for c in " ".join(name.split()))
     lines = [""]
     for word in re.findall(rf"[^ ,(]{{1,{WRAP}}}[ ,(]*|[ ,(]+", clean):
@@ -63,12 +63,12 @@ def in_lines(name: str) -> str:
 
 
 def label_height(name: str) -> float:
-    """Return the height in points that the label of a line takes."""
+    """Return the height of a label in points."""
     return SIZE * LEADING * (1 + in_lines(name).count("\n"))
 
 
 def label_ends(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
-    """Write each line's name right of the axes, after a sample of the line."""
+    """Write the name of each line to the right of the axes, after a sample of the line."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - for drawing only
 
     wrapped = list(map(in_lines, names))
@@ -79,7 +79,7 @@ def label_ends(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> Non
     places = np.empty(len(lines))
     places[order] = spread(ends[order] * height, heights[order], height) / height
     for line, name, end, place in zip(lines, wrapped, ends, places, strict=True):
-        # Pale and apart from the line, or it would look as if the line went on level.
+        # Pale and detached, so that it does not look like a part of the line.
         leader = Line2D([1.008, 1.03], [end, place], color="#aaaaaa", linewidth=0.8)
         key = Line2D([1.034, 1.055, 1.076], [place] * 3)
         key.update_from(line)
@@ -95,12 +95,12 @@ def label_ends(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> Non
             verticalalignment="center",
             fontsize=SIZE,
             linespacing=1.15,
-            parse_math=False,  # a dollar in a name is a dollar
+            parse_math=False,  # $ is no markup in a name
         )
 
 
 def _end(axes: Axes, line: Line2D) -> float:
-    """Return how high up the axes a line ends; at the foot if nothing of it can be drawn."""
+    """Return the height of the end of a line as a share of the axes; 0 if it is not drawn."""
     x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
     seen = np.flatnonzero(np.isfinite(y))
     if not len(seen):

@@ -1,4 +1,4 @@
-"""A report in one file: opens offline, by day and by night, on paper and on a phone."""
+"""A report as a single HTML file, readable offline, in dark mode, in print and on a phone."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from importlib.resources import files
 
 from onepull.report.page_parts import Part
 
-# Nothing is fetched, and a browser that reads this refuses to: style in the page, no scripts.
+# The browser fetches nothing: the style is in the page, and there are no scripts.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(title: str, parts: Sequence[Part]) -> str:
-    """Return a single HTML page of parts, with a table of contents.
+    """Return one HTML page with all parts and a table of contents.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def page(title: str, parts: Sequence[Part]) -> str:
 
 
 def _contents(body: str) -> str:
-    """Return links to the headings; text in the body is escaped, so these are all real."""
+    """Return links to the headings.  Text in the body is escaped, so only headings match."""
     found = re.findall(r'<h([23]) id="([^"]+)">(.*?)</h\1>', body, re.DOTALL)
     if not found:
         return ""

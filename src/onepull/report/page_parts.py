@@ -1,4 +1,4 @@
-"""What a page is made of besides tables: headings, text, pictures and verdicts."""
+"""The parts of a page besides tables: headings, text, code, pictures and verdicts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Part(Protocol):
-    """Anything that can stand in a page.
+    """Anything that can be put on a page.
 
-    `to_html` returns one HTML element with everything in it escaped.  Its id is `anchor`, and
-    ids within begin with `anchor`: the page hands every part an anchor of its own, so that
-    no two ids in a page are the same.
+    `to_html` returns one HTML element with all text escaped.  Its id is `anchor`, and the ids
+    inside it begin with `anchor`.  The page gives every part a different anchor, so all ids of
+    a page differ.
     """
 
     def to_html(self, anchor: str = "") -> str:
@@ -28,7 +28,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading; those of level 2 and 3 are in the table of contents.
+    """A heading; levels 2 and 3 are listed in the table of contents.
 
     >>> Heading("Regret & pulls").to_html("part-1")
     '<h2 id="part-1">Regret &amp; pulls</h2>'
@@ -38,9 +38,9 @@ class Heading:
     level: int = 2
 
     def __post_init__(self) -> None:
-        """Refuse a level that the page's title has, or that HTML has not."""
+        """Check the level: 1 is the title of the page, and HTML has 6."""
         if self.level not in range(2, 7):
-            raise ParameterError(f"a heading's level is 2 to 6, given {self.level!r}")
+            raise ParameterError(f"the level of a heading must be 2 to 6, given {self.level!r}")
 
     def to_html(self, anchor: str = "") -> str:
         """Return the heading."""
@@ -49,9 +49,9 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Paragraphs, set apart by empty lines; lines that begin with "- " make a list.
+    """Paragraphs, separated by empty lines; lines that begin with "- " are a list.
 
-    `**strong**` and backquoted code are set as such; everything else stands for itself.
+    `**strong**` and backquoted code are marked up; all other text is shown as it is.
 
     >>> print(Text("**Paired** draws, so `p < q`.").to_html())
     <div class="text">
@@ -70,7 +70,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text set as it is written, line by line.
+    """Preformatted text.
 
     >>> Code("a < 2").to_html()
     '<pre><code>a &lt; 2</code></pre>'
@@ -79,13 +79,13 @@ class Code:
     text: str
 
     def to_html(self, anchor: str = "") -> str:
-        """Return the text, escaped and otherwise untouched."""
+        """Return the text, escaped."""
         return f"<pre{_id(anchor)}><code>{escape(self.text)}</code></pre>"
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure with its caption, and in words what it shows for those who do not see it.
+    """A figure with a caption and a text alternative for screen readers.
 
     >>> from matplotlib.figure import Figure
     >>> print(Picture(Figure(), "Regret.", "Two rising lines.").to_html("part-1")[:73])
@@ -98,7 +98,7 @@ class Picture:
     alt: str
 
     def to_html(self, anchor: str = "") -> str:
-        """Return the figure drawn in the page, in need of no file."""
+        """Return the figure as SVG inside the page."""
         drawing = inlined(svg(self.figure), f"{anchor or 'figure'}-", self.alt)
         return (
             f'<figure{_id(anchor)}>\n<div class="card" tabindex="0">{drawing}</div>\n'
@@ -108,7 +108,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A claim, whether it holds (None: cannot be told), and what that rests on.
+    """A claim, whether it holds (None: not decided by the data), and the evidence.
 
     >>> print(Verdict("DCB loses less than UCB1", True, "1,150 against 17,103").to_html())
     <div class="verdict holds">
@@ -122,7 +122,7 @@ class Verdict:
     because: str = ""
 
     def to_html(self, anchor: str = "") -> str:
-        """Return the verdict, told by words and sign and not by colour alone."""
+        """Return the verdict in words and with a sign, not by colour alone."""
         kind, sign = _VERDICTS[self.holds]
         because = f'\n<p class="note">{_inline(self.because)}</p>' if self.because else ""
         return (
@@ -134,24 +134,24 @@ class Verdict:
 _VERDICTS = {
     True: ("holds", "✓ holds"),
     False: ("fails", "✗ does not hold"),
-    None: ("open", "? cannot be told"),
+    None: ("open", "? not decided"),
 }
 
 
 def inlined(drawing: str, prefix: str, alt: str) -> str:
-    """Return an SVG file's text as an element of a page, its ids made the page's own.
+    """Return an SVG file as an element of a page, with a prefix before each of its ids.
 
     >>> inlined('<?xml version="1.0"?><svg xmlns="x"><a id="b"/><c d="url(#b)"/></svg>', "p-", "A.")
     '<svg role="img" aria-label="A."><a id="p-b"/><c d="url(#p-b)"/></svg>'
     """
     element = drawing[drawing.index("<svg") :].strip()
-    # Only within tags: signs like these may also be part of a name that is drawn.
+    # Only inside tags: the drawn text may contain the same characters.
     element = re.sub(
         r"<[^<>]*>",
         lambda tag: re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}", tag[0]),
         element,
     )
-    # HTML knows the namespaces by itself.
+    # SVG inside HTML needs no namespaces.
     head, rest = element.split(">", 1)
     head = re.sub(r'\s+(xmlns(:\w+)?|version)="[^"]*"', "", head)
     return f'<svg role="img" aria-label="{escape(alt)}"{head.removeprefix("<svg")}>{rest}'
@@ -170,7 +170,7 @@ def _block(block: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """Escape, then set code and strong; what is in code is left alone."""
+    """Escape the text, then mark up code and strong; code is not marked up further."""
     pieces = re.split(r"`([^`\n]+)`", escape(text))
     pieces[::2] = [
         re.sub(r"\*\*(\S(?:.*?\S)?)\*\*", r"<strong>\1</strong>", p) for p in pieces[::2]

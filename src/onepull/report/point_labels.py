@@ -1,4 +1,4 @@
-"""Labels beside points, where they cover neither the points nor each other."""
+"""Labels of points, placed where they cover neither points nor each other."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from onepull.arrays import Array
 
 GAP = 7.0  # between a point and its label
-RINGS = (0.0, 6.0, 14.0, 24.0, 36.0, 50.0, 66.0, 84.0)  # how much farther it may move away
-# Above first, as one reads; then below, beside and aslant.
+RINGS = (0.0, 6.0, 14.0, 24.0, 36.0, 50.0, 66.0, 84.0)  # further distances to try
+# Directions in the order of preference: above, below, beside, diagonal.
 WAYS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1))
-SWEEPS = 4  # over all labels, until none would rather be elsewhere
-ACROSS_A_LINE = 2.0  # how far a label goes to get off a point of a line
-COVERS = 1e3  # what a covered pixel costs, in pixels of the way
+SWEEPS = 4  # at most, over all labels, until no label moves
+ACROSS_A_LINE = 2.0  # cost of covering a point of a line, in pixels of distance
+COVERS = 1e3  # cost of a covered pixel, in pixels of distance
 
 
 class Box(NamedTuple):
@@ -31,13 +31,13 @@ class Box(NamedTuple):
     top: float
 
     def overlap(self, other: Box) -> float:
-        """Return the area that two have in common."""
+        """Return the area that two rectangles share."""
         wide = min(self.right, other.right) - max(self.left, other.left)
         high = min(self.top, other.top) - max(self.bottom, other.bottom)
         return float(max(wide, 0.0) * max(high, 0.0))
 
     def holds(self, points: Array) -> int:
-        """Return how many points lie within."""
+        """Return how many points are inside."""
         x, y = points[:, 0], points[:, 1]
         within = (self.left < x) & (x < self.right) & (self.bottom < y) & (y < self.top)
         return int(within.sum())
@@ -50,20 +50,20 @@ def beside(
     frame: Box,
     lines: Array | None = None,
 ) -> list[Box]:
-    """Return a place for the label of every anchor.
+    """Return a box for the label of every anchor.
 
-    Within the frame each is as near to its anchor as it can be without covering what is
-    taken or another label; to get off the points of lines it moves a little.  Where there is
-    no such place it covers as little as can be.
+    Each label is inside the frame and as near to its anchor as possible without covering a
+    taken box or another label; it avoids points of lines if that costs little distance.  If
+    there is no free place it covers as little area as possible.
 
     Parameters
     ----------
     anchors, sizes
-        Where the labels' points are, and how wide and high the labels are.
+        The points to label, and the widths and heights of the labels.
     taken
-        What must not be covered, such as markers.
+        Boxes not to cover, such as markers.
     lines
-        Points along lines, as rows.
+        Points on lines, one row each.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def beside(
     """
     points = np.empty((0, 2)) if lines is None else lines
     ways = [list(_places(a, s)) for a, s in zip(anchors, sizes, strict=True)]
-    # Their costs but for other labels, which move.
+    # Costs without the overlap with other labels, which may still move.
     alone = [[_cost(box, away, taken, frame, points) for box, away in each] for each in ways]
     chosen = [each[int(np.argmin(cost))][0] for each, cost in zip(ways, alone, strict=True)]
     for _ in range(SWEEPS):
@@ -91,7 +91,7 @@ def beside(
 
 
 def _places(anchor: tuple[float, float], size: tuple[float, float]) -> Iterator[tuple[Box, float]]:
-    """Yield the places for a label, with how far each is from the nearest one."""
+    """Yield the candidate boxes of a label with their distances."""
     (x, y), (wide, high) = anchor, size
     for order, (across, up) in enumerate(WAYS):
         for ring in RINGS:

@@ -1,25 +1,29 @@
-"""Tables of a simulation's result."""
+"""Tables of the regret and the pulls in a simulation result."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from onepull.report.table import Table
-from onepull.report.table_cells import Span
+from onepull.report.table_cells import PLUS_MINUS, Estimate, Span
 
-if TYPE_CHECKING:  # the simulator loads a compiler; a table of a result does not need it
+if TYPE_CHECKING:  # importing the simulator loads a compiler, which tables do not need
     from onepull.simulation import Result
 
-__all__ = ["Span", "Table", "pulls", "summary", "tidy"]
+__all__ = ["Estimate", "Span", "Table", "pulls", "runs", "summary", "tidy"]
+
+HALF_WIDTH = f"{PLUS_MINUS}: half the width of the 95 % confidence interval of the mean."
+AT_ZERO = "Regret is never negative here: an interval that would go below 0 begins at 0."
+OF_RUNS = "95 % of runs: from the 2.5th to the 97.5th percentile of the replications."
 
 
 def summary(result: Result, baseline: str | None = None) -> Table:
-    """Return what every policy lost by the horizon, a row for each.
+    """Return the regret of every policy at the horizon, one row each.
 
     Parameters
     ----------
     baseline
-        The policy that the others are compared with, replication by replication.
+        A policy to compare the others with, replication by replication.
 
     Examples
     --------
@@ -36,34 +40,38 @@ def summary(result: Result, baseline: str | None = None) -> Table:
     >>> [(row["policy"], row["regret"], row["vs DCB"]) for row in table.records()]
     [('DCB', 2.0, None), ('UCB1', 7.0, 5.0)]
     """
-    columns = ["policy", "regret", "± s.e.", "95 % of runs", "p99", "worst"]
-    notes = ["95 % of runs: from the 2.5th to the 97.5th percentile of the replications."]
+    from onepull.simulation.result import student  # noqa: PLC0415 - loads a compiler
+
+    columns = ["policy", "regret", "95 % of runs", "p99", "worst"]
+    notes = [HALF_WIDTH, OF_RUNS]
     if baseline is not None:
-        columns += [f"vs {baseline}", "95 % interval"]
+        columns.append(f"vs {baseline}")
         notes.append(
-            f"vs {baseline}: the mean paired difference to {baseline} over the same draws, "
-            "with the 95 % confidence interval of that mean."
+            f"vs {baseline}: mean difference to {baseline} in the same replication; negative is "
+            "less regret."
         )
+    t, found = student(result.replications), result.final(baseline)
     rows = [
         [
             row["policy"],
-            row["regret"],
-            row["standard_error"],
+            Estimate(row["regret"], t * row["standard_error"]),
             Span(row["q2.5"], row["q97.5"]),
             row["q99"],
             row["worst"],
-            *([] if baseline is None else _difference(row, baseline)),
+            *([] if baseline is None else [_difference(row, baseline)]),
             row["storage"],
         ]
-        for row in result.final(baseline)
+        for row in found
     ]
-    notes += ["storage: numbers kept by the policy."]
-    title = f"Regret at trial {result.horizon:,}, {_runs(result)}"
+    if any(row["regret"] < t * row["standard_error"] for row in found) and not _negative(result):
+        notes.append(AT_ZERO)
+    notes += ["storage: how many numbers the policy keeps."]
+    title = f"Regret at trial {result.horizon:,}, {runs(result.replications)}"
     return Table(title, [*columns, "storage"], rows, [*notes, *result.notes])
 
 
 def pulls(result: Result) -> Table:
-    """Return how often every policy pulled every arm by the horizon, in the mean.
+    """Return the mean number of pulls of every arm by every policy at the horizon.
 
     Examples
     --------
@@ -85,15 +93,18 @@ def pulls(result: Result) -> Table:
         for arm, total, best in zip(result.arms, totals, bests, strict=True)
     ]
     return Table(
-        f"Mean pulls by trial {result.horizon:,}, {_runs(result)}",
+        f"Mean pulls by trial {result.horizon:,}, {runs(result.replications)}",
         ["policy", "arm", "pulls", "optimal", "non-optimal"],
         rows,
-        ["optimal: pulls in a context for which no arm was better."],
+        [
+            "optimal: pulls in a context in which no arm is better.",
+            "Means without an interval: pulls are stored as sums over replications.",
+        ],
     )
 
 
 def tidy(result: Result, baseline: str | None = None) -> Table:
-    """Return all there is: a row for each policy and checkpoint, every parameter a column.
+    """Return the full result: a row for each policy and checkpoint, a column for each parameter.
 
     Examples
     --------
@@ -108,18 +119,28 @@ def tidy(result: Result, baseline: str | None = None) -> Table:
     [['DCB', 0.01, 1], ['DCB', 0.01, 10], ['UCB1', None, 1], ['UCB1', None, 10]]
     """
     found = result.rows(baseline)
-    # The policies' parameters differ; each has its column, next to the policy.
+    # Policies have different parameters; each has a column, next to the policy's name.
     stated = [name for parameters in result.parameters for name in parameters]
     columns = list(dict.fromkeys(["policy", *stated, *(name for row in found for name in row)]))
     rows = [[row.get(column) for column in columns] for row in found]
-    return Table(f"All checkpoints, {_runs(result)}", columns, rows, list(result.notes))
+    return Table(f"All checkpoints, {runs(result.replications)}", columns, rows, list(result.notes))
 
 
-def _difference(row: dict[str, Any], baseline: str) -> list[Any]:
+def runs(replications: int) -> str:
+    """Return the number of replications in words, for a title.
+
+    >>> runs(1), runs(1200)
+    ('1 replication', '1,200 replications')
+    """
+    return "1 replication" if replications == 1 else f"{replications:,} replications"
+
+
+def _difference(row: dict[str, Any], baseline: str) -> Estimate | None:
     if row["policy"] == baseline:
-        return [None, None]
-    return [row["difference"], Span(row["difference_low"], row["difference_high"])]
+        return None
+    return Estimate(row["difference"], row["difference_high"] - row["difference"])
 
 
-def _runs(result: Result) -> str:
-    return "1 replication" if result.replications == 1 else f"{result.replications:,} replications"
+def _negative(result: Result) -> bool:
+    """Whether a regret is below 0, which needs realised rewards or a budget."""
+    return bool(result.regrets.min() < 0)

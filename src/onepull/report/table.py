@@ -1,4 +1,4 @@
-"""A table as data: kept plain, written as JSON records, CSV, HTML, Markdown or to a terminal."""
+"""Tables that can be written as JSON records, CSV, HTML, Markdown or text for a terminal."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from onepull.errors import ParameterError
-from onepull.report.table_cells import Span, is_number, plain, shown
+from onepull.report.table_cells import PLUS_MINUS, Estimate, Span, is_number, plain, shown
 
-if TYPE_CHECKING:  # rich loads when a table goes to a terminal
+if TYPE_CHECKING:  # rich is imported only to print a table to a terminal
     from rich.table import Table as RichTable
 
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:  # rich loads when a table goes to a terminal
 class Table:
     """Rows under named columns, with a title and notes.
 
-    Cells keep full precision; only what is shown to a reader is rounded.  A column of
-    `Span` cells is one column to a reader and two, `… low` and `… high`, as data.
+    Cells keep full precision; only the text for a reader is rounded.  A reader sees one
+    column for cells that hold two numbers; CSV and JSON have two: `x low` and `x high` for a
+    `Span`, `x` and `x ± 95 %` for an `Estimate`.
 
     Examples
     --------
@@ -36,6 +37,10 @@ class Table:
     | UCB1 | 17,103 |
     >>> table.records()[0]
     {'policy': 'DCB', 'regret': 1150.234}
+    >>> print(Table("Regret", ["policy", "regret"], [["DCB", Estimate(1150.234, 12.1)]]))
+    Regret
+      policy  regret ± 95 %
+      DCB        1,150 ± 12
     """
 
     title: str
@@ -44,10 +49,12 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Refuse what is not a table."""
+        """Check that columns have different names and that every row has a cell for each."""
         names = self._flat_columns()
         if len(set(names)) != len(names):
-            raise ParameterError(f"table {self.title!r} names a column twice: {', '.join(names)}")
+            raise ParameterError(
+                f"table {self.title!r} has two columns of the same name: {', '.join(names)}"
+            )
         for number, row in enumerate(self.rows, 1):
             if len(row) != len(self.columns):
                 raise ParameterError(
@@ -56,7 +63,7 @@ class Table:
                 )
 
     def __str__(self) -> str:
-        """Lay the table out in plain text.
+        """Return the table as plain text.
 
         >>> print(Table("Regret", ["policy", "regret"], [["DCB", 1150.2], ["UCB1", 17103.4]]))
         Regret
@@ -64,7 +71,7 @@ class Table:
           DCB      1,150
           UCB1    17,103
         """
-        cells = [self.columns, *([shown(cell) for cell in row] for row in self.rows)]
+        cells = [self._headers(), *([shown(cell) for cell in row] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         aligned = [">" if self._is_numeric(i) else "<" for i in range(len(self.columns))]
         lines = [
@@ -74,7 +81,7 @@ class Table:
         return "\n".join([self.title, *(f"  {line}" for line in lines), *self.notes])
 
     def titled(self, title: str) -> Table:
-        """Return the same table under another title.
+        """Return a copy of the table with another title.
 
         >>> Table("Regret", ["policy"], [["DCB"]]).titled("Channels").title
         'Channels'
@@ -82,14 +89,14 @@ class Table:
         return replace(self, title=title)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a dictionary for each row, of plain values ready for JSON.
+        """Return a dictionary for each row, with values that JSON can hold.
 
-        What is not a finite number becomes None.
+        NaN and infinities become None.
         """
         return [dict(zip(self._flat_columns(), row, strict=True)) for row in self._flat_rows()]
 
     def to_csv(self) -> str:
-        r"""Return comma-separated values in full precision; missing ones are empty.
+        r"""Return comma-separated values in full precision; a missing value is empty.
 
         >>> Table("t", ["policy", "runs"], [["A, B", Span(0.1, float("nan"))]]).to_csv()
         'policy,runs low,runs high\n"A, B",0.1,\n'
@@ -101,12 +108,12 @@ class Table:
         return text.getvalue()
 
     def to_html(self, anchor: str = "") -> str:
-        """Return an HTML table; a number's full value stands in its `data` element.
+        """Return an HTML table; each number has its full value in a `data` element.
 
         Parameters
         ----------
         anchor
-            The id that the table goes by in its page.
+            The table's id in its page.
 
         Examples
         --------
@@ -116,15 +123,15 @@ class Table:
         name = f" id='{escape(anchor)}'" if anchor else ""
         numeric = [self._is_numeric(i) for i in range(len(self.columns))]
         head = "".join(
-            f"<th scope='col'{_flush(number)}>{escape(column)}</th>"
-            for column, number in zip(self.columns, numeric, strict=True)
+            f"<th scope='col'{_aligned(number)}>{escape(column)}</th>"
+            for column, number in zip(self._headers(), numeric, strict=True)
         )
         body = "\n".join(
             f"<tr>{''.join(_html_cell(i, c, numeric[i]) for i, c in enumerate(row))}</tr>"
             for row in self.rows
         )
         notes = "".join(f"\n<p class='note'>{escape(note)}</p>" for note in self.notes)
-        # A wide table scrolls by itself, so it must be reachable from the keyboard.
+        # A wide table scrolls on its own, so it must be reachable with the keyboard.
         return (
             f"<div class='table'{name}>\n<div class='scroll' tabindex='0'>\n<table>\n"
             f"<caption>{escape(self.title)}</caption>\n<thead><tr>{head}</tr></thead>\n"
@@ -136,25 +143,25 @@ class Table:
         return self.to_html()
 
     def to_markdown(self) -> str:
-        """Return a Markdown table, headed by its title and followed by its notes."""
+        """Return a Markdown table, with its title above and its notes below."""
         rules = ["---:" if self._is_numeric(i) else ":---" for i in range(len(self.columns))]
-        lines = [list(map(_markdown, self.columns)), rules]
+        lines = [list(map(_markdown, self._headers())), rules]
         lines += [[_markdown(shown(cell)) for cell in row] for row in self.rows]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         return "\n\n".join([f"**{_markdown(self.title)}**", table, *map(_markdown, self.notes)])
 
     def to_rich(self) -> RichTable:
-        """Return the table for rich to print to a terminal; notes are left to the caller.
+        """Return the table in the form that rich prints; the notes are not part of it.
 
         >>> Table("Regret", ["policy", "regret"], [["DCB", 1150.234]]).to_rich().columns[1].justify
         'right'
         """
-        from rich import box, table  # noqa: PLC0415 - loaded when a table goes to a terminal
+        from rich import box, table  # noqa: PLC0415 - imported only for a terminal
         from rich.text import Text  # noqa: PLC0415 - the same
 
-        # Text, not str: rich would read [brackets] in the name of an arm as markup.
+        # Text, not str: rich reads [brackets] in a str as markup.
         made = table.Table(title=Text(self.title), title_justify="left", box=box.SIMPLE_HEAD)
-        for i, column in enumerate(self.columns):
+        for i, column in enumerate(self._headers()):
             made.add_column(Text(column), justify="right" if self._is_numeric(i) else "left")
         for row in self.rows:
             made.add_row(*(Text(shown(cell)) for cell in row))
@@ -167,26 +174,43 @@ class Table:
         cells = [cell for cell in self._column(i) if cell is not None]
         return bool(cells) and all(map(is_number, cells))
 
-    def _spans(self, i: int) -> bool:
-        return any(isinstance(cell, Span) for cell in self._column(i))
+    def _kind(self, i: int) -> type[Span | Estimate] | None:
+        """Return the type of a column's cells if they hold two numbers each."""
+        found = {type(cell) for cell in self._column(i)}
+        return Span if Span in found else Estimate if Estimate in found else None
 
-    def _flat_columns(self) -> list[str]:
+    def _headers(self) -> list[str]:
+        """Return the names of the columns as a reader sees them."""
         return [
-            name
+            f"{column} {PLUS_MINUS}" if self._kind(i) is Estimate else column
             for i, column in enumerate(self.columns)
-            for name in ([f"{column} low", f"{column} high"] if self._spans(i) else [column])
         ]
 
+    def _flat_columns(self) -> list[str]:
+        names: list[str] = []
+        for i, column in enumerate(self.columns):
+            kind = self._kind(i)
+            if kind is Span:
+                names += [f"{column} low", f"{column} high"]
+            elif kind is Estimate:
+                names += [column, f"{column} {PLUS_MINUS}"]
+            else:
+                names.append(column)
+        return names
+
     def _flat_rows(self) -> Iterator[list[Any]]:
-        spans = [self._spans(i) for i in range(len(self.columns))]
+        kinds = [self._kind(i) for i in range(len(self.columns))]
         for row in self.rows:
             cells: list[Any] = []
-            for cell, is_span in zip(row, spans, strict=True):
-                cells += (cell or (None, None)) if is_span else (cell,)
+            for cell, kind in zip(row, kinds, strict=True):
+                if kind is None or isinstance(cell, kind):
+                    cells += (cell,) if kind is None else cell
+                else:  # one number, or none, among cells of two
+                    cells += (cell, None)
             yield list(map(plain, cells))
 
 
-def _flush(number: bool) -> str:  # noqa: FBT001 - a property of the column
+def _aligned(number: bool) -> str:  # noqa: FBT001 - a property of the column
     return " class='number'" if number else ""
 
 
@@ -195,13 +219,13 @@ def _html_cell(i: int, cell: Any, numeric: bool) -> str:  # noqa: FBT001 - the s
     if i == 0 and not numeric:
         return f"<th scope='row'>{text}</th>"
     if not is_number(cell):
-        return f"<td{_flush(numeric)}>{text}</td>"
-    ends = cell if isinstance(cell, Span) else (cell,)
+        return f"<td{_aligned(numeric)}>{text}</td>"
+    ends = cell if isinstance(cell, (Span, Estimate)) else (cell,)
     value = " ".join("" if plain(end) is None else str(plain(end)) for end in ends)
-    return f"<td{_flush(numeric)}><data value='{value}'>{text}</data></td>"
+    return f"<td{_aligned(numeric)}><data value='{value}'>{text}</data></td>"
 
 
 def _markdown(text: str) -> str:
-    """Take every sign for itself, and keep to one line."""
+    """Escape the characters that Markdown reads as markup, and join lines into one."""
     one_line = " ".join(text.split()).replace("&", "&amp;")
     return re.sub(r"([\\`*_\[\]<>|~$])", r"\\\1", one_line)

@@ -1,4 +1,4 @@
-"""One cell of a table: as data keeps it, and as a reader sees it."""
+"""The cells of a table: their plain values for CSV and JSON, and their text for a reader."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 MISSING = "–"
+PLUS_MINUS = "± 95 %"  # the half-width of the 95 % confidence interval of a mean, everywhere
+MOST_DIGITS = 6  # significant digits of a mean beside its half-width
 
 
 class Span(NamedTuple):
-    """From one number to another: read as one cell, kept as two columns.
+    """A range of numbers, shown in one cell and written as two columns.
 
     >>> shown(Span(-2.5, 1200.0))
     '−2.500 to 1,200'
@@ -20,17 +22,31 @@ class Span(NamedTuple):
     high: float
 
 
+class Estimate(NamedTuple):
+    """A mean with the half-width of its 95 % confidence interval.
+
+    One cell for a reader, rounded to two significant digits of the half-width; two columns
+    as data.  The half-width is not a number where there is a single run.
+
+    >>> shown(Estimate(17118.84, 26.54)), shown(Estimate(14.9025, 0.8423))
+    ('17,119 ± 27', '14.90 ± 0.84')
+    """
+
+    mean: float
+    half_width: float
+
+
 def is_number(value: Any) -> bool:
-    """Tell whether a value is set flush right: numbers and spans, not truth values.
+    """Tell whether a cell is aligned right: numbers, ranges and estimates, but not booleans.
 
     >>> is_number(1.5), is_number(Span(0, 1)), is_number(True), is_number("1.5")
     (True, True, False, False)
     """
-    return isinstance(value, (Real, Span)) and not isinstance(value, bool)
+    return isinstance(value, (Real, Span, Estimate)) and not isinstance(value, bool)
 
 
 def plain(value: Any) -> Any:
-    """Return the value in plain Python, ready for JSON: what is not finite becomes None.
+    """Return a plain Python value that JSON can hold; NaN and infinities become None.
 
     >>> import numpy as np
     >>> plain(np.float64(0.5)), plain(np.int64(3)), plain(float("nan")), plain("DCB")
@@ -41,23 +57,39 @@ def plain(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Return the value as read: four or five digits that count, thousands set apart.
+    """Return the text of a cell: numbers with four or five significant digits.
 
     >>> [shown(v) for v in (17103, 1150.234, 14.3021, 0.000123456, -2.0, None, True)]
     ['17,103', '1,150', '14.30', '0.0001235', '−2', '–', 'yes']
     """
     if isinstance(value, Span):
-        if all(math.isnan(end) for end in value):
-            return MISSING
-        return f"{shown(value.low)} to {shown(value.high)}"
+        return _span(*value)
+    if isinstance(value, Estimate):
+        return _estimate(*value)
     value = value.item() if hasattr(value, "item") else value
-    if value is None:
-        return MISSING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return {None: MISSING, True: "yes", False: "no"}[value]
     if isinstance(value, Integral):
         return _signed(f"{value:,}")
     return _signed(_decimal(float(value))) if isinstance(value, Real) else str(value)
+
+
+def _span(low: float, high: float) -> str:
+    is_missing = math.isnan(low) and math.isnan(high)
+    return MISSING if is_missing else f"{shown(low)} to {shown(high)}"
+
+
+def _estimate(mean: float, half: float) -> str:
+    if not (math.isfinite(mean) and math.isfinite(half)):
+        return shown(mean)
+    largest = max(abs(mean), half)
+    if half <= largest * 10.0**-MOST_DIGITS:
+        return f"{shown(mean)} ± 0"
+    # Two significant digits of the half-width; it is rounded first, as 9.96 has none after it.
+    decimals = 1 - math.floor(math.log10(float(f"{half:.1e}")))
+    decimals = max(0, min(decimals, MOST_DIGITS - 1 - math.floor(math.log10(largest))))
+    # Adding 0 turns a rounded -0.0 into 0.
+    return f"{_signed(f'{round(mean, decimals) + 0.0:,.{decimals}f}')} ± {half:,.{decimals}f}"
 
 
 def _decimal(value: float) -> str:
@@ -76,5 +108,5 @@ def _decimal(value: float) -> str:
 
 
 def _signed(text: str) -> str:
-    """Set a minus sign, which is as wide as a digit, for the hyphen."""
+    """Replace a leading hyphen by a minus sign, which is as wide as a digit."""
     return f"−{text[1:]}" if text.startswith("-") else text

@@ -1,4 +1,4 @@
-"""The regret and the storage of several policies, in one figure."""
+"""One figure of the regret, the storage and the decision time of several policies."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:  # matplotlib takes 0.6 s
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-PALE = 0.4  # how much of its colour a bound keeps
-MARKER = 4.5  # points around the middle of a marker that are its own
-RING = 8.0  # and around what is proposed
-SAMPLES = 40  # points of a line between two markers
-NEAR = 10.0  # points; a label that is farther from its marker is tied to it
+PALE = 0.4  # opacity of a bound
+MARKER = 4.5  # half the size of a marker that labels keep clear of, in points
+RING = 8.0  # the same for the ring around the proposed policy
+SAMPLES = 40  # points on a line between two markers
+NEAR = 10.0  # points; a label farther from its marker gets a line to it
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A policy at one size.
+    """A policy with one amount of storage.
 
     Attributes
     ----------
     kind, label
-        Points of one kind make one line, and the label tells them apart.
+        Points of one kind are joined by a line; the label names a single point.
     interval
         The 95 % confidence interval of the regret.
     bound, microseconds
-        A bound on the regret and the time of a decision, where they are known.
+        A bound on the regret and the time of a decision, if they are known.
     """
 
     kind: str
@@ -53,10 +53,10 @@ class Point:
 
 
 def trade_off(points: Sequence[Point], *, trial: int, title: str | None = None) -> Figure:
-    """Draw regret against storage, both on logarithmic scales, and below it microseconds.
+    """Draw regret against storage on logarithmic scales, and below it the decision time.
 
-    Simulated regret is a solid line with 95 % confidence intervals, the bound a pale dashed
-    one, and what is proposed has a ring.
+    Simulated regret is a solid line with 95 % confidence intervals of the mean, its bound a
+    pale dashed line.  The proposed policy has a ring.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def trade_off(points: Sequence[Point], *, trial: int, title: str | None = None) 
     ['regret by trial 1,000', 'µs a decision']
     """
     if not points:
-        raise ParameterError("a trade-off needs at least one point, given none")
+        raise ParameterError("trade_off needs at least one point, given none")
     from matplotlib.figure import Figure  # noqa: PLC0415 - for drawing only
 
     timed = any(point.microseconds is not None for point in points)
@@ -85,17 +85,17 @@ def trade_off(points: Sequence[Point], *, trial: int, title: str | None = None) 
             _times(axes, points)
         upper.set_ylabel(f"regret by trial {trial:,}\nsimulated mean, 95 % interval")
         _scales([upper, *lower], points)
-        figure.draw_without_rendering()  # the labels' places depend on the height they have
+        figure.draw_without_rendering()  # the places of the labels depend on their heights
         label_ends(upper, [line for line, _ in names], [name for _, name in names])
         figure.draw_without_rendering()
-        # Laid out for good: the same figure gives the same file twice.
+        # Fix the layout, so that two files of the same figure are equal.
         figure.set_layout_engine("none")
         _names(upper, points)
     return figure
 
 
 def _regrets(axes: Axes, points: Sequence[Point]) -> list[tuple[Line2D, str]]:
-    """Draw regrets and bounds, and return the lines with their names."""
+    """Draw regrets and bounds; return the lines with their names."""
     lines = []
     for colour, marker, of_kind in _kinds(points):
         sizes = [point.bytes for point in of_kind]
@@ -121,8 +121,8 @@ def _regrets(axes: Axes, points: Sequence[Point]) -> list[tuple[Line2D, str]]:
 
 
 def _names(axes: Axes, points: Sequence[Point]) -> None:
-    """Write the label of every point beside it, where it covers no marker and no other label."""
-    unit = axes.figure.dpi / 72  # pixels of a point
+    """Write the label of every point where it covers no marker and no other label."""
+    unit = axes.figure.dpi / 72  # pixels in a point
     named = []
     for colour, _, of_kind in _kinds(points):
         for point in of_kind:
@@ -153,7 +153,7 @@ def _names(axes: Axes, points: Sequence[Point]) -> None:
 
 
 def _taken(axes: Axes, points: Sequence[Point], unit: float) -> Iterator[Box]:
-    """Yield what markers and intervals take, in pixels."""
+    """Yield the boxes that markers and intervals cover, in pixels."""
     for point in points:
         x, y = _pixels(axes, point.bytes, point.regret)
         half = (RING if point.is_proposed else MARKER) * unit
@@ -167,7 +167,7 @@ def _taken(axes: Axes, points: Sequence[Point], unit: float) -> Iterator[Box]:
 
 
 def _strokes(axes: Axes, points: Sequence[Point]) -> Array:
-    """Return points along the lines of regrets and bounds, in pixels."""
+    """Return points on the lines of regrets and bounds, in pixels."""
     drawn = [
         [_pixels(axes, point.bytes, value) for point, value in zip(of_kind, values, strict=True)]
         for _, _, of_kind in _kinds(points)
@@ -183,7 +183,7 @@ def _pixels(axes: Axes, size: float, regret: float) -> tuple[float, float]:
 
 
 def _ends(point: Point) -> tuple[float, float]:
-    """Return the interval as it is drawn: a logarithmic scale has no place for 0 and below."""
+    """Return the ends of the drawn interval; a logarithmic scale cannot show 0 or less."""
     return max(point.interval[0], point.regret / 100), point.interval[1]
 
 
@@ -198,7 +198,7 @@ def _times(axes: Axes, points: Sequence[Point]) -> None:
 
 
 def _kinds(points: Sequence[Point]) -> Iterator[tuple[str, str, list[Point]]]:
-    """Yield the points of each kind from small to large, with its colour and marker."""
+    """Yield the points of each kind by increasing storage, with their colour and marker."""
     for i, kind in enumerate(dict.fromkeys(point.kind for point in points)):
         of_kind = sorted((p for p in points if p.kind == kind), key=lambda p: p.bytes)
         yield COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], of_kind
@@ -208,7 +208,7 @@ def _scales(panels: Sequence[Axes], points: Sequence[Point]) -> None:
     from matplotlib import ticker  # noqa: PLC0415 - for drawing only
 
     upper, last = panels[0], panels[-1]
-    if all(point.regret > 0 for point in points):  # nothing has no logarithm
+    if all(point.regret > 0 for point in points):  # 0 has no logarithm
         upper.set_yscale("log")
     last.set_xscale("log")
     last.set_xlabel("bytes kept")

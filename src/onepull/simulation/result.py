@@ -159,13 +159,13 @@ class Result:
         return pandas.DataFrame(self.rows(baseline))
 
     def __str__(self) -> str:
-        """Show the regret of every policy at the horizon."""
-        lines = [
-            f"regret at trial {self.horizon:,}, {self.replications} replications, ± standard error"
-        ]
+        """Show the regret of every policy at the horizon, with its 95 % half-width."""
+        t, runs = student(self.replications), f"{self.replications} replications"
+        lines = [f"regret at trial {self.horizon:,}, {runs}, mean ± 95 % confidence interval"]
         width = max(map(len, self.policies))
         lines += [
-            f"  {row['policy']:<{width}}  {row['regret']:>12,.2f} ± {row['standard_error']:,.2f}"
+            f"  {row['policy']:<{width}}"
+            f"  {row['regret']:>12,.2f} ± {t * row['standard_error']:,.2f}"
             f"  (95 % of runs {row['q2.5']:,.1f} to {row['q97.5']:,.1f})"
             for row in self.final()
         ]
@@ -173,10 +173,11 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Show the same table in a notebook."""
-        head = "".join(f"<th>{h}</th>" for h in ("policy", "regret", "± s.e.", "95 % of runs"))
+        columns = ("policy", "regret", "± 95 %", "95 % of runs")
+        head, t = "".join(f"<th>{h}</th>" for h in columns), student(self.replications)
         body = "".join(
             f"<tr><td>{escape(row['policy'])}</td><td>{row['regret']:,.2f}</td>"
-            f"<td>{row['standard_error']:,.2f}</td>"
+            f"<td>{t * row['standard_error']:,.2f}</td>"
             f"<td>{row['q2.5']:,.1f} – {row['q97.5']:,.1f}</td></tr>"
             for row in self.final()
         )
@@ -188,6 +189,28 @@ def mean_and_error(values: Array) -> tuple[float, float]:
     """Return the mean and its standard error; the latter is unknown for one value."""
     error = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
     return float(values.mean()), error
+
+
+def mean_and_half_width(values: Array) -> tuple[float, float]:
+    """Return the mean and the half-width of its 95 % confidence interval, by Student's t.
+
+    >>> mean, half_width = mean_and_half_width(np.array([1.0, 2.0, 3.0, 4.0]))
+    >>> mean, round(half_width, 3)
+    (2.5, 2.054)
+    """
+    mean, error = mean_and_error(values)
+    return mean, student(len(values)) * error
+
+
+def confidence_interval(values: Array) -> tuple[float, float]:
+    """Return the 95 % confidence interval of the mean, cut off at 0 if no value is negative.
+
+    >>> confidence_interval(np.array([0.0, 1.0]))[0]
+    0.0
+    """
+    mean, half = mean_and_half_width(values)
+    low = mean - half
+    return max(low, 0.0) if low < 0 <= values.min() else low, mean + half
 
 
 def student(count: int) -> float:

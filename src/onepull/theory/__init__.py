@@ -1,8 +1,8 @@
-"""What is proved about regret, as numbers: the paper's bounds, put right, and lower bounds.
+"""Proven bounds on regret: the paper's, as printed and corrected, and lower bounds.
 
-`Instance` is what they depend on; `bounds` has the theorems, `limits` how little regret is
-possible, `numbers_kept` what the policies keep, and `guarantee` says which of them speak about a
-given policy.
+`Instance` holds the quantities that the bounds depend on.  `pulls` and `bounds` have the
+theorems, `limits` the lower bounds, `numbers_kept` the storage of policies.  `guarantee` returns
+the bounds that apply to a policy.
 """
 
 from onepull.theory.bounds import (

@@ -1,7 +1,7 @@
-"""The paper's bounds on regret, theorems 3 and 4 and what follows from them.
+"""Bounds on regret: the paper's theorems 3 and 4, and bounds that follow from them.
 
-Each is a bound on the expected regret after n = `trial` trials, or at the horizon T, with
-contexts and states drawn independently; docs/theory.md says what was put right, and why.
+Each bounds the expected regret after n = `trial` trials, or at the horizon T, for contexts and
+states that are drawn independently.  docs/theory.md lists the corrections and their reasons.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ __all__ = [
     "ucb1",
 ]
 
-LEAST_ALPHA = 1.5  # for which the gap-free bound needs no further term
+LEAST_ALPHA = 1.5  # the gap-free bound is proven from here on
 
 
 @dataclass(frozen=True, slots=True)
 class RegretBound:
-    """A bound on regret: what grows with ln n, and the rest.
+    """A bound on regret in two parts.
 
-    `leading` is the part with ln n in it, of the arms that are best nowhere; `rest` is what
-    the paper writes as O(1), made a number.
+    `leading` is the part that grows with ln n, from the arms that are never optimal; `rest` is
+    the number behind the paper's O(1).
     """
 
     leading: float
@@ -63,19 +63,19 @@ class RegretBound:
 
     @property
     def total(self) -> float:
-        """The whole bound."""
+        """The sum of both parts."""
         return self.leading + self.rest
 
 
 def theorem_3(
     instance: Instance, epsilon: float, trial: float, *, printed: bool = False
 ) -> RegretBound:
-    """Bound the regret of DCB(ε), the paper's O(1) included.
+    """Bound the regret of DCB(ε), including the paper's O(1).
 
-    As printed, 4(2+ε) Δ_max/Δ_o² |𝒪̄| ln n + O(1), with Δ_o over arms that are not best.
-    Corrected, a never-optimal arm has cost at most Σ_s max {Δ_j^(i) : l_i ≥ s} after the
-    pulls s = 1, 2, … with l_i = 4(2+ε) ln n (G_i/Δ_j^(i))², since its s-th pull is in a
-    context that still asks for it; that is at most max_i l_i · max_i Δ_j^(i).
+    As printed: 4(2+ε) Δ_max/Δ_o² |𝒪̄| ln n + O(1), where Δ_o is the smallest positive gap.
+    Corrected: a never-optimal arm costs at most Σ_s max {Δ_j^(i) : l_i ≥ s} over its pulls
+    s = 1, 2, …, with l_i = 4(2+ε) ln n (G_i/Δ_j^(i))², because pull s happens in a context
+    with l_i ≥ s.  This is at most max_i l_i · max_i Δ_j^(i).
 
     >>> from onepull.environment import channel_selection
     >>> channels = Instance.of(channel_selection(7))
@@ -94,8 +94,8 @@ def theorem_3(
         return RegretBound(each * len(never) * instance.largest_gap, pulls * instance.largest_gap)
     log, dearest = exploring(epsilon, trial), instance.gaps.max(axis=0)
     climb = log * staircase(instance)
-    # An arm never costs more than always pulling it; one that is best nowhere, no more than
-    # theorem 1's argument allows; one that is best somewhere, no more than theorem 2's either.
+    # No arm costs more than pulling it always, or than theorem 1's argument allows; an arm that
+    # is optimal in some context costs no more than theorem 2 allows either.
     most = trial * (instance.probabilities @ instance.gaps)
     simple = np.minimum(climb + (1 + LAST * (1 - instance.q)) * dearest, most)
     leading = float(np.minimum(climb, most)[never].sum())
@@ -105,7 +105,7 @@ def theorem_3(
 
 
 def staircase(instance: Instance) -> Array:
-    """Return ∫ max {Δ_j^(i) : (G_i/Δ_j^(i))² ≥ s} ds for each arm: regret for every 4(2+ε) ln n.
+    """Return ∫ max {Δ_j^(i) : (G_i/Δ_j^(i))² ≥ s} ds for each arm: its regret per 4(2+ε) ln n.
 
     >>> from onepull.environment import channel_selection
     >>> staircase(Instance.of(channel_selection(7))).round(3)[4:]
@@ -127,11 +127,11 @@ def theorem_4(
     *,
     printed: bool = False,
 ) -> RegretBound:
-    """Bound the regret of CCB(ε, δ): δLT, and theorem 3 on the centres of the cells.
+    """Bound the regret of CCB(ε, δ): δLT plus theorem 3 on the centres of the cells.
 
-    The paper writes the latter as O(log T).  It is that for a fixed δ, but gaps and
-    probabilities of the centres shrink with δ, so that the constant grows as δ is tuned to T;
-    `gap_free` does not depend on them.  With several fields δL is the sum of theirs.
+    The paper writes the second term as O(log T).  This is right for a fixed δ.  If δ is tuned
+    to T, the gaps and probabilities of the centres shrink with δ and the constant grows;
+    `gap_free` does not depend on them.  With several fields δL is the sum over the fields.
 
     >>> from onepull.environment import energy_harvesting
     >>> found = theorem_4(energy_harvesting(), 0.01, 0.001, 10**6)
@@ -150,11 +150,11 @@ def gap_free(
     delta: float | Mapping[str, float] | None = None,
     horizon: float,
 ) -> float:
-    """Bound the regret of DCB or CCB with widths G·√(α ln n / m), whatever the laws are.
+    """Bound the regret of DCB or CCB with widths G·√(α ln n / m) for all laws.
 
-    δLT + 4G·√(α K T ln T) for α ≥ 3/2, with G the greatest range of a context; the first term
-    is nothing for finitely many contexts (`delta` not given).  It does not depend on how many
-    contexts or cells there are.
+    δLT + 4G·√(α K T ln T) for α ≥ 3/2, where G is the largest range of a context.  Without
+    `delta`, for finitely many contexts, the first term is 0.  The bound does not depend on the
+    number of contexts or cells.
 
     >>> from onepull.environment import channel_selection
     >>> round(gap_free(channel_selection(7).problem, alpha=2.01, horizon=10**5))
@@ -173,32 +173,35 @@ def gap_free(
 
 
 def _cells(problem: Problem, delta: float | Mapping[str, float] | None) -> float:
-    """Return δL, summed over the interval fields."""
+    """Return δL, the sum over the interval fields."""
     fields = [name for name, space in problem.context.items() if not isinstance(space, Finite)]
     if delta is None:
         if fields:
             raise ParameterError(
-                f"context field {fields[0]!r} is an interval: give delta, the width of its cells"
+                f"context field {fields[0]!r} is an interval, so delta (the width of its cells) "
+                "is needed"
             )
         return 0.0
     if not fields:
-        raise ParameterError("every context field is finite: there are no cells, and no delta")
+        raise ParameterError(
+            f"delta is for interval fields, but every context field is finite; given {delta!r}"
+        )
     widths = delta if isinstance(delta, Mapping) else dict.fromkeys(fields, delta)
     if set(widths) != set(fields):
         raise ParameterError(
-            f"delta is for the interval fields {', '.join(fields)}, given for "
+            f"delta must have the interval fields {', '.join(fields)}, given "
             f"{', '.join(map(str, widths)) or 'none'}"
         )
     return sum(problem.payoff.lipschitz[name].value * widths[name] for name in fields)
 
 
 def doubling(bound: Callable[[int], float], horizon: int) -> float:
-    """Bound the regret of fresh starts after 2, 4, 8, … trials: Σ_k bound(2^k).
+    """Bound the regret of the doubling trick with phases of 2, 4, 8, … trials: Σ_k bound(2^k).
 
-    The paper's recurrence ℜ_𝒞(T) = ℜ_𝒞(T/2) + ℜ_ℬ(T/2), unrolled over the phases that begin
-    by the horizon; an unfinished one counts whole, since regret never falls.  Where the bound
-    is of order T^a with a > 0 the sum is geometric, at most 2^a/(2^a - 1) times its last
-    term: there is no further factor ln T.
+    The paper's recurrence ℜ_𝒞(T) = ℜ_𝒞(T/2) + ℜ_ℬ(T/2), summed over the phases that begin
+    before the horizon; the last counts in full, since regret does not decrease.  If the bound is
+    of order T^a with a > 0, the sum is geometric and at most 2^a/(2^a - 1) times its last term,
+    without another factor ln T.
 
     >>> doubling(lambda trials: trials**0.5, 6) == 2**0.5 + 4**0.5
     True
@@ -214,7 +217,7 @@ def doubling(bound: Callable[[int], float], horizon: int) -> float:
 
 
 def doubled(problem: Problem, *, alpha: float, growth: float, horizon: int) -> float:
-    """Bound the regret of CCB with fresh starts: phase k of 2^k trials, δ_k = (2^k)^-(1-growth).
+    """Bound the regret of CCB with the doubling trick: 2^k trials, δ_k = (2^k)^-(1-growth).
 
     >>> from onepull.environment import energy_harvesting
     >>> round(doubled(energy_harvesting().problem, alpha=2.01, growth=0.5, horizon=100_000))
@@ -231,8 +234,8 @@ def doubled(problem: Problem, *, alpha: float, growth: float, horizon: int) -> f
 def multi_ucb(instance: Instance, trial: float) -> float:
     """Bound the regret of Multi-UCB on finitely many contexts: UCB1's bound in each.
 
-    Σ_ij Δ_j^(i) (8 ln(1 + p_i n) (G_i/Δ_j^(i))² + 1 + π²/3) over the arms that are not best;
-    the mean of ln N_i is at most ln(1 + p_i n).
+    Σ_ij Δ_j^(i) (8 ln(1 + p_i n) (G_i/Δ_j^(i))² + 1 + π²/3) over the non-optimal arms of each
+    context; the mean of ln N_i is at most ln(1 + p_i n).
 
     >>> from onepull.environment import channel_selection
     >>> round(multi_ucb(Instance.of(channel_selection(7)), 1e5))
@@ -245,12 +248,12 @@ def multi_ucb(instance: Instance, trial: float) -> float:
 
 
 def ucb1(instance: Instance, trial: float, epsilon: float = 0.0) -> tuple[float, float]:
-    """Return a lower and an upper bound on the regret of UCB1, which is blind to the context.
+    """Return a lower and an upper bound on the regret of UCB1, which ignores the context.
 
-    An arm chosen blindly loses d_j = Σ_i p_i Δ_j^(i) a trial, so regret is at least
-    n·min d_j, which is linear wherever no arm is best in all contexts; the other arms add at
-    most (d_j - min d)(4(2+ε) ln n (G/(d_j - min d))² + 1 + π²/3), with G the range over all
-    contexts; ε is that of UCB1(ε), and 0 for UCB1.
+    An arm chosen without the context loses d_j = Σ_i p_i Δ_j^(i) a trial, so regret is at least
+    n·min d_j: linear, unless one arm is optimal in all contexts.  The other arms add at most
+    (d_j - min d)(4(2+ε) ln n (G/(d_j - min d))² + 1 + π²/3), where G is the range over all
+    contexts and ε is 0 for UCB1.
 
     >>> from onepull.environment import channel_selection
     >>> low, high = ucb1(Instance.of(channel_selection(7)), 1e5)

@@ -1,4 +1,4 @@
-"""How likely each cell of a grid is under the law of the contexts."""
+"""The probability of each cell of a grid under the law of the contexts."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NODES = 24
 def cell_masses(grid: Grid, law: Distribution) -> Array:
     """Return the probability of every cell of a grid, in the grid's order.
 
-    Exact where the law has atoms and where it is uniform; elsewhere each cell's share of the
-    density is integrated by a Gauss rule of its own, good to about ten digits.
+    Exact for laws with atoms and for uniform laws.  Other densities are integrated over each
+    cell by Gauss quadrature, with about ten correct digits.
 
     >>> from onepull import Interval, Problem
     >>> from onepull.distributions import Uniform
@@ -46,7 +46,7 @@ def cell_masses(grid: Grid, law: Distribution) -> Array:
 
 
 def grid_axes(grid: Grid) -> dict[str, Axis]:
-    """Return the axes that a grid is the product of, by context field.
+    """Return the axis of each context field, whose product is the grid.
 
     >>> from onepull.environment import energy_harvesting
     >>> axes = grid_axes(Grid(energy_harvesting().problem, delta=0.3))
@@ -54,7 +54,7 @@ def grid_axes(grid: Grid) -> dict[str, Axis]:
     0.25
     """
     given, spaces = grid.delta, grid.problem.context
-    assert given is not None  # noqa: S101 - a grid has been cut
+    assert given is not None  # noqa: S101 - every grid has a delta
     return {
         name: listed(space)
         if isinstance(space, Finite)
@@ -64,7 +64,7 @@ def grid_axes(grid: Grid) -> dict[str, Axis]:
 
 
 def counted(places: NDArray[np.int64], weights: Array, count: int) -> Array:
-    """Return the sum of the weights that fall on each of so many places.
+    """Return the sum of the weights at each of `count` places.
 
     >>> counted(np.array([0, 2, 2]), np.array([0.5, 0.25, 0.25]), 3)
     array([0.5, 0. , 0.5])
@@ -73,16 +73,18 @@ def counted(places: NDArray[np.int64], weights: Array, count: int) -> Array:
 
 
 def _along(axis: Axis, law: Distribution) -> Array:
-    """Return the mass of each cell of one axis."""
+    """Return the probability of each cell of one axis."""
     if law.atoms is not None:
         rows, weights = law.atoms
         return counted(axis.cells(rows[:, 0]), weights, len(axis.centres))
     if not isinstance(law, Continuous):
-        raise ParameterError(f"the cells' probabilities cannot be worked out under {law!r}")
+        raise ParameterError(
+            f"the probabilities of cells need a law with atoms or a density, given {law!r}"
+        )
     low = np.clip(axis.edges[0], *law.bulk)
     width = np.clip(axis.edges[1], *law.bulk) - low
     s, weights = np.polynomial.legendre.leggauss(NODES)
-    # Flat at both ends of a cell, where a density may be infinite.
+    # Nodes crowd at both ends of a cell, where a density may be infinite.
     place, slope = smooth((s + 1) / 2)
     values = law.density(low[:, None] + width[:, None] * place)
     masses = (values * slope) @ weights * width

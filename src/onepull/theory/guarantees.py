@@ -1,4 +1,4 @@
-"""Which of the bounds speak about a given policy, and what they say."""
+"""The bounds that apply to a policy in an environment."""
 
 from __future__ import annotations
 
@@ -32,24 +32,26 @@ from onepull.theory.instance import Instance, beyond
 from onepull.theory.limits import hoeffding_constant
 from onepull.theory.statements import FORGETFUL, statement
 
-MOST_CELLS = 2000  # beyond it means of states without atoms may take minutes
-MOST_LISTED = 100_000  # and of states with atoms
+MOST_CELLS = 2000  # more may take minutes with continuous states
+MOST_LISTED = 100_000  # the same with finitely many states
 
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What is proved about one policy's regret at a horizon; None where nothing is.
+    """The proven bounds on a policy's regret at a horizon; None where there is none.
 
     Attributes
     ----------
     by_gaps
-        A bound that depends on the gaps, and the name of its theorem.
+        A bound that depends on the gaps.
+    source
+        The theorem that `by_gaps` comes from.
     gap_free
-        A bound that holds whatever the laws are.
+        A bound that holds for all laws.
     limit
-        c, where regret is c·ln n in the limit.
+        The constant c if regret is asymptotically c·ln n.
     words
-        What is known, by whom and when it holds, or that nothing is.
+        The known guarantee in words, with its authors and conditions.
     """
 
     by_gaps: float | None = None
@@ -59,13 +61,13 @@ class Guarantee:
     words: str = ""
 
     @property
-    def speaks(self) -> bool:
-        """Whether there is a number that is proved for this policy here."""
+    def has_bound(self) -> bool:
+        """Whether at least one of the bounds applies."""
         return any(part is not None for part in (self.by_gaps, self.gap_free, self.limit))
 
 
 def guarantee(environment: Environment, policy: Policy, horizon: int) -> Guarantee:
-    """Return what is proved about a policy's regret at a horizon.
+    """Return the proven bounds on a policy's regret at a horizon.
 
     >>> from onepull.environment import channel_selection
     >>> channels = channel_selection(7)
@@ -82,9 +84,9 @@ contexts that learn together none is known'
     if len(environment.pieces()) > 1 and kind not in FORGETFUL:
         missed.append("the laws change")
     words = statement(kind, missed)
-    if kind not in SPEAKS or missed:
+    if kind not in BOUNDS or missed:
         return Guarantee(words=words)
-    return replace(SPEAKS[kind](environment, policy.parameters, horizon), words=words)
+    return replace(BOUNDS[kind](environment, policy.parameters, horizon), words=words)
 
 
 def _dcb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
@@ -112,7 +114,7 @@ def _ccb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> G
 
 
 def _doubling(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
-    # What is carried over is interpolated, which the proof for fresh starts does not cover.
+    # Means that are carried over are interpolated, which the proof does not cover.
     carried = stated.get("carry_over", False)
     if carried or 2 + stated["epsilon"] < LEAST_ALPHA or beyond(environment):
         return Guarantee()
@@ -143,7 +145,7 @@ def _ucb1(environment: Environment, stated: Mapping[str, Any], horizon: int) -> 
     return Guarantee(ucb1(instance, horizon, stated.get("epsilon", 0.0))[1], "UCB1's bound")
 
 
-SPEAKS: dict[type[Policy], Callable[[Environment, Mapping[str, Any], int], Guarantee]] = {
+BOUNDS: dict[type[Policy], Callable[[Environment, Mapping[str, Any], int], Guarantee]] = {
     DCB: _dcb,
     CCB: _ccb,
     DoublingCCB: _doubling,
@@ -155,7 +157,7 @@ SPEAKS: dict[type[Policy], Callable[[Environment, Mapping[str, Any], int], Guara
 
 
 def _listed(environment: Environment) -> Instance | None:
-    """Return the instance of finitely many contexts, where there is one."""
+    """Return the instance if there are finitely many contexts, else None."""
     try:
         return Instance.of(environment)
     except ParameterError:

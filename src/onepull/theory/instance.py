@@ -1,4 +1,4 @@
-"""What the paper's bounds depend on: the contexts, how likely they are, and the gaps."""
+"""The quantities that the paper's bounds depend on: contexts, probabilities, gaps, ranges."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from onepull.theory.cell_probabilities import cell_masses, counted, grid_axes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """A problem in its environment, as the paper's analysis sees it.
+    """The quantities of the paper's analysis for an environment.
 
-    Contexts that never occur are left out, and contexts listed twice are taken together.
+    Contexts with probability 0 are left out, and contexts listed twice are merged.
 
     Attributes
     ----------
     arms
         The names of the K arms.
     contexts
-        The M contexts y_i, a row each: of a grid, the centres of its cells.
+        The M contexts y_i, one row each; with a grid the centres of its cells.
     probabilities
-        p_i, how likely each context is.
+        p_i, the probability of each context.
     rewards
         θ_ij, the mean reward `[context, arm]`.
     gaps
-        Δ_j^(i) = θ_i* - θ_ij, with what is mere rounding taken for a tie.
+        Δ_j^(i) = θ_i* - θ_ij; differences within rounding errors are 0, a tie.
     ranges
         G_i = sup_x g(y_i, x) - inf_x g(y_i, x).
     bounds
-        The least and the greatest reward over all contexts and states.
+        The lowest and the highest reward over all contexts and states.
     lipschitz
-        L for each interval field that was cut into cells.
+        L of each interval field.
     widths
-        How wide the cells are along each of these fields, at most δ.
+        The width of the cells along each interval field, at most δ.
     notes
-        What a reader should know about how this was worked out.
+        Remarks for the reader on how the quantities were computed.
 
     Examples
     --------
@@ -78,8 +78,8 @@ class Instance:
         Parameters
         ----------
         delta
-            The largest width of a cell, for contexts that are not finitely many: each cell
-            counts as its centre, with the probability of the whole of it.
+            The largest width of a cell, for continuous contexts: each cell is represented by
+            its centre, with the probability of the cell.
 
         Examples
         --------
@@ -96,8 +96,8 @@ class Instance:
         if delta is None:
             if law.atoms is None:
                 raise ParameterError(
-                    "the contexts are continuous: give delta, the width of the cells that "
-                    "they are cut into"
+                    "the contexts are continuous, so delta (the width of the cells that they "
+                    "are divided into) is needed"
                 )
             rows, inverse = np.unique(law.atoms[0], axis=0, return_inverse=True)
             masses = counted(inverse.ravel(), law.atoms[1], len(rows))
@@ -128,16 +128,16 @@ class Instance:
 
     @property
     def optimal(self) -> list[int]:
-        """𝒪: the arms that are best in some context, also where others are as good."""
+        """𝒪: the arms that are optimal in some context, ties included."""
         return np.flatnonzero((self.gaps == 0).any(axis=0)).tolist()
 
     @property
     def never_optimal(self) -> list[int]:
-        """𝒪̄: the arms that are best in no context."""
+        """𝒪̄: the arms that are optimal in no context."""
         return np.flatnonzero((self.gaps > 0).all(axis=0)).tolist()
 
     def contexts_of(self, arm: int) -> NDArray[np.int64]:
-        """Return 𝒴_j: the contexts in which an arm is best, as rows of `contexts`.
+        """Return 𝒴_j: the contexts in which an arm is optimal, as rows of `contexts`.
 
         >>> from onepull.environment import channel_selection
         >>> Instance.of(channel_selection(7)).contexts_of(2)
@@ -146,7 +146,7 @@ class Instance:
         return np.flatnonzero(self.gaps[:, arm] == 0)
 
     def alone_in(self, arm: int) -> NDArray[np.int64]:
-        """Return the contexts of 𝒴_j in which no other arm is as good.
+        """Return the contexts in which an arm is the only optimal one.
 
         >>> from onepull.environment import channel_selection
         >>> Instance.of(channel_selection(7)).alone_in(2)
@@ -157,7 +157,7 @@ class Instance:
 
     @property
     def q(self) -> Array:
-        """q_j: how likely a context is in which arm j is best; ties count for every best arm."""
+        """q_j: the probability of the contexts in which arm j is optimal, ties included."""
         return np.asarray(self.probabilities @ (self.gaps == 0))
 
     @property
@@ -167,7 +167,7 @@ class Instance:
 
     @property
     def smallest_gap(self) -> float:
-        """Δ_o: the smallest gap of an arm that is not best; infinite where all always are."""
+        """Δ_o: the smallest positive gap; infinite if all arms are always optimal."""
         return float(np.min(self.gaps, where=self.gaps > 0, initial=math.inf))
 
     @property
@@ -177,9 +177,9 @@ class Instance:
 
     @property
     def steepness(self) -> Array:
-        """(G_i/Δ_j^(i))², `[context, arm]`: how hard an arm is to tell from the best.
+        """(G_i/Δ_j^(i))², `[context, arm]`: how hard it is to tell an arm from the optimal one.
 
-        Infinite where the arm is best.
+        Infinite where the arm is optimal.
         """
         apart = self.gaps > 0
         ratio = self.ranges[:, None] / np.where(apart, self.gaps, 1.0)
@@ -187,12 +187,12 @@ class Instance:
 
     @property
     def cell_cost(self) -> float:
-        """δL: what a trial may lose at most because a context stands for its whole cell."""
+        """δL: the most that a trial can lose because one context represents its cell."""
         return sum(self.lipschitz[name] * width for name, width in self.widths.items())
 
 
 def beyond(environment: Environment) -> str:
-    """Return why the bounds say nothing about an environment; nothing if they do.
+    """Return why the bounds do not apply to an environment; empty if they do.
 
     >>> from onepull.environment import channel_selection
     >>> beyond(channel_selection())
@@ -200,10 +200,11 @@ def beyond(environment: Environment) -> str:
     """
     if starts := [str(piece.start) for piece in environment.pieces()[1:]]:
         return (
-            f"the bounds are for laws that do not change; these do, after trial {', '.join(starts)}"
+            f"the bounds are for laws that do not change; these change after trial "
+            f"{', '.join(starts)}"
         )
     if environment.budget is not None:
-        return "the bounds are for pulls that cost nothing; here a budget pays for them"
+        return "the bounds are for problems without a budget; this one has a budget"
     return ""
 
 
@@ -212,7 +213,7 @@ def _notes(environment: Environment) -> tuple[str, ...]:
     ordered = [name for name, law in laws.items() if law.in_order]
     if not ordered:
         return ()
-    return (f"{', '.join(ordered)}: taken in order; the bounds count them as drawn",)
+    return (f"{', '.join(ordered)}: replayed in order; the bounds assume random draws",)
 
 
 def _is_cut(problem: Problem, name: str) -> bool:

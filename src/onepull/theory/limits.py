@@ -1,8 +1,8 @@
-"""How little regret is possible: what any policy, or any index policy, pays for each ln n.
+"""Asymptotic lower bounds: the least regret of any policy and of any index policy, per ln n.
 
-A pull of an arm tells the same about it in every context; only what it costs differs.  A
-policy that is consistent pulls a never-optimal arm j at least ln n / min_i K_i(F_j, θ_i*)
-times, and may choose the context to do so: the cheapest one.
+A pull of an arm gives the same information in every context, but at different cost.  A
+consistent policy pulls a never-optimal arm j at least ln n / min_i K_i(F_j, θ_i*) times, and can
+do so in the context where it is cheapest.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from onepull.index.empirical_likelihood import divergence
 from onepull.payoff import box_points as partition
 from onepull.theory.instance import Instance
 
-NODES = 256  # of a rule for states that are not finitely many
-LISTING = 65536  # so many states are tried one by one
+NODES = 256  # of the quadrature for continuous states
+LISTING = 65536  # up to this many states are enumerated
 ROUNDING = 1e-15
 
 
 def kinf(values: Array, probabilities: Array, level: float, top: float) -> float:
-    """Return K(F, θ): how far F is from the nearest law whose mean exceeds a level.
+    """Return K(F, θ): the divergence of F from the nearest law with a mean above a level.
 
     The infimum of KL(F, F') over the laws F' on (-∞, top] with a mean above θ, which is the
     concave maximum over 0 ≤ λ ≤ 1 of E_F ln(1 - λ (X - θ)/(top - θ)) (Honda and Takemura,
-    2010).  Infinite where nothing up to the top exceeds the level.
+    2010).  Infinite if the level is not below the top.
 
     Parameters
     ----------
     values, probabilities
-        The law F, finitely many values up to `top`.
+        The law F, with finitely many values up to `top`.
 
     Examples
     --------
-    A coin that shows 1 with probability 0.3, and the level 0.6: kl(0.3, 0.6).
+    A Bernoulli law with mean 0.3 and the level 0.6: kl(0.3, 0.6).
 
     >>> found = kinf(np.array([0.0, 1.0]), np.array([0.7, 0.3]), 0.6, 1.0)
     >>> round(found, 9) == round(0.7 * math.log(0.7 / 0.4) + 0.3 * math.log(0.3 / 0.6), 9)
@@ -52,7 +52,7 @@ def kinf(values: Array, probabilities: Array, level: float, top: float) -> float
     p = p / p.sum()
     slack = ROUNDING * max(1.0, abs(top), float(np.max(np.abs(x))))
     if np.max(x) > top + 1e3 * slack:
-        raise ParameterError(f"a value of {np.max(x):g} is above the top, {top:g}")
+        raise ParameterError(f"values must be at most top={top:g}, given {np.max(x):g}")
     if p @ x >= level - slack:
         return 0.0
     if level >= top - slack:
@@ -62,16 +62,16 @@ def kinf(values: Array, probabilities: Array, level: float, top: float) -> float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limit:
-    """A constant c of c·ln n, arm by arm.
+    """The constant c of c·ln n, for each arm.
 
     Attributes
     ----------
     pulls
-        What each arm is pulled for every ln n; nothing where it is best in some context.
+        Pulls of each arm per ln n; 0 for arms that are optimal in some context.
     where
-        The context, a row of the instance's, in which the pulls are; -1 where there are none.
+        The context of the pulls, as a row of the instance's contexts; -1 without pulls.
     regret
-        What the pulls of each arm cost for every ln n.
+        Regret of the pulls of each arm per ln n.
     """
 
     pulls: Array
@@ -80,23 +80,23 @@ class Limit:
 
     @property
     def total(self) -> float:
-        """The constant of the whole."""
+        """The sum over the arms."""
         return float(self.regret.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Apart:
-    """What Lai and Robbins say of each context by itself.
+    """The lower bound of Lai and Robbins for each context separately.
 
     Attributes
     ----------
     pulls
-        D_ij = 1/K_i(F_j, θ_i*), `[context, arm]`: the pulls of arm j that context i asks for,
-        for every ln n; nothing where the arm is best.
+        D_ij = 1/K_i(F_j, θ_i*), `[context, arm]`: the pulls of arm j that context i needs per
+        ln n; 0 where the arm is optimal.
     regret
-        Σ_j Δ_j^(i) D_ij for each context: what it costs to learn it from its own pulls.
+        Σ_j Δ_j^(i) D_ij for each context: the regret if it learns from its own pulls only.
     combined
-        max_i D_ij for each arm that is best nowhere: all contexts share its pulls.
+        max_i D_ij for each arm that is never optimal: the pulls if all contexts share them.
     """
 
     pulls: Array
@@ -105,17 +105,17 @@ class Apart:
 
     @property
     def total(self) -> float:
-        """What learning every context apart costs for every ln n."""
+        """The regret per ln n if contexts share nothing."""
         return float(self.regret.sum())
 
 
 def divergences(
     environment: Environment, delta: float | Mapping[str, float] | None = None
 ) -> tuple[Instance, Array]:
-    """Return the instance and K_i(F_j, θ_i*) for each context and arm; 0 where it is best.
+    """Return the instance and K_i(F_j, θ_i*) for each context and arm; 0 for optimal arms.
 
-    The top of context i is the greatest reward that the declared states allow in it.  Laws of
-    states without atoms are taken by a rule of nodes, which the instance's notes say.
+    The top of context i is the highest reward of a declared state in it.  Continuous states are
+    integrated by quadrature, which the notes of the instance mention.
 
     >>> from onepull.environment import channel_selection
     >>> _, found = divergences(channel_selection(7))
@@ -134,18 +134,18 @@ def divergences(
             found[i, j] = kinf(np.minimum(values, tops[i]), weights, best[i], tops[i])
     smooth = [arm for arm, law in environment.states.items() if law.atoms is None]
     if smooth:
-        told = f"{', '.join(smooth)}: divergences by a rule of nodes, not exact"
+        told = f"{', '.join(smooth)}: divergences by quadrature, not exact"
         instance = replace(instance, notes=(*instance.notes, told))
     return instance, found
 
 
 def graves_lai(environment: Environment, delta: float | Mapping[str, float] | None = None) -> Limit:
-    """Return the least that any consistent policy pays: Σ_𝒪̄ min_i Δ_j^(i) / min_i K_i(F_j, θ_i*).
+    """Return the least regret of a consistent policy: Σ_𝒪̄ min_i Δ_j^(i) / min_i K_i(F_j, θ_i*).
 
-    The exact constant of Graves and Lai for states of any law on the declared space.  Their
-    programme falls apart: an arm of 𝒪 is known from pulls that cost nothing, the laws of two
-    arms have nothing in common, and so each never-optimal arm must be pulled often enough for
-    the context that is hardest to rule out, in the one that is cheapest.
+    The exact constant of Graves and Lai for states with any law on the declared space.  Their
+    linear programme separates by arm: pulls of an arm of 𝒪 cost nothing, and the laws of
+    different arms are unrelated.  Each never-optimal arm must be pulled often enough for the
+    context that is hardest to rule out, in the context where a pull is cheapest.
 
     >>> from onepull.environment import channel_selection
     >>> round(graves_lai(channel_selection(7)).total, 1)
@@ -158,7 +158,7 @@ def graves_lai(environment: Environment, delta: float | Mapping[str, float] | No
 def index_policy(
     environment: Environment, delta: float | Mapping[str, float] | None = None
 ) -> Limit:
-    """Return what the best index policy pays: it explores where an arm is most confusing.
+    """Return the regret of the best index policy, which explores where arms are hardest to tell.
 
     Σ_𝒪̄ Δ_j^(i) / K_i(F_j, θ_i*) with i the context in which K_i is least.
 
@@ -173,7 +173,7 @@ def index_policy(
 def lai_robbins(
     environment: Environment, delta: float | Mapping[str, float] | None = None
 ) -> Apart:
-    """Return the lower bound of each context by itself, their sum, and their combination.
+    """Return the lower bound of each context separately, and the pulls of all combined.
 
     >>> from onepull.environment import channel_selection
     >>> found = lai_robbins(channel_selection(7))
@@ -195,11 +195,11 @@ def lai_robbins(
 
 
 def hoeffding_constant(instance: Instance, alpha: float) -> Limit:
-    """Return what an index with widths G_i·√(α ln n / m) pays: α (G_i/Δ_j^(i))² Δ_j^(i).
+    """Return the regret of an index with widths G_i·√(α ln n / m): α (G_i/Δ_j^(i))² Δ_j^(i).
 
-    In the limit a never-optimal arm is chosen while θ_ij + G_i·√(α ln n / m) ≥ θ_i* for some
-    i, so α ln n · max_i (G_i/Δ_j^(i))² times, the last of them in the context of that maximum.
-    The 4 of theorem 1 is slack of its proof.
+    Asymptotically a never-optimal arm is chosen while θ_ij + G_i·√(α ln n / m) ≥ θ_i* for some
+    i: α ln n · max_i (G_i/Δ_j^(i))² times, the last of them in the context of that maximum.
+    The factor 4 in theorem 1 comes from its proof and is not needed asymptotically.
 
     >>> from onepull.environment import channel_selection
     >>> channels = Instance.of(channel_selection(7))
@@ -215,7 +215,7 @@ def hoeffding_constant(instance: Instance, alpha: float) -> Limit:
 
 
 def _limit(instance: Instance, least: Array, where: NDArray[np.int64]) -> Limit:
-    """Return pulls of 1/least for each never-optimal arm, in the contexts given."""
+    """Return 1/least pulls of each never-optimal arm in the given contexts."""
     never = np.zeros(len(instance.arms), bool)
     never[instance.never_optimal] = True
     with np.errstate(divide="ignore"):
@@ -225,13 +225,13 @@ def _limit(instance: Instance, least: Array, where: NDArray[np.int64]) -> Limit:
 
 
 def _most_confusing(found: Array, instance: Instance) -> NDArray[np.int64]:
-    """Return the context in which each arm is nearest to the best; of several the dearest."""
+    """Return the context in which each arm is hardest to tell; of several the costliest."""
     close = found <= found.min(axis=0) * (1 + 1e-9)
     return np.asarray(np.where(close, instance.gaps, -1.0).argmax(axis=0))
 
 
 def _tops(environment: Environment, instance: Instance) -> Array:
-    """Return B_i: the greatest reward that the declared states allow in each context."""
+    """Return B_i: the highest reward of a declared state in each context."""
     problem = environment.problem
     if partition.is_finite(problem.state) and partition.size(problem.state) <= LISTING:
         states = list(partition.product(partition.listed(problem.state)).values())

@@ -1,4 +1,4 @@
-"""How much each policy keeps in memory to learn."""
+"""The storage of policies: how many numbers they keep."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 from onepull.policies import Policy
 
-BYTES = 8  # of a number in double precision
+BYTES = 8  # a number in double precision
 
 
 class Kept(NamedTuple):
-    """What a policy keeps: so many numbers, and their size."""
+    """The numbers that a policy keeps, and their size in bytes."""
 
     numbers: int
     bytes: int
 
 
 def numbers_kept(policies: Mapping[str, Policy], horizon: int) -> dict[str, Kept]:
-    """Return what every policy keeps after so many trials.
+    """Return the storage of every policy at the horizon.
 
-    K(M+1) numbers for DCB, K(M+1) with M = width/δ cells for CCB, that of its current phase
-    for DoublingCCB, 2K for UCB1 and 2MK for Multi-UCB.
+    DCB and CCB keep K(M+1) numbers, with M = width/δ cells for CCB; DoublingCCB those of its
+    current phase; UCB1 2K and Multi-UCB 2MK.
 
     >>> from onepull import DCB, UCB1, MultiUCB
     >>> from onepull.environment import channel_selection

@@ -1,7 +1,7 @@
-"""The paper's bounds on pulls, theorems 1 and 2 and lemma 1: as printed, and put right.
+"""The paper's bounds on pulls, theorems 1 and 2 and lemma 1: as printed and corrected.
 
-They are for n = `trial` trials of DCB(ε) with contexts and states drawn independently; what
-was put right in each, and why, is in docs/theory.md.
+They hold for n = `trial` trials of DCB(ε) with contexts and states that are drawn independently.
+docs/theory.md lists the corrections and their reasons.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from onepull.errors import ParameterError
 from onepull.theory.instance import Instance
 from onepull.theory.series import settled, settled_printed, zeta
 
-LAST = math.pi**2 / 3  # at least 2 Σ t^(1-2α) for α ≥ 3/2, the trials on which an estimate misleads
+LAST = math.pi**2 / 3  # ≥ 2 Σ t^(1-2α) for α ≥ 3/2: trials with a mean outside its interval
 
 
 def theorem_1_printed(instance: Instance, epsilon: float, trial: float) -> Array:
-    """Bound the pulls of each never-optimal arm as theorem 1 is printed.
+    """Bound the pulls of each never-optimal arm by theorem 1 as printed.
 
-    4(2+ε) ln n / min_i (Δ_j^(i))² + 1 + π²/3, infinite for the arms of 𝒪.  It misses the
-    ranges G_i and does not hold where they exceed one.
+    4(2+ε) ln n / min_i (Δ_j^(i))² + 1 + π²/3, infinite for the arms of 𝒪.  It lacks the
+    ranges G_i and can fail if they exceed 1.
 
     >>> from onepull.environment import channel_selection
     >>> channels = Instance.of(channel_selection(7))
@@ -37,20 +37,24 @@ def theorem_1_printed(instance: Instance, epsilon: float, trial: float) -> Array
 
 
 def theorem_1(instance: Instance, epsilon: float, trial: float) -> Array:
-    """Bound the pulls of each never-optimal arm: theorem 1 with the ranges its proof needs.
+    """Bound the pulls of each never-optimal arm by theorem 1 with the ranges its proof needs.
 
-    4(2+ε) ln n · max_i (G_i/Δ_j^(i))² + 1 + π²/3, infinite for the arms of 𝒪.
+    4(2+ε) ln n · max_i (G_i/Δ_j^(i))² + 1 + π²/3, but at most n, the number of trials; infinite
+    for the arms of 𝒪, which the theorem is not about.
 
     >>> from onepull.environment import channel_selection
     >>> channels = Instance.of(channel_selection(7))
     >>> theorem_1(channels, 0.01, 1e5).round()
     array([  inf,   inf,   inf,   inf, 9261., 2318., 1033.])
+    >>> theorem_1(channels, 0.01, 2000).round()
+    array([  inf,   inf,   inf,   inf, 2000., 1532.,  683.])
     """
-    return _while_steep(exploring(epsilon, trial), instance.steepness)
+    bound = _while_steep(exploring(epsilon, trial), instance.steepness)
+    return np.where(np.isfinite(bound), np.minimum(bound, trial), math.inf)
 
 
 def _while_steep(log: float, steep: Array) -> Array:
-    """Return log times the steepest of each arm and theorem 1's constants; ∞ stays ∞ at log 0."""
+    """Return log · max_i steep + 1 + π²/3 for each arm; infinite where steep is, even at log 0."""
     worst = steep.max(axis=0)
     told = np.isfinite(worst)
     return np.where(told, log * np.where(told, worst, 0.0) + 1 + LAST, math.inf)
@@ -58,24 +62,24 @@ def _while_steep(log: float, steep: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrongPulls:
-    """Theorem 2: the pulls E T_j^N(n) of an arm in contexts in which it is not best.
+    """Theorem 2: the pulls E T_j^N(n) of an arm in contexts in which it is not optimal.
 
-    Each is a number for every arm, not a number for those that are best nowhere.
+    The arrays have one number for each arm, NaN for arms that are never optimal.
 
     Attributes
     ----------
     n_o
-        The trials before the argument begins.
+        The trials before the argument of the proof applies.
     under_realised
-        The trials on which a context has come less than half as often as it should.
+        The trials at which a context has occurred less than half as often as expected.
     under_exploited
-        Those on which its best arm has been pulled in less than 1/K of them.
+        The trials at which its optimal arm has less than 1/K of the pulls in the context.
     dominated
-        Those on which a confidence bound misleads all the same.
+        The remaining trials with a mean outside its confidence interval.
     c_epsilon
         c_ε = Σ n^-(1+2ε), infinite at ε = 0.
     bound
-        What follows for E T_j^N(n): the sum, or less where a simpler argument gives less.
+        The bound on E T_j^N(n): the sum of the four, or a simpler bound if it is smaller.
     """
 
     n_o: Array
@@ -87,27 +91,28 @@ class WrongPulls:
 
     @property
     def total(self) -> Array:
-        """The sum of the four, which does not depend on n."""
+        """The sum of the four terms, which does not depend on n."""
         return self.n_o + self.under_realised + self.under_exploited + self.dominated
 
 
 def theorem_2(
     instance: Instance, epsilon: float, trial: float, *, printed: bool = False
 ) -> WrongPulls:
-    """Bound the non-optimal pulls of the arms that are best in some context.
+    """Bound the non-optimal pulls of the arms that are optimal in some context.
 
     As printed (with 𝒴_j for its 𝒴_i), the bound is n_o + Σ_𝒴j 2/p_i² +
     2^(3+2ε) K^(4+2ε) c_ε Σ_𝒴j p_i^-(2+2ε) + π²/3 (1-q_j), with n_o the least n for which
     ⌊p_o n/2K⌋ > ⌈4(2+ε) ln n / Δ_o²⌉.
 
-    Corrected, one context y_i in which no other arm is as good is enough, the best such:
-    n_o is the least n from which on p_i n/2K - 1 ≥ 4(2+ε) ln n · S, where S is the greatest
-    (G/Δ)² of another arm in y_i or of this arm elsewhere; contexts are under-realised
-    1/(exp d(p_i/2, p_i) - 1) times, with d the divergence of coins; and with m_o =
-    ⌊p_i n_o/2K⌋ the arm is under-exploited at most
-    (K-1) p_i ⌈2K/p_i⌉ (m_o^-(2+2ε) + m_o^-(1+2ε)/(1+2ε)) / (1+ε) times, for which ε > -1/2
-    is enough.  `bound` is never above n(1-q_j), nor above theorem 1's logarithm, which holds
-    for non-optimal pulls too.
+    Corrected, the proof needs only one context y_i in which the arm is the only optimal one; the
+    context with the smallest sum is used.  n_o is the least n from which on
+    p_i n/2K - 1 ≥ 4(2+ε) ln n · S, where S is the largest (G/Δ)² of another arm in y_i or of
+    this arm elsewhere.  The context is under-realised at most 1/(exp d(p_i/2, p_i) - 1) times,
+    where d is the divergence of Bernoulli laws.  With m_o = ⌊p_i n_o/2K⌋ the arm is
+    under-exploited at most
+    (K-1) p_i ⌈2K/p_i⌉ (m_o^-(2+2ε) + m_o^-(1+2ε)/(1+2ε)) / (1+ε) times, for ε > -1/2.
+    `bound` is at most n(1-q_j), and at most theorem 1's logarithm, whose proof holds for the
+    non-optimal pulls of any arm.
 
     >>> from onepull.environment import channel_selection
     >>> channels = Instance.of(channel_selection(7))
@@ -126,7 +131,7 @@ def _printed_2(instance: Instance, epsilon: float) -> WrongPulls:
     best = np.where(instance.gaps == 0, 1.0, 0.0)
     never = instance.never_optimal
     scale = 2 ** (3 + 2 * epsilon) * arms ** (4 + 2 * epsilon) * zeta(1 + 2 * epsilon)
-    start = 0.0  # where all arms tie there is nothing to wait for
+    start = 0.0  # all arms are always optimal
     if math.isfinite(instance.smallest_gap):
         cost = 4 * (2 + epsilon) / instance.smallest_gap**2
         start = settled_printed(instance.p_o / (2 * arms), cost)
@@ -161,7 +166,7 @@ def _corrected_2(instance: Instance, epsilon: float, trial: float) -> WrongPulls
 
 
 def _by_one_context(instance: Instance, epsilon: float, arm: int) -> Array:
-    """Return the four terms for the context that gives the least sum; infinite without any."""
+    """Return the four terms of the context with the smallest sum; infinite if there is none."""
     q = float(instance.q[arm])
     if q >= 1.0:
         return np.zeros(4)
@@ -187,25 +192,25 @@ def _by_one_context(instance: Instance, epsilon: float, arm: int) -> Array:
 
 
 def _coins(p: Array) -> Array:
-    """Return d(p/2, p), the divergence of a coin of p/2 from one of p."""
+    """Return d(p/2, p), the divergence of Bernoulli laws with means p/2 and p."""
     other = np.where(p < 1.0, (1 - p / 2) / np.where(p < 1.0, 1 - p, 1.0), math.inf)
     return np.asarray(p / 2 * math.log(0.5) + (1 - p / 2) * np.log(other))
 
 
 def somewhere_wrong(instance: Instance, epsilon: float, trial: float) -> Array:
-    """Bound the pulls of every arm where it is not best by theorem 1's argument."""
+    """Bound the non-optimal pulls of every arm by theorem 1's argument."""
     steep = np.where(np.isfinite(instance.steepness), instance.steepness, 0.0).max(axis=0)
     wrong = np.asarray(1 + LAST * (1 - instance.q))
     return np.where(steep > 0, exploring(epsilon, trial) * steep + wrong, 0.0)
 
 
 def lemma_1(instance: Instance, epsilon: float, trial: float, *, printed: bool = False) -> Array:
-    """Bound, for each context alone, how likely UCB1(ε) pulls its best arm less than n/K times.
+    """Bound the probability that UCB1(ε) pulls the optimal arm less than n/K times, per context.
 
     As printed, 2 K^(4+2ε) / n^(2+2ε) where ⌊n/K⌋ > 4(2+ε) ln n / min_j (Δ_j^(i))², for
     rewards in [0, 1].  With (G_i/Δ_j^(i))² in the condition it holds for any range, and
     summing the tail gives (K-1) ⌊n/K⌋^-(2+2ε) / (2+2ε), about 4K times less.
-    Where the condition fails nothing is said: 1.  Arms as good as the best count with it.
+    The bound is 1 where the condition fails.  Tied optimal arms count as one.
 
     >>> from onepull.environment import channel_selection
     >>> lemma_1(Instance.of(channel_selection(7)), 0.01, 1e5).round(10)
@@ -226,7 +231,7 @@ def lemma_1(instance: Instance, epsilon: float, trial: float, *, printed: bool =
 
 
 def alpha_of(epsilon: float, *, least: float = -0.5) -> float:
-    """Return 2+ε, refusing an ε for which the argument does not hold.
+    """Return 2+ε; raises ParameterError if the proof does not cover ε.
 
     >>> alpha_of(0.5)
     2.5

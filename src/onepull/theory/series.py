@@ -1,4 +1,4 @@
-"""The series and thresholds that the bounds are made of."""
+"""Series and thresholds used by the bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onepull.arrays import Array
 
 
 def zeta(s: float) -> float:
-    """Return ζ(s) = Σ n^-s for s > 1, and infinity at 1, by Euler and Maclaurin.
+    """Return ζ(s) = Σ n^-s by the Euler-Maclaurin formula; infinity for s ≤ 1.
 
     >>> abs(zeta(2.0) - math.pi**2 / 6) < 1e-13
     True
@@ -28,12 +28,12 @@ def zeta(s: float) -> float:
 
 
 def settled(share: Array, cost: Array) -> Array:
-    """Return the least whole n from which on share·n - 1 ≥ cost·ln n, for each pair.
+    """Return the least integer n from which on share·n - 1 ≥ cost·ln n, for each pair.
 
     >>> settled(np.array([1 / 56]), np.array([804.0]))
     array([599012.])
     """
-    # Convex, and negative at 1: Newton's steps from the right never pass the last zero.
+    # Convex and negative at 1, so Newton's method from the right converges to the last zero.
     n = np.maximum(4.0, 4.0 * (cost + 1) / share * np.log(np.maximum(4.0, (cost + 1) / share)))
     for _ in range(64):
         n = n - np.maximum(0.0, share * n - 1 - cost * np.log(n)) / (share - cost / n)
@@ -43,7 +43,7 @@ def settled(share: Array, cost: Array) -> Array:
 def settled_printed(share: float, cost: float) -> float:
     """Return the least n with ⌊share·n⌋ > ⌈cost·ln n⌉.
 
-    The floor first reaches v at n = ⌈v/share⌉, and there the other side is least.
+    The floor first reaches v at n = ⌈v/share⌉, where the right side is smallest for this v.
 
     >>> settled_printed(1 / 56, 804.0)
     599032.0
@@ -64,5 +64,5 @@ def _holds(value: int, share: float, cost: float) -> bool:
 
 
 def _first(value: int, share: float) -> int:
-    """Return the least n with ⌊share·n⌋ = value, rounding of the share put aside."""
+    """Return the least n with ⌊share·n⌋ = value, up to the rounding error of the share."""
     return math.ceil(value / share - 1e-6)
