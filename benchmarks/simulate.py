@@ -34,7 +34,7 @@ from onepull.distributions import Discrete, scaled_bernoulli
 from onepull.environment import Environment, channel_selection, energy_harvesting
 from onepull.simulation import Simulation, simulate
 from onepull.simulation.draws import Laws, keys, tabulate
-from onepull.simulation.kernels.rules import unit_widths
+from onepull.simulation.kernels.rules import ruling
 from onepull.simulation.result import Block
 
 SEED = 1
@@ -131,7 +131,7 @@ class Bound:
         }
         nodes, used = np.unique(self.states.rows, return_inverse=True)
         self.tables = {
-            "widths": unit_widths(simulation.horizon + 2, policy.rule.parameters[0]),
+            "widths": ruling(policy.rule, len(piece.states), simulation.horizon)(0).table,
             "ranges": highs - lows,
             "rewards": np.ascontiguousarray(rewards.T if function == "dcb" else rewards),
             "nodes": nodes,

@@ -10,18 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from onepull.index.empirical_likelihood import (
-    bernstein_bound,
-    divergence,
-    divergence_cap,
-    divergence_index,
-    exploration,
-    law_variance,
-    likely_cap,
-    likely_index,
-    likely_mean,
-    likely_share,
-)
+from onepull.index.bernstein import bernstein_bound, law_variance
+from onepull.index.empirical_kl import likely_cap, likely_index
+from onepull.index.empirical_likelihood import divergence, exploration, likely_mean, likely_share
+from onepull.index.imed import divergence_cap, divergence_index
 from onepull.index.rules import leading_law
 
 some = settings(derandomize=True, deadline=None, max_examples=80)

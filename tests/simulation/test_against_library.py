@@ -40,9 +40,6 @@ from onepull.distributions import (
     Uniform,
 )
 from onepull.environment import Environment, channel_selection, energy_harvesting, offloading
-from onepull.index.hoeffding import IndexRule, optimistic
-from onepull.policies.rule_policy import MeanPolicy
-from onepull.policies.sharing.sharing import Joint
 from onepull.simulation import Simulation
 from onepull.simulation.prepare import Interpreted, _InterpretedRunner
 from onepull.simulation.prepare_sharing import PreparedJoint
@@ -309,29 +306,12 @@ def test_a_reward_in_code_over_finite_states_has_a_kernel():
         assert_identical(*blocks(world, policy))
 
 
-def wider(low, high, trial, alpha):
-    return 2.0 * (high - low) * alpha * trial**0.1
-
-
-class Wide(MeanPolicy):
-    """A rule of its own beside the usual index."""
-
-    def __init__(self, problem):
-        table = DCB(problem).sharing
-        assert isinstance(table, Joint)
-        super().__init__(Joint(table.factor), IndexRule(wider, optimistic, (0.5,)))
-
-    @property
-    def parameters(self):
-        return {}
-
-
 def own(environment) -> list[Policy]:
     problem = environment.problem
-    return [Wide(problem), DCB(problem, seed=4), Greedy(problem, seed=1)]
+    return [DCB(problem, seed=4), Greedy(problem, seed=1)]
 
 
-def test_other_rules_and_drawn_ties_run_in_the_interpreter():
+def test_drawn_ties_run_in_the_interpreter():
     environment = channel_selection(4)
     for policy in own(environment):
         simulation = Simulation(environment, {"own": policy}, horizon=200)

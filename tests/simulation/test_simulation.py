@@ -265,7 +265,7 @@ def test_memory_does_not_grow_with_the_horizon():
     assert peaks[1] < 1.2 * peaks[0] + 100_000
     # 8192 trials of a few numbers, and tables of widths up to 2^20.
     assert peaks[1] < 4_000_000
-    assert all(plan.rule(0).widths.nbytes <= 8 * 2**20 for plan in simulation._prepared)
+    assert all(plan.rule(0).table.nbytes <= 8 * 2**20 for plan in simulation._prepared)
 
 
 # Refusals

@@ -25,6 +25,7 @@ from onepull.environment import Environment, channel_selection, energy_harvestin
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.sharing import Joint
+from onepull.policies.traits import Traits
 from onepull.simulation import Simulation
 from onepull.simulation.prepare import Interpreted
 from onepull.statistics import Discounted
@@ -168,7 +169,7 @@ def test_any_rule_goes_with_what_forgets():
     factor = table.factor
 
     class Forgetful(MeanPolicy):
-        order_matters = True
+        traits = Traits(order_matters=True, forgets=True)
 
         def __init__(self, problem):
             del problem
@@ -183,11 +184,10 @@ def test_any_rule_goes_with_what_forgets():
 
 
 class Own(DiscountedKL):
-    """Risks nothing: the kernels do not know of that."""
+    """Plays the lowest index: the kernels do not know of that."""
 
-    def _risk(self, trial):
-        del trial
-        return 0.0
+    def _indices(self, decision):
+        return [-index for index in super()._indices(decision)]
 
 
 def test_what_has_no_kernel_runs_in_the_interpreter():

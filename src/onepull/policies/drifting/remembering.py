@@ -9,7 +9,7 @@ import numpy as np
 
 from onepull.checks import number
 from onepull.errors import ParameterError
-from onepull.index.empirical_likelihood import empirical_kl
+from onepull.index.empirical_kl import empirical_kl
 from onepull.index.hoeffding import remembering
 from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.sharing import Joint, shared

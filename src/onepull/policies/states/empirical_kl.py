@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from onepull.checks import number
-from onepull.index.empirical_likelihood import empirical_bernstein, empirical_kl, imed
+from onepull.index.bernstein import empirical_bernstein
+from onepull.index.empirical_kl import empirical_kl
+from onepull.index.imed import imed
 from onepull.policies.states.state_policy import StatePolicy
 from onepull.policies.traits import Traits
 from onepull.problem import Problem

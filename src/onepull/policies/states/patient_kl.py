@@ -11,7 +11,9 @@ import numpy as np
 from onepull.checks import number
 from onepull.errors import SaveFileError
 from onepull.factor import Cells, partition
-from onepull.index.empirical_likelihood import empirical_kl, exploration, patient_leader, rounding
+from onepull.index.empirical_kl import empirical_kl
+from onepull.index.empirical_likelihood import exploration, rounding
+from onepull.index.patient_kl import patient_leader
 from onepull.index.rules import StateRule
 from onepull.policies.decision import Decision
 from onepull.policies.sharing.knowledge import Knowledge

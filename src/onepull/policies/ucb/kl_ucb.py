@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onepull.checks import number
-from onepull.index.empirical_likelihood import kl_ucb
+from onepull.index.kl_ucb import kl_ucb
 from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.sharing import shared
 from onepull.policies.traits import Traits

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.factor import Atoms
-from onepull.index import empirical_likelihood as likelihood
-from onepull.index import rules
+from onepull.index import empirical_kl, empirical_likelihood, patient_kl, rules
 from onepull.policies import PatientKL
 from onepull.policies.states.patient_kl import NEVER
 from onepull.simulation.compiled import compiled, inlined, reachable
@@ -21,9 +20,9 @@ from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 from onepull.statistics import moved
 
-reachable(rules.leading_law, likelihood.likely_index, likelihood.likely_cap)
-leader = compiled(likelihood.patient_leader)
-risk_at = inlined(likelihood.exploration)
+reachable(rules.leading_law, empirical_kl.likely_index, empirical_kl.likely_cap)
+leader = compiled(patient_kl.patient_leader)
+risk_at = inlined(empirical_likelihood.exploration)
 move = inlined(moved)
 
 

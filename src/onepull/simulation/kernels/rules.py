@@ -19,8 +19,16 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.index import empirical_likelihood as likelihood
-from onepull.index import hoeffding, rules, schedules
+from onepull.index import (
+    bernstein,
+    empirical_kl,
+    empirical_likelihood,
+    hoeffding,
+    imed,
+    kl_ucb,
+    rules,
+    schedules,
+)
 from onepull.index.rules import MeanRule, PosteriorRule, Rule, StateRule, TurnRule
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import ASIDE, bits, gamma, place, uniform
@@ -30,16 +38,16 @@ NONE = np.zeros(0, np.int64)
 
 # What the plain functions call by name.
 reachable(
+    bernstein.bernstein_bound,
+    bernstein.law_variance,
     hoeffding.hoeffding_exploration,
-    likelihood._excess,  # noqa: SLF001 - a part of the formula
-    likelihood._mean_log,  # noqa: SLF001 - the same
-    likelihood.bernstein_bound,
-    likelihood.divergence,
-    likelihood.exploration,
-    likelihood.law_variance,
-    likelihood.likely_mean,
-    likelihood.likely_share,
-    likelihood.rounding,
+    empirical_likelihood._excess,  # noqa: SLF001 - a part of the formula
+    empirical_likelihood._mean_log,  # noqa: SLF001 - the same
+    empirical_likelihood.divergence,
+    empirical_likelihood.exploration,
+    empirical_likelihood.likely_mean,
+    empirical_likelihood.likely_share,
+    empirical_likelihood.rounding,
     rules.comes_before,
     schedules.drawn_evenly,
     schedules.exploration_rate,
@@ -169,10 +177,10 @@ def _functions(rule: Rule) -> Functions:
 _name(_functions(hoeffding.hoeffding(1.0)), Ucb)
 _name(_functions(hoeffding.hoeffding(1.0, patience=1)), PatientUcb)
 _name(_functions(hoeffding.remembering(1.0, 1.0)), RememberedUcb)
-_name(_functions(likelihood.kl_ucb(0.0, 0.0)), KlUcb)
-_name(_functions(likelihood.empirical_kl(0.0, 0.0)), EmpiricalKl)
-_name(_functions(likelihood.imed()), Imed)
-_name(_functions(likelihood.empirical_bernstein(1.0)), Bernstein)
+_name(_functions(kl_ucb.kl_ucb(0.0, 0.0)), KlUcb)
+_name(_functions(empirical_kl.empirical_kl(0.0, 0.0)), EmpiricalKl)
+_name(_functions(imed.imed()), Imed)
+_name(_functions(bernstein.empirical_bernstein(1.0)), Bernstein)
 _name(_functions(schedules.epsilon_greedy(1.0, 1.0)), EpsilonGreedy)
 _name(_functions(schedules.dsee(1.0)), Dsee)
 NAMED = frozenset(_FUNCTIONS)

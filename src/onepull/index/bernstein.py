@@ -1,0 +1,63 @@
+"""UCB-V: a bound that is narrow where the reward varies little."""
+
+from __future__ import annotations
+
+from math import log, sqrt
+from typing import Any
+
+from onepull.index.rules import StateRule
+
+
+def bernstein_bound(
+    mean: float, variance: float, width: float, pulls: float, budget: float
+) -> float:
+    """Return θ̂ + √(2V f/m) + 3G f/m, the bound of UCB-V (Audibert, Munos, Szepesvári 2009).
+
+    >>> round(bernstein_bound(0.5, 0.01, 1.0, 100.0, 5.0), 6)
+    0.681623
+    """
+    return mean + sqrt(2.0 * variance * budget / pulls) + 3.0 * width * budget / pulls
+
+
+def law_variance(values: Any, weights: Any, count: int) -> float:
+    """Return the variance of a law.
+
+    >>> law_variance([0.0, 1.0], [0.5, 0.5], 2)
+    0.25
+    """
+    mean, square = 0.0, 0.0
+    for s in range(count):
+        mean += weights[s] * values[s]
+    for s in range(count):
+        square += weights[s] * (values[s] - mean) ** 2
+    return square
+
+
+def bernstein_exploration(trial: float, zeta: float) -> float:
+    """Return ζ ln n."""
+    return zeta * log(trial)
+
+
+def bernstein_index(
+    values: Any,
+    weights: Any,
+    pulls: float,
+    mean: float,
+    best: float,
+    low: float,
+    high: float,
+    exploration: float,
+) -> float:
+    """Return the bound of UCB-V with the variance of the observed rewards."""
+    variance = law_variance(values, weights, len(values))
+    return bernstein_bound(mean, variance, high - low, pulls, exploration)
+
+
+def empirical_bernstein(zeta: float) -> StateRule:
+    """Return the rule of UCB-V (Audibert, Munos, Szepesvári 2009).
+
+    >>> rule = empirical_bernstein(1.2)
+    >>> round(rule.index([0.0, 1.0], [0.5, 0.5], 100, 0.5, 0.5, 0.0, 1.0, 5.0), 6)
+    0.808114
+    """
+    return StateRule(exploration=bernstein_exploration, index=bernstein_index, parameters=(zeta,))
