@@ -1,8 +1,8 @@
-"""LinUCB, linear Thompson sampling and ε-greedy beside a public package, on the same stream.
+"""Compare LinUCB, linear Thompson sampling and ε-greedy with a public package on the same stream.
 
-LinUCB is one rule with one answer, so the decisions themselves are compared.  The others
-draw, and are compared by their regret.  The CPU time of a decision is a ratio within a
-replication, since a noisy machine slows both alike.
+LinUCB is deterministic, so the decisions themselves are compared.  The others are random and are
+compared by their regret.  The CPU time of a decision is a ratio within a replication, because a
+noisy machine slows both packages equally.
 """
 
 import argparse
@@ -30,12 +30,12 @@ PROBLEM = Problem(
     reward="(y * u + z * v + w) / 3",
 )
 
-# How one package decides on a request and takes in its reward.
+# Two functions of one package: choose an arm for a request, and observe its reward.
 Loop: TypeAlias = tuple[Callable[[list[float]], int], Callable[[int, list[float], float], None]]
 
 
 class Stream(NamedTuple):
-    """Requests, and what every arm would give: drawn, and on average."""
+    """Requests, with the reward that every arm would give and its gap."""
 
     contexts: list[list[float]]
     rewards: list[list[float]]
@@ -51,14 +51,14 @@ class Run(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A rule in both packages over all streams."""
+    """The results of one rule in both packages over all streams."""
 
     rule: str
-    equal: float | None  # the share of equal decisions, where the rule does not draw
-    ours: tuple[float, float]  # regret and the half width of its 95 % interval
+    equal: float | None  # the share of equal decisions, if the rule is not random
+    ours: tuple[float, float]  # regret and the half-width of its 95 % interval
     theirs: tuple[float, float]
     microseconds: float
-    ratio: list[float]  # theirs to ours: lower quartile, median, upper quartile
+    ratio: list[float]  # their time / our time: lower quartile, median, upper quartile
 
 
 def stream(seed: int, steps: int) -> Stream:
@@ -66,7 +66,7 @@ def stream(seed: int, steps: int) -> Stream:
     generator = np.random.default_rng(seed)
     contexts = generator.random((steps, 2))
     weights = np.column_stack([contexts, np.ones(steps)]) / 3
-    strengths = np.random.default_rng(0).uniform(1, 9, (len(ARMS), 3))  # the same arms always
+    strengths = np.random.default_rng(0).uniform(1, 9, (len(ARMS), 3))  # the arms of every stream
     states = generator.beta(strengths, 10 - strengths, (steps, len(ARMS), 3))
     means = weights @ (strengths / 10).T
     rewards = np.einsum("tf,tjf->tj", weights, states)
@@ -75,7 +75,7 @@ def stream(seed: int, steps: int) -> Stream:
 
 
 def run(loop: Loop, given: Stream) -> Run:
-    """Serve a stream, each arm once first, whatever the policy."""
+    """Serve a stream; the first requests pull each arm once, whatever the policy."""
     decide, learn = loop
     chosen = []
     begin = process_time()
@@ -88,7 +88,7 @@ def run(loop: Loop, given: Stream) -> Run:
 
 
 def ours(policy: Policy) -> Loop:
-    """Let a policy of onepull see contexts and rewards."""
+    """Return the loop of a onepull policy, which sees contexts and rewards."""
 
     def decide(context: list[float]) -> int:
         return ARMS.index(policy.choose(y=context[0], z=context[1]))
@@ -100,7 +100,7 @@ def ours(policy: Policy) -> Loop:
 
 
 def theirs(policy: Any, *, sees_contexts: bool) -> Loop:
-    """Let a policy of MABWiser see the same features, or none where it takes none."""
+    """Return the loop of a MABWiser policy, which sees the same features or none."""
 
     def told(context: list[float]) -> dict[str, Any]:
         if not sees_contexts:
@@ -119,7 +119,7 @@ def theirs(policy: Any, *, sees_contexts: bool) -> Loop:
 
 
 def contestants(mab: Any, seed: int) -> dict[str, tuple[Loop, Loop]]:
-    """Return each rule in both packages, with the same constants where both have them."""
+    """Return each rule in both packages, with the same constants where possible."""
     kinds, rng = mab.LearningPolicy, import_module(f"{PACKAGE}.utils")
     arms = list(range(len(ARMS)))
 
@@ -131,10 +131,10 @@ def contestants(mab: Any, seed: int) -> dict[str, tuple[Loop, Loop]]:
         kind = kinds.LinTS(alpha=SPREAD, l2_lambda=REGULARISER)
         return mab.MAB(arms, kind, seed=seed)
 
-    # Its models copy one generator, state and all, when they are fitted, and from then on all
-    # arms draw the same luck; with one each they draw as the rule says.
+    # MABWiser's models copy one generator with its state when they are fitted, so all arms then
+    # draw the same numbers.  Here each arm gets its own generator, as the rule requires.
     apart = sampler()
-    for arm, model in apart._imp.arm_to_model.items():  # noqa: SLF001 - there is no other way in
+    for arm, model in apart._imp.arm_to_model.items():  # noqa: SLF001 - there is no public way
         model.rng = rng.create_rng(seed * len(arms) + arm)
     lin_ucb = LinUCB(PROBLEM, alpha=ALPHA, regulariser=REGULARISER)
     lin_ucb_kind = kinds.LinUCB(alpha=ALPHA, l2_lambda=REGULARISER)
@@ -143,7 +143,7 @@ def contestants(mab: Any, seed: int) -> dict[str, tuple[Loop, Loop]]:
     return {
         "LinUCB": (ours(lin_ucb), theirs(mab.MAB(arms, lin_ucb_kind), sees_contexts=True)),
         "Thompson": (thompson(), theirs(sampler(), sees_contexts=True)),
-        "Thompson, luck apart": (thompson(), theirs(apart, sees_contexts=True)),
+        "Thompson, separate generators": (thompson(), theirs(apart, sees_contexts=True)),
         "ε-greedy": (
             ours(greedy),
             theirs(mab.MAB(arms, greedy_kind, seed=seed), sees_contexts=False),
@@ -162,7 +162,7 @@ def compare(mab: Any, replications: int, steps: int) -> list[Row]:
 
 
 def row(rule: str, pairs: list[tuple[Run, Run]], steps: int) -> Row:
-    """Sum the runs of a rule up."""
+    """Summarise the runs of a rule."""
     equal = np.mean([np.equal(one.arms, two.arms) for one, two in pairs])
     ratios = [two.seconds / one.seconds for one, two in pairs]
     return Row(
@@ -176,15 +176,15 @@ def row(rule: str, pairs: list[tuple[Run, Run]], steps: int) -> Row:
 
 
 def interval(regrets: list[float]) -> tuple[float, float]:
-    """Return the mean and the half width of its 95 % interval."""
+    """Return the mean and the half-width of its 95 % interval."""
     return float(np.mean(regrets)), float(1.96 * np.std(regrets, ddof=1) / math.sqrt(len(regrets)))
 
 
 def main() -> None:
     """Run the comparison and print it."""
-    parser = argparse.ArgumentParser(description="Compare policies with a public package's.")
-    parser.add_argument("--replications", type=int, default=20, help="streams")
-    parser.add_argument("--steps", type=int, default=1000, help="decisions in a stream")
+    parser = argparse.ArgumentParser(description="Compare policies with those of a public package.")
+    parser.add_argument("--replications", type=int, default=20, help="number of streams")
+    parser.add_argument("--steps", type=int, default=1000, help="decisions per stream")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
     try:
@@ -198,7 +198,8 @@ def main() -> None:
         print(json.dumps([one._asdict() for one in rows]))
         return
     title = f"onepull beside {PACKAGE} {metadata.version(PACKAGE)}"
-    table = Table("rule", "equal", "regret", "theirs", "best µs", "ratio", "quartiles", title=title)
+    columns = ("rule", "equal", "regret ± 95 %", "theirs", "best µs", "time ratio", "quartiles")
+    table = Table(*columns, title=title)
     for one in rows:
         low, ratio, high = one.ratio
         table.add_row(

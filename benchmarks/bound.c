@@ -1,12 +1,12 @@
 /* The simulator's arithmetic written out for two problems: what a trial costs in plain C.
 
-   Nothing here is general.  DCB knows that contexts and states have atoms, CCB that the
-   context is one uniform number, that the reward is log(1 + power * gain) and that states
-   have atoms.  A trial draws its context, chooses, writes down the regret and learns, in one
-   loop; draws, tables and order of operations are the simulator's, so that the regret is the
-   same to the last bit.
+   This code works for these two problems only.  DCB assumes that contexts and states are discrete.
+   CCB assumes that the context is one uniform number, that the reward is log(1 + power * gain) and
+   that states are discrete.  One loop draws the context, chooses an arm, records the regret and
+   learns.  Draws, tables and order of operations are the simulator's, so the regret is the same to
+   the last bit.
 
-   ARMS, CONTEXTS and ATOMS may be defined to give the compiler the sizes. */
+   Define ARMS, CONTEXTS and ATOMS to give the compiler the sizes. */
 
 #include <math.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
     const int64_t arms = (problem)->arms, contexts = (problem)->contexts, atoms = (problem)->atoms
 #endif
 
-struct law { /* Walker's tables of one arm after another, `atoms` to each */
+struct law { /* Walker's alias tables, one arm after another, `atoms` entries each */
     const double *keep;
     const int64_t *alias;
 };
@@ -31,13 +31,13 @@ struct problem {
     const double *ranges;       /* of the reward, in each context or cell */
     const double *gaps;         /* DCB: [context][arm] */
     const double *rewards;      /* DCB: [arm * atoms + k][context]; CCB: [cell][arm][k] */
-    const double *nodes;        /* CCB: the states that any arm may show */
-    const int64_t *used;        /* CCB: the node of each arm's atoms */
-    const double *weights;      /* CCB: and its probability */
+    const double *nodes;        /* CCB: all states that some arm can show */
+    const int64_t *used;        /* CCB: the node of each atom of each arm */
+    const double *weights;      /* CCB: the probability of that atom */
     int64_t node_count;
     double slack;
     const int64_t *checkpoints;
-    /* what is learned and found, all zero but the means, which are infinite */
+    /* what is learned and recorded; all start at zero except the means, which start infinite */
     double *means;              /* DCB: [context][arm] */
     double *counts;             /* CCB: [arm][k] */
     int64_t *pulls, *best_pulls;

@@ -1,6 +1,6 @@
-"""Queues and batteries: what drift plus penalty earns beside ignoring the buffer, and the best.
+"""Compare drift plus penalty on queues and batteries with ignoring the buffer and the optimum.
 
-Prints the two tables of docs/queues.md; with --figure, draws its figure too.
+Print the two tables of docs/queues.md, and with --figure draw its figure.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ SEED = 1
 WEIGHTS = {"battery": (1, 2, 4, 8, 16), "backlog": (4, 10, 20, 40, 80)}
 PRICES = (0.0, 1.0, 1.5, 2.0)
 HOLDINGS = (0.3, 0.1, 0.03, 0.01, 0.003)
-LOSING = 20.0  # the price of a lost bit in the plans: far above that of sending it
+LOSING = 20.0  # the price of a lost bit in the plans, far above the price of sending it
 
 
 def learner(world: BufferEnvironment) -> Policy:
-    """Return the policy that learns: DCB with the least width that is safe."""
+    """Return the policy that learns: DCB with the narrowest width that theory allows."""
     return UpperConfidence(world.problem, alpha=0.51)
 
 
@@ -46,7 +46,7 @@ def genie(world: BufferEnvironment) -> Policy:
 
 
 def drifts(world: BufferEnvironment, kind: str) -> dict[str, Controller]:
-    """Return drift plus penalty with every weight, learned and known."""
+    """Return drift plus penalty with every weight, for learned and for known arms."""
     return {
         f"drift plus penalty, V = {weight}{suffix}": DriftPlusPenalty(
             make(world), world.buffer, weight=weight
@@ -59,7 +59,7 @@ def drifts(world: BufferEnvironment, kind: str) -> dict[str, Controller]:
 def batteries(world: BufferEnvironment) -> dict[str, Controller]:
     """Return the controllers of the battery."""
     return {
-        "spend all there is": Myopic(learner(world), world.buffer),
+        "spend all": Myopic(learner(world), world.buffer),
         "spend all, arms known": Myopic(genie(world), world.buffer),
         **drifts(world, "battery"),
         "plan": BatteryPlan(learner(world), world.buffer, arrivals=world.arrivals),
@@ -88,7 +88,7 @@ def backlogs(world: BufferEnvironment) -> dict[str, Controller]:
 
 
 def table(result: BufferResult, measures: dict[str, str], baseline: str) -> str:
-    """Return a table in Markdown, with the half widths of 95 % confidence intervals.
+    """Return a Markdown table of means ± the half-widths of their 95 % confidence intervals.
 
     The last column is the paired difference of the first measure to the baseline.
     """
@@ -107,7 +107,7 @@ def _cell(row: dict[str, Any], measure: str) -> str:
 
 
 def draw(battery: BufferResult, backlog: BufferResult, best: float, path: str) -> None:
-    """Draw reward against V, and cost against backlog."""
+    """Draw the reward over V, and the cost over the backlog."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - for drawing only
 
     with style():
@@ -136,15 +136,15 @@ def _reward_by_weight(axes: Any, result: BufferResult, best: float) -> None:
             weights, rewards, halves, color=COLOURS[i], marker=MARKERS[i], capsize=2,
             label=f"drift plus penalty, {label}",
         )  # fmt: skip
-    axes.axhline(best, color=INK, linewidth=1.2, label="best there is (dynamic programming)")
+    axes.axhline(best, color=INK, linewidth=1.2, label="optimum (dynamic programming)")
     plan = float(result.of("plan").mean())
     axes.axhline(plan, color=COLOURS[2], linestyle="--", linewidth=1.2, label="plan, arms learned")
-    greedy = float(result.of("spend all there is").mean())
-    axes.axhline(greedy, color=COLOURS[3], linestyle=":", label="spend all there is")
+    greedy = float(result.of("spend all").mean())
+    axes.axhline(greedy, color=COLOURS[3], linestyle=":", label="spend all")
     axes.set_xscale("log", base=2)
     axes.set_xticks(weights, [str(weight) for weight in weights])
     axes.set_xlabel("weight V")
-    axes.set_ylabel("reward a slot")
+    axes.set_ylabel("reward per slot")
     axes.set_ylim(bottom=0.06)
     axes.set_title("Battery of capacity 4")
     axes.legend(frameon=False, fontsize=8, loc="lower center")
@@ -153,7 +153,7 @@ def _reward_by_weight(axes: Any, result: BufferResult, best: float) -> None:
 def _cost_by_backlog(axes: Any, result: BufferResult) -> None:
     weights = WEIGHTS["backlog"]
     lines = [
-        ("best there is", INK, None, [f"plan, holding {h:g}" for h in HOLDINGS]),
+        ("optimum", INK, None, [f"plan, holding {h:g}" for h in HOLDINGS]),
         ("drift plus penalty, arms learned", COLOURS[0], MARKERS[0],
          [f"drift plus penalty, V = {weight}" for weight in weights]),
         ("drift plus penalty, arms known", COLOURS[1], MARKERS[1],
@@ -181,7 +181,7 @@ def _cost_by_backlog(axes: Any, result: BufferResult) -> None:
     axes.set_xticks(ticks, [str(value) for value in ticks])
     axes.minorticks_off()
     axes.set_xlabel("bits waiting, mean")
-    axes.set_ylabel("cost a slot")
+    axes.set_ylabel("cost per slot")
     axes.set_title("Backlog: cost against waiting")
     axes.set_ylim(top=0.54)
     axes.legend(frameon=False, fontsize=8, loc="upper right")
@@ -190,7 +190,7 @@ def _cost_by_backlog(axes: Any, result: BufferResult) -> None:
 def measure(
     world: BufferEnvironment, controllers: dict[str, Controller], told: Any, executor: Executor
 ) -> BufferResult:
-    """Run the controllers, showing how far they are."""
+    """Run the controllers and show the progress."""
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("replications", total=told.replications)
         return simulate_buffer(
@@ -205,11 +205,11 @@ def measure(
 
 
 def main() -> None:
-    """Measure, print, draw."""
+    """Run both comparisons, print the tables and draw the figure if asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--horizon", type=int, default=10_000)
     parser.add_argument("--replications", type=int, default=8)
-    parser.add_argument("--figure", help="where to draw, such as docs/figures/queues.svg")
+    parser.add_argument("--figure", help="the file to draw to, such as docs/figures/queues.svg")
     told = parser.parse_args()
     battery, backlog = harvesting_battery(), metered_backlog()
     best = battery.best_plan().value
@@ -218,7 +218,7 @@ def main() -> None:
         bits = measure(backlog, backlogs(backlog), told, executor)
     shown = {"reward": "reward", "level": "energy stored", "lost": "energy lost"}
     print(table(energy, shown, energy.controllers[0]))
-    print(f"\nbest there is, in the long run: {best:.4f}\n")
+    print(f"\noptimum, in the long run: {best:.4f}\n")
     shown = {"cost": "cost", "level": "bits waiting", "lost": "bits lost"}
     print(table(bits, shown, bits.controllers[0]))
     if told.figure:

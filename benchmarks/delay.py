@@ -1,8 +1,8 @@
-"""What late and missing feedback costs each policy, on the paper's seven channels.
+"""Measure what late and missing feedback costs each policy on the paper's seven channels.
 
     python benchmarks/delay.py --figure docs/figures/delay.svg
 
-Prints the table of docs/delay.md; takes a minute or two.
+Print the table of docs/delay.md; this takes a minute or two.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ COLOURS = {
 
 
 def measured() -> dict[tuple[str, str, bool], tuple[float, float]]:
-    """Return mean and half a 95 % interval by setting, policy, and whether pulls count early."""
+    """Return the mean regret and its 95 % half-width.
+
+    The keys are the setting, the policy and whether pulls in flight count.
+    """
     found = {}
     for setting, stated in SETTINGS.items():
         for counted in (False, True):
@@ -68,7 +71,7 @@ def measured() -> dict[tuple[str, str, bool], tuple[float, float]]:
 
 
 def table(found: dict[tuple[str, str, bool], tuple[float, float]]) -> None:
-    """Print a row for each setting and way of counting."""
+    """Print a row for each setting, with received pulls only and with pulls in flight."""
     print("| feedback | counted |", " | ".join(POLICIES), "|")
     print("|---|---|" + "---|" * len(POLICIES))
     for setting in SETTINGS:
@@ -79,7 +82,7 @@ def table(found: dict[tuple[str, str, bool], tuple[float, float]]) -> None:
 
 
 def figure(found: dict[tuple[str, str, bool], tuple[float, float]], path: Path) -> None:
-    """Draw regret against the delay, received only and with pulls in flight."""
+    """Draw regret over the delay, with received pulls only and with pulls in flight."""
     with style():
         from matplotlib.figure import Figure  # noqa: PLC0415 - 0.6 s, for drawing only
 
@@ -109,9 +112,9 @@ def figure(found: dict[tuple[str, str, bool], tuple[float, float]], path: Path) 
 
 
 def main() -> None:
-    """Measure, print, and draw if asked to."""
+    """Run the simulations, print the table and draw the figure if asked."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--figure", type=Path, help="the file to draw to")
     stated = parser.parse_args()
     found = measured()
     table(found)

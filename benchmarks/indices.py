@@ -1,9 +1,9 @@
-"""Every index beside DCB(0.01): on the paper's channels, and over families of random problems.
+"""Compare every index with DCB(0.01) on the paper's channels and on families of random problems.
 
-A family is many problems drawn from one description.  Regret is told as a share of what DCB
-loses in the same problem on average, so that problems of all scales count alike: the mean
-over problems, the mean of all regret together, and the tail over single runs.  Where states
-are finitely many it is also told in units of the least that is possible, c·ln T.
+A family is many problems drawn from one description.  Regret is given as a share of DCB's mean
+regret in the same problem, so that problems of all scales count equally: the mean over problems,
+all regret together, and the tail over single runs.  With finitely many states it is also given in
+units of the lower bound c·ln T.
 """
 
 import argparse
@@ -64,7 +64,7 @@ HEAD_STARTS: dict[str, Callable[[Problem], Policy]] = {
 
 
 class Row(NamedTuple):
-    """A policy on a family, all but the last as shares of what DCB loses on average."""
+    """The results of a policy on a family; all but the last are shares of DCB's mean regret."""
 
     family: str
     policy: str
@@ -72,23 +72,23 @@ class Row(NamedTuple):
     together: float  # all regret of the family
     p99: float  # over single runs
     worst: float
-    limits: float | None  # regret / (c ln T), over problems whose c is above nothing
+    limits: float | None  # regret / (c ln T), over problems with c > 0
 
 
 class Family(NamedTuple):
-    """Problems of one description."""
+    """How to draw a problem of a family, and its horizon."""
 
     draw: Callable[[Luck], Environment]
     horizon: int
 
 
 def levels(luck: Luck, values: list[float], few: int) -> Discrete:
-    """Return a law on a few of the values."""
+    """Return a distribution on a few of the values."""
     chosen = luck.choice(len(values), min(few, len(values)), replace=False)
     return Discrete([values[i] for i in chosen], luck.dirichlet(np.ones(len(chosen))).tolist())
 
 
-def listed(  # noqa: PLR0913 - all that families differ in
+def listed(  # noqa: PLR0913 - everything in which families differ
     luck: Luck,
     *,
     reward: str,
@@ -97,7 +97,7 @@ def listed(  # noqa: PLR0913 - all that families differ in
     states: list[float],
     chances: list[float] | None = None,
 ) -> Environment:
-    """Return arms with a few states each, out of a list that all share."""
+    """Return arms with a few states each, from a common list."""
     names = [f"arm {j}" for j in range(arms)]
     problem = Problem(
         arms=names, context={"y": Finite(contexts)}, state={"x": Finite(states)}, reward=reward
@@ -113,7 +113,7 @@ def listed(  # noqa: PLR0913 - all that families differ in
 
 
 def capacities(luck: Luck) -> Environment:
-    """Bits delivered, up to the capacity."""
+    """Return channels that deliver bits up to their capacity."""
     return listed(
         luck,
         reward="min(y, x)",
@@ -124,7 +124,7 @@ def capacities(luck: Luck) -> Environment:
 
 
 def rates(luck: Luck) -> Environment:
-    """Rate at a power and a gain."""
+    """Return links whose rate depends on the power and the gain."""
     return listed(
         luck,
         reward="log(1 + y * x)",
@@ -135,7 +135,7 @@ def rates(luck: Luck) -> Environment:
 
 
 def thresholds(luck: Luck) -> Environment:
-    """Return requests that are served or not."""
+    """Return arms that serve a request or not."""
     return listed(
         luck,
         reward="x >= y",
@@ -146,7 +146,7 @@ def thresholds(luck: Luck) -> Environment:
 
 
 def latencies(luck: Luck) -> Environment:
-    """Time taken, a negative reward, on links and servers."""
+    """Return servers with latencies, which are negative rewards."""
     names = [f"server {j}" for j in range(int(luck.integers(3, 7)))]
     links, speeds = [2.0, 5.0, 10.0, 40.0], [10.0, 20.0, 50.0, 100.0]
     problem = Problem(
@@ -166,7 +166,7 @@ def latencies(luck: Luck) -> Environment:
 
 
 def rare_contexts(luck: Luck) -> Environment:
-    """Contexts of which each comes a fifth as often as the one before."""
+    """Return contexts of which each is a fifth as likely as the one before."""
     chances = np.array([0.2**i for i in range(5)])
     return listed(
         luck,
@@ -179,7 +179,7 @@ def rare_contexts(luck: Luck) -> Environment:
 
 
 def many_contexts(luck: Luck) -> Environment:
-    """Fifty contexts."""
+    """Return problems with fifty contexts."""
     return listed(
         luck,
         reward="log(1 + y * x)" if luck.random() < 0.5 else "min(5 * y, x)",
@@ -190,7 +190,7 @@ def many_contexts(luck: Luck) -> Environment:
 
 
 def many_arms(luck: Luck) -> Environment:
-    """Twenty to fifty arms."""
+    """Return problems with twenty to fifty arms."""
     return listed(
         luck,
         reward="min(y, x)",
@@ -201,7 +201,7 @@ def many_arms(luck: Luck) -> Environment:
 
 
 def each_somewhere(luck: Luck) -> Environment:
-    """Return links of which each is best for some request: there all regret is lost early."""
+    """Return links of which each is best for some request, so that all regret is lost early."""
     while True:
         arms = int(luck.integers(3, 7))
         names = [f"link {j}" for j in range(arms)]
@@ -217,7 +217,7 @@ def each_somewhere(luck: Luck) -> Environment:
             n: Discrete([0.0, size], [1 - p, p])
             for n, size, p in zip(names, sizes.tolist(), reliable.tolist(), strict=True)
         }
-        # A gap of next to nothing is neither found out nor paid for.
+        # Leave out tiny gaps: they are neither detected nor expensive.
         means = np.minimum.outer(sizes, sizes) * reliable  # by context and arm
         ahead = np.diff(np.sort(means, axis=1)[:, -2:], axis=1)
         if len(set(means.argmax(axis=1))) == arms and ahead.min() > 0.02 * sizes[-1]:
@@ -226,7 +226,7 @@ def each_somewhere(luck: Luck) -> Environment:
 
 
 def continuous(luck: Luck) -> Environment:
-    """States between 0 and 1, in a sketch; kinked and smooth rewards."""
+    """Return states between 0 and 1 for a sketch, with kinked or smooth rewards."""
     names = [f"arm {j}" for j in range(int(luck.integers(3, 7)))]
     contexts = [0.2, 0.4, 0.6, 0.8]
     problem = Problem(
@@ -259,7 +259,7 @@ def paper(
     runs: int,
     seed: int,
 ) -> Iterator[tuple[str, Environment, Result]]:
-    """Yield the paper's sets of channels and what every policy loses on them."""
+    """Yield the paper's sets of channels with the result of every policy."""
     for count in channels:
         world = channel_selection(count)
         built = {name: build(world.problem) for name, build in policies.items()}
@@ -267,7 +267,7 @@ def paper(
         yield f"{count} channels", world, result
 
 
-def family_rows(  # noqa: PLR0913, PLR0917 - a full statement
+def family_rows(  # noqa: PLR0913, PLR0917 - everything that defines the runs
     name: str,
     worlds: list[Environment],
     policies: dict[str, Callable[[Problem], Policy]],
@@ -309,7 +309,7 @@ def family_rows(  # noqa: PLR0913, PLR0917 - a full statement
 
 
 def paper_rows(world: Environment, name: str, result: Result) -> list[Row]:
-    """Return what every policy loses on the paper's channels."""
+    """Return the results of every policy on the paper's channels."""
     base = float(result.regret(BASE).mean())
     least = graves_lai(world).total * math.log(result.horizon)
     found = []
@@ -357,7 +357,7 @@ def show(rows: list[Row], console: Console, shorter: int) -> None:
 
 
 def costs(steps: int, rounds: int = 3) -> Table:
-    """Return the CPU time of a decision: the best of a few rounds, library and simulator."""
+    """Return the best CPU time of a decision, in the library and in the simulator."""
     world = channel_selection(7)
     trace = Simulation(world, {BASE: DCB(world.problem)}, horizon=steps).trace(0)
     bits = trace.contexts[:, 0].tolist()
@@ -384,22 +384,22 @@ def costs(steps: int, rounds: int = 3) -> Table:
 
 def main() -> None:
     """Run the study and print it."""
-    parser = argparse.ArgumentParser(description="Compare indices over many problems.")
-    parser.add_argument("--quick", action="store_true", help="a few runs, in half a minute")
+    parser = argparse.ArgumentParser(description="Compare indices on many problems.")
+    parser.add_argument("--quick", action="store_true", help="only a few runs, in half a minute")
     parser.add_argument(
-        "--thorough", action="store_true", help="five times as many problems, and 1000 runs"
+        "--thorough", action="store_true", help="five times as many problems and 1000 runs"
     )
-    parser.add_argument("--seed", type=int, default=1, help="of problems and runs")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the problems and the runs")
     parser.add_argument(
         "--head-starts",
         action="store_true",
-        help="compare head starts instead, over the families alone",
+        help="compare head starts instead, on the families only",
     )
-    parser.add_argument("--family", choices=FAMILIES, help="this one alone")
-    parser.add_argument("--policy", choices=POLICIES, help="this one alone, beside DCB")
+    parser.add_argument("--family", choices=FAMILIES, help="run this family only")
+    parser.add_argument("--policy", choices=POLICIES, help="run this policy only, and DCB")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--figure", help="draw regret over the seven channels to this file")
-    parser.add_argument("--costs", action="store_true", help="time a decision instead")
+    parser.add_argument("--figure", help="draw the regret on the seven channels to this file")
+    parser.add_argument("--costs", action="store_true", help="time decisions instead")
     options = parser.parse_args()
     if options.costs:
         Console().print(costs(2000))
@@ -411,7 +411,7 @@ def main() -> None:
     problems, runs = (3, 4) if quick else (20, 10) if options.thorough else (4, 5)
     console = Console(stderr=options.json)
     rows: list[Row] = []
-    # A head start is chosen without a look at the channels that it is then tried on.
+    # The head start is chosen without the channels on which it is tested afterwards.
     channels = () if options.head_starts or options.family else (7, 4)
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("the paper's channels", total=len(channels) + len(FAMILIES))
@@ -437,12 +437,12 @@ def main() -> None:
     if options.json:
         print(json.dumps([row._asdict() for row in rows], indent=1))
         return
-    console.print(f"{problems} problems a family, {runs} runs of each; shares of DCB's mean regret")
+    console.print(f"{problems} problems per family, {runs} runs each; shares of DCB's mean regret")
     show(rows, console, 10 if quick else 1)
 
 
 def draw(world: Environment, result: Result, file: str) -> None:
-    """Draw the regret of the main policies, and the least possible."""
+    """Draw the regret of the main policies and the lower bound."""
     main = [BASE, "UCB, α = 0.51", "empirical KL, c = 3", "recommended", "IMED"]
     least = graves_lai(world).total * np.log(result.checkpoints)
     figure = figures.regret(

@@ -1,8 +1,8 @@
-"""CPU time of a simulated trial, beside the same arithmetic in C and beside other simulators.
+"""Measure the CPU time of a simulated trial, and compare it with C and with other simulators.
 
-Contestants of a group take turns, round after round, so that a noisy machine slows them
-alike: the ratios within a round are the result, not the times.  The C loops of `bound.c`
-must end with the very regret and pulls that the simulator finds.
+The contestants of a group take turns, round after round, so a noisy machine slows them equally.
+The result is the ratios within a round, not the times.  The C loops of `bound.c` must end with
+exactly the regret and the pulls of the simulator.
 """
 
 import argparse
@@ -38,8 +38,8 @@ from onepull.simulation.kernels.rules import ruling
 from onepull.simulation.result import Block
 
 SEED = 1
-CHANCES = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]  # of the arms that all simulators can run
-FLAGS = ["-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC"]  # the same bits
+CHANCES = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]  # of the problem that all simulators can run
+FLAGS = ["-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC"]  # equal to the bit
 FIRST_REPLICATION = """
 from onepull import DCB
 from onepull.environment import channel_selection
@@ -50,7 +50,7 @@ Simulation(channels, {"DCB": DCB(channels.problem)}, horizon=10_000).block(0, 1)
 
 
 class Row(NamedTuple):
-    """A best time, and the quartiles over rounds of a ratio."""
+    """The best time, and the quartiles of the ratio over rounds."""
 
     name: str
     time: float
@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
 
 class Contestant(NamedTuple):
-    """What runs a replication of so many trials when played."""
+    """A function that runs one replication, and its number of trials."""
 
     name: str
     play: Callable[[int], Any]
@@ -67,7 +67,7 @@ class Contestant(NamedTuple):
 
 
 def compete(contestants: list[Contestant], rounds: int) -> list[Row]:
-    """Play all contestants in turn and compare them with the first, round by round."""
+    """Run all contestants in turn and compare them with the first, round by round."""
     times = np.empty((rounds, len(contestants)))
     for number in range(-1, rounds):  # the first round warms up
         for c, contestant in enumerate(contestants):
@@ -146,7 +146,7 @@ class Bound:
         self.run = getattr(_compiled(sizes if known_sizes else []), function)
 
     def block(self, number: int) -> Block:
-        """Run a replication; return what the simulator would."""
+        """Run a replication and return what the simulator would return."""
         arms, marks = self.sizes["arms"], len(self.simulation.checkpoints)
         shape = (arms, self.sizes["atoms"])
         found: dict[str, Any] = {
@@ -182,7 +182,7 @@ def _law(laws: Laws) -> _Law:
 def _compiled(sizes: list[str]) -> ctypes.CDLL:
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None:
-        raise SystemExit("the bound needs a C compiler, cc or what CC names")
+        raise SystemExit("the C loops need a compiler: install cc, or set CC to one")
     with tempfile.TemporaryDirectory() as folder:
         library = str(Path(folder) / "bound.so")
         source = str(Path(__file__).with_name("bound.c"))
@@ -192,7 +192,7 @@ def _compiled(sizes: list[str]) -> ctypes.CDLL:
 
 
 def beside_c(environment: Environment, policy: Policy, function: str, options: Any) -> list[Row]:
-    """Compare the simulator with C loops that find the same, to the last bit."""
+    """Compare the simulator with C loops that give the same result to the last bit."""
     simulation = Simulation(environment, {"policy": policy}, horizon=options.trials, seed=SEED)
     loop = Bound(simulation, function, known_sizes=False)
     fixed = Bound(simulation, function, known_sizes=True)
@@ -211,7 +211,7 @@ def beside_c(environment: Environment, policy: Policy, function: str, options: A
 
 
 def finer_cells(options: argparse.Namespace) -> list[Row]:
-    """Compare CCB with itself on ever finer cells."""
+    """Compare CCB with itself on finer and finer cells."""
     environment = energy_harvesting()
     contestants = []
     for delta in (1e-2, 1e-3, 1e-4):
@@ -227,7 +227,7 @@ def _one(simulation: Simulation, number: int) -> Block:
 
 
 def threads(options: argparse.Namespace) -> list[Row]:
-    """Compare the elapsed time on one thread with that on two."""
+    """Compare the elapsed times on one thread and on two."""
     environment = channel_selection(7)
     policies = {"DCB": DCB(environment.problem)}
     times = np.empty((options.rounds, 2))
@@ -244,12 +244,12 @@ def threads(options: argparse.Namespace) -> list[Row]:
 
 
 def start_up(options: argparse.Namespace) -> list[Row]:
-    """Compare the elapsed time to the first replication, nothing compiled yet and all of it."""
+    """Compare the elapsed times to the first replication, with a warm and with a cold cache."""
     times = np.empty((options.starts, 2))
     for number in range(options.starts):
         with tempfile.TemporaryDirectory() as folder:
             place = {**os.environ, "XDG_CACHE_HOME": folder}
-            for turn in (1, 0):  # what the first compiles, the second finds
+            for turn in (1, 0):  # the first run compiles, the second finds it in the cache
                 begin = perf_counter()
                 subprocess.run([sys.executable, "-c", FIRST_REPLICATION], env=place, check=True)  # noqa: S603 - this interpreter
                 times[number, turn] = perf_counter() - begin
@@ -284,7 +284,7 @@ def _pymab(trials: int) -> Callable[[int], Any]:
 
 
 class _Coins:
-    """What river asks of an environment, and no more."""
+    """The part of an environment that river needs."""
 
     def __init__(self, trials: int) -> None:
         self.trials, self.trial, self.generator = trials, 0, random.Random(SEED)  # noqa: S311 - a simulation
@@ -295,7 +295,7 @@ class _Coins:
         self.generator.seed(seed)
 
     def seed(self, seed: int) -> None:
-        """Take the place of an action space."""
+        """Do nothing; river calls this on the action space."""
 
     def step(self, arm: int) -> tuple[None, float, bool, bool, dict[str, Any]]:
         self.trial += 1
@@ -370,27 +370,27 @@ def peers(options: argparse.Namespace) -> list[Row]:
         except ModuleNotFoundError:
             print(f"{name} is left out; to install it: pip install {name}", file=sys.stderr)
         except ImportError as error:
-            print(f"{name} is left out, as it does not start: {error}", file=sys.stderr)
+            print(f"{name} is left out because it does not start: {error}", file=sys.stderr)
     return compete(contestants, max(2, options.rounds // 4))
 
 
 def main() -> None:
     """Run all comparisons and print them."""
-    parser = argparse.ArgumentParser(description="Time a simulated trial beside its bounds.")
-    parser.add_argument("--quick", action="store_true", help="a few rounds, for a first look")
+    parser = argparse.ArgumentParser(description="Time a simulated trial, beside C and others.")
+    parser.add_argument("--quick", action="store_true", help="only a few rounds")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
     options.trials = 100_000
     options.rounds, options.starts = (5, 1) if options.quick else (40, 3)
-    gc.disable()  # as timeit does: a collection would hit whoever is at it
+    gc.disable()  # as timeit does, so that no contestant pays for a collection
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     groups: dict[str, list[Row]] = dict(_groups(options))
     if options.json:
         told = {group: [row._asdict() for row in found] for group, found in groups.items()}
         print(json.dumps({"groups": told, "load": load, "cores": os.cpu_count()}))
         return
-    title = "A simulated trial, and its ratio to the first of its group"
-    caption = f"{os.cpu_count()} cores, load before the run {load:.1f}"
+    title = "Time of a simulated trial, and its ratio to the first row of its group"
+    caption = f"{os.cpu_count()} cores, load {load:.1f} before the run"
     columns = ("group", "contestant", "best", "ratio", "quartiles")
     table = Table(*columns, title=title, caption=caption)
     for group, found in groups.items():

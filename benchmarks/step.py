@@ -1,8 +1,8 @@
-"""CPU time of one decision, choose and observe, beside what it could cost at best.
+"""Measure the CPU time of one decision (choose and observe) and compare it with plain loops.
 
-All contestants of a group take turns, round after round, on the same requests, so that a
-noisy machine slows them alike: the ratios within a round are the result, not the times.
-Those that claim the same arithmetic must end with the same pulls.
+All contestants of a group take turns on the same requests, round after round, so a noisy machine
+slows them equally.  The result is the ratios within a round, not the times.  Contestants with the
+same arithmetic must end with the same pulls.
 """
 
 import argparse
@@ -22,35 +22,35 @@ from rich.table import Table
 
 from onepull import CCB, DCB, UCB1, Finite, Interval, Policy, Problem
 
-ALPHA = 2 + 0.01  # 2 + ε, with the ε that the policies take unless told
+ALPHA = 2 + 0.01  # 2 + ε, with the default ε of the policies
 SIZES = [(20, 20), (64, 4), (65, 4), (1000, 4), (7, 10_000), (1000, 10_000)]  # arms, contexts
-TITLE = "CPU time of a decision, and its ratio to the first of its size (blind: to contexts)"
-LARGE = 1000  # from so many arms or contexts on, a loop over lists is no bound
+TITLE = "CPU time of a decision, and its ratio to the first row of its size (blind: no contexts)"
+LARGE = 1000  # from this many arms or contexts on, a loop over lists is too slow to compare with
 
-# A policy of any package that sees rewards but no contexts: its arms, how to pull and update.
+# A policy of any package that sees rewards but no contexts: its arms, choice and update.
 Blind: TypeAlias = tuple[Sequence[Any], Callable[[], Any], Callable[[Any, float], Any]]
 
 
 class Setting(NamedTuple):
-    """A policy and requests to serve, after one pull of each arm in the states of the first."""
+    """A policy and its requests; each arm is pulled once before, in the first request's states."""
 
     policy: Policy
-    levels: list[float]  # the value that stands for each cell of contexts
+    levels: list[float]  # the value that represents each cell of contexts
     origin: int  # a context is in cell int((context - origin) * per_unit)
     per_unit: int
-    requests: list[tuple[float, list[float]]]  # a context, and the state each arm would show
+    requests: list[tuple[float, list[float]]]  # a context, and the state that each arm would show
 
 
 class Contestant(NamedTuple):
-    """What serves all requests once when played, and the pulls it has made of each arm."""
+    """A function that serves all requests once, and the pulls of each arm so far."""
 
     name: str
     play: Callable[[], None]
-    pulls: Callable[[], list[int]] | None = None  # none if it decides by another rule
+    pulls: Callable[[], list[int]] | None = None  # None if it uses another rule
 
 
 class Result(NamedTuple):
-    """The best CPU time of a step, and the quartiles over rounds of its ratio to the first."""
+    """The best CPU time of a step, and the quartiles of its ratio to the first contestant."""
 
     name: str
     microseconds: float
@@ -64,7 +64,7 @@ def _channels(arms: int, bits: Finite | Interval, capacity: Finite | Interval) -
 
 
 def paper_channels(arms: int, contexts: int, steps: int) -> Setting:
-    """Return the paper's example and its like: of 7 channels, j carries j bits in 8 - j of 10."""
+    """Return the paper's example at any size: of 7 channels, j carries j bits in 8 - j of 10."""
     generator, capacity = np.random.default_rng(1), np.arange(1.0, arms + 1)
     works = generator.random((steps, arms)) < (arms + 1 - capacity) / (arms + 3)
     states = np.where(works, capacity, 0.0)
@@ -72,7 +72,7 @@ def paper_channels(arms: int, contexts: int, steps: int) -> Setting:
         policy: Policy = DCB(_channels(arms, Finite(range(1, contexts + 1)), Interval(0, arms)))
         levels, origin, per_unit = np.arange(1.0, contexts + 1), 1, 1
         bits = generator.integers(1, contexts + 1, steps).tolist()
-    else:  # the same on a scale from 0 to 1, in cells
+    else:  # the same on a scale from 0 to 1, with cells
         policy = CCB(_channels(arms, Interval(0, 1), Interval(0, 1)), delta=1 / contexts)
         states /= arms
         levels, origin, per_unit = (np.arange(contexts) + 0.5) * (1 / contexts), 0, contexts
@@ -82,7 +82,7 @@ def paper_channels(arms: int, contexts: int, steps: int) -> Setting:
 
 
 def plain_loop(setting: Setting) -> Contestant:
-    """Write DCB out on lists: what a decision costs in Python without a library."""
+    """Return DCB written out on lists: what a decision costs in Python without a library."""
     _, levels, origin, _, requests = setting
     means = [[min(level, state) for state in requests[0][1]] for level in levels]
     pulls, roots = [1] * len(means[0]), [1.0] * len(means[0])
@@ -109,7 +109,7 @@ def plain_loop(setting: Setting) -> Contestant:
 
 
 def vectorised(setting: Setting) -> Contestant:
-    """Write DCB or CCB out in numpy, with an arm's means side by side."""
+    """Return DCB or CCB written out in numpy, with an arm's means next to each other in memory."""
     _, heights, origin, per_unit, requests = setting
     levels = np.array(heights)
     means = np.minimum(levels, np.array(requests[0][1])[:, None])
@@ -131,7 +131,7 @@ def vectorised(setting: Setting) -> Contestant:
 
 
 def known_reward(name: str, policy: Policy, setting: Setting) -> Contestant:
-    """Let a policy of onepull see states."""
+    """Return a onepull policy that sees states."""
     requests = [(y, dict(zip(policy.problem.arms, x, strict=True))) for y, x in setting.requests]
     for arm, capacity in requests[0][1].items():
         policy.observe(arm, capacity=capacity)
@@ -146,7 +146,7 @@ def known_reward(name: str, policy: Policy, setting: Setting) -> Contestant:
 
 
 def rewards_only(name: str, blind: Blind, setting: Setting) -> Contestant:
-    """Let a policy that is blind to contexts see rewards, which go up to 4."""
+    """Return a policy that ignores contexts and sees rewards, which go up to 4."""
     arms, pull, update = blind
     requests = [(y, dict(zip(arms, x, strict=True))) for y, x in setting.requests]
     for arm, state in requests[0][1].items():
@@ -184,7 +184,7 @@ def _mabwiser() -> Blind:
 
 
 def compete(contestants: list[Contestant], rounds: int, steps: int) -> list[Result]:
-    """Play all contestants in turn and compare them with the first, round by round."""
+    """Run all contestants in turn and compare them with the first, round by round."""
     times = np.empty((rounds, len(contestants)))
     for turn in np.ndindex(times.shape):
         begin = process_time()
@@ -210,13 +210,13 @@ def one_decision(rounds: int, steps: int) -> list[Result]:
         name = ucb.__name__.strip("_")
         try:
             contestants.append(rewards_only(f"{name} {metadata.version(name)} UCB", ucb(), setting))
-        except ModuleNotFoundError:  # what metadata raises is one too
+        except ModuleNotFoundError:  # metadata raises it too
             print(f"{name} is left out; to install it: pip install --group peers", file=sys.stderr)
     return compete(contestants, rounds, steps)
 
 
 def growth(rounds: int, steps: int) -> Iterator[tuple[str, list[Result]]]:
-    """Compare other sizes with numpy, and with the plain loop while that is in the running."""
+    """Compare other sizes with numpy, and with the plain loop where that is fast enough."""
     for arms, contexts in SIZES:
         setting = paper_channels(arms, contexts, steps)
         contestants = [vectorised(setting), known_reward("onepull", setting.policy, setting)]
@@ -226,12 +226,12 @@ def growth(rounds: int, steps: int) -> Iterator[tuple[str, list[Result]]]:
 
 def main() -> None:
     """Run both comparisons and print them."""
-    parser = argparse.ArgumentParser(description="Time one decision beside its bounds.")
-    parser.add_argument("--rounds", type=int, default=80, help="turns for each contestant")
-    parser.add_argument("--steps", type=int, default=500, help="decisions in a turn")
+    parser = argparse.ArgumentParser(description="Time one decision, beside plain loops.")
+    parser.add_argument("--rounds", type=int, default=80, help="turns per contestant")
+    parser.add_argument("--steps", type=int, default=500, help="decisions per turn")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
-    gc.disable()  # as timeit does: a collection would hit whoever is at it
+    gc.disable()  # as timeit does, so that no contestant pays for a collection
     groups = {"K=7, M=4": one_decision(options.rounds, options.steps)}
     groups.update(growth(options.rounds, options.steps))
     if options.json:
