@@ -61,8 +61,8 @@ class RulePolicy(Policy, Generic[AnyRule]):
     >>> class Doubled(DCB):
     ...     def _indices(self, decision):
     ...         return [2 * index for index in super()._indices(decision)]
-    >>> DCB.follows_its_rule(), Doubled.follows_its_rule()
-    (True, False)
+    >>> DCB.redefines(), Doubled.redefines()
+    ([], ['_indices'])
     """
 
     _knowledge: Sharing
@@ -75,15 +75,15 @@ class RulePolicy(Policy, Generic[AnyRule]):
         super().__init__(sharing, seed=seed)
 
     @classmethod
-    def follows_its_rule(cls) -> bool:
-        """Return whether a policy of this class does what its rule and its sharing say, and no more."""
-        above: list[type[Any]] = []
+    def redefines(cls) -> list[str]:
+        """Return the methods of this class that its rule and its sharing do not account for."""
+        above: dict[str, Any] = {}
         for kind in cls.__mro__:
             if vars(kind).get("_runs_rules"):
                 known = {name for base in kind.__mro__ for name in vars(base)} - FREE
-                return not any(known & vars(own).keys() for own in above)
-            above.append(kind)
-        return False
+                return sorted(known & above.keys())
+            above |= vars(kind)
+        return ["the whole decision"]
 
     @property
     def rule(self) -> AnyRule:

@@ -31,7 +31,7 @@ from onepull.simulation.feedback_queue import NEVER, Post, comes_at, post_of
 from onepull.simulation.kernels.linear import PreparedLinear
 from onepull.simulation.kernels.memory import FORGETTING
 from onepull.simulation.kernels.patient import PreparedPatient
-from onepull.simulation.kernels.rules import ruling
+from onepull.simulation.kernels.rules import CannotCompile, ruling
 from onepull.simulation.kernels.set_likelihood import PreparedCoarse
 from onepull.simulation.kernels.zooming import PreparedZoom
 from onepull.simulation.prepare_late import prepare_late
@@ -74,7 +74,9 @@ def prepare(
         return PreparedCoarse(policy, sees_states=sees_states)
     found = _prepare(policy, environment, horizon)
     # Kernels that take states will do: if a policy learns from a reward, that tells the state.
-    return found if found.is_compiled else Interpreted(policy, sees_states=sees_states)
+    if isinstance(found, Interpreted):
+        return Interpreted(policy, sees_states=sees_states, reason=found.reason)
+    return found
 
 
 def _forgets(policy: Policy) -> bool:
@@ -93,30 +95,38 @@ def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared
         if isinstance(policy, PatientKL):
             computes = _has_features(policy.sharing.factor, environment)
         return OWN_KERNELS[type(policy)](policy) if computes else Interpreted(policy)
-    if not isinstance(policy, RulePolicy) or not _can_compute(
-        environment, in_context=isinstance(policy.sharing, Blind | PerContext)
-    ):
-        return Interpreted(policy)
-    if not _has_kernel(policy, environment):
-        return Interpreted(policy)
-    rule = ruling(policy.rule, len(policy.problem.arms), horizon)
+    if (reason := _why_not(policy, environment)) is not None:
+        return Interpreted(policy, reason=reason)
+    assert isinstance(policy, RulePolicy)  # noqa: S101 - or there would be a reason
+    try:
+        rule = ruling(policy.rule, len(policy.problem.arms), horizon)
+    except CannotCompile as error:
+        return Interpreted(policy, reason=f"the compiler does not take its rule: {error}")
     return prepare_sharing(policy.sharing, environment, rule, horizon)
 
 
-def _has_kernel(policy: RulePolicy[Any], environment: Environment) -> bool:
-    """Whether kernels do what a policy does.
+def _why_not(policy: Policy, environment: Environment) -> str | None:
+    """Return why no kernel does what a policy does, or nothing if one does.
 
-    They run its rule on its sharing.  A policy whose class redefines anything else, a sharing of
-    a user's own, and draws among ties are left to the interpreter.
+    Kernels run a rule on a sharing.  What a policy's class redefines beside them, they do not see.
     """
+    if not isinstance(policy, RulePolicy):
+        return f"{type(policy).__name__} is not a rule on a sharing"
     sharing = policy.sharing
-    return (
-        policy.follows_its_rule()
-        and (policy.traits.randomised or not policy.draws)
-        and type(sharing) in prepare_sharing.registry
-        and (not sharing.forgets or _can_forget(sharing))
-        and _has_features(getattr(sharing, "factor", None), environment)
-    )
+    factor = getattr(sharing, "factor", None)
+    if own := policy.redefines():
+        return f"{type(policy).__name__} redefines {', '.join(own)}"
+    if policy.draws and not policy.traits.randomised:
+        return "it draws among tied arms"
+    if type(sharing) not in prepare_sharing.registry:
+        return f"{type(sharing).__name__} is a sharing of its own"
+    if sharing.forgets and not _can_forget(sharing):
+        return "what it forgets is not shared by all contexts"
+    if not _has_features(factor, environment):
+        return f"{type(factor).__name__} gives no compiled features of continuous states"
+    if not _can_compute(environment, in_context=isinstance(sharing, Blind | PerContext)):
+        return "the reward is a Python function of continuous values"
+    return None
 
 
 def _can_forget(sharing: Sharing) -> bool:
@@ -190,8 +200,9 @@ class Interpreted(Prepared):
         sees_states: bool = True,
         post: Post | None = None,
         announced: bool = False,
+        reason: str = "",
     ) -> None:
-        self.policy = policy
+        self.policy, self.reason = policy, reason
         self.sees_states = sees_states
         self.post, self.announced = post, announced
 

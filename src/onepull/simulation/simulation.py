@@ -151,10 +151,11 @@ class Simulation:
     @property
     def notes(self) -> list[str]:
         """What a reader should know about how this runs."""
-        slow = [n for n, p in zip(self.policies, self._prepared, strict=True) if not p.is_compiled]
         found = [
             f"{name} has no compiled step and runs in the interpreter, about 100 times slower"
-            for name in slow
+            + (f": {prepared.reason}" if prepared.reason else "")
+            for name, prepared in zip(self.policies, self._prepared, strict=True)
+            if not prepared.is_compiled
         ]
         if self.realised:
             found.append("regret is realised: rewards foregone at the same draws, not on average")

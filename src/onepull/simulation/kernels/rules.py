@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba.core import types
+from numba.core.errors import NumbaError
 from numba.extending import overload
 from numpy.typing import NDArray
 
@@ -218,16 +219,16 @@ def ruling(rule: Rule, arms: int, horizon: int) -> Ruling:
 def _(rule: MeanRule, arms: int, horizon: int) -> Ruling:
     kind = _type_of(_functions(rule))
     stated = _stated(kind, rule.parameters, horizon)
-    if not rule.patience:
-        return lambda _: stated
-    return lambda _: stated._replace(patience=rule.patience, seen=np.zeros(arms, np.int64))
+    if rule.patience:
+        return lambda _: stated._replace(patience=rule.patience, seen=np.zeros(arms, np.int64))
+    return _tried(lambda _: stated)
 
 
 @ruling.register
 def _(rule: StateRule, arms: int, horizon: int) -> Ruling:
     del arms
     stated = _stated(_type_of(_functions(rule)), rule.parameters, horizon)
-    return lambda _: stated
+    return _tried(lambda _: stated)
 
 
 @ruling.register
@@ -235,7 +236,7 @@ def _(rule: TurnRule, arms: int, horizon: int) -> Ruling:
     kind = _type_of(_functions(rule))
     parameters = tuple(map(float, rule.parameters))
     table = rule.table(horizon, arms, *rule.parameters) if rule.table is not None else NONE
-    return lambda own_key: kind(parameters, np.asarray(table), np.uint64(own_key))
+    return _tried(lambda own_key: kind(parameters, np.asarray(table), np.uint64(own_key)))
 
 
 @ruling.register
@@ -252,6 +253,34 @@ def _stated(kind: type[Any], parameters: tuple[float, ...], horizon: int) -> Any
     tabulate = fill_table if kind in NAMED else fresh(fill_table)
     tabulate(rule, table)
     return rule
+
+
+def _tried(ruling: Ruling) -> Ruling:
+    """Return a ruling; a user's own is compiled and called once, so that what is wrong is told."""
+    rule = ruling(0)
+    if is_own(rule):
+        one, few, pulls = np.ones((1, 2)), np.ones((2, 1)), np.ones(2)
+        try:
+            fresh(choose_once)(rule, one[0, :1], few, pulls, one)
+        except NumbaError as error:
+            raise CannotCompile(_first_line(error)) from error
+    return ruling
+
+
+class CannotCompile(Exception):  # noqa: N818 - not an error of the user's: it runs interpreted
+    """A rule of a user's own that the compiler does not take, and why."""
+
+
+def _first_line(error: NumbaError) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if line and not line.startswith(("Failed in", "During"))]
+    return told[0] if told else type(error).__name__
+
+
+@compiled
+def choose_once(rule: Any, values: Any, laws: Any, pulls: Any, means: Any) -> Any:
+    """Return what a rule plays in a small case."""
+    return decide_on(rule, values, laws, pulls, means, means, 0.0, 1.0, 2, 1)
 
 
 _FRESH: dict[Any, Any] = {}
