@@ -1,7 +1,8 @@
-"""Choose an arm for each request when the payoff formula is known but the arms are not.
+"""Learn which option to use for each request, when you know how to score an outcome.
 
-Pulling an arm shows its state; because the formula is known, that one state teaches the
-estimate for every context.
+You know how to score an outcome; you do not know how each option behaves.  Pulling an arm shows
+its state.  Because the formula that scores it is known, that one state teaches the estimate for
+every context.
 """
 
 from __future__ import annotations
@@ -9,6 +10,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.1.0"
+
+# A name is imported when it is first used, so that the command line starts quickly and the
+# library never needs what the simulator does.
+
+# Made by tools/public_names.py
 if TYPE_CHECKING:
     from onepull.control import (
         Backlog,
@@ -39,6 +46,7 @@ if TYPE_CHECKING:
     from onepull.experiments import Experiment, ResultFolder
     from onepull.factor import Factorisation, Grid, Histogram, LowRank, Sketch, Table
     from onepull.formula import Formula
+    from onepull.index import MeanRule, StateRule, TurnRule
     from onepull.payoff import Fact, Payoff, Reward
     from onepull.policies import (
         CCB,
@@ -51,6 +59,7 @@ if TYPE_CHECKING:
         UCBALP,
         CoarseKL,
         ContextualZooming,
+        Decision,
         DirichletThompson,
         DiscountedKL,
         DiscountedUCB,
@@ -66,6 +75,7 @@ if TYPE_CHECKING:
         LinearThompson,
         LinRel,
         LinUCB,
+        MeanPolicy,
         MixtureElimination,
         MultiUCB,
         PatientKL,
@@ -75,19 +85,19 @@ if TYPE_CHECKING:
         RestartingUCB,
         SlidingWindowKL,
         SlidingWindowUCB,
+        StatePolicy,
+        Traits,
+        TurnPolicy,
         UCB1Epsilon,
         UpperConfidence,
         recommended,
+        shared,
     )
     from onepull.problem import Problem
     from onepull.simulation import Result, simulate, simulate_buffer
     from onepull.spaces import Box, Finite, Interval
     from onepull.statistics import ArmStatistics
 
-__version__ = "0.1.0"
-
-# Where each public name lives.  A name is imported when it is first used, so that the command
-# line starts quickly and the library never needs what the simulator does.
 _HOMES = {
     "control": [
         "Backlog",
@@ -118,52 +128,58 @@ _HOMES = {
     "experiments": ["Experiment", "ResultFolder"],
     "factor": ["Factorisation", "Grid", "Histogram", "LowRank", "Sketch", "Table"],
     "formula": ["Formula"],
+    "index": ["MeanRule", "StateRule", "TurnRule"],
     "payoff": ["Fact", "Payoff", "Reward"],
+    "problem": ["Problem"],
+    "simulation": ["Result", "simulate", "simulate_buffer"],
+    "spaces": ["Box", "Finite", "Interval"],
+    "statistics": ["ArmStatistics"],
     "policies": [
-        "PatientKL",
-        "EmpiricalKL",
-        "IMED",
-        "EmpiricalBernstein",
+        "Decision",
+        "Explanation",
+        "Policy",
+        "recommended",
+        "MeanPolicy",
+        "TurnPolicy",
+        "shared",
+        "StatePolicy",
+        "Traits",
+        "CCB",
+        "DoublingCCB",
+        "CoarseKL",
+        "ContextualZooming",
+        "DCB",
+        "DSEE",
         "DirichletThompson",
         "DiscountedKL",
         "DiscountedUCB",
-        "KLUCB",
-        "CCB",
-        "DCB",
-        "DSEE",
-        "ILTCB",
-        "UCB1",
-        "UCBALP",
-        "CoarseKL",
-        "ContextualZooming",
-        "DoublingCCB",
+        "EmpiricalBernstein",
+        "EmpiricalKL",
         "EpochGreedy",
         "EpsilonGreedy",
-        "Explanation",
         "FixedArm",
         "Genie",
         "Greedy",
+        "Random",
+        "ILTCB",
+        "IMED",
+        "KLUCB",
         "LinRel",
         "LinUCB",
         "LinearThompson",
         "MixtureElimination",
         "MultiUCB",
-        "Policy",
-        "Random",
+        "PatientKL",
         "RandomizedUCB",
         "RestartingUCB",
         "SlidingWindowKL",
         "SlidingWindowUCB",
+        "UCB1",
         "UCB1Epsilon",
+        "UCBALP",
         "UpperConfidence",
-        "recommended",
     ],
-    "problem": ["Problem"],
-    "simulation": ["Result", "simulate", "simulate_buffer"],
-    "spaces": ["Box", "Finite", "Interval"],
-    "statistics": ["ArmStatistics"],
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CCB",
@@ -184,6 +200,7 @@ __all__ = [
     "CoarseKL",
     "ContextError",
     "ContextualZooming",
+    "Decision",
     "DeclarationError",
     "DirichletThompson",
     "DiscountedKL",
@@ -214,6 +231,8 @@ __all__ = [
     "LinUCB",
     "LinearThompson",
     "LowRank",
+    "MeanPolicy",
+    "MeanRule",
     "MergeError",
     "MissingExtra",
     "MixtureElimination",
@@ -238,14 +257,23 @@ __all__ = [
     "SlidingWindowKL",
     "SlidingWindowUCB",
     "StateError",
+    "StatePolicy",
+    "StateRule",
     "Table",
+    "Traits",
+    "TurnPolicy",
+    "TurnRule",
     "UCB1Epsilon",
     "UnknownArm",
     "UpperConfidence",
     "recommended",
+    "shared",
     "simulate",
     "simulate_buffer",
 ]
+# To here.
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from onepull import Finite, Interval, Problem
 from onepull.factor import Dense
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.rule_policy import MeanPolicy
-from onepull.policies.sharing.sharing import Joint
+from onepull.policies.sharing.joint import Joint
 from onepull.testing import FACTORISATION_CHECKS, POLICY_CHECKS
 
 

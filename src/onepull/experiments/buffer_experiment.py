@@ -32,6 +32,7 @@ from onepull.experiments.experiment import (
     check_policy,
     policy_of,
 )
+from onepull.experiments.own_code import problem_of
 from onepull.experiments.toml_laws import law_of, states_of
 from onepull.experiments.toml_reading import (
     Document,
@@ -42,7 +43,6 @@ from onepull.experiments.toml_reading import (
     sweep,
 )
 from onepull.policies import Policy
-from onepull.problem import Problem
 from onepull.simulation.buffered import BufferSimulation
 from onepull.spaces import Box, Interval
 
@@ -198,7 +198,7 @@ def _world(written: _WrittenStored, folder: Path) -> BufferEnvironment:
         raise ProblemError(
             f"needs {' and '.join(missing)}, or an application: {', '.join(BUFFERED)}"
         )
-    problem = Problem.from_dict(written.problem)
+    problem = problem_of(written.problem)
     if laws.states is None or laws.arrivals is None:
         raise ProblemError("[environment] needs states and arrivals")
     return BufferEnvironment(

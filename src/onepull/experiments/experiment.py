@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from onepull import policies as p
 from onepull.distributions import Distribution
 from onepull.environment import (
     Environment,
@@ -22,11 +21,13 @@ from onepull.environment import (
     offloading,
 )
 from onepull.errors import OnepullError, ProblemError
+from onepull.experiments.own_code import is_own, own_class, problem_of
 from onepull.experiments.toml_laws import delays_of, law_of, states_of
 from onepull.experiments.toml_reading import Document, FromToml, application_of, is_swept, sweep
 from onepull.policies import Policy
 from onepull.policies.recommended import recommended
-from onepull.policies.ucb.known_reward import tuned_delta
+from onepull.policies.registry import registered
+from onepull.policies.ucb.ccb import tuned_delta
 from onepull.problem import Problem
 from onepull.simulation import Simulation
 
@@ -45,45 +46,6 @@ READY = [
 RECOMMENDED = "recommended"  # the policy that `onepull.recommended` returns
 # The keys that a result folder may change, with neutral values.
 NOT_IN_FINGERPRINT: dict[str, Any] = {"name": "", "replications": 0, "baseline": None}
-POLICIES: dict[str, type[Policy]] = {
-    kind.__name__: kind
-    for kind in (
-        p.UCB1,
-        p.UCB1Epsilon,
-        p.MultiUCB,
-        p.UpperConfidence,
-        p.EpsilonGreedy,
-        p.DSEE,
-        p.KLUCB,
-        p.EmpiricalKL,
-        p.IMED,
-        p.PatientKL,
-        p.EmpiricalBernstein,
-        p.DirichletThompson,
-        p.CoarseKL,
-        p.DiscountedUCB,
-        p.SlidingWindowUCB,
-        p.RestartingUCB,
-        p.DiscountedKL,
-        p.SlidingWindowKL,
-        p.DCB,
-        p.CCB,
-        p.DoublingCCB,
-        p.LinUCB,
-        p.LinRel,
-        p.LinearThompson,
-        p.ContextualZooming,
-        p.EpochGreedy,
-        p.RandomizedUCB,
-        p.ILTCB,
-        p.UCBALP,
-        p.MixtureElimination,
-        p.Greedy,
-        p.Random,
-        p.FixedArm,
-        p.Genie,
-    )
-}
 
 
 class _Laws(msgspec.Struct, forbid_unknown_fields=True):
@@ -199,7 +161,7 @@ def problem_and_environment(
     if written.problem is None or written.application or written.environment:
         environment = _environment(written, folder)
         return environment.problem, environment
-    return Problem.from_dict(written.problem), None
+    return problem_of(written.problem), None
 
 
 def _written(stated: Mapping[str, Any]) -> _Written:
@@ -228,7 +190,7 @@ def _environment(written: _Written, folder: Path) -> Environment:
         return application.with_late_feedback(delays=delays, losses=own.losses)
     if written.problem is None or written.environment is None:
         raise ProblemError("needs [problem] and [environment], or an application")
-    problem = Problem.from_dict(written.problem)
+    problem = problem_of(written.problem)
     laws = written.environment
     if laws.states is None or laws.contexts is None:
         raise ProblemError("[environment] needs contexts and states")
@@ -302,10 +264,14 @@ class Known(NamedTuple):
 
 def check_policy(name: Any, where: str) -> None:
     """Raise ProblemError if a name is not that of a policy."""
-    if not isinstance(name, str) or name not in (*POLICIES, RECOMMENDED):
+    names = (*registered(), RECOMMENDED)
+    if is_own(name):
+        own_class(name, Policy, where)
+    elif not isinstance(name, str) or name not in names:
         given = "needs the key 'policy'" if name is None else f"unknown policy {name!r}"
-        names = ", ".join((*POLICIES, RECOMMENDED))
-        raise ProblemError(f"{where}: {given}; the policies are {names}")
+        raise ProblemError(
+            f'{where}: {given}; the policies are {", ".join(names)}, or your own "module:Class"'
+        )
 
 
 def policy_of(name: str, parameters: Mapping[str, Any], known: Known) -> Policy:
@@ -316,9 +282,11 @@ def policy_of(name: str, parameters: Mapping[str, Any], known: Known) -> Policy:
     >>> policy_of("DCB", {"epsilon": 0.1}, Known(channels.problem, channels.states, 1000))
     <DCB(2 arms, epsilon=0.1) after 0 trials>
     """
-    build: Any = POLICIES.get(
-        name, partial(recommended, horizon=known.horizon, feedback=known.feedback)
-    )
+    build: Any = partial(recommended, horizon=known.horizon, feedback=known.feedback)
+    if is_own(name):
+        build = own_class(name, Policy, f"policy {name}")
+    elif name != RECOMMENDED:
+        build = registered()[name]
     taken = inspect.signature(build).parameters
     allowed = [n for n in taken if n not in ("problem", "states", "feedback")]
     if "delta" in allowed:

@@ -14,7 +14,7 @@ from onepull.arrays import Array
 from onepull.environment import Environment, channel_selection, energy_harvesting
 from onepull.payoff import Reward
 from onepull.policies import CCB, DCB, UCB1, DoublingCCB, MultiUCB, Policy
-from onepull.policies.ucb.known_reward import tuned_delta
+from onepull.policies.ucb.ccb import tuned_delta
 from onepull.problem import Problem
 from onepull.report import Estimate, Span, Table, Verdict
 from onepull.report.result_tables import HALF_WIDTH, OF_RUNS

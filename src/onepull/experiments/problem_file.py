@@ -8,6 +8,7 @@ from pathlib import Path
 from onepull.environment import Environment
 from onepull.errors import ProblemError
 from onepull.experiments.experiment import APPLICATIONS, problem_and_environment
+from onepull.experiments.own_code import problem_of
 from onepull.experiments.toml_reading import Document, FromToml
 from onepull.problem import Problem
 from onepull.simulation.feedback import FEEDBACK
@@ -45,7 +46,7 @@ class ProblemFile(FromToml):
     def _build(cls, document: Document, folder: Path, name: str) -> ProblemFile:
         stated = document.values
         if "arms" in stated:  # written by `Problem.to_toml`
-            return cls(name, Problem.from_dict(stated))
+            return cls(name, problem_of(stated))
         problem, environment = problem_and_environment(stated, folder)
         feedback = stated.get("feedback", "state")
         if feedback not in FEEDBACK:

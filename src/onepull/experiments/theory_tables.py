@@ -11,7 +11,7 @@ import numpy as np
 from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.policies import CCB, DCB, UCB1, DoublingCCB, MultiUCB, Policy
-from onepull.policies.ucb.known_reward import tuned_delta
+from onepull.policies.ucb.ccb import tuned_delta
 from onepull.problem import Problem
 from onepull.report import Table
 from onepull.spaces import Finite

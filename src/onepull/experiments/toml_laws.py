@@ -10,6 +10,7 @@ from typing import Any
 
 from onepull import distributions as d
 from onepull.errors import OnepullError, ProblemError
+from onepull.experiments.own_code import is_own, own_class
 from onepull.problem import Problem
 from onepull.spaces import Box
 
@@ -108,9 +109,16 @@ def _build(written: Any, folder: Path, where: str) -> d.Distribution:
         raise ProblemError(f"{where}: a law must be a table with the key 'law', given {written!r}")
     stated = dict(written)
     name = stated.pop("law")
-    if not isinstance(name, str) or name not in LAWS:
-        raise ProblemError(f"{where}: unknown law {name!r}; the laws are {', '.join(LAWS)}")
-    taken = inspect.signature(LAWS[name]).parameters
+    if is_own(name):
+        build = own_class(name, d.Distribution, where)
+    elif isinstance(name, str) and name in LAWS:
+        build = LAWS[name]
+    else:
+        raise ProblemError(
+            f"{where}: unknown law {name!r}; the laws are {', '.join(LAWS)}, or your own "
+            '"module:Class"'
+        )
+    taken = inspect.signature(build).parameters
     allowed = list(taken)
     if unknown := [key for key in stated if key not in allowed]:
         raise ProblemError(
@@ -122,7 +130,7 @@ def _build(written: Any, folder: Path, where: str) -> d.Distribution:
     try:
         if "path" in stated:
             stated["path"] = folder / stated["path"]
-        return LAWS[name](**stated)
+        return build(**stated)
     # A trace may be binary or no table, and a parameter may overflow.
     except (OnepullError, TypeError, ValueError, ArithmeticError, csv.Error) as error:
         raise ProblemError(f"{where}: {error}") from None

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from onepull.errors import OnepullError, ProblemError
+from onepull.experiments.own_code import QUOTED_OWN, look_in
 
 World = TypeVar("World")
 
@@ -69,8 +70,11 @@ class FromToml:
     ) -> Self:
         """Return what a decoded file describes; errors begin with its path."""
         path = document.path
+        folder = traces or path.parent
+        if QUOTED_OWN.search(document.text):
+            look_in(folder)
         try:
-            return cls._build(document, traces or path.parent, name or path.stem)
+            return cls._build(document, folder, name or path.stem)
         except OnepullError as error:
             raise ProblemError(f"{path}: {error}") from None
 

@@ -1,1 +1,5 @@
-"""Plain functions of one arm: from what its pulls showed to an index."""
+"""Plain functions of one arm, and rules made of them: from what pulls showed to an index."""
+
+from onepull.index.rules import MeanRule, PosteriorRule, Rule, StateRule, TurnRule
+
+__all__ = ["MeanRule", "PosteriorRule", "Rule", "StateRule", "TurnRule"]

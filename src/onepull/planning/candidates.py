@@ -30,7 +30,7 @@ from onepull.policies import (
     recommended,
 )
 from onepull.policies.rule_policy import RulePolicy
-from onepull.policies.ucb.known_reward import tuned_delta
+from onepull.policies.ucb.ccb import tuned_delta
 from onepull.problem import Problem
 from onepull.spaces import Interval
 

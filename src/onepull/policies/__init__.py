@@ -1,7 +1,9 @@
-"""Policies: a rule of exploration on shared knowledge, and `choose` and `observe`."""
+"""Policies: how to choose, and what to learn from a pull."""
 
+# Made by tools/public_names.py
 from onepull.policies.budget.mixture_elimination import MixtureElimination
 from onepull.policies.budget.ucb_alp import UCBALP
+from onepull.policies.decision import Decision
 from onepull.policies.drifting.discounted_kl import DiscountedKL
 from onepull.policies.drifting.discounted_ucb import DiscountedUCB
 from onepull.policies.drifting.restarting_ucb import RestartingUCB
@@ -19,14 +21,22 @@ from onepull.policies.policy_class.iltcb import ILTCB
 from onepull.policies.policy_class.randomized_ucb import RandomizedUCB
 from onepull.policies.recommended import recommended
 from onepull.policies.reference import FixedArm, Genie, Greedy, Random
+from onepull.policies.rule_policy import MeanPolicy, TurnPolicy
 from onepull.policies.scheduled.dsee import DSEE
 from onepull.policies.scheduled.epsilon_greedy import EpsilonGreedy
+from onepull.policies.sharing.by_name import shared
 from onepull.policies.states.dirichlet_thompson import DirichletThompson
-from onepull.policies.states.empirical_kl import IMED, EmpiricalBernstein, EmpiricalKL
+from onepull.policies.states.empirical_bernstein import EmpiricalBernstein
+from onepull.policies.states.empirical_kl import EmpiricalKL
+from onepull.policies.states.imed import IMED
 from onepull.policies.states.patient_kl import PatientKL
+from onepull.policies.states.state_policy import StatePolicy
+from onepull.policies.traits import Traits
+from onepull.policies.ucb.ccb import CCB, DoublingCCB
+from onepull.policies.ucb.dcb import DCB
 from onepull.policies.ucb.kl_ucb import KLUCB
-from onepull.policies.ucb.known_reward import CCB, DCB, DoublingCCB
-from onepull.policies.ucb.ucb1 import UCB1, MultiUCB, UCB1Epsilon
+from onepull.policies.ucb.multi_ucb import MultiUCB
+from onepull.policies.ucb.ucb1 import UCB1, UCB1Epsilon
 from onepull.policies.ucb.upper_confidence import UpperConfidence
 
 __all__ = [
@@ -41,6 +51,7 @@ __all__ = [
     "ArmExplanation",
     "CoarseKL",
     "ContextualZooming",
+    "Decision",
     "DirichletThompson",
     "DiscountedKL",
     "DiscountedUCB",
@@ -56,6 +67,7 @@ __all__ = [
     "LinRel",
     "LinUCB",
     "LinearThompson",
+    "MeanPolicy",
     "MixtureElimination",
     "MultiUCB",
     "PatientKL",
@@ -65,7 +77,12 @@ __all__ = [
     "RestartingUCB",
     "SlidingWindowKL",
     "SlidingWindowUCB",
+    "StatePolicy",
+    "Traits",
+    "TurnPolicy",
     "UCB1Epsilon",
     "UpperConfidence",
     "recommended",
+    "shared",
 ]
+# To here.

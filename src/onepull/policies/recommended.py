@@ -14,8 +14,8 @@ from onepull.payoff.box_points import is_finite, points, size
 from onepull.policies.hidden_states.coarse_kl import CoarseKL
 from onepull.policies.policy import Policy
 from onepull.policies.states.empirical_kl import EmpiricalKL
+from onepull.policies.ucb.ccb import tuned_delta
 from onepull.policies.ucb.kl_ucb import KLUCB
-from onepull.policies.ucb.known_reward import tuned_delta
 from onepull.problem import Problem
 from onepull.spaces import Interval
 

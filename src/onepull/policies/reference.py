@@ -15,7 +15,8 @@ from onepull.index.hoeffding import hoeffding
 from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
 from onepull.policies.rule_policy import MeanPolicy
-from onepull.policies.sharing.sharing import Joint, PullsOnly
+from onepull.policies.sharing.blind import PullsOnly
+from onepull.policies.sharing.joint import Joint
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
@@ -33,6 +34,7 @@ class Random(Policy):
     """
 
     traits = Traits(randomised=True)
+    guarantee = "linear, unless all arms are as good: it never learns"
 
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator = 0) -> None:
         super().__init__(PullsOnly(problem), seed=seed)
@@ -60,6 +62,8 @@ class FixedArm(Policy):
     >>> FixedArm(problem, arm="b").choose(y=1)
     'b'
     """
+
+    guarantee = "linear, unless its arm is the best in every context: it never learns"
 
     def __init__(self, problem: Problem, *, arm: str) -> None:
         super().__init__(PullsOnly(problem))
@@ -100,6 +104,8 @@ class Greedy(MeanPolicy):
     'a'
     """
 
+    guarantee = "none: it may stay with a wrong arm for ever"
+
     def __init__(
         self,
         problem: Problem,
@@ -136,6 +142,8 @@ class Genie(Policy):
     >>> genie.choose(bits=1), genie.choose(bits=4)
     ('steady', 'risky')
     """
+
+    guarantee = "nothing is lost, if it knows the true laws: regret is counted against it"
 
     def __init__(self, problem: Problem, *, states: Mapping[str, Distribution]) -> None:
         super().__init__(PullsOnly(problem))

@@ -24,7 +24,10 @@ from onepull.policies import (
     Random,
 )
 from onepull.policies.rule_policy import RulePolicy
-from onepull.policies.sharing.sharing import Blind, Joint, PerContext, Sharing
+from onepull.policies.sharing.blind import Blind
+from onepull.policies.sharing.joint import Joint
+from onepull.policies.sharing.per_context import PerContext
+from onepull.policies.sharing.sharing import Sharing
 from onepull.simulation import trials
 from onepull.simulation.draws import place, show
 from onepull.simulation.feedback_queue import NEVER, Post, comes_at, post_of

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.environment.environment import Environment
 from onepull.factor import Cells, Dense, LowRank
+from onepull.policies.sharing.blind import Blind
 from onepull.policies.sharing.doubling import Doubling
-from onepull.policies.sharing.sharing import Blind, Joint, PerContext, Sharing
+from onepull.policies.sharing.joint import Joint
+from onepull.policies.sharing.per_context import PerContext
+from onepull.policies.sharing.sharing import Sharing
 from onepull.simulation.draws import Laws
 from onepull.simulation.kernels import means as kernels
 from onepull.simulation.kernels.dense import dense, knots_of

@@ -16,7 +16,7 @@ from onepull.arrays import Array
 from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.payoff import box_points as partition
-from onepull.policies.ucb.known_reward import tuned_delta
+from onepull.policies.ucb.ccb import tuned_delta
 from onepull.problem import Problem
 from onepull.spaces import Finite
 from onepull.theory.instance import Instance

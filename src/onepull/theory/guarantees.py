@@ -30,7 +30,7 @@ from onepull.theory.bounds import (
 )
 from onepull.theory.instance import Instance, beyond
 from onepull.theory.limits import hoeffding_constant
-from onepull.theory.statements import FORGETFUL, statement
+from onepull.theory.statements import statement
 
 MOST_CELLS = 2000  # more may take minutes with continuous states
 MOST_LISTED = 100_000  # the same with finitely many states
@@ -81,7 +81,7 @@ contexts that learn together none is known'
     """
     kind = type(policy)
     missed = ["feedback is late or lost"] if environment.is_late else []
-    if len(environment.pieces()) > 1 and kind not in FORGETFUL:
+    if len(environment.pieces()) > 1 and not kind.traits.forgets:
         missed.append("the laws change")
     words = statement(kind, missed)
     if kind not in BOUNDS or missed:

@@ -24,7 +24,7 @@ from onepull.distributions import Gamma, InOrder, Switching, Uniform
 from onepull.environment import Environment, channel_selection, energy_harvesting, offloading
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.rule_policy import MeanPolicy
-from onepull.policies.sharing.sharing import Joint
+from onepull.policies.sharing.joint import Joint
 from onepull.policies.traits import Traits
 from onepull.simulation import Simulation
 from onepull.simulation.prepare import Interpreted

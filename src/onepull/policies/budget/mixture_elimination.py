@@ -70,6 +70,12 @@ class MixtureElimination(Spender):
     a draw: balanced among 1 mixture that may be the best, with 0.5 to spend a trial
     """
 
+    guarantee = (
+        "O((1 + OPT/B)√(KT log(KTN))) to the best mixture of the N policies of its class as "
+        "published (Badanidiyuru, Langford and Slivkins 2014); for this simpler form none is "
+        "known"
+    )
+
     def __init__(  # noqa: PLR0913 - a full statement
         self,
         problem: Problem,

@@ -18,8 +18,9 @@ from onepull.index.hoeffding import hoeffding, hoeffding_width
 from onepull.policies.budget.ledger import Ledger
 from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
+from onepull.policies.sharing.by_name import shared
 from onepull.policies.sharing.in_flight import View
-from onepull.policies.sharing.sharing import Sharing, shared
+from onepull.policies.sharing.sharing import Sharing
 from onepull.policies.ties import best_of, even
 from onepull.policies.traits import Traits
 from onepull.problem import Problem

@@ -61,6 +61,13 @@ class UCBALP(Spender):
     a draw: the best mixture of arms, with 0.25 to spend a trial
     """
 
+    guarantee = (
+        "O(log T) to the best mixture for the budget, per context, for costs that are all one "
+        "and known frequencies of the contexts, O(√T) where the budget just pays for a set of "
+        "contexts (Wu, Srikant, Liu and Jiang 2015); with other costs or joint learning none is "
+        "known"
+    )
+
     def _confidence(self) -> tuple[float, int]:
         return 0.5, self.trials + 1
 

@@ -54,6 +54,12 @@ class DiscountedUCB(RememberingUCB):
     wifi: highest index
     """
 
+    guarantee = (
+        "wrong pulls O(√(CT) log T) in a single context that changes C times, with α > 2 and a "
+        "memory of order √(T/C) (Garivier and Moulines 2011); O(T log N / N) where nothing "
+        "changes; for contexts that learn together none is known"
+    )
+
     def __init__(  # noqa: PLR0913 - a full statement
         self,
         problem: Problem,

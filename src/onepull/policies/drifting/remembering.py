@@ -12,7 +12,8 @@ from onepull.errors import ParameterError
 from onepull.index.empirical_kl import empirical_kl
 from onepull.index.hoeffding import remembering
 from onepull.policies.rule_policy import MeanPolicy
-from onepull.policies.sharing.sharing import Joint, shared
+from onepull.policies.sharing.by_name import shared
+from onepull.policies.sharing.joint import Joint
 from onepull.policies.states.state_policy import StatePolicy, states_of
 from onepull.policies.traits import Traits
 from onepull.problem import Problem

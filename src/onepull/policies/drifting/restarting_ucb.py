@@ -13,7 +13,7 @@ from onepull.errors import ParameterError
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.decision import Decision
 from onepull.policies.rule_policy import MeanPolicy
-from onepull.policies.sharing.sharing import shared
+from onepull.policies.sharing.by_name import shared
 from onepull.policies.ties import best_of
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
@@ -71,6 +71,10 @@ class RestartingUCB(MeanPolicy):
 
     traits = Traits(order_matters=True, forgets=True)
     _unseen = "nothing of it is remembered"
+    guarantee = (
+        "of its regret none is known; an arm that does not change is ever found changed with "
+        "probability `failure` at most (after Besson and Kaufmann 2019)"
+    )
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,

@@ -59,6 +59,11 @@ class SlidingWindowKL(RememberingKL):
     lte: highest index
     """
 
+    guarantee = (
+        "none is known; for the Hoeffding width on the same means there is one (Garivier and "
+        "Moulines 2011)"
+    )
+
     def __init__(
         self,
         problem: Problem,

@@ -56,6 +56,12 @@ class SlidingWindowUCB(RememberingUCB):
     wifi: highest index
     """
 
+    guarantee = (
+        "wrong pulls O(√(CT log T)) in a single context that changes C times, with α > 1/2 and "
+        "a window of order √(T log T / C) (Garivier and Moulines 2011); O(T log W / W) where "
+        "nothing changes; for contexts that learn together none is known"
+    )
+
     def __init__(  # noqa: PLR0913 - a full statement
         self,
         problem: Problem,

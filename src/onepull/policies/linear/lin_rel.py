@@ -71,6 +71,11 @@ class LinRel(LinearPolicy):
     a: highest index
     """
 
+    guarantee = (
+        "Õ(√T) for SupLinRel only, of which this is the index (Auer 2002); if rewards are not "
+        "linear in the features, regret may be"
+    )
+
     def __init__(
         self,
         problem: Problem,

@@ -61,6 +61,12 @@ class LinUCB(LinearPolicy):
     a: highest index
     """
 
+    guarantee = (
+        "Õ(d√T) if rewards are linear in the features and alpha grows as √(d log n) "
+        "(Abbasi-Yadkori, Pál and Szepesvári 2011), with a constant alpha for SupLinUCB only "
+        "(Chu et al. 2011); if rewards are not linear in the features, regret may be"
+    )
+
     def __init__(
         self,
         problem: Problem,

@@ -269,6 +269,9 @@ class ContextualZooming(Policy):
     """
 
     traits = Traits(order_matters=True)
+    guarantee = (
+        "Õ(T^((1+c)/(2+c))) for contexts of dimension c, with the published width (Slivkins 2014)"
+    )
 
     _knowledge: Zoom
 

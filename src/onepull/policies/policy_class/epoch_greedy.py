@@ -62,6 +62,11 @@ class EpochGreedy(ClassLearner):
     lte: played by the best of 4 policies after 1 explored pull, 2 trials left
     """
 
+    guarantee = (
+        "O(T^2/3 (K log N)^1/3) to the best of the N policies of its class (Langford and Zhang "
+        "2007)"
+    )
+
     # It learns from pulls that were drawn evenly, so ties between policies teach it nothing.
     traits = Traits(randomised=True, order_matters=True, extrapolates=True)
     _knowledge: _Epochs

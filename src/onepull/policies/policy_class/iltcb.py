@@ -68,6 +68,11 @@ class ILTCB(ClassLearner):
     a draw: from 1 policy weighed after trial 1, every arm with probability 0.25 or more
     """
 
+    guarantee = (
+        "O(√(KT log(NT/δ))) to the best of the N policies of its class with probability 1-δ, "
+        "with psi = 100 (Agarwal et al. 2014)"
+    )
+
     _knowledge: _Epochs
 
     def __init__(  # noqa: PLR0913 - a full statement

@@ -68,6 +68,11 @@ class RandomizedUCB(ClassLearner):
     a draw: from a mixture of 1 policy, every arm with probability 0.25 or more
     """
 
+    guarantee = (
+        "O(√(KT log(NT/δ))) to the best of the N policies of its class with probability 1-δ, "
+        "with the published constants (Dudík et al. 2011)"
+    )
+
     _knowledge: _Trials
 
     def __init__(  # noqa: PLR0913 - a full statement

@@ -11,7 +11,7 @@ from onepull.checks import number
 from onepull.index.schedules import dsee
 from onepull.policies.decision import Decision
 from onepull.policies.rule_policy import TurnPolicy
-from onepull.policies.sharing.sharing import shared
+from onepull.policies.sharing.by_name import shared
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
@@ -58,6 +58,11 @@ class DSEE(TurnPolicy):
     """
 
     traits = Traits(arm_order_matters=True)
+    guarantee = (
+        "O(log n) for every arm in a single context, with a weight that is large enough for the "
+        "smallest gap (Vakili, Liu and Zhao 2013); with joint learning even arms that are best "
+        "somewhere cost as much (remark 3)"
+    )
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from onepull.errors import ParameterError
 from onepull.index.schedules import epsilon_greedy
 from onepull.policies.decision import Decision
 from onepull.policies.rule_policy import TurnPolicy
-from onepull.policies.sharing.sharing import shared
+from onepull.policies.sharing.by_name import shared
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
@@ -57,6 +57,11 @@ class EpsilonGreedy(TurnPolicy):
     """
 
     traits = Traits(randomised=True)
+    guarantee = (
+        "O(log n) for every arm in a single context, with c > 5 and d below every gap (Auer, "
+        "Cesa-Bianchi and Fischer 2002); with joint learning even arms that are best somewhere "
+        "cost as much (remark 3)"
+    )
 
     def __init__(  # noqa: PLR0913 - a full statement
         self,

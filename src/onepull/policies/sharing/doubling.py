@@ -10,7 +10,8 @@ import msgspec
 from onepull.errors import MergeError, SaveFileError
 from onepull.factor import Cells
 from onepull.policies.sharing.in_flight import View
-from onepull.policies.sharing.sharing import Joint, Sharing
+from onepull.policies.sharing.joint import Joint
+from onepull.policies.sharing.sharing import Sharing
 from onepull.problem import Problem
 from onepull.statistics import ArmStatistics, StatisticsState
 

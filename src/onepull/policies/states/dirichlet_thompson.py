@@ -53,6 +53,10 @@ class DirichletThompson(KeepsStates[PosteriorRule]):
 
     traits = Traits(randomised=True)
     _generator: np.random.Generator
+    guarantee = (
+        "in a single context asymptotically the least possible, for listed rewards and a prior "
+        "of 1 (Riou and Honda 2020); for contexts that learn together none is known"
+    )
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Indices from the whole distribution of the state: sharper than from its mean."""
+"""The empirical-likelihood bound on the known reward."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from onepull.checks import number
-from onepull.index.bernstein import empirical_bernstein
 from onepull.index.empirical_kl import empirical_kl
-from onepull.index.imed import imed
 from onepull.policies.states.state_policy import StatePolicy
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
@@ -58,6 +56,11 @@ class EmpiricalKL(StatePolicy):
     """
 
     traits = Traits(breaks_ties_by_pulls=True)
+    guarantee = (
+        "in a single context asymptotically the least possible, for laws of finitely many "
+        "values and c = 3 (Cappé et al. 2013); with less, and for contexts that learn together "
+        "none is known"
+    )
 
     def __init__(
         self,
@@ -77,100 +80,3 @@ class EmpiricalKL(StatePolicy):
     def parameters(self) -> dict[str, Any]:
         """C, the head start, and the knots of a sketch."""
         return {"c": self.c, "head_start": self.head_start, **self._sketched()}
-
-
-class IMED(StatePolicy):
-    """Indexed minimum empirical divergence (Honda and Takemura 2015) on the known reward.
-
-    Index: -(m·K(F̂, θ̂*) + ln m), with K the divergence of the arm's observed law from one as
-    good as the best estimate θ̂* in this context.  It has the least regret of all in the mean
-    and the heaviest tail: runs that are stuck on a wrong arm for long.  Asymptotically that
-    of the best index policy.  Keeps the histogram (or sketch) of the states of every arm.
-
-    Parameters
-    ----------
-    knots
-        Sketch interval fields of the state with so many knots; 65 if not given.
-    seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
-
-    Examples
-    --------
-    >>> from onepull import Finite
-    >>> policy = IMED(Problem(
-    ...     arms=["wifi", "lte"],
-    ...     context={"bits": Finite([1, 2, 3, 4])},
-    ...     state={"capacity": Finite([0, 1, 2, 3, 4])},
-    ...     reward="min(bits, capacity)",
-    ... ))
-    >>> policy.observe_many(["wifi", "lte", "lte"], capacity=[1, 4, 0])
-    >>> policy.choose(bits=4)   # wifi: K = ln 1.5 and ln 1, lte: nothing and ln 2
-    'wifi'
-    """
-
-    traits = Traits(index_is_reward=False, index_depends_on_other_arms=True)
-
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        knots: int | None = None,
-        seed: int | np.random.Generator | None = None,
-    ) -> None:
-        super().__init__(problem, imed(), knots=knots, seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The knots of a sketch."""
-        return self._sketched()
-
-    def _why(self) -> str:
-        return "least divergence from the best"
-
-
-class EmpiricalBernstein(StatePolicy):
-    """UCB-V (Audibert, Munos, Szepesvári 2009) on the known reward: narrow where it varies little.
-
-    Index: θ̂ + √(2V f/m) + 3G f/m with f = ζ ln n and V the variance of the reward that the
-    observed states give in this context.  Its regret is logarithmic, with the variance in
-    place of the squared range for ζ > 1.  Keeps the histogram (or sketch) of the states of
-    every arm.
-
-    Parameters
-    ----------
-    zeta
-        ζ > 0.
-    knots
-        Sketch interval fields of the state with so many knots; 65 if not given.
-    seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
-
-    Examples
-    --------
-    >>> from onepull import Finite
-    >>> policy = EmpiricalBernstein(Problem(
-    ...     arms=["wifi", "lte"],
-    ...     context={"bits": Finite([1, 2, 3, 4])},
-    ...     state={"capacity": Finite([0, 1, 2, 3, 4])},
-    ...     reward="min(bits, capacity)",
-    ... ))
-    >>> policy.observe_many(["wifi", "lte"], capacity=[1, 3])
-    >>> policy.choose(bits=3)
-    'lte'
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        zeta: float = 1.2,
-        knots: int | None = None,
-        seed: int | np.random.Generator | None = None,
-    ) -> None:
-        self.zeta = number("zeta", zeta, above=0.0)
-        super().__init__(problem, empirical_bernstein(self.zeta), knots=knots, seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """ζ, and the knots of a sketch."""
-        return {"zeta": self.zeta, **self._sketched()}

@@ -16,8 +16,8 @@ from onepull.index.empirical_likelihood import exploration, rounding
 from onepull.index.patient_kl import patient_leader
 from onepull.index.rules import StateRule
 from onepull.policies.decision import Decision
+from onepull.policies.sharing.joint import Joint
 from onepull.policies.sharing.knowledge import Knowledge
-from onepull.policies.sharing.sharing import Joint
 from onepull.policies.states.state_policy import KeepsStates, states_of
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
@@ -143,6 +143,10 @@ class PatientKL(KeepsStates[StateRule]):
 
     traits = Traits(breaks_ties_by_pulls=True, order_matters=True, arm_order_matters=True)
     _knowledge: Attendance
+    guarantee = (
+        "none is known; it aims at the least that is possible, in which arms are explored where "
+        "it is cheapest (Graves and Lai 1997)"
+    )
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from onepull.index.rules import PosteriorRule, StateRule, leading_law, no_law_ca
 from onepull.payoff.box_points import is_finite
 from onepull.policies.decision import Decision
 from onepull.policies.rule_policy import RulePolicy, runs_rules
-from onepull.policies.sharing.sharing import Joint
+from onepull.policies.sharing.joint import Joint
 from onepull.policies.ties import best_of
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED, ArmStatistics

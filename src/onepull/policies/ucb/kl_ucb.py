@@ -10,7 +10,7 @@ import numpy as np
 from onepull.checks import number
 from onepull.index.kl_ucb import kl_ucb
 from onepull.policies.rule_policy import MeanPolicy
-from onepull.policies.sharing.sharing import shared
+from onepull.policies.sharing.by_name import shared
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
@@ -54,6 +54,10 @@ class KLUCB(MeanPolicy):
     """
 
     traits = Traits(breaks_ties_by_pulls=True)
+    guarantee = (
+        "O(log n) in a single context for c ≥ 3 (Garivier and Cappé 2011); with less, and for "
+        "contexts that learn together none is known"
+    )
 
     def __init__(  # noqa: PLR0913 - a sharing and a rule
         self,

@@ -1,17 +1,15 @@
-"""UCB1, UCB1(ε) and Multi-UCB: policies that see rewards but not the formula behind them."""
+"""UCB1 and UCB1(ε): blind to the context."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from onepull.checks import number
-from onepull.factor import partition
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.rule_policy import MeanPolicy
-from onepull.policies.sharing.sharing import Blind, PerContext
+from onepull.policies.sharing.blind import Blind
 from onepull.problem import Problem
 
 
@@ -34,6 +32,11 @@ class UCB1(MeanPolicy):
     >>> policy.choose(bits=1)
     'wifi'
     """
+
+    guarantee = (
+        "O(K log n) in a single context (Auer, Cesa-Bianchi and Fischer 2002); linear where the "
+        "best arm depends on the context"
+    )
 
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator | None = None) -> None:
         super().__init__(Blind(problem), hoeffding(2.0), seed=seed)
@@ -63,6 +66,11 @@ class UCB1Epsilon(MeanPolicy):
     'wifi'
     """
 
+    guarantee = (
+        "UCB1's with 2+ε in place of 2 (Auer, Cesa-Bianchi and Fischer 2002): O(K log n) in a "
+        "single context, linear where the best arm depends on the context"
+    )
+
     def __init__(
         self,
         problem: Problem,
@@ -77,39 +85,3 @@ class UCB1Epsilon(MeanPolicy):
     def parameters(self) -> dict[str, Any]:
         """ε."""
         return {"epsilon": self.epsilon}
-
-
-class MultiUCB(MeanPolicy):
-    """One UCB1 for every context, each learning from its own pulls only.
-
-    Index: r̄ + G·√(2 ln n_i / m_i), all of it counted within context i (or its cell) and
-    with G the range of the reward there.  On interval contexts, cut into cells no wider
-    than δ, it is the Query-ad-clustering of Lu, Pál and Pál (2010) with a free δ.  Its
-    regret is logarithmic in every context and arm apart: O(MK log n).  Keeps 2 numbers
-    for every context and arm.
-
-    >>> from onepull import Finite, Interval, Problem
-    >>> policy = MultiUCB(Problem(
-    ...     arms=["a", "b"],
-    ...     context={"power": Interval(0, 1)},
-    ...     state={"gain": Interval(0, 4)},
-    ...     reward="log(1 + power * gain)",
-    ... ), delta=0.25)
-    >>> policy.observe("a", power=0.1, gain=2.0)
-    >>> policy.choose(power=0.2), policy.choose(power=0.9)
-    ('b', 'a')
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        delta: float | Mapping[str, float] | None = None,
-        seed: int | np.random.Generator | None = None,
-    ) -> None:
-        super().__init__(PerContext(partition(problem, delta)), hoeffding(2.0), seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """δ, if the contexts are cut into cells."""
-        return self._cut()

@@ -10,7 +10,7 @@ import numpy as np
 from onepull.checks import number
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.rule_policy import MeanPolicy
-from onepull.policies.sharing.sharing import shared
+from onepull.policies.sharing.by_name import shared
 from onepull.problem import Problem
 
 
@@ -45,6 +45,12 @@ class UpperConfidence(MeanPolicy):
     >>> policy.choose(bits=2), policy.choose(bits=1)
     ('lte', 'wifi')
     """
+
+    guarantee = (
+        "with joint learning that of DCB and CCB with ε = α - 2, for α > 3/2; blind or per "
+        "context with α = 2 that of UCB1 and Multi-UCB; through a factorisation that of DCB, "
+        "and 2·error·T"
+    )
 
     def __init__(
         self,

@@ -1,0 +1,64 @@
+"""Learning that ignores the context: one mean per arm, or pulls alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onepull.policies.sharing.in_flight import View, answered
+from onepull.policies.sharing.knowledge import Knowledge
+from onepull.policies.sharing.observation import (
+    observed_reward,
+    observed_state,
+)
+from onepull.policies.sharing.sharing import OneBook
+from onepull.problem import Problem
+from onepull.statistics import ArmStatistics
+
+
+class Blind(OneBook):
+    """An arm learns its own rewards, whatever the context was."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.statistics = ArmStatistics.empty(arms=len(problem.arms), features=1)
+
+    def view(self, context: Mapping[str, Any]) -> View:
+        """Return statistics, estimates and reward bounds, the same for every context."""
+        self.problem.context.exactly(context)
+        statistics = self.statistics
+        view = statistics, statistics.means[0], *self.problem.payoff.whole_range
+        return answered(*view) if statistics.waiting else view
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one reward, or the context and state that give it."""
+        _, value = observed_reward(self.problem, fields, reward)
+        self.statistics.update(arm, (value,))
+
+
+class PullsOnly(OneBook):
+    """Pulls are counted and nothing else is learned."""
+
+    counts_in_flight = False
+    learns = False
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.statistics = ArmStatistics.empty(arms=len(problem.arms), features=0)
+
+    def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
+        """Take no notice: nothing goes by the counts."""
+        Knowledge.expect(self, arm, fields, pulls)
+
+    def view(self, context: Mapping[str, Any]) -> View:
+        """Return the counts; there are no estimates."""
+        self.problem.context.exactly(context)
+        return self.statistics, [], *self.problem.payoff.whole_range
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Count a pull, after the same checks that a learner makes."""
+        if reward is None:
+            observed_state(self.problem, fields, reward)
+        else:
+            observed_reward(self.problem, fields, reward)
+        self.statistics.update(arm, ())

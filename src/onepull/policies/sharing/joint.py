@@ -1,0 +1,40 @@
+"""Joint learning: every context learns from every pull."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onepull.factor import Factorisation
+from onepull.policies.sharing.in_flight import View, answered
+from onepull.policies.sharing.observation import (
+    observed_state,
+)
+from onepull.policies.sharing.sharing import OneBook
+from onepull.statistics import ArmStatistics
+
+
+class Joint(OneBook):
+    """Every context learns from every pull, through the known reward."""
+
+    def __init__(self, factor: Factorisation) -> None:
+        self.problem = factor.problem
+        self.factor = factor
+        self.delta, self.keeps_states = factor.delta, factor.keeps_states
+        self.error = factor.error if factor.widens else 0.0
+        self.statistics = ArmStatistics.empty(arms=len(self.problem.arms), features=factor.features)
+
+    def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the lower and the upper bounds of the features."""
+        return self.factor.feature_bounds()
+
+    def view(self, context: Mapping[str, Any]) -> View:
+        """Return statistics, estimates and reward bounds for a context."""
+        statistics = self.statistics
+        view = statistics, *self.factor.look(statistics.means, context)
+        return answered(*view) if statistics.waiting else view
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Take in one state, or the reward and context that tell it."""
+        state = observed_state(self.problem, fields, reward)
+        self.statistics.update(arm, self.factor.psi(state))
