@@ -7,6 +7,7 @@ import io
 import json
 import math
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
@@ -238,7 +239,7 @@ def test_rows_and_names_must_fit_the_columns():
 
 
 def test_an_estimate_is_two_columns_as_data():
-    rows = [["paper", 3.5], ["ours", Estimate(2.0, 0.25)], ["none", None]]
+    rows: list[list[Any]] = [["paper", 3.5], ["ours", Estimate(2.0, 0.25)], ["none", None]]
     table = Table("t", ["reading", "regret"], rows)
     assert table.to_csv() == "reading,regret,regret ± 95 %\npaper,3.5,\nours,2.0,0.25\nnone,,\n"
     assert "<th scope='col' class='number'>regret ± 95 %</th>" in table.to_html()
