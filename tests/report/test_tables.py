@@ -7,6 +7,7 @@ import io
 import json
 import math
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from onepull.report import Estimate, Span, Table, pulls, summary, tidy
 from onepull.report.buffer_tables import buffer_summary, buffer_tidy
 from onepull.report.table_cells import shown
 from onepull.simulation.buffered import BufferResult
-from onepull.simulation.result import student
+from onepull.simulation.result import confidence_interval, student
 
 
 def test_summary_is_mean_half_width_and_quantiles_at_the_horizon(result):
@@ -56,6 +57,24 @@ def test_plus_minus_has_one_meaning_that_the_table_states(result, baseline):
     assert "± 95 %: half the width of the 95 % confidence interval of the mean." in table.notes
     assert "8 replications" not in table.title
     assert table.title == "Regret at trial 1,000, 25 replications"
+
+
+def test_a_printed_result_has_the_same_half_width(result):
+    row = summary(result).records()[0]
+    first, line, *_ = str(result).splitlines()
+    assert first == "regret at trial 1,000, 25 replications, mean ± 95 % confidence interval"
+    assert f"{row['regret']:,.2f} ± {row['regret ± 95 %']:,.2f}" in line
+    html = result._repr_html_()
+    assert "<th>± 95 %</th>" in html
+    assert f"<td>{row['regret ± 95 %']:,.2f}</td>" in html
+
+
+def test_a_confidence_interval_is_cut_off_at_zero_only_if_no_value_is_negative():
+    low, high = confidence_interval(np.array([0.0, 0.0, 3.0]))
+    assert low == 0
+    assert high == pytest.approx(1 + 4.30265)
+    assert confidence_interval(np.array([-0.1, 0.0, 3.0]))[0] < 0
+    assert confidence_interval(np.array([5.0, 5.0]))[0] == 5
 
 
 def test_an_interval_that_would_go_below_zero_is_announced(result):
@@ -220,7 +239,7 @@ def test_rows_and_names_must_fit_the_columns():
 
 
 def test_an_estimate_is_two_columns_as_data():
-    rows = [["paper", 3.5], ["ours", Estimate(2.0, 0.25)], ["none", None]]
+    rows: list[list[Any]] = [["paper", 3.5], ["ours", Estimate(2.0, 0.25)], ["none", None]]
     table = Table("t", ["reading", "regret"], rows)
     assert table.to_csv() == "reading,regret,regret ± 95 %\npaper,3.5,\nours,2.0,0.25\nnone,,\n"
     assert "<th scope='col' class='number'>regret ± 95 %</th>" in table.to_html()

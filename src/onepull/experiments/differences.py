@@ -27,7 +27,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 def summarised(found: Sequence[str]) -> str:
     """Return the first few differences as one line.
 
-    >>> summarised([f"key {i}: 1 → 2" for i in range(7)])[-26:]
+    >>> summarised([f"key {i}: 1 → 2" for i in range(7)])[-25:]
     'key 4: 1 → 2 and 2 others'
     """
     rest = len(found) - MOST

@@ -195,7 +195,7 @@ def _order(difference: Estimate) -> str:
 
 
 def table_2_verdicts(order: Table) -> list[Verdict]:
-    """Return what holds of the paper's order in Table II: of all, without UCB1, and of UCB1."""
+    """Return whether the paper's order in Table II holds: for all, without UCB1, for UCB1."""
     rows = order.records()
     with_ucb1 = [row for row in rows if "UCB1" in (row["worse"], row["better"])]
     others = [row for row in rows if row not in with_ucb1]
@@ -256,7 +256,7 @@ def theorem_1_bounds(study: Study, result: Result) -> dict[str, Array]:
     return {"printed": printed, "with G": corrected}
 
 
-def never_best(study: Study) -> list[str]:
+def never_optimal(study: Study) -> list[str]:
     """Return the arms that are optimal in no context."""
     instance = Instance.of(study.simulation.environment)
     return [instance.arms[j] for j in instance.never_optimal]
@@ -267,7 +267,7 @@ def theorem_1(study: Study, result: Result) -> Table:
     bounds = theorem_1_bounds(study, result).values()
     policy = result.find("DCB(0.01)")
     rows = []
-    for arm in never_best(study):
+    for arm in never_optimal(study):
         j = result.arms.index(arm)
         pulls = float(result.pulls[policy, -1, j])
         row: list[Any] = [arm, pulls]
@@ -287,7 +287,7 @@ def theorem_1(study: Study, result: Result) -> Table:
     )
 
 
-def settled(study: Study, result: Result) -> Table:
+def theorem_2(study: Study, result: Result) -> Table:
     """Return the non-optimal pulls by DCB of the arms that are optimal in some context."""
     some = Instance.of(study.simulation.environment).optimal
     policy = result.find("DCB(0.01)")
@@ -351,7 +351,7 @@ def variants(horizon: int, seed: int) -> list[Study]:
     return found
 
 
-def tried(results: Mapping[str, Result]) -> Table:
+def other_readings(results: Mapping[str, Result]) -> Table:
     """Return the regret of CCB with known T in the other readings of Table II."""
     rows: list[list[Any]] = [["paper", *TABLE_2["CCB, known T"].values()]]
     rows += [

@@ -70,10 +70,10 @@ class Reproduction:
             "table-2-order": paper.table_2_order(self.harvesting),
         }
         if self.variants:
-            found["table-2-readings"] = paper.tried(self.variants)
+            found["table-2-readings"] = paper.other_readings(self.variants)
         found["theorem-1"] = paper.theorem_1(*self.channels[7])
         for count, pair in self.channels.items():
-            found[f"theorem-2-channels-{count}"] = paper.settled(*pair)
+            found[f"theorem-2-channels-{count}"] = paper.theorem_2(*pair)
         return found
 
     def tables(self) -> list[Table]:
@@ -122,7 +122,7 @@ class Reproduction:
                 figures.pulls(
                     seven,
                     "DCB(0.01)",
-                    arms=paper.never_best(self.channels[7][0]),
+                    arms=paper.never_optimal(self.channels[7][0]),
                     bounds=paper.theorem_1_bounds(*self.channels[7]),
                     title="Theorem 1: pulls of the channels that are never optimal, K = 7",
                 ),

@@ -13,7 +13,7 @@ from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.policies import Policy
 from onepull.report import Estimate, Table
-from onepull.report.result_tables import HALF_WIDTH, runs
+from onepull.report.result_tables import AT_ZERO, HALF_WIDTH, runs
 from onepull.simulation import Result
 from onepull.simulation.result import mean_and_half_width
 from onepull.theory import graves_lai, guarantee
@@ -104,9 +104,12 @@ def regret_and_bounds(
             ]
         )
     kept = [i for i in range(len(COLUMNS)) if any(row[i] is not None for row in rows)]
+    notes = [NOTES[COLUMNS[i]] for i in kept if COLUMNS[i] in NOTES]
+    if result.regrets.min() >= 0 and any(row[1].half_width > row[1].mean for row in rows):
+        notes.insert(1, AT_ZERO)
     return Table(
         f"Measured regret and proven bounds at T = {horizon:,}, {runs(result.replications)}",
         [COLUMNS[i] for i in kept],
         [[row[i] for i in kept] for row in rows],
-        [NOTES[COLUMNS[i]] for i in kept if COLUMNS[i] in NOTES],
+        notes,
     )

@@ -20,7 +20,11 @@ World = TypeVar("World")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A TOML file: its path, its text and its decoded values."""
+    """A TOML file: its path, its text and its decoded values.
+
+    >>> Document(Path("a.toml"), "seed = 1", decoded("seed = 1")).values
+    {'seed': 1}
+    """
 
     path: Path
     text: str
