@@ -32,7 +32,7 @@ from onepull.experiments.experiment import (
     check_policy,
     policy_of,
 )
-from onepull.experiments.own_code import problem_of
+from onepull.experiments.own_code import described, problem_of
 from onepull.experiments.toml_laws import law_of, states_of
 from onepull.experiments.toml_reading import (
     Document,
@@ -130,7 +130,7 @@ class BufferExperiment(FromToml):
         s = self.simulation
         said = [
             msgspec.structs.replace(self.written, **NOT_IN_FINGERPRINT),
-            s.environment.problem.to_dict(),
+            described(s.environment.problem),
             repr(s.environment),
             [(name, repr(c.policy.parameters)) for name, c in s.controllers.items()],
         ]

@@ -21,7 +21,7 @@ from onepull.environment import (
     offloading,
 )
 from onepull.errors import OnepullError, ProblemError
-from onepull.experiments.own_code import is_own, own_class, problem_of
+from onepull.experiments.own_code import described, is_own, own_class, problem_of
 from onepull.experiments.toml_laws import delays_of, law_of, states_of
 from onepull.experiments.toml_reading import Document, FromToml, application_of, is_swept, sweep
 from onepull.policies import Policy
@@ -136,7 +136,7 @@ class Experiment(FromToml):
         s = self.simulation
         said = [
             msgspec.structs.replace(self.written, **NOT_IN_FINGERPRINT),
-            s.environment.problem.to_dict(),
+            described(s.environment.problem),
             repr(s.environment),
             [(name, repr(policy.parameters)) for name, policy in s.policies.items()],
             s.checkpoints.tolist(),

@@ -5,6 +5,7 @@ Such a file runs code of the module that it names: read it before you run a stra
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Mapping
@@ -96,3 +97,21 @@ def problem_of(written: Any) -> Problem:
     except TypeError as error:
         raise ProblemError(f"reward: {error}") from None
     return Problem.from_dict({**written, "reward": "0"}).with_reward(reward)
+
+
+def described(problem: Problem) -> Any:
+    """Return a problem as plain values, with the source text of a reward of one's own.
+
+    >>> from onepull import Finite
+    >>> spaces = {"context": {"y": Finite([1])}, "state": {"x": Finite([0, 2])}}
+    >>> described(Problem(arms=["a"], reward="x * y", **spaces))["reward"]
+    'x * y'
+    """
+    source = problem.reward.source
+    if isinstance(source, str):
+        return problem.to_dict()
+    try:
+        text = inspect.getsource(source)
+    except (OSError, TypeError):  # it is not in a file, or compiled
+        text = repr(source)
+    return {"outline": problem.outline(), "reward": text}
