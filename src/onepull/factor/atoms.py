@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +13,15 @@ from onepull.arrays import Array
 from onepull.errors import ParameterError
 from onepull.factor.context_ranges import Ranges
 from onepull.factor.factorisation import Dense
+from onepull.factor.plain_psi import PlainPsi, shared_out
 from onepull.payoff import COMPACT, Features, State
 from onepull.payoff.box_points import is_finite, listed, product, size
 from onepull.problem import Problem
-from onepull.spaces import Finite, Interval
+from onepull.spaces import Box, Finite, Interval
 
 MOST_ATOMS = 100_000
 FINER = (4, 8, 16)  # points for every knot in a closer look
 REMEMBERED = 1 << 21  # rewards kept of contexts seen lately
-
-Share: TypeAlias = tuple[int, float]  # the number of a knot, and how much of a value it gets
 
 
 class Atoms(Dense):
@@ -161,8 +160,8 @@ class Sketch(Atoms):
         interpolated = sum(slopes[name].value * h / 2 for name, h in between.items())
         self.error = min(interpolated, high - low)
         self._ranges = Ranges(problem)
-        shares = [_shares(space, self.knots) for space in problem.state.values()]
-        self.psi = _shared_out(shares, self.features)
+        self.plain_psi = _sketched(problem.state, self.knots)
+        self.psi = _psi_of(self.plain_psi, problem.state, self.features)
 
     def looked_at(self, looks: int = 1 << 23) -> float:
         """Return a bound on the error from a closer look: between the knots too.
@@ -283,33 +282,30 @@ def _one_hot(states: list[State]) -> Callable[[State], Features]:
     return psi
 
 
-def _shares(space: Finite | Interval, knots: int) -> tuple[int, Callable[[float], list[Share]]]:
-    """Return how many knots a field has, and those next to a value with their shares of it."""
-    if isinstance(space, Finite):
-        place = {value: i for i, value in enumerate(space.values)}
-        return len(place), lambda value: [(place[value], 1.0)]
-    low, per_unit, last = space.low, (knots - 1) / space.width, knots - 1
-
-    def neighbours(value: float) -> list[Share]:
-        at = min((value - low) * per_unit, last)  # rounding may lead beyond the end
-        below = min(int(at), last - 1)
-        return [(below, 1.0 - (at - below)), (below + 1, at - below)]
-
-    return knots, neighbours
+def _sketched(state: Box, knots: int) -> PlainPsi:
+    """Return ψ of a sketch: knots at equal distances, or the positions of listed values."""
+    spaces = list(state.values())
+    counts = [len(s.values) if isinstance(s, Finite) else knots for s in spaces]
+    lows = [0.0 if isinstance(s, Finite) else s.low for s in spaces]
+    per_unit = [1.0 if isinstance(s, Finite) else (knots - 1) / s.width for s in spaces]
+    return PlainPsi(shared_out, (lows, per_unit, counts))
 
 
-def _shared_out(
-    fields: list[tuple[int, Callable[[float], list[Share]]]], count: int
-) -> Callable[[State], Features]:
-    """Return ψ of a sketch: the product of the shares along every field."""
+def _psi_of(plain: PlainPsi, state: Box, count: int) -> Callable[[State], Features]:
+    """Return ψ of a sketch, given a state whose listed values stand for their positions."""
+    places = [
+        {value: float(i) for i, value in enumerate(space.values)}
+        if isinstance(space, Finite)
+        else None
+        for space in state.values()
+    ]
+    has_lists = any(place is not None for place in places)
 
     def psi(state: State) -> Features:
-        found = [(0, 1.0)]
-        for value, (many, shares) in zip(state, fields, strict=True):
-            found = [(a * many + b, v * w) for a, v in found for b, w in shares(value)]
-        weights = np.zeros(count)
-        for place, weight in found:
-            weights[place] += weight
-        return weights.tolist() if count <= COMPACT else weights
+        if has_lists:
+            pairs = zip(state, places, strict=True)
+            state = tuple(v if place is None else place[v] for v, place in pairs)
+        weights = plain(state, count)
+        return weights if count <= COMPACT else np.array(weights)
 
     return psi

@@ -104,6 +104,7 @@ class Cells(Factorisation):
         self._parts = axes
         columns = product({name: axis.centres for name, axis in axes.items()})
         self.centres = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+        self.at_contexts = self.centres
         self.psi = problem.payoff.across(self.centres)
         lows, highs = problem.payoff.range({name: (c, c) for name, c in columns.items()})
         self._lows, self._highs = lows.tolist(), highs.tolist()

@@ -10,6 +10,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.errors import ParameterError
+from onepull.factor.plain_psi import PlainPsi
 from onepull.payoff import Features, State
 from onepull.problem import Problem
 from onepull.statistics import weighted
@@ -38,6 +39,11 @@ class Factorisation(ABC):
         How many knots an interval field of the state has, if states are sketched.
     keeps_states
         Whether the means of ψ are the frequencies of states, so that the reward may change later.
+    at_contexts
+        The contexts at which ψ lists the reward, if that is what ψ does.
+    plain_psi
+        ψ as a plain function, if there is one.  The simulator compiles it; without it, and without
+        `at_contexts`, it needs states that can be listed.
     widens
         Whether the error is added to confidence bounds.  The paper serves a cell as its centre
         and does not.
@@ -62,6 +68,8 @@ class Factorisation(ABC):
     delta: float | dict[str, float] | None = None
     knots: int | None = None
     keeps_states: bool = False
+    at_contexts: Sequence[State] | None = None
+    plain_psi: PlainPsi | None = None
     widens: bool = True
 
     def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:

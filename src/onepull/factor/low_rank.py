@@ -97,6 +97,7 @@ class LowRank(Dense):
         self.pivots = [tuple(row) for row in contexts[rows].tolist()]
         self._states = list(states[columns].T.copy())
         self.features = len(rows)
+        self.at_contexts = self.pivots
         self.psi = self.problem.payoff.across(self.pivots)
         core = self._matrix(contexts[rows], states[columns]).T
         # Solved each time: an inverse would lose the last digits.  A reward that is zero

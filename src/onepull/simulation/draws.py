@@ -11,7 +11,11 @@ from collections.abc import Sequence
 from math import cos, exp, log, pi, sqrt
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
@@ -72,7 +76,7 @@ def tabulate(laws: Sequence[Distribution]) -> Laws:
             continue
         for f, part in enumerate(law.laws if isinstance(law, Independent) else (law,)):
             if isinstance(part, Continuous):
-                kinds[j, f] = part.kind
+                kinds[j, f] = part.kind or address_of(part.quantile, len(part.shape))
                 shapes[j, f, : len(part.shape)] = part.shape
                 continue
             points, weights = part.rule(1)
@@ -108,6 +112,47 @@ def _alias(weights: Array) -> tuple[Array, NDArray[np.int64]]:
         share[more] -= 1.0 - share[less]
         (small if share[more] < 1.0 else large).append(more)
     return keep, alias
+
+
+_COMPILED_QUANTILES: dict[Any, Any] = {}  # they must not be freed while kernels call them
+
+
+def address_of(quantile: Any, size: int) -> int:
+    """Return where the machine code of a law's own quantile function is.
+
+    Kernels are compiled once for all laws: they call such a function by its address, which stands
+    in the place of the law's kind.
+    """
+    if (quantile, size) not in _COMPILED_QUANTILES:
+        plain = inlined(quantile)
+        number = types.float64
+        forms = (
+            lambda u, a, b, c, d: plain(u),
+            lambda u, a, b, c, d: plain(u, a),
+            lambda u, a, b, c, d: plain(u, a, b),
+            lambda u, a, b, c, d: plain(u, a, b, c),
+            lambda u, a, b, c, d: plain(u, a, b, c, d),
+        )
+        signature = number(number, number, number, number, number)
+        made = numba.cfunc(signature, error_model="numpy")(forms[size])
+        _COMPILED_QUANTILES[quantile, size] = made
+    return int(_COMPILED_QUANTILES[quantile, size].address)
+
+
+@intrinsic  # type: ignore[untyped-decorator]  # it has no types
+def call_at(typing: Any, address: Any, u: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Call a function of five numbers by its address."""
+    del typing, address, u, a, b, c, d
+    number = types.float64
+    signature = number(types.int64, number, number, number, number, number)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del context, signature
+        double = ir.DoubleType()
+        pointer = ir.FunctionType(double, [double] * 5).as_pointer()
+        return builder.call(builder.inttoptr(arguments[0], pointer), arguments[1:])
+
+    return signature, generate
 
 
 @inlined
@@ -235,4 +280,4 @@ def value(kind: Any, a: Any, b: Any, c: Any, d: Any, stream: Any, used: Any) -> 
         x, used = gamma(a, stream, used)
         y, used = gamma(b, stream, used)
         return min(d, c + (d - c) * (x / (x + y))), used  # rounding may go beyond the end
-    return np.nan, used
+    return call_at(kind, uniform(stream, used), a, b, c, d), used + 1

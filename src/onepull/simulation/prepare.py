@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onepull.environment.environment import Environment
-from onepull.factor import Cells, Factorisation, Histogram, LowRank, Sketch
+from onepull.factor import Dense, Factorisation, Grid, Histogram, LowRank, Sketch, Table
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies import (
     CoarseKL,
@@ -51,6 +51,7 @@ OWN_KERNELS: dict[type[Policy], Callable[[Any], Prepared]] = {
     ContextualZooming: PreparedZoom,
     PatientKL: PreparedPatient,
 }
+OUR_FACTORS = frozenset({Table, Grid, Histogram, Sketch, LowRank})
 UNLEARNED = (FixedArm, Genie, Random)
 
 
@@ -138,18 +139,29 @@ def _can_forget(sharing: Sharing) -> bool:
 
 
 def _has_features(factor: Factorisation | None, environment: Environment) -> bool:
-    """Whether kernels can work out ψ: someone's factorisation may be anything."""
-    if factor is None or isinstance(factor, Cells):
+    """Whether kernels can compute ψ, or look it up in a table of all states."""
+    if factor is None:
         return True
-    if isinstance(factor, Sketch) and not any(
-        isinstance(space, Finite) for space in environment.problem.state.values()
-    ):
-        return True  # states are shared out in the loop
-    if isinstance(factor, Sketch | Histogram):  # ψ is looked up in a table of all atoms
-        pieces = [[law.atoms for law in piece.states] for piece in environment.pieces()]
-        rows = [sum(math.inf if a is None else len(a[0]) for a in atoms) for atoms in pieces]
-        return max(rows) * factor.features <= LARGEST_TABLE
-    return isinstance(factor, LowRank)
+    if not _keeps_to_contract(factor):
+        return False
+    has_lists = any(isinstance(space, Finite) for space in environment.problem.state.values())
+    if factor.at_contexts is not None or (factor.plain_psi is not None and not has_lists):
+        return True
+    pieces = [[law.atoms for law in piece.states] for piece in environment.pieces()]
+    rows = [sum(math.inf if a is None else len(a[0]) for a in atoms) for atoms in pieces]
+    return max(rows) * factor.features <= LARGEST_TABLE
+
+
+def _keeps_to_contract(factor: Factorisation) -> bool:
+    """Whether a factorisation is one of ours, or a user's own that is `phi`, `bounds` and ψ alone.
+
+    A subclass of ours may redefine one of several methods that belong together.
+    """
+    kind = type(factor)
+    if kind in OUR_FACTORS:
+        return True
+    own = [name for name in ("look", "phi_many", "bounds_many") if name in vars(kind)]
+    return kind.__bases__ == (Dense,) and not own
 
 
 def _can_compute(environment: Environment, *, in_context: bool) -> bool:

@@ -88,10 +88,10 @@ class _LateDense(_PreparedLate):
     def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
         usual = self.usual
         for part, arms, rows, context in usual.parts(stretch, world, chosen):
-            for_rule(late_dense, one.rule)(
+            for_rule(late_dense, one.rule, usual.plain)(
                 part, arms, one.state, one.mail, self.post, self.announced, context[0], rows,
                 context[1], context[2], one.rule, world.states, usual.psi(world),
-                usual.pivots, usual.knots, world.g,
+                usual.pivots, usual.plain, world.g,
             )  # fmt: skip
 
 

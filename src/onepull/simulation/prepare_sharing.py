@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.environment.environment import Environment
-from onepull.factor import Cells, Dense, LowRank
+from onepull.factor import Cells, Dense
 from onepull.policies.sharing.blind import Blind
 from onepull.policies.sharing.doubling import Doubling
 from onepull.policies.sharing.joint import Joint
@@ -19,7 +19,8 @@ from onepull.policies.sharing.per_context import PerContext
 from onepull.policies.sharing.sharing import Sharing
 from onepull.simulation.draws import Laws
 from onepull.simulation.kernels import means as kernels
-from onepull.simulation.kernels.dense import dense, knots_of
+from onepull.simulation.kernels.dense import dense
+from onepull.simulation.kernels.features import kernel_psi
 from onepull.simulation.kernels.memory import memory_of
 from onepull.simulation.kernels.rules import KernelRule, Ruling, for_rule
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
@@ -203,9 +204,9 @@ class PreparedDense(Prepared):
         self.arms = len(environment.problem.arms)
         self.nanoseconds = 500.0 + 10.0 * self.arms * factor.features
         self.pivots = np.zeros((0, len(environment.problem.context)))
-        self.knots = knots_of(factor)
-        if isinstance(factor, LowRank):
-            self.pivots = np.array(factor.pivots)
+        self.plain = kernel_psi(factor)
+        if factor.at_contexts is not None:
+            self.pivots = np.array(factor.at_contexts)
         self._tables: dict[int, tuple[Array, Array, Array]] = {}
         self._features: dict[int, Array] = {}
 
@@ -216,9 +217,9 @@ class PreparedDense(Prepared):
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
             for part, arms, rows, context in self.parts(stretch, world, chosen):
-                for_rule(dense, rule)(
+                for_rule(dense, rule, self.plain)(
                     part, arms, state, context[0], rows, context[1], context[2], rule,
-                    world.states, self.psi(world), self.pivots, self.knots, world.g,
+                    world.states, self.psi(world), self.pivots, self.plain, world.g,
                 )  # fmt: skip
 
         return FunctionRunner(run)

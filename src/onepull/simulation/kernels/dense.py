@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onepull.arrays import Array
-from onepull.factor import Factorisation, Sketch
-from onepull.simulation.compiled import compiled, inlined
+from onepull.simulation.compiled import compiled
 from onepull.simulation.draws import atom, place, show
+from onepull.simulation.kernels.features import write_psi
 from onepull.simulation.kernels.means import spread
 from onepull.simulation.kernels.memory import take_in
 from onepull.simulation.kernels.rules import decide_on
-from onepull.spaces import Interval
-
-
-class Knots(NamedTuple):
-    """Where the knots of a sketch are, field by field; no field if it is none."""
-
-    lows: Array
-    per_unit: Array
-    counts: NDArray[np.int64]
-
-
-def knots_of(factor: Factorisation) -> Knots:
-    """Return the knots of a sketch over interval fields; of anything else there are none."""
-    spaces = [s for s in factor.problem.state.values() if isinstance(s, Interval)]
-    if not isinstance(factor, Sketch):
-        return Knots(np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
-    return Knots(
-        np.array([space.low for space in spaces]),
-        np.array([(factor.knots - 1) / space.width for space in spaces]),
-        np.full(len(spaces), factor.knots, np.int64),
-    )
 
 
 @compiled
@@ -50,13 +27,13 @@ def dense(
     laws: Any,
     features: Any,
     pivots: Any,
-    knots: Any,
+    plain: Any,
     g: Any,
 ) -> None:
     """Run a rule on the means of every feature, in a memory of any kind; an estimate is φ·mean.
 
     `phi[rows[i]]`, `lows` and `highs` are those of the i-th context.  `features[atom]` lists
-    ψ of an atom; without atoms g is called for all pivots, or the state shared out on knots.
+    ψ of an atom; without atoms g is called for all pivots, or ψ is a plain function.
     """
     first, key, start, count = stretch.first, stretch.key, laws.start, laws.size
     ordered, keep, alias = laws.ordered, laws.keep, laws.alias
@@ -98,19 +75,5 @@ def dense(
             spread(shown, values, at)
             g(values, worked_out)
         else:
-            share_out(shown, knots.lows, knots.per_unit, knots.counts, worked_out)
+            write_psi(plain, shown, worked_out)
         take_in(state, best, psi, 0)
-
-
-@inlined
-def share_out(shown: Any, lows: Any, per_unit: Any, counts: Any, psi: Any) -> None:
-    """Write the shares that every knot has of a state."""
-    for r in range(psi.size):
-        left = r
-        share = 1.0
-        for back in range(counts.size):
-            f = counts.size - 1 - back
-            knot = left % counts[f]
-            left //= counts[f]
-            share *= max(0.0, 1.0 - abs((shown[f] - lows[f]) * per_unit[f] - knot))
-        psi[r] = share

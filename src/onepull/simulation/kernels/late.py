@@ -15,10 +15,10 @@ from onepull.arrays import Array
 from onepull.simulation.compiled import compiled
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.feedback_queue import comes_at, send
-from onepull.simulation.kernels.dense import decide_on, share_out
+from onepull.simulation.kernels.features import write_psi
 from onepull.simulation.kernels.means import spread
 from onepull.simulation.kernels.memory import move, root_of
-from onepull.simulation.kernels.rules import decide
+from onepull.simulation.kernels.rules import decide, decide_on
 
 
 class LateState(NamedTuple):
@@ -187,7 +187,7 @@ def late_dense(  # noqa: C901, PLR0912, PLR0915 - a loop in full
     laws: Any,
     features: Any,
     pivots: Any,
-    knots: Any,
+    plain: Any,
     g: Any,
 ) -> None:
     """Run a rule on the means of every feature, `means[arm, feature]`; an estimate is φ·mean."""
@@ -229,7 +229,7 @@ def late_dense(  # noqa: C901, PLR0912, PLR0915 - a loop in full
                     spread(shown, values, at)
                     g(values, psi)
                 else:
-                    share_out(shown, knots.lows, knots.per_unit, knots.counts, psi)
+                    write_psi(plain, shown, psi)
             for r in range(many):
                 means[arm, r] = move(means[arm, r], psi[r], weight)
             letter = after[letter]

@@ -14,7 +14,7 @@ from onepull.policies import PatientKL
 from onepull.policies.states.patient_kl import NEVER
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import atom, place, show
-from onepull.simulation.kernels.dense import knots_of, share_out
+from onepull.simulation.kernels.features import kernel_psi, write_psi
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
@@ -48,7 +48,7 @@ def patient(
     patience: Any,
     laws: Any,
     features: Any,
-    knots: Any,
+    plain: Any,
 ) -> None:
     """Run `PatientKL`: `values[cell]` are the rewards of the listed states at its centre."""
     first, key, start, count = stretch.first, stretch.key, laws.start, laws.size
@@ -87,7 +87,7 @@ def patient(
                 weights[best, s] = move(weights[best, s], features[found, s], 1.0 / pulls[best])
             continue
         show(laws, best, key, at_arm, trial, shown)
-        share_out(shown, knots.lows, knots.per_unit, knots.counts, psi)
+        write_psi(plain, shown, psi)
         for s in range(many):
             weights[best, s] = move(weights[best, s], psi[s], 1.0 / pulls[best])
     state.trials[0] = trials
@@ -102,7 +102,7 @@ class PreparedPatient(Prepared):
         factor = policy.sharing.factor
         assert isinstance(factor, Atoms)  # noqa: S101 - all that this policy is made of
         self.policy, self.factor, self.cells = policy, factor, policy.sharing.cells
-        self.knots = knots_of(factor)
+        self.plain = kernel_psi(factor)
         centres = np.array(self.cells.centres)
         self.values = factor.phi_many(centres)
         self.lows, self.tops = (np.array(bound) for bound in factor.bounds_many(centres))
@@ -125,7 +125,7 @@ class PreparedPatient(Prepared):
             patient(
                 stretch, chosen, state, self.cells.locate_many(stretch.contexts), self.values,
                 self.lows, self.tops, self.policy.c, self.policy.patience, world.states,
-                self._features[id(world)], self.knots,
+                self._features[id(world)], self.plain,
             )  # fmt: skip
 
         return FunctionRunner(run)

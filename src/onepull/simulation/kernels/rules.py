@@ -33,6 +33,7 @@ from onepull.index import (
 from onepull.index.rules import MeanRule, PosteriorRule, Rule, StateRule, TurnRule
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import ASIDE, bits, gamma, place, uniform
+from onepull.simulation.kernels.features import KernelPsi, is_own_psi
 
 TABULATED = 1 << 20  # trials whose exploration is kept in a table; further ones are computed
 NONE = np.zeros(0, np.int64)
@@ -293,9 +294,10 @@ def fresh(kernel: Any) -> Any:
     return _FRESH[kernel]
 
 
-def for_rule(kernel: Any, rule: KernelRule) -> Any:
-    """Return a kernel for a rule: kept on disk, unless the rule is a user's own."""
-    return fresh(kernel) if is_own(rule) else kernel
+def for_rule(kernel: Any, rule: KernelRule, psi: KernelPsi | None = None) -> Any:
+    """Return a kernel for a rule and a ψ: kept on disk, unless one of them is a user's own."""
+    own = is_own(rule) or (psi is not None and is_own_psi(psi))
+    return fresh(kernel) if own else kernel
 
 
 # What kernels call; the compiled forms are below.

@@ -1,0 +1,63 @@
+"""ψ as a plain function, which the library runs and the simulator compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPsi:
+    """ψ of a state as a plain function of its fields.
+
+    Attributes
+    ----------
+    function
+        `function(state, out, *constants)`: writes ψ into `out`, which has a zero for each feature.
+    constants
+        Numbers and arrays that it takes.
+
+    Examples
+    --------
+    >>> def powers(state, out):
+    ...     for r in range(len(out)):
+    ...         out[r] = state[0] ** r
+    >>> PlainPsi(powers)((2.0,), 4)
+    [1.0, 2.0, 4.0, 8.0]
+    """
+
+    function: Callable[..., None]
+    constants: tuple[Any, ...] = ()
+
+    def __call__(self, state: Any, features: int) -> list[float]:
+        """Return ψ of a state."""
+        out = [0.0] * features
+        self.function(state, out, *self.constants)
+        return out
+
+
+def shared_out(state: Any, out: Any, lows: Any, per_unit: Any, counts: Any) -> None:
+    """Share a state out among the knots next to it: ψ of a sketch.
+
+    Field f has counts[f] knots from lows[f] on, per_unit[f] of them for each unit.  A state between
+    two knots of every field lies in a box with a knot in each corner, and a corner gets the
+    product of the shares along the fields.
+
+    >>> out = [0.0] * 5
+    >>> shared_out((2.25,), out, [0.0], [1.0], [5])
+    >>> out
+    [0.0, 0.0, 0.75, 0.25, 0.0]
+    """
+    fields = len(counts)
+    for corner in range(1 << fields):
+        place, share = 0, 1.0
+        for f in range(fields):
+            last = counts[f] - 1
+            at = min((state[f] - lows[f]) * per_unit[f], float(last))  # rounding may lead beyond
+            below = max(min(int(at), last - 1), 0)
+            above = (corner >> (fields - 1 - f)) & 1
+            place = place * counts[f] + below + above
+            share *= at - below if above else 1.0 - (at - below)
+        if share > 0.0:
+            out[place] += share

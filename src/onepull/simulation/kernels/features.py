@@ -1,0 +1,87 @@
+"""ψ in compiled loops: by a plain function, or by the reward at some contexts.
+
+As with rules, a type stands for a plain function.  That of the sketch has a name here, so that
+kernels compiled for it are kept on disk; those of a user's own are compiled once a process.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.core import types
+from numba.extending import overload
+
+from onepull.factor import Factorisation
+from onepull.factor.plain_psi import PlainPsi, shared_out
+from onepull.simulation.compiled import inlined
+
+
+class NoPsi(NamedTuple):
+    """Features that are listed, or rewards at contexts."""
+
+    constants: Any
+
+
+class SketchPsi(NamedTuple):
+    """A state shared out among knots."""
+
+    constants: Any
+
+
+KernelPsi = Any  # one of the named tuples
+_TYPES: dict[Any, type[Any]] = {shared_out: SketchPsi}
+_FUNCTIONS: dict[type[Any], Any] = {SketchPsi: shared_out}
+
+
+def is_own_psi(psi: KernelPsi) -> bool:
+    """Return whether ψ is a user's own function, for which kernels are not kept on disk."""
+    return type(psi) not in {NoPsi, SketchPsi}
+
+
+def kernel_psi(factor: Factorisation) -> KernelPsi:
+    """Return ψ of a factorisation as kernels take it."""
+    plain = factor.plain_psi
+    if plain is None:
+        return NoPsi((0.0,))
+    return _type_of(plain)(tuple(_as_array(constant) for constant in plain.constants) or (0.0,))
+
+
+def _as_array(constant: Any) -> Any:
+    return np.asarray(constant) if isinstance(constant, (list, tuple, np.ndarray)) else constant
+
+
+def _type_of(plain: PlainPsi) -> type[Any]:
+    if plain.function not in _TYPES:
+        own = NamedTuple(f"OwnPsi{len(_TYPES)}", [("constants", Any)])  # type: ignore[misc]  # made at run time
+        _TYPES[plain.function], _FUNCTIONS[own] = own, (plain.function, bool(plain.constants))
+    return _TYPES[plain.function]
+
+
+def write_psi(psi: Any, shown: Any, out: Any) -> None:
+    """Write ψ of a state; the compiled forms are below."""
+    raise NotImplementedError
+
+
+@overload(write_psi)
+def _write_psi(psi: Any, shown: Any, out: Any) -> Any:
+    known = isinstance(psi, types.BaseNamedTuple)
+    if not known or psi.instance_class is NoPsi:
+
+        def nothing(psi: Any, shown: Any, out: Any) -> None:
+            pass
+
+        return nothing if known else None
+    told = _FUNCTIONS[psi.instance_class]
+    plain, has_constants = told if isinstance(told, tuple) else (told, True)
+    function = inlined(plain)
+
+    def with_constants(psi: Any, shown: Any, out: Any) -> None:
+        out[:] = 0.0
+        function(shown, out, *psi.constants)
+
+    def without(psi: Any, shown: Any, out: Any) -> None:
+        out[:] = 0.0
+        function(shown, out)
+
+    return with_constants if has_constants else without
