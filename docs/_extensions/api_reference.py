@@ -1,0 +1,179 @@
+"""The API reference, made from docstrings.
+
+A page of the reference says which modules it covers::
+
+    ```{public-names} onepull.policies
+    ```
+
+The names come from ``__all__``, so a new policy is in the reference as soon as it is public.  The
+build warns, and thereby fails, if a public name is on no page.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any, ClassVar
+
+from docutils import nodes
+from public_names import PublicName, all_public_names, find, names_of, path_to
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.ext.napoleon import Config, NumpyDocstring
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+import onepull
+
+SECTIONS = Config(napoleon_use_ivar=True, napoleon_use_rtype=False)
+CARDINALITY = re.compile(r"\|([^\s|`]+)\|")  # |A| is a number here and no substitution
+log = logging.getLogger(__name__)
+
+
+class PublicNames(SphinxDirective):
+    """Document the public names of some modules, under a heading for each package if asked."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec: ClassVar[dict[str, Callable[[str], Any]]] = {"by-package": bool}
+
+    def run(self) -> list[nodes.Node]:
+        """Return what autodoc makes of the names."""
+        names = [name for module in self.arguments[0].split() for name in names_of(module)]
+        text = "\n".join(self._sections(names))
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+    def _sections(self, names: Sequence[PublicName]) -> Iterator[str]:
+        if "by-package" not in self.options:
+            yield _documented(names)
+            return
+        for group in dict.fromkeys(name.group for name in names):
+            heading = group.rpartition(".")[2].replace("_", " ")
+            yield f"## {heading[:1].upper()}{heading[1:]}\n"
+            yield f"{(inspect.getdoc(import_module(group)) or '').partition(chr(10))[0]}\n"
+            yield _documented([name for name in names if name.group == group])
+
+
+def _documented(names: Sequence[PublicName]) -> str:
+    entries = "\n".join(map(_entry, names))
+    return f"```{{eval-rst}}\n{entries}\n```\n"
+
+
+def _entry(name: PublicName) -> str:
+    """Return the autodoc directive that documents one object."""
+    if isinstance(name.value, ModuleType):
+        summary = inspect.getdoc(name.value) or ""
+        functions = ", ".join(f"`{function}`" for function in name.value.__all__)
+        return f".. py:module:: {name.path}\n\n``{name.path}``: {summary} It has {functions}.\n"
+    if inspect.isclass(name.value):
+        shared = issubclass(name.value, onepull.Policy) and name.value is not onepull.Policy
+        inherited = "   :inherited-members: Policy\n" if shared else ""
+        return f".. autoclass:: {name.path}\n   :members:\n   :show-inheritance:\n{inherited}"
+    if inspect.isroutine(name.value):
+        return f".. autofunction:: {name.path}\n"
+    return f".. autodata:: {name.path}\n   :no-value:\n"
+
+
+class Checks(SphinxDirective):
+    """List the checks of a battery with what each of them states."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return a definition list."""
+        module, _, name = self.arguments[0].rpartition(".")
+        checks = getattr(import_module(module), name)
+        text = "\n".join(f"- `{c.__name__}`: {' '.join((c.__doc__ or '').split())}" for c in checks)
+        return self.parse_text_to_nodes(text)
+
+
+class Name(SphinxRole):
+    """Text in single backticks: a link if it is a public name, and code otherwise."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return a reference or a literal."""
+        literal = nodes.literal(self.text, self.text, classes=["py"])
+        module = self.env.ref_context.get("py:module") or "onepull"
+        target = find(self.text, module) or self._member(module)
+        if target is None:
+            return [literal], []
+        link = pending_xref(
+            "", literal, refdomain="py", reftype="obj", reftarget=target, refexplicit=True
+        )
+        self.set_source_info(link)
+        return [link], []
+
+    def _member(self, module: str) -> str | None:
+        """Return the path of ``Class.member``, or of a member of the class that is documented."""
+        around, _, member = self.text.rpartition(".")
+        owner = around or self.env.ref_context.get("py:class") or ""
+        path = find(owner, module) if owner else None
+        kind = all_public_names().get(path or "")
+        if not inspect.isclass(kind) or not member.isidentifier() or member.startswith("_"):
+            return None
+        for base in kind.__mro__:
+            if member in vars(base) and inspect.getdoc(vars(base)[member]):
+                documented = callable(vars(base)[member]) or inspect.isdatadescriptor(
+                    vars(base)[member]
+                )
+                return f"{path_to(base) or path}.{member}" if documented else None
+        return None
+
+
+def numpy_sections(  # noqa: PLR0913, PLR0917 - autodoc's signature
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Read a docstring's sections.
+
+    napoleon would take what comes before a colon in a property's docstring for its type, so it is
+    told that a property is a method.
+    """
+    lines[:] = [CARDINALITY.sub(r"\\|\1\\|", line) for line in lines]
+    kind = "method" if what in {"attribute", "property", "data"} else what
+    lines[:] = NumpyDocstring(lines, SECTIONS, app, kind, name, obj, options).lines()
+
+
+def public_bases(app: Sphinx, name: str, obj: type, options: Any, bases: list[Any]) -> None:
+    """Name the nearest public base classes and not the internal ones between."""
+    del app, name, options
+    public = [base for base in obj.__mro__[1:] if path_to(base) or base.__module__ == "builtins"]
+    bases[:] = [base for base in public[:1] if base is not object]
+
+
+def own_types(app: Sphinx, doctree: nodes.document) -> None:
+    """Point types in signatures at what they mean: ``bytes`` at nothing, ``Table`` at ours."""
+    del app
+    for link in list(doctree.findall(pending_xref)):
+        if link.get("refdomain") != "py" or link.get("reftype") != "class":
+            continue
+        if hasattr(builtins, link["reftarget"]):
+            link.replace_self(nodes.Text(link["reftarget"]))
+        elif path := find(link["reftarget"], link.get("py:module") or "onepull"):
+            link["reftarget"] = path
+
+
+def nothing_is_missing(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn about public names that no page documents."""
+    del app
+    shown = {path for path, *_ in env.domains.python_domain.get_objects()}
+    for path in all_public_names():
+        if path not in shown:
+            log.warning("%s is public, but not in the reference", path)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directives, the role and the check."""
+    app.setup_extension("sphinx.ext.autodoc")
+    app.add_directive("public-names", PublicNames)
+    app.add_directive("checks", Checks)
+    app.add_role("name", Name())
+    app.connect("autodoc-process-docstring", numpy_sections)
+    app.connect("autodoc-process-bases", public_bases)
+    app.connect("doctree-read", own_types)
+    app.connect("env-check-consistency", nothing_is_missing)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
