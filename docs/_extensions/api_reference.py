@@ -30,7 +30,10 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import onepull
 
-SECTIONS = Config(napoleon_use_ivar=True, napoleon_use_rtype=False)
+# Attributes are shown as parameters are, so that two may share a line.
+SECTIONS = Config(
+    napoleon_use_rtype=False, napoleon_custom_sections=[("Attributes", "params_style")]
+)
 CARDINALITY = re.compile(r"\|([^\s|`]+)\|")  # |A| is a number here and no substitution
 log = logging.getLogger(__name__)
 
@@ -133,9 +136,28 @@ def numpy_sections(  # noqa: PLR0913, PLR0917 - autodoc's signature
     napoleon would take what comes before a colon in a property's docstring for its type, so it is
     told that a property is a method.
     """
-    lines[:] = [CARDINALITY.sub(r"\\|\1\\|", line) for line in lines]
+    lines[:] = list(_closed_sections([CARDINALITY.sub(r"\\|\1\\|", line) for line in lines]))
     kind = "method" if what in {"attribute", "property", "data"} else what
     lines[:] = NumpyDocstring(lines, SECTIONS, app, kind, name, obj, options).lines()
+
+
+def _closed_sections(lines: list[str]) -> Iterator[str]:
+    """Yield a docstring with a heading before prose that follows a list of parameters.
+
+    Without one napoleon would take the prose for more parameters.
+    """
+    fields = False
+    around = zip(["", *lines], lines, [*lines[1:], ""], strict=False)
+    for before, line, after in around:
+        underlined = bool(after) and set(after) == {"-"}
+        if underlined:
+            fields = line in {"Parameters", "Attributes"}
+        indented = after.startswith(" ")
+        prose = line and not line.startswith(" ") and not underlined and set(line) != {"-"}
+        if fields and not before and prose and not indented:
+            yield from ("Notes", "-----")
+            fields = False
+        yield line
 
 
 def public_bases(app: Sphinx, name: str, obj: type, options: Any, bases: list[Any]) -> None:
