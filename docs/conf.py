@@ -29,7 +29,7 @@ exclude_patterns = ["_build", "_extensions"]
 # Markdown
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
-nb_execution_mode = "cache"  # a notebook runs again when it has changed
+nb_execution_mode = "force"  # outputs are those of this build
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 
