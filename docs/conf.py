@@ -18,10 +18,10 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
-    "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
     "api_reference",
+    "command_line",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_extensions"]
@@ -60,6 +60,7 @@ html_title = "onepull"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+html_show_copyright = False
 html_copy_source = False
 html_show_sourcelink = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

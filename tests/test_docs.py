@@ -73,7 +73,9 @@ def test_every_page_of_the_site_is_in_a_table_of_contents():
     listed = {
         (page.parent / entry).resolve()
         for page in PAGES
-        for toctree in re.findall(r"^```\{toctree\}\n(.*?)^```$", page.read_text(), re.M | re.S)
+        for toctree in re.findall(
+            r"^```\{toctree\}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL
+        )
         for entry in toctree.split()
         if not entry.startswith(":")
     }

@@ -23,6 +23,7 @@ from docutils import nodes
 from public_names import PublicName, all_public_names, find, names_of, path_to
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.domains.python import PyAttribute, PyMethod, PyProperty
 from sphinx.environment import BuildEnvironment
 from sphinx.ext.napoleon import Config, NumpyDocstring
 from sphinx.util import logging
@@ -32,7 +33,9 @@ import onepull
 
 # Attributes are shown as parameters are, so that two may share a line.
 SECTIONS = Config(
-    napoleon_use_rtype=False, napoleon_custom_sections=[("Attributes", "params_style")]
+    napoleon_attr_annotations=False,
+    napoleon_use_rtype=False,
+    napoleon_custom_sections=[("Attributes", "params_style")],
 )
 CARDINALITY = re.compile(r"\|([^\s|`]+)\|")  # |A| is a number here and no substitution
 log = logging.getLogger(__name__)
@@ -43,11 +46,16 @@ class PublicNames(SphinxDirective):
 
     required_arguments = 1
     final_argument_whitespace = True
-    option_spec: ClassVar[dict[str, Callable[[str], Any]]] = {"by-package": bool}
+    option_spec: ClassVar[dict[str, Callable[[str], Any]]] = {
+        "by-package": bool,
+        "first": str.split,
+    }
 
     def run(self) -> list[nodes.Node]:
         """Return what autodoc makes of the names."""
+        first = self.options.get("first", [])
         names = [name for module in self.arguments[0].split() for name in names_of(module)]
+        names.sort(key=lambda n: first.index(n.name) if n.name in first else len(first))
         text = "\n".join(self._sections(names))
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
@@ -55,11 +63,17 @@ class PublicNames(SphinxDirective):
         if "by-package" not in self.options:
             yield _documented(names)
             return
-        for group in dict.fromkeys(name.group for name in names):
-            heading = group.rpartition(".")[2].replace("_", " ")
-            yield f"## {heading[:1].upper()}{heading[1:]}\n"
+        for group in sorted({name.group for name in names}):  # the shortest, the base, is first
+            yield f"## {_heading(group)}\n"
             yield f"{(inspect.getdoc(import_module(group)) or '').partition(chr(10))[0]}\n"
             yield _documented([name for name in names if name.group == group])
+
+
+def _heading(package: str) -> str:
+    """Return ``UCB`` for ``onepull.policies.ucb`` and ``Hidden states`` for another."""
+    _, _, *inside = package.split(".")
+    words = inside[0].replace("_", " ") if inside else "base"
+    return words.upper() if len(words) <= 3 else f"{words[0].upper()}{words[1:]}"
 
 
 def _documented(names: Sequence[PublicName]) -> str:
@@ -76,7 +90,8 @@ def _entry(name: PublicName) -> str:
     if inspect.isclass(name.value):
         shared = issubclass(name.value, onepull.Policy) and name.value is not onepull.Policy
         inherited = "   :inherited-members: Policy\n" if shared else ""
-        return f".. autoclass:: {name.path}\n   :members:\n   :show-inheritance:\n{inherited}"
+        bases = "   :show-inheritance:\n" if _public_bases(name.value) else ""
+        return f".. autoclass:: {name.path}\n   :members:\n{bases}{inherited}"
     if inspect.isroutine(name.value):
         return f".. autofunction:: {name.path}\n"
     return f".. autodata:: {name.path}\n   :no-value:\n"
@@ -120,12 +135,30 @@ class Name(SphinxRole):
         if not inspect.isclass(kind) or not member.isidentifier() or member.startswith("_"):
             return None
         for base in kind.__mro__:
-            if member in vars(base) and inspect.getdoc(vars(base)[member]):
-                documented = callable(vars(base)[member]) or inspect.isdatadescriptor(
-                    vars(base)[member]
-                )
-                return f"{path_to(base) or path}.{member}" if documented else None
+            if member in vars(base):
+                value = getattr(base, member)
+                shown = (inspect.isroutine(value) or isinstance(value, property)) and value.__doc__
+                return f"{path_to(base) or path}.{member}" if shown else None
         return None
+
+
+class Unlisted:
+    """A member of a class, which stays out of the page's table of contents: they are too many."""
+
+    def _toc_entry_name(self, _: nodes.Node) -> str:
+        return ""
+
+
+class Method(Unlisted, PyMethod):
+    """A method."""
+
+
+class Property(Unlisted, PyProperty):
+    """A property."""
+
+
+class Attribute(Unlisted, PyAttribute):
+    """An attribute."""
 
 
 def numpy_sections(  # noqa: PLR0913, PLR0917 - autodoc's signature
@@ -161,10 +194,14 @@ def _closed_sections(lines: list[str]) -> Iterator[str]:
 
 
 def public_bases(app: Sphinx, name: str, obj: type, options: Any, bases: list[Any]) -> None:
-    """Name the nearest public base classes and not the internal ones between."""
+    """Name the nearest public base class and not the internal ones between."""
     del app, name, options
-    public = [base for base in obj.__mro__[1:] if path_to(base) or base.__module__ == "builtins"]
-    bases[:] = [base for base in public[:1] if base is not object]
+    bases[:] = _public_bases(obj)
+
+
+def _public_bases(kind: type) -> list[type]:
+    known = [base for base in kind.__mro__[1:] if path_to(base) or base.__module__ == "builtins"]
+    return [base for base in known[:1] if base is not object]
 
 
 def own_types(app: Sphinx, doctree: nodes.document) -> None:
@@ -193,6 +230,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.setup_extension("sphinx.ext.autodoc")
     app.add_directive("public-names", PublicNames)
     app.add_directive("checks", Checks)
+    app.add_directive_to_domain("py", "method", Method, override=True)
+    app.add_directive_to_domain("py", "property", Property, override=True)
+    app.add_directive_to_domain("py", "attribute", Attribute, override=True)
     app.add_role("name", Name())
     app.connect("autodoc-process-docstring", numpy_sections)
     app.connect("autodoc-process-bases", public_bases)

@@ -37,10 +37,17 @@ class PublicName:
     value: Any
 
     @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition(".")[2]
+
+    @property
     def group(self) -> str:
-        """The package that the object is written in, two levels deep: ``onepull.policies.ucb``."""
+        """The package that the object is written in: ``onepull.policies.ucb`` for `DCB`."""
         home = getattr(self.value, "__module__", None) or self.path.rpartition(".")[0]
-        return ".".join(home.split(".")[:3])
+        inner = ".".join(home.split(".")[:3])
+        is_package = hasattr(import_module(inner), "__path__")
+        return inner if is_package else inner.rpartition(".")[0]
 
 
 def names_of(module: str) -> list[PublicName]:

@@ -40,13 +40,18 @@ def sheet(width: int, height: int, title: str, body: Iterable[str]) -> str:
     """Return an SVG file with a title for those who cannot see it."""
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" role="img" aria-label="{title}">',
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+                f'width="{width}" height="{height}" role="img" aria-label="{title}">'
+            ),
             f"<title>{title}</title>",
             f"<style>{STYLE}</style>",
             f'<rect class="card" width="{width}" height="{height}" rx="10"/>',
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-            'markerHeight="7" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>',
+            (
+                '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+                'markerHeight="7" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/>'
+                "</marker></defs>"
+            ),
             *body,
             "</svg>\n",
         ]
@@ -119,7 +124,9 @@ def regret() -> str:
     for colour, (name, note) in zip("dcba", notes.items(), strict=True):
         means = result.regrets[result.find(name)].mean(axis=0)
         ys = [bottom - (bottom - top) * value / highest for value in means]
-        points = "L".join(f"{x:.1f} {y:.1f}" for x, y in zip([left, *xs], [bottom, *ys], strict=True))
+        points = "L".join(
+            f"{x:.1f} {y:.1f}" for x, y in zip([left, *xs], [bottom, *ys], strict=True)
+        )
         body.append(f'<path class="line {colour}" d="M{points}"/>')
         nudge = {"DCB": -3, "recommended": 5}.get(name, 4)
         label = f"{name} <tspan class='f{colour} bold'>{means[-1]:,.0f}</tspan>"
@@ -213,7 +220,11 @@ def two_ways() -> str:
 def index() -> str:
     """Draw estimates and bonuses of three arms."""
     left, scale = 100, 72
-    arms = [("wifi", 2.0, 0.87, "200 pulls"), ("lte", 2.6, 1.3, "90 pulls"), ("5g", 1.5, 4.1, "9 pulls")]
+    arms = [
+        ("wifi", 2.0, 0.87, "200 pulls"),
+        ("lte", 2.6, 1.3, "90 pulls"),
+        ("5g", 1.5, 4.1, "9 pulls"),
+    ]
     body = [
         text(30, 34, "Choose the highest index: the estimate, plus what is not known yet", "bold"),
     ]
@@ -223,12 +234,19 @@ def index() -> str:
         chosen = arm == "5g"
         body += [
             text(left - 12, y + 16, arm, "end bold" if chosen else "end"),
-            text(left - 12, y + 33, pulls, "end small soft"),
+            text(left - 12, y + 33, f"{pulls} pulls", "end small soft"),
             f'<rect x="{left}" y="{y}" width="{scale * estimate:g}" height="34" class="fa"/>',
-            f'<rect x="{left + scale * estimate:g}" y="{y}" width="{scale * bonus:g}" height="34" '
-            'class="bonus"/>',
+            (
+                f'<rect x="{left + scale * estimate:g}" y="{y}" width="{scale * bonus:g}" '
+                'height="34" class="bonus"/>'
+            ),
             f'<path class="line b" d="M{end:g} {y - 5}V{y + 39}"/>',
-            text(end + 10, y + 22, "highest: chosen" if chosen else "index", "bold" if chosen else "soft"),
+            text(
+                end + 10,
+                y + 22,
+                "highest: chosen" if chosen else "index",
+                "bold" if chosen else "soft",
+            ),
         ]
     body += [
         '<rect x="100" y="222" width="14" height="14" class="fa"/>',

@@ -27,5 +27,8 @@ def test_name_version_and_licence_are_the_package_s():
 
 def test_one_sentence_says_what_it_is_everywhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    texts = [CITATION, *((ROOT / p).read_text(encoding="utf-8") for p in ("README.md", "docs/index.md"))]
+    texts = [
+        CITATION,
+        *((ROOT / p).read_text(encoding="utf-8") for p in ("README.md", "docs/index.md")),
+    ]
     assert all(project["description"] in " ".join(text.split()) for text in texts)

@@ -20,7 +20,9 @@ def enforced():
 
 def shown():
     """Return the layers of the picture: names in front of two spaces, what they are behind."""
-    block = next(b for b in re.findall(r"^```text\n(.*?)^```$", CONTRIBUTING, re.M | re.S))
+    block = next(
+        b for b in re.findall(r"^```text\n(.*?)^```$", CONTRIBUTING, re.MULTILINE | re.DOTALL)
+    )
     left = [re.split(r"  +", line)[0] for line in block.splitlines()]
     return [set(re.findall(r"\w+", names)) for names in left]
 
