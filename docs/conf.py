@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -22,6 +23,7 @@ extensions = [
     "sphinx_design",
     "api_reference",
     "command_line",
+    "trimmed_code",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_extensions"]
@@ -32,6 +34,14 @@ myst_heading_anchors = 4
 nb_execution_mode = "force"  # outputs are those of this build
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+# Notebooks run with nobody's settings but these.  Kernels listen on this machine only, and would
+# warn that what they say is not encrypted.
+SETTINGS = Path(__file__).parent / "_build" / "ipython"
+os.environ["IPYTHONDIR"] = str(SETTINGS)
+(SETTINGS / "profile_default").mkdir(parents=True, exist_ok=True)
+(SETTINGS / "profile_default" / "ipython_kernel_config.py").write_text(
+    'c.IPKernelApp.log_level = "ERROR"\n', encoding="utf-8"
+)
 
 # Docstrings
 autodoc_member_order = "bysource"
@@ -59,6 +69,10 @@ html_theme = "furo"
 html_title = "onepull"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_theme_options = {  # the blue of the figures
+    "light_css_variables": {"color-brand-primary": "#0068a3", "color-brand-content": "#0068a3"},
+    "dark_css_variables": {"color-brand-primary": "#56b4e9", "color-brand-content": "#56b4e9"},
+}
 html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False

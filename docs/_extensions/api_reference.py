@@ -94,7 +94,8 @@ def _entry(name: PublicName) -> str:
         return f".. autoclass:: {name.path}\n   :members:\n{bases}{inherited}"
     if inspect.isroutine(name.value):
         return f".. autofunction:: {name.path}\n"
-    return f".. autodata:: {name.path}\n   :no-value:\n"
+    kind = type(name.value).__name__
+    return f".. py:data:: {name.path}\n   :type: {kind}\n\n   A {kind} of {len(name.value)}.\n"
 
 
 class Checks(SphinxDirective):
@@ -204,6 +205,22 @@ def _public_bases(kind: type) -> list[type]:
     return [base for base in known[:1] if base is not object]
 
 
+def readable_signature(  # noqa: PLR0913, PLR0917 - autodoc's signature
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, text: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Write a field's default factory so that Python's grammar, and thus Sphinx, can read it."""
+    del app, what, name, obj, options
+    return text and text.replace("<factory>", "..."), returns
+
+
+def nothing_said(  # noqa: PLR0913, PLR0917 - autodoc's signature
+    app: Sphinx, what: str, name: str, obj: Any, skip: Any, options: Any
+) -> bool | None:
+    """Skip the fields of named tuples, whose docstrings Python makes up."""
+    del app, what, name, skip, options
+    return True if str(getattr(obj, "__doc__", "")).startswith("Alias for field") else None
+
+
 def own_types(app: Sphinx, doctree: nodes.document) -> None:
     """Point types in signatures at what they mean: ``bytes`` at nothing, ``Table`` at ours."""
     del app
@@ -236,6 +253,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("name", Name())
     app.connect("autodoc-process-docstring", numpy_sections)
     app.connect("autodoc-process-bases", public_bases)
+    app.connect("autodoc-process-signature", readable_signature)
+    app.connect("autodoc-skip-member", nothing_said)
     app.connect("doctree-read", own_types)
     app.connect("env-check-consistency", nothing_is_missing)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
