@@ -30,10 +30,11 @@ check: $(READY) docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-## The documentation site in docs/_build/html.  Warnings are errors; nothing is fetched.
+## The documentation site in docs/_build/html.  Warnings are errors; nothing is fetched.  Every page
+## is read anew, since Sphinx does not repeat the warnings of pages that it has read before.
 docs: $(SITE)
-	$(BIN)/python -m sphinx --builder html --nitpicky --fail-on-warning --keep-going --quiet \
-		docs docs/_build/html
+	$(BIN)/python -m sphinx --builder html --fresh-env --nitpicky --fail-on-warning --keep-going \
+		--quiet docs docs/_build/html
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

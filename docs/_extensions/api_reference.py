@@ -25,14 +25,15 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyAttribute, PyMethod, PyProperty
 from sphinx.environment import BuildEnvironment
-from sphinx.ext.napoleon import Config, NumpyDocstring
+from sphinx.ext.napoleon import Config
+from sphinx.ext.napoleon.docstring import NumpyDocstring
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import onepull
 
 # Attributes are shown as parameters are, so that two may share a line.
-SECTIONS = Config(
+SECTIONS: Any = Config(
     napoleon_attr_annotations=False,
     napoleon_use_rtype=False,
     napoleon_custom_sections=[("Attributes", "params_style")],
@@ -53,6 +54,7 @@ class PublicNames(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return what autodoc makes of the names."""
+        self.env.note_reread()  # names may have come or gone though the page is the same
         first = self.options.get("first", [])
         names = [name for module in self.arguments[0].split() for name in names_of(module)]
         names.sort(key=lambda n: first.index(n.name) if n.name in first else len(first))
@@ -95,7 +97,8 @@ def _entry(name: PublicName) -> str:
     if inspect.isroutine(name.value):
         return f".. autofunction:: {name.path}\n"
     kind = type(name.value).__name__
-    return f".. py:data:: {name.path}\n   :type: {kind}\n\n   A {kind} of {len(name.value)}.\n"
+    summary = f"A {kind} of {len(name.value)} functions."
+    return f".. py:data:: {name.path}\n   :type: {kind}\n\n   {summary}\n"
 
 
 class Checks(SphinxDirective):
@@ -104,7 +107,8 @@ class Checks(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Return a definition list."""
+        """Return a list."""
+        self.env.note_reread()
         module, _, name = self.arguments[0].rpartition(".")
         checks = getattr(import_module(module), name)
         text = "\n".join(f"- `{c.__name__}`: {' '.join((c.__doc__ or '').split())}" for c in checks)
@@ -163,7 +167,7 @@ class Attribute(Unlisted, PyAttribute):
 
 
 def numpy_sections(  # noqa: PLR0913, PLR0917 - autodoc's signature
-    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+    app: Sphinx, what: Any, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
     """Read a docstring's sections.
 

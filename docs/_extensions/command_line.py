@@ -25,6 +25,7 @@ class CommandLine(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return a section for each command."""
+        self.env.note_reread()  # commands may have changed though the page is the same
         return self.parse_text_to_nodes("\n".join(_lines()), allow_section_headings=True)
 
 
