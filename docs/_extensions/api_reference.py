@@ -175,7 +175,7 @@ def numpy_sections(  # noqa: PLR0913, PLR0917 - autodoc's signature
     told that a property is a method.
     """
     lines[:] = list(_closed_sections([CARDINALITY.sub(r"\\|\1\\|", line) for line in lines]))
-    kind = "method" if what in {"attribute", "property", "data"} else what
+    kind: Any = "method" if what in {"attribute", "property", "data"} else what
     lines[:] = NumpyDocstring(lines, SECTIONS, app, kind, name, obj, options).lines()
 
 
