@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+SITE   := $(VENV)/.site
 PEERS  := $(VENV)/.peers
 
 .DEFAULT_GOAL := reproduce
-.PHONY: reproduce quick test check format benchmark clean
+.PHONY: reproduce quick test check docs format benchmark clean
 
 ## The paper's experiments, run again: tables here, figures and a report in reproduction/.
 reproduce: $(READY)
@@ -22,12 +23,18 @@ quick: $(READY)
 test: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
-## Formatting, lint, types and layers.
-check: $(READY)
+## Formatting, lint, types, layers and the documentation site.
+check: $(READY) docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+## The documentation site in docs/_build/html.  Warnings are errors; nothing is fetched.  Every page
+## is read anew, since Sphinx does not repeat the warnings of pages that it has read before.
+docs: $(SITE)
+	$(BIN)/python -m sphinx --builder html --fresh-env --nitpicky --fail-on-warning --keep-going \
+		--quiet docs docs/_build/html
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -45,9 +52,13 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[simulate,distributed]' --group dev
 	@touch $@
 
+$(SITE): $(READY)
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
 $(PEERS): $(READY)
 	$(BIN)/python -m pip install --quiet --group peers
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -13,16 +13,26 @@ import pytest
 import onepull
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROJECT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES = [
+    *PROJECT,
+    *sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts),
+]
 MODULES = [
     name
     for _, name, _ in pkgutil.walk_packages(onepull.__path__, "onepull.")
     if not name.endswith("__main__")
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^(`{3,}|:{3,})[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^):\s]+)\)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def name_of(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
@@ -45,14 +55,29 @@ def test_docstrings_of(name):
 
 def anchors(page):
     """Return what the headings of a page go by in links."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    text = FENCED.sub("", page.read_text())
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_links_between_pages_lead_somewhere():
-    for page in PAGES:
-        for link in re.findall(r"\]\(([^):\s]+)\)", page.read_text()):
-            target, _, anchor = link.partition("#")
-            there = page.parent / target if target else page
-            assert there.exists(), f"{page.name} links to {link}"
-            assert not anchor or anchor in anchors(there), f"{page.name} links to {link}"
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(FENCED.sub("", page.read_text())):
+        target, _, anchor = link.partition("#")
+        there = page.parent / target if target else page
+        assert there.exists(), f"{name_of(page)} links to {link}"
+        assert not anchor or anchor in anchors(there), f"{name_of(page)} links to {link}"
+
+
+def test_every_page_of_the_site_is_in_a_table_of_contents():
+    listed = {
+        (page.parent / entry).resolve()
+        for page in PAGES
+        for toctree in re.findall(
+            r"^```\{toctree\}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL
+        )
+        for entry in toctree.split()
+        if not entry.startswith(":")
+    }
+    pages = {page.with_suffix("").resolve() for page in PAGES if page not in PROJECT}
+    assert pages - listed == {(ROOT / "docs" / "index").resolve()}
