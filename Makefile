@@ -23,12 +23,13 @@ quick: $(READY)
 test: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
-## Formatting, lint, types, layers and the documentation site.
+## Formatting, lint, types, layers, lists of public names and the documentation site.
 check: $(READY) docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/public_names.py --check
 
 ## The documentation site in docs/_build/html.  Warnings are errors; nothing is fetched.  Every page
 ## is read anew, since Sphinx does not repeat the warnings of pages that it has read before.
@@ -37,6 +38,7 @@ docs: $(SITE)
 		--quiet docs docs/_build/html
 
 format: $(READY)
+	$(BIN)/python tools/public_names.py
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

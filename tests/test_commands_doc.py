@@ -22,9 +22,10 @@ from onepull.experiments.buffer_experiment import (
     _WrittenStored,
     has_buffer,
 )
-from onepull.experiments.experiment import APPLICATIONS, POLICIES, _Written
+from onepull.experiments.experiment import APPLICATIONS, _Written
 from onepull.experiments.toml_laws import LAWS
 from onepull.experiments.toml_reading import decoded
+from onepull.policies.registry import registered
 
 ROOT = Path(__file__).parent.parent
 COMMANDS_PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
@@ -79,7 +80,7 @@ KEYS = {
 
 @pytest.mark.parametrize(
     "name",
-    [*KEYS, *LAWS, *POLICIES, *APPLICATIONS, *CONTROLLERS, *BUFFERS, *BUFFERED],
+    [*KEYS, *LAWS, *registered(), *APPLICATIONS, *CONTROLLERS, *BUFFERS, *BUFFERED],
 )
 def test_every_key_law_policy_and_application_is_on_the_page(name):
     assert f"`{name}`" in EXPERIMENTS_PAGE

@@ -11,8 +11,8 @@ from onepull.environment import channel_selection
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import Experiment
 from onepull.experiments.buffer_experiment import has_buffer
-from onepull.experiments.experiment import POLICIES
 from onepull.experiments.toml_reading import Document, sweep
+from onepull.policies.registry import registered
 
 ROOT = Path(__file__).parents[2]
 # Those with a buffer are in test_buffer_experiment.py.
@@ -91,7 +91,7 @@ def test_an_application_with_parameters():
     assert len(Experiment.from_toml(head + DCB).simulation.environment.problem.arms) == 4
 
 
-@pytest.mark.parametrize("kind", POLICIES)
+@pytest.mark.parametrize("kind", registered())
 def test_every_policy_can_be_written(kind):
     head = 'application = "energy-harvesting"\n' + HEAD
     cut = ["CCB", "MultiUCB", "Greedy", "UpperConfidence", "EpsilonGreedy", "DSEE", "KLUCB"]
@@ -104,7 +104,7 @@ def test_every_policy_can_be_written(kind):
     if kind == "DCB":  # for listed contexts only
         head = APPLICATION + HEAD
     (policy,) = Experiment.from_toml(head + written).simulation.policies.values()
-    assert type(policy) is POLICIES[kind]
+    assert type(policy) is registered()[kind]
 
 
 # Sweeps and names

@@ -31,7 +31,7 @@ class BiasedByPlace(DSEE):
     """Takes turns, as it may, and estimates by place, as it may not."""
 
     def _estimates(self, decision):
-        return [float(e) + j for j, e in enumerate(super()._estimates(decision))]
+        return [None if e is None else e + j for j, e in enumerate(super()._estimates(decision))]
 
 
 def test_a_policy_that_goes_by_names_is_caught():

@@ -8,6 +8,7 @@ and the simulator must not take a kernel that does not call it.
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ from onepull.environment import channel_selection, energy_harvesting
 from onepull.simulation import Simulation
 
 CHANNELS, HARVESTING = channel_selection(3), energy_harvesting()
-COMPILED = {
+COMPILED: dict[type[Policy], tuple[Any, dict[str, Any]]] = {
     **dict.fromkeys(
         (
             DCB, UCB1, UCB1Epsilon, MultiUCB, UpperConfidence, KLUCB, Greedy, EmpiricalKL, IMED,

@@ -9,7 +9,7 @@ import pytest
 from onepull import DCB, UCB1, DiscountedUCB, ParameterError, UCB1Epsilon
 from onepull.distributions import Switching
 from onepull.environment import Environment, channel_selection, energy_harvesting
-from onepull.experiments.experiment import POLICIES
+from onepull.policies.registry import registered
 from onepull.theory import Instance, guarantee, ucb1
 
 CHANNELS = channel_selection(4)
@@ -32,7 +32,7 @@ def built(kind, environment):
     return kind(problem, **taken)
 
 
-@pytest.mark.parametrize("kind", POLICIES.values(), ids=POLICIES)
+@pytest.mark.parametrize("kind", registered().values(), ids=registered())
 def test_something_is_said_about_every_policy(kind):
     for environment in (CHANNELS, energy_harvesting()):
         try:

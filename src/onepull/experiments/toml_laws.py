@@ -130,7 +130,8 @@ def _build(written: Any, folder: Path, where: str) -> d.Distribution:
     try:
         if "path" in stated:
             stated["path"] = folder / stated["path"]
-        return build(**stated)
+        law: d.Distribution = build(**stated)
     # A trace may be binary or no table, and a parameter may overflow.
     except (OnepullError, TypeError, ValueError, ArithmeticError, csv.Error) as error:
         raise ProblemError(f"{where}: {error}") from None
+    return law

@@ -137,6 +137,8 @@ class Sketch(Atoms):
     ([0.0, 0.0, 0.75, 0.25, 0.0], 0.5)
     """
 
+    knots: int
+
     def __init__(self, problem: Problem, *, knots: int = 65) -> None:
         self.knots = _whole(knots)
         intervals = {n: s for n, s in problem.state.items() if isinstance(s, Interval)}

@@ -47,7 +47,8 @@ def empirical_kl(c: float, head_start: float, memory: float = inf) -> StateRule:
     """Return the rule that plays the highest empirical-likelihood bound (Cappé et al. 2013).
 
     >>> rule = empirical_kl(0.0, 0.0)
-    >>> rule.index([0.0, 1.0], [0.5, 0.5], 4, 0.5, 0.5, 0.0, 1.0, rule.exploration(100, 0.0, 0.0, inf))
+    >>> risk = rule.exploration(100, *rule.parameters)
+    >>> rule.index([0.0, 1.0], [0.5, 0.5], 4, 0.5, 0.5, 0.0, 1.0, risk)
     0.974341649025257
     """
     return StateRule(

@@ -130,7 +130,9 @@ class TurnRule:
 
     Examples
     --------
-    >>> rule = TurnRule(turn=lambda luck, trial, arms, table: trial % 10 if trial % 10 < arms else -1)
+    >>> def turn(luck, trial, arms, table):
+    ...     return trial % 10 if trial % 10 < arms else -1
+    >>> rule = TurnRule(turn=turn)
     >>> [rule.turn(0.0, trial, 2, ()) for trial in (10, 11, 12)]
     [0, 1, -1]
     """
@@ -163,7 +165,9 @@ class PosteriorRule:
 def leading_mean(means: Any, roots: Any, index: Any, aim: Any) -> int:
     """Return the first arm with the highest index: what a `MeanRule` plays.
 
-    >>> leading_mean([1.0, 2.0, 2.0], [0.5, 0.1, 0.1], lambda mean, root, aim: mean + aim * root, 1.0)
+    >>> def index(mean, root, aim):
+    ...     return mean + aim * root
+    >>> leading_mean([1.0, 2.0, 2.0], [0.5, 0.1, 0.1], index, 1.0)
     1
     """
     best, highest = 0, -inf
@@ -174,7 +178,7 @@ def leading_mean(means: Any, roots: Any, index: Any, aim: Any) -> int:
     return best
 
 
-def leading_capped(  # noqa: PLR0913, PLR0917 - plain arguments, so that a compiler can take them
+def leading_capped(
     means: Any,
     roots: Any,
     index: Any,
@@ -202,7 +206,7 @@ def leading_capped(  # noqa: PLR0913, PLR0917 - plain arguments, so that a compi
     return best
 
 
-def leading_law(  # noqa: PLR0913, PLR0917 - plain arguments, so that a compiler can take them
+def leading_law(
     values: Any,
     laws: Any,
     pulls: Any,
@@ -257,15 +261,15 @@ def comes_before(
 ) -> bool:
     """Return whether an arm is taken before another one with the same index: the tie rule.
 
-    >>> comes_before(1, 3, 0, 5, True), comes_before(1, 3, 0, 5, False), comes_before(0, 3, 1, 3, True)
-    (True, False, True)
+    >>> comes_before(1, 3, 0, 5, True), comes_before(1, 3, 0, 5, False)
+    (True, False)
     """
     if by_pulls and pulls != others:
         return pulls < others
     return arm < other
 
 
-def no_law_cap(pulls: float, mean: float, best: float, low: float, high: float, e: float) -> float:  # noqa: ARG001, PLR0913, PLR0917 - called as every cap is
+def no_law_cap(pulls: float, mean: float, best: float, low: float, high: float, e: float) -> float:
     """Return infinity: the cap of a `StateRule` without one.
 
     >>> no_law_cap(1, 0.0, 0.0, 0.0, 1.0, 2.0)
@@ -274,7 +278,7 @@ def no_law_cap(pulls: float, mean: float, best: float, low: float, high: float, 
     return inf
 
 
-def no_mean_cap(mean: float, root: float, aim: Any) -> float:  # noqa: ARG001 - called as every cap is
+def no_mean_cap(mean: float, root: float, aim: Any) -> float:
     """Return infinity: the cap of a `MeanRule` without one.
 
     >>> no_mean_cap(0.5, 0.1, 2.0)

@@ -126,7 +126,7 @@ def log_likelihood(rates: Any, counts: Any, shares: Any) -> float:
     return total(counts, np.log(mixtures(rates, shares)))
 
 
-def coarse_bound(  # noqa: PLR0913, PLR0917 - one arm's counts one by one, for a compiler
+def coarse_bound(
     told: Any, counts: Any, values: Any, top: float, law: Any, risk: float
 ) -> tuple[float, float]:
     """Return the highest mean value of a law whose log-likelihood falls short by risk at most.

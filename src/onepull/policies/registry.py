@@ -12,13 +12,9 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TypeVar
 
 import onepull.policies
-from onepull.errors import ParameterError
 from onepull.policies.policy import Policy
-
-Kind = TypeVar("Kind")
 
 
 @cache
@@ -40,61 +36,9 @@ def registered() -> dict[str, type[Policy]]:
     return dict(sorted(found.items()))
 
 
-def find_policy(name: str) -> type[Policy]:
-    """Return a policy class by its name, or one of your own as "module:Class".
-
-    >>> find_policy("DCB").__name__
-    'DCB'
-    >>> find_policy("onepull.policies.ucb.dcb:DCB") is find_policy("DCB")
-    True
-    >>> find_policy("DBC")
-    Traceback (most recent call last):
-    onepull.errors.ParameterError: unknown policy 'DBC'; did you mean DCB? Your own is given as \
-"module:Class"
-    """
-    if ":" in name:
-        return named(name, Policy)
-    if name in registered():
-        return registered()[name]
-    near = min(registered(), key=lambda known: _distance(known.lower(), name.lower()))
-    raise ParameterError(
-        f'unknown policy {name!r}; did you mean {near}? Your own is given as "module:Class"'
-    )
-
-
-def named(path: str, kind: type[Kind]) -> type[Kind]:
-    """Return the subclass of a class that stands under "module:Class".
-
-    >>> named("onepull.policies.ucb.dcb:tuned", Policy)
-    Traceback (most recent call last):
-    onepull.errors.ParameterError: 'onepull.policies.ucb.dcb:tuned': the module \
-onepull.policies.ucb.dcb has no tuned
-    """
-    module, _, attribute = path.partition(":")
-    try:
-        found = getattr(import_module(module), attribute)
-    except ImportError as error:
-        raise ParameterError(f"{path!r}: {error}") from None
-    except AttributeError:
-        raise ParameterError(f"{path!r}: the module {module} has no {attribute}") from None
-    if not (isinstance(found, type) and issubclass(found, kind)):
-        raise ParameterError(f"{path!r} is not a {kind.__name__} but {found!r}")
-    return found
-
-
 def _modules() -> list[ModuleType]:
     path, prefix = onepull.policies.__path__, "onepull.policies."
     return [import_module(name) for _, name, _ in pkgutil.walk_packages(path, prefix)]
-
-
-def _distance(one: str, two: str) -> int:
-    """Return how many letters must change to make one word of another."""
-    row = list(range(len(two) + 1))
-    for i, a in enumerate(one, 1):
-        last, row[0] = row[0], i
-        for j, b in enumerate(two, 1):
-            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (a != b))
-    return row[-1]
 
 
 def summary(kind: type[Policy]) -> str:

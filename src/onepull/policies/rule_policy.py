@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from math import inf, isinf
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,8 +20,7 @@ from onepull.policies.sharing.sharing import Sharing
 from onepull.policies.ties import best_of, even
 from onepull.problem import Problem
 
-AnyRule = TypeVar("AnyRule", bound=Rule)
-Kind = TypeVar("Kind", bound=type["RulePolicy[Any]"])
+Kind = TypeVar("Kind", bound=type["RulePolicy"])
 
 # What a subclass may redefine without changing what is decided or learned.
 FREE = frozenset({
@@ -39,7 +38,7 @@ def runs_rules(kind: Kind) -> Kind:
     return kind
 
 
-class RulePolicy(Policy, Generic[AnyRule]):
+class RulePolicy(Policy):
     """A policy that is a sharing and a rule, and nothing else.
 
     The simulator compiles the rule and never looks at the policy's methods.  So a subclass
@@ -66,10 +65,11 @@ class RulePolicy(Policy, Generic[AnyRule]):
     """
 
     _knowledge: Sharing
+    _rule: Rule
     _runs_rules: ClassVar[bool] = False
 
     def __init__(
-        self, sharing: Sharing, rule: AnyRule, *, seed: int | np.random.Generator | None = None
+        self, sharing: Sharing, rule: Rule, *, seed: int | np.random.Generator | None = None
     ) -> None:
         self._rule = rule
         super().__init__(sharing, seed=seed)
@@ -86,7 +86,7 @@ class RulePolicy(Policy, Generic[AnyRule]):
         return ["the whole decision"]
 
     @property
-    def rule(self) -> AnyRule:
+    def rule(self) -> Rule:
         """The rule that chooses."""
         return self._rule
 
@@ -138,7 +138,7 @@ class RulePolicy(Policy, Generic[AnyRule]):
 
 
 @runs_rules
-class MeanPolicy(RulePolicy[MeanRule]):
+class MeanPolicy(RulePolicy):
     """Plays the highest index of the arms' mean rewards: UCB1, DCB, CCB, kl-UCB and others.
 
     >>> from onepull import Finite, Interval
@@ -153,6 +153,8 @@ class MeanPolicy(RulePolicy[MeanRule]):
     >>> UCB(problem).choose(y=1)
     'a'
     """
+
+    _rule: MeanRule
 
     def _leader(self, decision: Decision) -> int:
         rule = self._rule
@@ -195,13 +197,15 @@ class MeanPolicy(RulePolicy[MeanRule]):
 
 
 @runs_rules
-class TurnPolicy(RulePolicy[TurnRule]):
+class TurnPolicy(RulePolicy):
     """Plays the arm whose turn it is, and at other trials the highest estimate.
 
     >>> from onepull import DSEE, EpsilonGreedy
     >>> issubclass(DSEE, TurnPolicy), issubclass(EpsilonGreedy, TurnPolicy)
     (True, True)
     """
+
+    _rule: TurnRule
 
     def _take_on(self, problem: Problem) -> None:
         super()._take_on(problem)

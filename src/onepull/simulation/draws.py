@@ -124,22 +124,30 @@ def address_of(quantile: Any, size: int) -> int:
     in the place of the law's kind.
     """
     if (quantile, size) not in _COMPILED_QUANTILES:
-        plain = inlined(quantile)
-        number = types.float64
-        forms = (
-            lambda u, a, b, c, d: plain(u),
-            lambda u, a, b, c, d: plain(u, a),
-            lambda u, a, b, c, d: plain(u, a, b),
-            lambda u, a, b, c, d: plain(u, a, b, c),
-            lambda u, a, b, c, d: plain(u, a, b, c, d),
-        )
+        plain, number = inlined(quantile), types.float64
+
+        def none(u: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+            return plain(u)
+
+        def one(u: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+            return plain(u, a)
+
+        def two(u: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+            return plain(u, a, b)
+
+        def three(u: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+            return plain(u, a, b, c)
+
+        def four(u: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+            return plain(u, a, b, c, d)
+
         signature = number(number, number, number, number, number)
-        made = numba.cfunc(signature, error_model="numpy")(forms[size])
+        made = numba.cfunc(signature, error_model="numpy")((none, one, two, three, four)[size])
         _COMPILED_QUANTILES[quantile, size] = made
     return int(_COMPILED_QUANTILES[quantile, size].address)
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # it has no types
+@intrinsic
 def call_at(typing: Any, address: Any, u: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     """Call a function of five numbers by its address."""
     del typing, address, u, a, b, c, d
@@ -280,4 +288,4 @@ def value(kind: Any, a: Any, b: Any, c: Any, d: Any, stream: Any, used: Any) -> 
         x, used = gamma(a, stream, used)
         y, used = gamma(b, stream, used)
         return min(d, c + (d - c) * (x / (x + y))), used  # rounding may go beyond the end
-    return call_at(kind, uniform(stream, used), a, b, c, d), used + 1
+    return call_at(kind, uniform(stream, used), a, b, c, d), used + 1  # type: ignore[call-arg]  # the compiler gives the first

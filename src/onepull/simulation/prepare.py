@@ -109,7 +109,7 @@ def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared
     return prepare_sharing(policy.sharing, environment, rule, horizon)
 
 
-def _why_not(policy: Policy, environment: Environment) -> str | None:
+def _why_not(policy: Policy, environment: Environment) -> str | None:  # noqa: PLR0911 - one a reason
     """Return why no kernel does what a policy does, or nothing if one does.
 
     Kernels run a rule on a sharing.  What a policy's class redefines beside them, they do not see.

@@ -19,7 +19,7 @@ from onepull.problem import Problem
 
 
 @runs_rules
-class DirichletThompson(KeepsStates[PosteriorRule]):
+class DirichletThompson(KeepsStates):
     """Plays the arm whose law, drawn from its posterior, gives the highest reward.
 
     The posterior of an arm's weights on the listed states is a Dirichlet law with `prior`
@@ -53,6 +53,7 @@ class DirichletThompson(KeepsStates[PosteriorRule]):
 
     traits = Traits(randomised=True)
     _generator: np.random.Generator
+    _rule: PosteriorRule
     guarantee = (
         "in a single context asymptotically the least possible, for listed rewards and a prior "
         "of 1 (Riou and Honda 2020); for contexts that learn together none is known"

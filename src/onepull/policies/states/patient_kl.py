@@ -14,7 +14,6 @@ from onepull.factor import Cells, partition
 from onepull.index.empirical_kl import empirical_kl
 from onepull.index.empirical_likelihood import exploration, rounding
 from onepull.index.patient_kl import patient_leader
-from onepull.index.rules import StateRule
 from onepull.policies.decision import Decision
 from onepull.policies.sharing.joint import Joint
 from onepull.policies.sharing.knowledge import Knowledge
@@ -102,7 +101,7 @@ class _AttendanceState(msgspec.Struct, forbid_unknown_fields=True):
     came: list[int]
 
 
-class PatientKL(KeepsStates[StateRule]):
+class PatientKL(KeepsStates):
     """`EmpiricalKL` that waits for the context in which exploring an arm costs least.
 
     A pull of an arm tells the same about it in every context and costs differently.  An

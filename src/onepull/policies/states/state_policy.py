@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from onepull.policies.ties import best_of
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED, ArmStatistics
 
-LawRule = TypeVar("LawRule", StateRule, PosteriorRule)
-
 
 class LawView(NamedTuple):
     """What a rule on states sees in a context."""
@@ -32,7 +30,7 @@ class LawView(NamedTuple):
     laws: list[Any]  # how often each arm showed each of them
 
 
-class KeepsStates(RulePolicy[LawRule]):
+class KeepsStates(RulePolicy):
     """What policies on listed states have in common: a histogram of few states, else a sketch."""
 
     _knowledge: Joint
@@ -40,7 +38,7 @@ class KeepsStates(RulePolicy[LawRule]):
     def __init__(
         self,
         problem: Problem,
-        rule: LawRule,
+        rule: StateRule | PosteriorRule,
         *,
         knots: int | None = None,
         sharing: Joint | None = None,
@@ -78,13 +76,15 @@ class KeepsStates(RulePolicy[LawRule]):
 
 
 @runs_rules
-class StatePolicy(KeepsStates[StateRule]):
+class StatePolicy(KeepsStates):
     """Plays the highest index of the arms' observed states: empirical KL, IMED, UCB-V.
 
     >>> from onepull import IMED, EmpiricalKL
     >>> issubclass(IMED, StatePolicy), issubclass(EmpiricalKL, StatePolicy)
     (True, True)
     """
+
+    _rule: StateRule
 
     def _leader(self, decision: Decision) -> int:
         if decision.allowed is not self._everyone:

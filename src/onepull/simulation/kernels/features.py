@@ -53,7 +53,7 @@ def _as_array(constant: Any) -> Any:
 
 def _type_of(plain: PlainPsi) -> type[Any]:
     if plain.function not in _TYPES:
-        own = NamedTuple(f"OwnPsi{len(_TYPES)}", [("constants", Any)])  # type: ignore[misc]  # made at run time
+        own = NamedTuple(f"OwnPsi{len(_TYPES)}", [("constants", Any)])  # type: ignore[misc]  # noqa: UP014 - made at run time
         _TYPES[plain.function], _FUNCTIONS[own] = own, (plain.function, bool(plain.constants))
     return _TYPES[plain.function]
 

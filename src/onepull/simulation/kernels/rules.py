@@ -458,7 +458,10 @@ def _decide_on(
     rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
     n: Any, trial: Any,
 ) -> Any:  # fmt: skip
-    if isinstance(rule, types.BaseNamedTuple) and rule.instance_class is Posterior:
+    if (
+        isinstance(rule, (types.NamedTuple, types.NamedUniTuple))
+        and rule.instance_class is Posterior
+    ):
         return _posterior
     functions = _known(rule)
     if functions is None:
