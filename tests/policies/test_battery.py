@@ -45,6 +45,8 @@ from onepull import (
     UpperConfidence,
     recommended,
 )
+from onepull.errors import ParameterError
+from onepull.policies.registry import registered
 from onepull.spaces import Interval
 from onepull.testing import POLICY_CHECKS
 
@@ -243,6 +245,20 @@ ON_ONE_WAY = {
     ),
 }
 
+GROUPS = (EVERYWHERE, ON_FINITE, ON_CONTINUOUS, ON_STATES, ON_ONE_WAY)
+TRIED = {name.split("-")[0] for group in GROUPS for name in group}
+# A policy that is in no list above is tried as it comes, wherever it can be built.
+UNLISTED = {name: kind for name, kind in registered().items() if name not in TRIED}
+
+
+def builds(kind, problem):
+    try:
+        kind(problem)
+    except (ParameterError, TypeError):
+        return False
+    return True
+
+
 CASES = [
     pytest.param(build, problem, id=f"{policy}-{name}")
     for problems, policies in (
@@ -254,7 +270,17 @@ CASES = [
     )
     for name, problem in problems.items()
     for policy, build in policies.items()
+] + [
+    pytest.param(kind, problem, id=f"{policy}-{name}")
+    for policy, kind in UNLISTED.items()
+    for name, problem in (FINITE | CONTINUOUS).items()
+    if builds(kind, problem())
 ]
+
+
+def test_every_policy_of_the_package_is_tried():
+    tried = {type(case.values[0](case.values[1]())).__name__ for case in CASES}
+    assert tried >= set(registered())
 
 
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)

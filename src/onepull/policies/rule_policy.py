@@ -28,13 +28,14 @@ FREE = frozenset({
     "__annotations_cache__", "__static_attributes__", "__firstlineno__", "__orig_bases__",
     "__parameters__", "__abstractmethods__", "_abc_impl", "__slots__", "__dict__", "__weakref__",
     "__repr__", "_repr_html_", "parameters", "_written", "_shown", "traits", "guarantee",
-    "explain", "_why", "_reason", "_unseen", "_runs_rules",
+    "explain", "_why", "_reason", "_unseen", "_runs_rules", "_keeps_to_rule",
 })  # fmt: skip
 
 
 def runs_rules(kind: Kind) -> Kind:
     """Mark a class that runs rules itself: the simulator's kernels do what its methods do."""
-    kind._runs_rules = True  # noqa: SLF001 - a mark of ours
+    kind._runs_rules = True  # noqa: SLF001 - marks of ours
+    kind._keeps_to_rule = True  # noqa: SLF001 - the same
     return kind
 
 
@@ -67,6 +68,12 @@ class RulePolicy(Policy):
     _knowledge: Sharing
     _rule: Rule
     _runs_rules: ClassVar[bool] = False
+    _keeps_to_rule: ClassVar[bool] = False  # whether nothing beside the rule is redefined
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Note whether a subclass redefines anything beside its rule."""
+        super().__init_subclass__(**options)
+        cls._keeps_to_rule = not cls.redefines()
 
     def __init__(
         self, sharing: Sharing, rule: Rule, *, seed: int | np.random.Generator | None = None
@@ -158,7 +165,7 @@ class MeanPolicy(RulePolicy):
 
     def _leader(self, decision: Decision) -> int:
         rule = self._rule
-        if decision.allowed is not self._everyone or rule.patience:
+        if decision.allowed is not self._everyone or rule.patience or not self._keeps_to_rule:
             return super()._leader(decision)
         statistics, estimates, low, high = decision.view
         trial = statistics.trials + statistics.waiting + 1  # here a property would be slow

@@ -87,7 +87,7 @@ class StatePolicy(KeepsStates):
     _rule: StateRule
 
     def _leader(self, decision: Decision) -> int:
-        if decision.allowed is not self._everyone:
+        if decision.allowed is not self._everyone or not self._keeps_to_rule:
             return super()._leader(decision)
         view, rule = decision.view, self._rule
         return leading_law(

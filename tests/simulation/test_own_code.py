@@ -1,0 +1,245 @@
+"""Rules, features and laws of a user's own are compiled, and do what the library does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from beside import assert_identical, blocks
+
+from onepull import (
+    DCB,
+    EmpiricalKL,
+    Interval,
+    MeanPolicy,
+    MeanRule,
+    Problem,
+    StatePolicy,
+    StateRule,
+    TurnPolicy,
+    TurnRule,
+    UpperConfidence,
+    shared,
+)
+from onepull.distributions import Continuous, Uniform
+from onepull.environment import Environment, channel_selection
+from onepull.factor import Dense
+from onepull.factor.plain_psi import PlainPsi
+from onepull.index.hoeffding import hoeffding
+from onepull.policies.sharing.joint import Joint
+from onepull.simulation import Simulation
+from onepull.testing import FACTORISATION_CHECKS, POLICY_CHECKS
+
+CHANNELS = channel_selection(4)
+
+
+def moss_exploration(trial, horizon):
+    return max(log(horizon / trial), 0.1)
+
+
+def moss_aim(low, high, exploration):
+    return high - low, exploration
+
+
+def moss_index(mean, root, aim):
+    width, exploration = aim
+    return mean + width * sqrt(0.5 * exploration) * root
+
+
+MOSS = MeanRule(exploration=moss_exploration, aim=moss_aim, index=moss_index, parameters=(1500.0,))
+
+
+class Moss(MeanPolicy):
+    """A rule of a user's own on the mean rewards."""
+
+    def __init__(self, problem, *, seed=None):
+        super().__init__(shared(problem, "joint", None), MOSS, seed=seed)
+
+    @property
+    def parameters(self):
+        return {}
+
+
+def spread_index(values, weights, pulls, mean, best, low, high, exploration):  # noqa: PLR0913, PLR0917, ARG001 - as every index
+    square = 0.0
+    for s in range(len(values)):
+        square += weights[s] * (values[s] - mean) ** 2
+    return mean + sqrt((square + 0.01) * exploration / pulls)
+
+
+def tenth(trial):
+    return 0.1 * trial**0.5
+
+
+class Spread(StatePolicy):
+    """A rule of a user's own on the states."""
+
+    def __init__(self, problem, *, seed=None):
+        rule = StateRule(exploration=tenth, index=spread_index)
+        super().__init__(problem, rule, seed=seed)
+
+    @property
+    def parameters(self):
+        return {}
+
+
+def every_tenth(luck, trial, arms, table):  # noqa: ARG001 - as every turn
+    return (trial // 10) % arms if trial % 10 == 0 else -1
+
+
+class EveryTenth(TurnPolicy):
+    """Turns of a user's own."""
+
+    def __init__(self, problem, *, seed=None):
+        super().__init__(shared(problem, "joint", None), TurnRule(turn=every_tenth), seed=seed)
+
+    @property
+    def parameters(self):
+        return {}
+
+
+@pytest.mark.parametrize("kind", [Moss, Spread, EveryTenth])
+def test_a_rule_of_ones_own_is_compiled_bit_for_bit(kind):
+    assert_identical(*blocks(CHANNELS, kind(CHANNELS.problem)))
+
+
+@pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)
+def test_it_passes_the_battery(check):
+    check(Moss, CHANNELS.problem)
+
+
+PARTS = {
+    "exploration": lambda trial, alpha: alpha * trial**0.25,
+    "aim": lambda low, high, exploration: 0.5 * (high - low) * exploration,
+    "index": lambda mean, root, aim: mean + 2.0 * aim * root * root,
+    "cap": lambda mean, root, aim: mean + aim * root + 1.0,
+    "breaks_ties_by_pulls": True,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_of_a_rule_counts(part):
+    """A rule with one part replaced is simulated with that part, as the library runs it."""
+
+    class Own(MeanPolicy):
+        def __init__(self, problem):
+            rule = replace(hoeffding(2.0), **{part: PARTS[part]})
+            super().__init__(shared(problem, "joint", None), rule)
+
+        @property
+        def parameters(self):
+            return {}
+
+    assert_identical(*blocks(CHANNELS, Own(CHANNELS.problem), horizon=600))
+
+
+def not_compilable(mean, root, aim):
+    return mean + float(str(aim)[:3]) * root + len({"any": [object()]}["any"]) - 1
+
+
+def test_a_rule_that_the_compiler_does_not_take_runs_in_the_interpreter():
+    class Own(MeanPolicy):
+        def __init__(self, problem):
+            rule = replace(MOSS, aim=hoeffding(1.0).aim, index=not_compilable)
+            super().__init__(shared(problem, "joint", None), rule)
+
+        @property
+        def parameters(self):
+            return {}
+
+    simulation = Simulation(CHANNELS, {"own": Own(CHANNELS.problem)}, horizon=50)
+    assert "the compiler does not take its rule" in simulation.notes[0]
+    assert np.all(simulation.block(0, 1).regrets >= 0)
+
+
+class Rising(Continuous):
+    """A law of a user's own: a density that rises to a peak at the end."""
+
+    def __init__(self, high):
+        super().__init__(high=high)
+        self.bulk, self.shape = (0.0, self._stated["high"]), (self._stated["high"],)
+
+    @staticmethod
+    def quantile(u, high):
+        return high * u**0.5
+
+    def density(self, x):
+        return x
+
+
+def smooth_world():
+    problem = Problem(
+        arms=["a", "b"],
+        context={"y": Interval(0, 1)},
+        state={"x": Interval(0, 4)},
+        reward="1 + y * x + y * y * x * x / 16",
+    )
+    return Environment(problem, states={"a": Rising(3.0), "b": Rising(3.6)}, contexts=Uniform(0, 1))
+
+
+def powers(state, out):
+    power = 1.0
+    for r in range(len(out)):
+        out[r] = power
+        power *= state[0]
+
+
+class Powers(Dense):
+    """A factorisation of a user's own: powers of the state."""
+
+    features = 3
+    error = 0.0
+
+    def __init__(self, problem):
+        self.problem, self.plain_psi = problem, PlainPsi(powers)
+        self.psi = lambda state: self.plain_psi(state, 3)
+
+    def phi(self, context):
+        return np.array([1.0, context[0], context[0] ** 2 / 16])
+
+    def bounds(self, context):
+        return 1.0, 1 + 4 * context[0] + context[0] ** 2
+
+
+class OnPowers(MeanPolicy):
+    """A policy on features of a user's own."""
+
+    def __init__(self, problem, *, seed=None):
+        super().__init__(Joint(Powers(problem)), hoeffding(0.6), seed=seed)
+
+    @property
+    def parameters(self):
+        return {}
+
+
+def test_features_and_laws_of_ones_own_are_compiled():
+    world = smooth_world()
+    for check in FACTORISATION_CHECKS:
+        check(Powers, world.problem)
+    assert_identical(*blocks(world, OnPowers(world.problem)))
+    assert_identical(*blocks(world, EmpiricalKL(world.problem, knots=9), horizon=400))
+
+
+def test_a_law_of_ones_own_has_its_mean():
+    """A mean of 20,000 draws is within 5 standard errors: fails once in a million seeds."""
+    world = smooth_world()
+    drawn = world.states["a"].sample(np.random.default_rng(2), 20_000)
+    assert abs(drawn.mean() - 2.0) < 5 * drawn.std() / 20_000**0.5
+    simulation = Simulation(
+        world, {"DCB": UpperConfidence(world.problem, sharing="sketch(9)")}, horizon=50
+    )
+    assert simulation._prepared[0].is_compiled
+
+
+def test_ours_keep_to_their_rules_and_a_redefined_index_is_played():
+    class Last(DCB):
+        """Prefers the last arm."""
+
+        def _indices(self, decision):
+            return list(range(len(super()._indices(decision))))
+
+    policy = Last(CHANNELS.problem)
+    assert policy.choose(bits=1) == policy.explain(bits=1).arm == CHANNELS.problem.arms[-1]
+    assert Last.redefines() == ["_indices"]
