@@ -114,7 +114,7 @@ def test_plot_of_some_policies(ready, tmp_path):
     assert "epsilon=0.01" not in drawn
     done = invoke("plot", ready, "--kind", "pulls", *some, "--out", out)
     assert done.exit_code == 2
-    assert "pulls are drawn of one policy, given UCB1, DCB(epsilon=0.5)" in done.output
+    assert "--kind pulls draws one policy, given UCB1, DCB(epsilon=0.5)" in done.output
 
 
 def test_report(ready, tmp_path):

@@ -53,7 +53,7 @@ def test_to_explore_where_it_is_cheapest_takes_lists_of_contexts_and_states():
     (found,) = patient(listed_states, 1000)
     assert isinstance(found.build(), PatientKL)
     assert found.bound is None
-    assert found.caution == "there is no proof of its regret"
+    assert found.caution == "no bound on its regret is proved"
     assert "PatientKL" in names(listed_states, None)
     for problem in (channels(), harvesting(), mixed()):
         assert not list(patient(problem, 1000))

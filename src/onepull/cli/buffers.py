@@ -1,4 +1,4 @@
-"""What `onepull run`, `compare` and `plan` do where there is a battery or a queue."""
+"""`onepull run`, `compare` and `plan` for experiments with a battery or a queue."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from onepull.cli.output import progress, show
+from onepull.cli.output import progress, show, show_proposal
 from onepull.errors import ParameterError
 from onepull.experiments.buffer_experiment import (
     BUFFERED,
@@ -24,11 +24,11 @@ from onepull.report.table_cells import plain
 from onepull.simulation.buffered import BufferResult
 from onepull.simulation.executors import open_executor
 
-EVERYWHERE = "processes"  # slots run in the interpreter, so that threads would not help
+EVERYWHERE = "processes"  # slots run in the interpreter, where threads do not help
 
 
 def run_buffer(file: Path, out: Path | None, where: str | None, *, as_json: bool) -> None:
-    """Run an experiment with a buffer, or take it up again."""
+    """Run an experiment with a buffer; resume if interrupted."""
     experiment = BufferExperiment.read(file)
     folder = BufferFolder(out or file.with_suffix(""), experiment)
     simulation = experiment.simulation
@@ -41,7 +41,7 @@ def run_buffer(file: Path, out: Path | None, where: str | None, *, as_json: bool
                     executor, lambda done, total: update(experiment.name, slots, done, total)
                 )
             except KeyboardInterrupt:
-                raise KeyboardInterrupt("; the same command goes on where it was") from None
+                raise KeyboardInterrupt("; run the same command to resume") from None
     folder.write("result.csv", buffer_tidy(result, experiment.baseline).to_csv().encode())
     show([_summary(experiment, result, experiment.baseline)], as_json=as_json)
     click.echo(f"results in {folder.path}", err=True)
@@ -52,7 +52,9 @@ def compared(path: Path, baseline: str | None, *, with_pulls: bool) -> Table | N
     if not reads_buffer(path / "experiment.toml"):
         return None
     if with_pulls:
-        raise ParameterError(f"{path}: has a buffer, and no pulls by arm are kept of such a run")
+        raise ParameterError(
+            f"{path}: has a buffer; such runs record no pulls, so --pulls is not available"
+        )
     folder = BufferFolder.open(path)
     experiment = folder.experiment
     return _summary(experiment, folder.result(), baseline or experiment.baseline)
@@ -66,7 +68,7 @@ def _summary(experiment: BufferExperiment, result: BufferResult, baseline: str |
 
 
 def buffer_brief(file: Path | None, application: str | None) -> BufferBrief | None:
-    """Return what is to be planned if it has a buffer."""
+    """Return what to plan for, if it has a buffer; None otherwise."""
     if file is not None and application is None:
         return BufferBrief.read(file) if reads_buffer(file) else None
     if file is None and application in BUFFERED:
@@ -83,15 +85,15 @@ def plan_for_buffer(
 ) -> None:
     """Compare controllers for a buffer and propose one.
 
-    Options that make sense without a buffer only are refused if they are given.
+    Options that do not apply to a buffer raise `ParameterError` if they are given.
     """
     if given := [f"--{name}" for name, value in refused.items() if value]:
         raise ParameterError(
-            f"{brief.name}: has a buffer, whose plan does not take {', '.join(given)}"
+            f"{brief.name}: has a buffer; {', '.join(given)} cannot be used with it"
         )
     if asked["seed"] is None:
         asked["seed"] = brief.seed
-    # 0 stands for a horizon that is said to be unknown.
+    # 0 is `--horizon none`.
     asked["horizon"] = brief.horizon if asked["horizon"] is None else asked["horizon"] or None
     if asked["replications"] is None:
         del asked["replications"]
@@ -106,13 +108,13 @@ def plan_for_buffer(
         click.echo(json.dumps(_plain(made.to_dict()), indent=2))
     else:
         show([made.table()], as_json=False)
-        click.echo(f"\n{made.proposal()}")
+        show_proposal(made.proposal())
     if made.proposed is None:
         click.get_current_context().exit(1)
 
 
 def _plain(value: Any) -> Any:
-    """Return plain values ready for JSON, which has no infinity."""
+    """Return values that JSON can hold; infinite numbers become null."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list) else plain(value)

@@ -1,4 +1,4 @@
-"""A plan as its reader sees it: tables and a picture."""
+"""A plan as tables and as a figure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from onepull.planning.option import Option
 from onepull.report import Span, Table
 from onepull.report.trade_off import Point, trade_off
 
-if TYPE_CHECKING:  # matplotlib takes 0.6 s, and a plan shows itself by this
+if TYPE_CHECKING:  # matplotlib takes 0.6 s to import
     from matplotlib.figure import Figure
 
     from onepull.planning.planner import Plan
 
 
 def tables(plan: Plan) -> list[Table]:
-    """Return a table of the options for each trial they are told by; the last has the notes.
+    """Return a table of options for each horizon of a plan; the last one has the notes.
 
     >>> import numpy as np
     >>> from onepull.environment import channel_selection
@@ -28,7 +28,7 @@ def tables(plan: Plan) -> list[Table]:
     trials = dict.fromkeys(option.trial for option in plan.options)
     return [
         _table(
-            f"By trial {trial:,}",
+            f"At trial {trial:,}",
             [option for option in plan.options if option.trial == trial],
             plan.notes if trial == max(trials) else [],
         )
@@ -51,13 +51,13 @@ def _table(title: str, options: list[Option], notes: list[str]) -> Table:
         ]
         for o in options
     ]
-    # A column that nobody has a number for is left out.
+    # A column without any number is left out.
     kept = [i for i in range(len(columns)) if any(row[i] is not None for row in rows)]
     return Table(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows], notes)
 
 
 def picture(plan: Plan, title: str | None = None) -> Figure:
-    """Draw regret, its bound and the time of a decision against storage.
+    """Draw the regret, its bound and the time of a decision against storage.
 
     >>> import numpy as np
     >>> from onepull.environment import channel_selection
