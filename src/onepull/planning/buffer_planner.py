@@ -17,6 +17,7 @@ from onepull.control.dynamic_programming import level_step
 from onepull.environment import BufferEnvironment
 from onepull.errors import OnepullError, ParameterError
 from onepull.planning.option import confidence
+from onepull.planning.plan_tables import plan_html
 from onepull.policies import Genie, Policy, UpperConfidence
 from onepull.policies.recommended import recommended
 from onepull.report import Table
@@ -89,6 +90,10 @@ class BufferPlan:
     def __str__(self) -> str:
         """Return all controllers and the proposal as text."""
         return f"{self.table()}\n\n{self.proposal()}"
+
+    def _repr_html_(self) -> str:
+        """Return the table and the proposal for a notebook; the proposed row is highlighted."""
+        return plan_html([self.table()], self.proposed, self.proposal())
 
     @property
     def call(self) -> str | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onepull import html
 from onepull.planning.option import Option
 from onepull.report import Span, Table
+from onepull.report.table_cells import shown
 from onepull.report.trade_off import Point, trade_off
 
 if TYPE_CHECKING:  # matplotlib takes 0.6 s to import
@@ -54,6 +56,25 @@ def _table(title: str, options: list[Option], notes: list[str]) -> Table:
     # A column without any number is left out.
     kept = [i for i in range(len(columns)) if any(row[i] is not None for row in rows)]
     return Table(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows], notes)
+
+
+def plan_html(tables: list[Table], chosen: str | None, proposal: str) -> str:
+    """Return the tables of a plan and its proposal for a notebook; the chosen row is highlighted.
+
+    >>> made = plan_html([Table("Plan", ["policy"], [["A & B"]])], "A & B", "It is best.")
+    >>> "A &amp; B" in made
+    True
+    """
+    parts = []
+    for table in tables:
+        cells = [[shown(cell) for cell in row] for row in table.rows]
+        marked = [r for r, row in enumerate(cells) if row[0] == chosen]
+        parts.append(html.table(table.title, table.columns, cells, marked=marked))
+        parts += map(html.note, table.notes)
+    *call, reason = proposal.splitlines()
+    for line in call:
+        parts += [html.paragraph("Proposed:"), html.code(line.removeprefix("Proposed: "))]
+    return html.block(*parts, html.paragraph(reason))
 
 
 def picture(plan: Plan, title: str | None = None) -> Figure:

@@ -15,7 +15,7 @@ from onepull.errors import ParameterError
 from onepull.planning.candidates import HORIZONS, MOST_CELLS, Candidate, left_out
 from onepull.planning.decision_time import microseconds
 from onepull.planning.option import BYTES, Option
-from onepull.planning.plan_tables import tables
+from onepull.planning.plan_tables import plan_html, tables
 from onepull.planning.random_instances import POINTS, instance
 from onepull.planning.selection import propose
 from onepull.planning.special_candidates import Circumstances, offered
@@ -89,6 +89,11 @@ class Plan:
     def __str__(self) -> str:
         """Return all options and the proposal as text."""
         return "\n\n".join([*map(str, tables(self)), self.proposal()])
+
+    def _repr_html_(self) -> str:
+        """Return all options and the proposal for a notebook; the proposed row is highlighted."""
+        chosen = None if self.proposed is None else self.proposed.name
+        return plan_html(tables(self), chosen, self.proposal())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain values."""

@@ -11,6 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
+from onepull import html
 from onepull.arrays import Array
 from onepull.checks import whole_number
 from onepull.control import Controller
@@ -84,17 +85,32 @@ class BufferResult:
           all        2
           none       0
         """
-        kept = [name for name, values in self.measured.items() if values.any()]
-        rows = [[row["controller"], *(f"{row[m]:.4g}" for m in kept)] for row in self.rows()]
-        cells = [["", *kept], *rows]
+        cells = self._cells()
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [
             f"  {row[0]:<{widths[0]}}  "
             + "  ".join(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))
             for row in cells
         ]
-        head = f"{self.horizon:,} slots, {self.replications} replications; means per slot"
-        return "\n".join([head, *lines])
+        return "\n".join([self._title(), *lines])
+
+    def _repr_html_(self) -> str:
+        """Return the same table for a notebook.
+
+        >>> result = BufferResult(["all"], 10, {"reward": np.array([[1.0, 3.0]])})
+        >>> "10 slots" in result._repr_html_()
+        True
+        """
+        head, *rows = self._cells()
+        return html.block(html.table(self._title(), head, rows))
+
+    def _title(self) -> str:
+        return f"{self.horizon:,} slots, {self.replications} replications; means per slot"
+
+    def _cells(self) -> list[list[str]]:
+        kept = [name for name, values in self.measured.items() if values.any()]
+        rows = [[row["controller"], *(f"{row[m]:.4g}" for m in kept)] for row in self.rows()]
+        return [["", *kept], *rows]
 
     @property
     def replications(self) -> int:
