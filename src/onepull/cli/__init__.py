@@ -83,6 +83,5 @@ class Commands(click.Group):
 def main() -> None:
     """Learn which option to use for each request.
 
-    You know how to score an outcome; you don't know how each option behaves. onepull learns
-    which option to use for each request.
+    You know how to score an outcome; you don't know how each option behaves.
     """

@@ -60,7 +60,8 @@ def trials(text: str) -> int:
 @click.option(
     "--application",
     type=click.Choice([*READY, *BUFFERED]),
-    help="A built-in application instead of FILE.",
+    metavar="NAME",
+    help=f"A built-in application instead of FILE: {', '.join([*READY, *BUFFERED])}.",
 )
 @click.option(
     "--horizon",

@@ -17,7 +17,10 @@ from onepull.experiments.theory_tables import default_delta, theory_tables, usua
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--application", type=click.Choice(READY), help="A built-in application instead of FILE."
+    "--application",
+    type=click.Choice(READY),
+    metavar="NAME",
+    help=f"A built-in application instead of FILE: {', '.join(READY)}.",
 )
 @click.option(
     "--horizon",
