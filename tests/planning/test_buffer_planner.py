@@ -106,6 +106,7 @@ def test_what_is_called_is_what_was_run():
     assert {"Myopic", "BatteryPlan"} <= set(made.calls)
     assert made.best == world.best_plan().value
     assert made.proposal().startswith(f"Proposed: {made.call}\nIt has the highest reward, ")
+    assert made._repr_html_().count("background:rgba") == 1  # the proposed row
     shown = made.table().records()
     assert [row["controller"] for row in shown] == [*made.calls, "the best there is"]
 
@@ -142,7 +143,7 @@ def test_what_is_asked_is_checked():
         plan_buffer(harvesting_battery(), level=3)
     with pytest.raises(ParameterError, match="level must be a number > 0, given -1"):
         plan_buffer(metered_backlog(), level=-1)
-    with pytest.raises(ParameterError, match="lost is a share from 0 to 1, given 5"):
+    with pytest.raises(ParameterError, match="lost must be a share from 0 to 1, given 5"):
         plan_buffer(metered_backlog(), lost=5)
     with pytest.raises(ParameterError, match="replications must be a whole number from 2"):
         plan_buffer(metered_backlog(), replications=1)

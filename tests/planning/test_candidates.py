@@ -147,7 +147,7 @@ def test_several_fields_are_cut_alike_and_not_too_finely():
         state={"x": Interval(0, 1)},
         reward="x * y * z / 10",
     )
-    assert ladder(problem, 1000)["4 cells a field"] == {"y": 0.25, "z": 2.5}
+    assert ladder(problem, 1000)["4 cells per field"] == {"y": 0.25, "z": 2.5}
     assert left_out(problem, 1000) == []
     assert left_out(problem, 10**6) == ["T^-1/2", "T^-2/3"]
     assert "T^-1/2" not in ladder(problem, 10**6)

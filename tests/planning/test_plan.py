@@ -154,13 +154,16 @@ def test_tables_have_a_row_for_each_option():
     assert [row["policy"] for row in table.records()] == [o.name for o in made.options]
     assert "µs" not in table.columns
     assert table.notes == made.notes
+    html = made._repr_html_()
+    assert html.count("background:rgba") == 1  # the proposed row
+    assert all(f">{option.name}</td>" in html for option in made.options)
 
 
 def test_the_sentence_under_the_table():
     assert plan(channels(), storage=1, **QUICK).proposal().startswith("No option fits in 1 bytes")
     told = plan(channels(), storage=112, **QUICK).proposal()
     assert told.startswith("Proposed: UCB1(problem")
-    assert told.endswith("it is blind to the context, which costs regret in every trial, for ever.")
+    assert told.endswith("it ignores the context, so its regret keeps growing linearly.")
 
 
 def test_a_picture_names_every_option():
