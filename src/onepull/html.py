@@ -112,7 +112,7 @@ def names(given: Sequence[str]) -> str:
     >>> names(["wifi", "lte"])
     'wifi, lte'
     >>> names([f"server {i}" for i in range(500)])[-40:]
-    'ver 9, server 10, server 11, … (500 in all)'
+    ' 9, server 10, server 11, … (500 in all)'
     """
     if len(given) <= MOST_NAMES + 1:
         return ", ".join(given)
