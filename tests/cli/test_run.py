@@ -165,7 +165,7 @@ def test_a_wide_table_is_shown_in_parts_that_fit(capsys, monkeypatch):
 def test_a_difference_stays_beside_its_interval(capsys, monkeypatch):
     columns = ["policy", "regret", "± 95 %", "worst", "vs the first of them", "95 % interval"]
     rows = [["DCB with a long name", 1234, 12, 2000, 17, Span(-1000.5, 1000.5)]]
-    for width in range(40, 100):
+    for width in range(70, 110):
         for part in shown([Table("T", columns, rows)], capsys, monkeypatch, width).split("\n\n"):
             assert ("vs the first of them" in part) == ("95 % interval" in part)
             assert ("regret" in part) == ("± 95 %" in part)
