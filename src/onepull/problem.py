@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from onepull import html
 from onepull.errors import ProblemError
 from onepull.formula.operations import FUNCTIONS
 from onepull.payoff import Payoff, Reward, bind
@@ -100,6 +101,22 @@ class Problem:
         1.5
         """
         return Problem(arms=self.arms, context=self.context, state=self.state, reward=reward)
+
+    def _repr_html_(self) -> str:
+        """Return the problem as a table for a notebook."""
+        source = self.reward.source
+        reward = source if isinstance(source, str) else getattr(source, "__name__", repr(source))
+        fields = [
+            (role, f"{name}: {space}")
+            for role, box in (("context", self.context), ("state", self.state))
+            for name, space in box.items()
+        ]
+        rows = [
+            ("arms", html.names(self.arms)),
+            *fields,
+            ("reward", reward),
+        ]
+        return html.block(html.table("Problem", (), rows, text_columns=2))
 
     def __reduce__(self) -> Any:
         """Pickle the problem by its constructor arguments."""

@@ -107,7 +107,7 @@ def test_what_does_not_take_a_buffer_says_so(invoke, refuses, ready):
     refuses(invoke("plot", ready, "--out", "a.svg"), "has a buffer, which only `onepull run`")
     refuses(invoke("report", ready), "battery/experiment.toml: has a buffer, which only")
     refuses(invoke("theory", "battery.toml"), "battery.toml: has a buffer, which only")
-    refuses(invoke("compare", ready, "--pulls"), "has a buffer, and no pulls by arm are kept")
+    refuses(invoke("compare", ready, "--pulls"), "so --pulls is not available")
     refuses(invoke("compare", ready, "--baseline", "none"), "unknown baseline 'none'")
     assert not Path("a.svg").exists()
 
@@ -139,16 +139,16 @@ def test_a_plan_proposes_a_controller(invoke):
 def test_nothing_that_keeps_to_the_limits_is_exit_code_1(invoke):
     done = invoke("plan", "--application", "metered-backlog", *QUICK, "--level", 0.01)
     assert done.returncode == 1
-    assert "None was found to lose at most 0.1 % of what arrives and hold at most" in done.stdout
+    assert "No controller loses at most 0.1 % of the arrivals and holds at most" in done.stdout
 
 
 def test_what_a_plan_refuses(invoke, refuses, small):
-    refuses(invoke("plan", "battery.toml", "--regret", 3), "whose plan does not take --regret")
+    refuses(invoke("plan", "battery.toml", "--regret", 3), "has a buffer; --regret cannot be used")
     refuses(
         invoke("plan", "battery.toml", "--storage", "4kB", "--picture", "a.svg"),
-        "battery: has a buffer, whose plan does not take --storage, --picture",
+        "battery: has a buffer; --storage, --picture cannot be used with it",
     )
-    refuses(invoke("plan", "battery.toml", "--level", 3), "a battery is judged by its reward")
-    refuses(invoke("plan", small, "--level", 3), "--level and --lost are for a file with a backlog")
+    refuses(invoke("plan", "battery.toml", "--level", 3), "a battery is judged by its reward only")
+    refuses(invoke("plan", small, "--level", 3), "--level and --lost need a file with a backlog")
     Path("battery.toml").write_text(BATTERY.replace("horizon = 60", "horizon = 60\nsize = 1"))
     refuses(invoke("plan", "battery.toml"), "battery.toml: ", "unknown field `size`")

@@ -100,7 +100,7 @@ def test_interrupted(long, whole, on):
         shown, told = process.communicate(timeout=30)
     assert process.returncode == 130, told
     assert shown == ""
-    assert told.split("\n")[-2] == "onepull: stopped; the same command goes on where it was"
+    assert told.split("\n")[-2] == "onepull: stopped; run the same command to resume"
     assert "Traceback" not in told
     goes_on(long, whole)
 

@@ -43,9 +43,9 @@ def file(tmp_path):
 def test_an_experiment_file_is_planned_for_its_own_horizon(invoke, small):
     done = invoke(small, *QUICK)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("By trial 300\n")
+    assert done.stdout.startswith("At trial 300\n")
     assert "\nProposed: " in done.stdout
-    assert "By trial 100\n" in invoke(small, *QUICK, "--horizon", 100).stdout
+    assert "At trial 100\n" in invoke(small, *QUICK, "--horizon", 100).stdout
 
 
 def test_a_problem_alone_is_enough(invoke, file):
@@ -62,7 +62,7 @@ def test_a_problem_as_it_writes_itself(invoke, tmp_path):
 
 def test_an_application_without_a_file(invoke):
     done = invoke("--application", "channel-selection", "--horizon", "1e3", *QUICK)
-    assert "By trial 1,000\n" in done.stdout
+    assert "At trial 1,000\n" in done.stdout
     assert all(
         f"\n{name} " in done.stdout for name in ("DCB", "EmpiricalKL recommended", "PatientKL")
     )
@@ -72,11 +72,11 @@ def test_an_application_without_a_file(invoke):
 def test_no_horizon(invoke):
     done = invoke("--application", "channel-selection", "--horizon", "none", *QUICK)
     for trial in ("10,000", "100,000", "1,000,000"):
-        assert f"By trial {trial}\n" in done.stdout
+        assert f"At trial {trial}\n" in done.stdout
 
 
 def test_budgets(invoke, file):
-    assert "Nothing fits into 8 bytes" in invoke(file, *QUICK, "--storage", 8).stdout
+    assert "No option fits in 8 bytes" in invoke(file, *QUICK, "--storage", 8).stdout
     assert "within 64,000 bytes" in invoke(file, *QUICK, "--storage", "64kB").stdout
     assert "with 95 % confidence" in invoke(file, *QUICK, "--regret", 1e6).stdout
 
@@ -85,7 +85,7 @@ def test_the_exit_code_tells_whether_anything_fits(invoke, file):
     assert invoke(file, *QUICK, "--storage", "64kB").returncode == 0
     refused = invoke(file, *QUICK, "--storage", 8, "--picture", "out.svg")
     assert refused.returncode == 1
-    assert refused.stdout.endswith("keeps 32.\n")  # all of it is printed, and drawn
+    assert refused.stdout.endswith("needs 32.\n")  # all of it is printed, and drawn
     assert Path("out.svg").exists()
     as_json = invoke(file, *QUICK, "--storage", 8, "--json")
     assert as_json.returncode == 1
@@ -119,7 +119,7 @@ def test_json_has_it_all(invoke, file):
     assert row["microseconds"] is None
     nothing = json.loads(invoke(file, *QUICK, "--json", "--storage", 8).stdout)
     assert nothing["proposed"] is None
-    assert "nothing fits" in nothing["reason"]
+    assert "no option fits" in nothing["reason"]
 
 
 def test_json_has_no_infinity(invoke, tmp_path):
@@ -142,12 +142,12 @@ def test_a_picture(invoke, file):
 
 
 def test_refusals(invoke, refuses, file, small):
-    refuses(invoke(), "give a FILE or --application")
-    refuses(invoke(file, "--application", "offloading"), "one of them")
+    refuses(invoke(), "give either a FILE or --application")
+    refuses(invoke(file, "--application", "offloading"), "give either a FILE or --application")
     refuses(invoke("none.toml"), "none.toml: No such file")
     refuses(invoke(file, "--picture", "out.gif"), ".svg, .png or .pdf, given 'out.gif'")
     refuses(invoke(file, "--regret", -1), "regret must be a number > 0, given -1.0")
-    refuses(invoke(file, "--horizon", "1e9", "--regret", 5), "goes up to trial 1,000,000")
+    refuses(invoke(file, "--horizon", "1e9", "--regret", 5), "a horizon of at most 1,000,000")
     file.write_text(f"horizn = 500\n{PROBLEM}")
     refuses(invoke(file), "horizn", "its keys are")
     file.write_text("horizon = 500\n")

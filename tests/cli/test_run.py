@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from onepull.cli import main
-from onepull.cli.output import show
+from onepull.cli.output import progress, show, show_proposal
 from onepull.experiments import ResultFolder
-from onepull.report import Table
+from onepull.report import Span, Table
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_plot_of_some_policies(ready, tmp_path):
     assert "epsilon=0.01" not in drawn
     done = invoke("plot", ready, "--kind", "pulls", *some, "--out", out)
     assert done.exit_code == 2
-    assert "pulls are drawn of one policy, given UCB1, DCB(epsilon=0.5)" in done.output
+    assert "--kind pulls draws one policy, given UCB1, DCB(epsilon=0.5)" in done.output
 
 
 def test_report(ready, tmp_path):
@@ -160,6 +160,36 @@ def test_a_wide_table_is_shown_in_parts_that_fit(capsys, monkeypatch):
     assert all(text.count(column) == 1 for column in columns[1:])
     assert text.count("DCB") == text.count("policy") == 3
     assert "…" not in text
+
+
+def test_a_difference_stays_beside_its_interval(capsys, monkeypatch):
+    columns = ["policy", "regret", "± 95 %", "worst", "vs the first of them", "95 % interval"]
+    rows = [["DCB with a long name", 1234, 12, 2000, 17, Span(-1000.5, 1000.5)]]
+    for width in range(70, 110):
+        for part in shown([Table("T", columns, rows)], capsys, monkeypatch, width).split("\n\n"):
+            assert ("vs the first of them" in part) == ("95 % interval" in part)
+            assert ("regret" in part) == ("± 95 %" in part)
+
+
+def test_a_pipe_gets_no_progress_bar(capfd):
+    with progress("work") as update:
+        update("work", 100, 1, 2)
+        update("work", 100, 2, 2)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "work" not in err
+    assert "\r" not in err
+    assert "\x1b" not in err
+
+
+def test_a_proposal_is_wrapped_and_its_call_is_not(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    call = f"Proposed: DCB(problem, epsilon={'0' * 100}1)"
+    show_proposal(f"{call}\n{'It is the best. ' * 20}")
+    _, first, *rest = capsys.readouterr().out.splitlines()
+    assert first == call
+    assert max(map(len, rest)) <= 80
+    assert len(rest) > 3
 
 
 def test_brackets_and_trailing_blanks(capsys, monkeypatch):

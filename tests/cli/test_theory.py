@@ -70,8 +70,8 @@ def test_it_fits_the_terminal(invoke):
 
 
 def test_bad_input(invoke, refuses, small):
-    refuses(invoke(), "give an experiment FILE or an --application")
-    refuses(invoke(small, "--application", "offloading"), "one of the two")
+    refuses(invoke(), "give either an experiment FILE or --application")
+    refuses(invoke(small, "--application", "offloading"), "give either an experiment FILE")
     refuses(invoke("none.toml"), "none.toml: No such file or directory")
     refuses(invoke(EXAMPLES / "drift.toml"), "laws that do not change", "after trial 5000")
     refuses(invoke(small, "--delta", "0.1"), "every context field is finite")

@@ -94,7 +94,7 @@ def test_a_ladder_where_nothing_is_to_be_weighed():
         )
         assert all(np.isfinite(weight) and weight > 0 for weight in ladder)
     dead = {"a": Discrete([0], [1.0])}
-    with pytest.raises(ParameterError, match="nothing ever drains the buffer"):
+    with pytest.raises(ParameterError, match="no arm ever drains the buffer"):
         weights(BufferEnvironment(problem, states=dead, buffer=queue, arrivals=coin))
 
 
@@ -112,7 +112,8 @@ def test_what_is_called_is_what_was_run():
     assert list(made.calls) == made.result.controllers
     assert {"Myopic", "BatteryPlan"} <= set(made.calls)
     assert made.best == world.best_plan().value
-    assert made.proposal().startswith(f"Proposed: {made.call}\nIts reward")
+    assert made.proposal().startswith(f"Proposed: {made.call}\nIt has the highest reward, ")
+    assert made._repr_html_().count("background:rgba") == 1  # the proposed row
     shown = made.table().records()
     assert [row["controller"] for row in shown] == [*made.calls, "the best there is"]
 
@@ -125,7 +126,7 @@ def test_where_no_plan_can_be_made_the_notes_say_why():
     assert any("BatteryPlan was left out: a plan needs arrivals" in note for note in made.notes)
     assert "listed amounts" in attainable(world)[1][0]
     large = battery(np.random.default_rng(3), capacity=3000.0)
-    assert "6,001 levels would take long" in attainable(large)[1][0]
+    assert "6,001 levels would take too long" in attainable(large)[1][0]
 
 
 def test_horizons(monkeypatch):
@@ -136,11 +137,11 @@ def test_horizons(monkeypatch):
     monkeypatch.setattr(stored, "SIMULATED_UNKNOWN", 30)
     made = plan_buffer(world, replications=2)
     assert made.result.horizon == 30
-    assert "No horizon is given; simulated up to slot 30." in made.notes
+    assert "No horizon was given; the simulations end at slot 30." in made.notes
     monkeypatch.setattr(stored, "SIMULATED", 20)
     made = plan_buffer(world, horizon=40, replications=2)
     assert made.result.horizon == 20
-    assert "Simulated up to slot 20 only." in made.notes
+    assert "The simulations end at slot 20." in made.notes
     assert attainable(world) == (None, [])
 
 
@@ -149,7 +150,7 @@ def test_what_is_asked_is_checked():
         plan_buffer(harvesting_battery(), level=3)
     with pytest.raises(ParameterError, match="level must be a number > 0, given -1"):
         plan_buffer(metered_backlog(), level=-1)
-    with pytest.raises(ParameterError, match="lost is a share from 0 to 1, given 5"):
+    with pytest.raises(ParameterError, match="lost must be a share from 0 to 1, given 5"):
         plan_buffer(metered_backlog(), lost=5)
     with pytest.raises(ParameterError, match="replications must be a whole number from 2"):
         plan_buffer(metered_backlog(), replications=1)
@@ -171,14 +172,14 @@ def test_the_highest_reward_wins():
     result = made_up(reward={"Myopic": [1, 1.1, 1], "V": [2, 2.1, 2], "plan": [1.5, 1.6, 1.5]})
     chosen, why = _propose(result, "reward", {})
     assert chosen == "V"
-    assert why.startswith("its reward is the highest, 2.033")
+    assert why.startswith("it has the highest reward, 2.033")
 
 
 def test_of_what_differs_by_noise_the_first_is_taken():
     result = made_up(reward={"Myopic": [1, 1, 1], "V": [1.99, 2.02, 2], "plan": [2.01, 2, 2.02]})
     chosen, why = _propose(result, "reward", {})
     assert chosen == "V"
-    assert "the highest but for noise, and it asks for less than plan" in why
+    assert "is within noise of the highest" in why
     # What is clearly worse run by run is not excused, however little it is.
     result = made_up(reward={"V": [1.99, 2.09, 1.89], "plan": [2.0, 2.1, 1.9]})
     assert _propose(result, "reward", {})[0] == "plan"
@@ -189,33 +190,38 @@ def test_of_what_differs_by_noise_the_first_is_taken():
 
 def test_the_lowest_cost_within_the_limits_wins():
     columns = {
-        "cost a bit": {"Myopic": [3, 3.1], "V=1": [2, 2.01], "V=2": [1, 1.01], "V=3": [0.5, 0.51]},
+        "cost per bit": {
+            "Myopic": [3, 3.1],
+            "V=1": [2, 2.01],
+            "V=2": [1, 1.01],
+            "V=3": [0.5, 0.51],
+        },
         "lost": {"Myopic": [0, 0], "V=1": [0, 0], "V=2": [0, 0], "V=3": [0.1, 0.1]},
         "level": {"Myopic": [1, 1], "V=1": [2, 2], "V=2": [9, 9], "V=3": [20, 20]},
     }
     result = made_up(**columns)
-    assert _propose(result, "cost a bit", {"lost": 0.001})[0] == "V=2"
-    assert _propose(result, "cost a bit", {"lost": 0.2})[0] == "V=3"
-    chosen, why = _propose(result, "cost a bit", {"lost": 0.001, "level": 5.0})
+    assert _propose(result, "cost per bit", {"lost": 0.001})[0] == "V=2"
+    assert _propose(result, "cost per bit", {"lost": 0.2})[0] == "V=3"
+    chosen, why = _propose(result, "cost per bit", {"lost": 0.001, "level": 5.0})
     assert chosen == "V=1"
-    assert "lose at most 0.1 % of what arrives and hold at most 5 with 95 %" in why
+    assert "that lose at most 0.1 % of the arrivals and hold at most 5 with 95 %" in why
     assert why.endswith("; 2 wait on average")
-    chosen, why = _propose(result, "cost a bit", {"lost": 0.001, "level": 0.5})
+    chosen, why = _propose(result, "cost per bit", {"lost": 0.001, "level": 0.5})
     assert chosen is None
-    assert why.endswith("Myopic comes nearest: it loses 0 % and holds 1 on average")
+    assert why.endswith("Myopic comes closest: it loses 0 % and holds 1 on average")
 
 
 def test_a_limit_is_kept_with_confidence_or_not_at_all():
     columns = {
-        "cost a bit": {"Myopic": [3, 3], "V=1": [1, 1]},
+        "cost per bit": {"Myopic": [3, 3], "V=1": [1, 1]},
         "level": {"Myopic": [1, 1], "V=1": [4, 5.9]},  # 4.95 on average, and maybe 17
     }
-    assert _propose(made_up(**columns), "cost a bit", {"lost": 0, "level": 5.0})[0] == "Myopic"
+    assert _propose(made_up(**columns), "cost per bit", {"lost": 0, "level": 5.0})[0] == "Myopic"
 
 
 def test_what_never_sends_is_not_proposed():
-    result = made_up(**{"cost a bit": {"Myopic": [3, 3.1], "V": [np.nan, np.nan]}})
-    assert _propose(result, "cost a bit", {"lost": 0.001})[0] == "Myopic"
+    result = made_up(**{"cost per bit": {"Myopic": [3, 3.1], "V": [np.nan, np.nan]}})
+    assert _propose(result, "cost per bit", {"lost": 0.001})[0] == "Myopic"
 
 
 def test_myopic_is_proposed_where_weighing_gains_nothing():

@@ -53,7 +53,7 @@ def test_to_explore_where_it_is_cheapest_takes_lists_of_contexts_and_states():
     (found,) = patient(listed_states, 1000)
     assert isinstance(found.build(), PatientKL)
     assert found.bound is None
-    assert found.caution == "there is no proof of its regret"
+    assert found.caution == "no bound on its regret is proved"
     assert "PatientKL" in names(listed_states, None)
     for problem in (channels(), harvesting(), mixed()):
         assert not list(patient(problem, 1000))
@@ -147,7 +147,7 @@ def test_several_fields_are_cut_alike_and_not_too_finely():
         state={"x": Interval(0, 1)},
         reward="x * y * z / 10",
     )
-    assert ladder(problem, 1000)["4 cells a field"] == {"y": 0.25, "z": 2.5}
+    assert ladder(problem, 1000)["4 cells per field"] == {"y": 0.25, "z": 2.5}
     assert left_out(problem, 1000) == []
     assert left_out(problem, 10**6) == ["T^-1/2", "T^-2/3"]
     assert "T^-1/2" not in ladder(problem, 10**6)

@@ -116,8 +116,8 @@ def test_what_is_too_long_to_simulate_is_simulated_in_part(monkeypatch):
     made = plan(channels(), **QUICK)
     assert made.judged == 500
     assert [o.trial for o in made.options if o.name == "DCB"] == [500, 1000]
-    assert any("up to trial 500 only" in note for note in made.notes)
-    with pytest.raises(ParameterError, match="judged by simulation, which goes up to trial 500"):
+    assert any("compared at trial 500; simulations end there" in note for note in made.notes)
+    with pytest.raises(ParameterError, match="needs a horizon of at most 500"):
         plan(channels(), regret=10, **QUICK)
 
 
@@ -154,13 +154,16 @@ def test_tables_have_a_row_for_each_option():
     assert [row["policy"] for row in table.records()] == [o.name for o in made.options]
     assert "µs" not in table.columns
     assert table.notes == made.notes
+    html = made._repr_html_()
+    assert html.count("background:rgba") == 1  # the proposed row
+    assert all(f">{option.name}</td>" in html for option in made.options)
 
 
 def test_the_sentence_under_the_table():
-    assert plan(channels(), storage=1, **QUICK).proposal().startswith("Nothing fits into 1 bytes")
+    assert plan(channels(), storage=1, **QUICK).proposal().startswith("No option fits in 1 bytes")
     told = plan(channels(), storage=112, **QUICK).proposal()
     assert told.startswith("Proposed: UCB1(problem")
-    assert told.endswith("it is blind to the context, which costs regret in every trial, for ever.")
+    assert told.endswith("it ignores the context, so its regret keeps growing linearly.")
 
 
 def test_a_picture_names_every_option():
@@ -188,4 +191,4 @@ def test_what_is_cut_too_finely_is_left_out_and_the_plan_says_so(monkeypatch):
     monkeypatch.setattr("onepull.planning.candidates.MOST_CELLS", 50)
     made = plan(harvesting(), **QUICK)
     assert "CCB T^-2/3" not in {option.name for option in made.options}
-    assert any("Left out: δ = T^-2/3 of a width" in note for note in made.notes)
+    assert any("Left out: δ = T^-2/3 of the width" in note for note in made.notes)

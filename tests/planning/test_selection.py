@@ -32,7 +32,7 @@ def test_a_storage_budget_takes_the_least_regret_within_it(storage, name):
     chosen, why = propose(ALL, storage=storage)
     assert chosen is not None
     assert chosen.name == name
-    assert f"least within {storage:,} bytes" in why
+    assert f"lowest regret within {storage:,} bytes" in why
 
 
 def test_within_noise_less_storage_is_better_and_it_says_so():
@@ -40,7 +40,7 @@ def test_within_noise_less_storage_is_better_and_it_says_so():
     noisy = Option("noisy", "", {}, 1000, 100, 1.0, 103.0 - 2 * RUNS)
     chosen, why = propose([LARGE, SMALL, noisy], storage=8000)
     assert chosen is noisy
-    assert "but for noise, 100 (large)" in why
+    assert "within 8,000 bytes, 100 (large)" in why
     assert "800" in why
 
 
@@ -71,28 +71,31 @@ def test_a_regret_budget_takes_the_least_storage_that_keeps_to_it_surely(regret,
 def test_without_a_budget_it_is_the_knee_and_it_says_so():
     chosen, why = propose(ALL)
     assert chosen is MIDDLE
-    assert "within noise or 5 % of the best, 100 (large)" in why
+    assert "within noise or 5 % of the lowest, 100 (large)" in why
     far = option("far", 100, 106.0)
     chosen, why = propose([LARGE, SMALL, far])
     assert chosen is LARGE
-    assert "its regret is the least, 100" in why
+    assert "it has the lowest regret, 100" in why
 
 
 def test_both_budgets_must_be_kept():
     assert propose(ALL, storage=800, regret=200)[0] is MIDDLE
     chosen, why = propose(ALL, storage=80, regret=200)
     assert chosen is None
-    assert "within 80 bytes: the least is 300 " in why
+    assert "within 80 bytes" in why
+    assert "the lowest is 300 " in why
 
 
 def test_nothing_fits():
     assert propose(ALL, storage=79) == (
         None,
-        "nothing fits into 79 bytes: the smallest, small, keeps 80",
+        "no option fits in 79 bytes; the smallest, small, needs 80",
     )
     chosen, why = propose(ALL, regret=50)
     assert chosen is None
-    assert why.startswith("nothing keeps to a regret of 50 with 95 % confidence: the least is 100 ")
+    assert why.startswith(
+        "no option has a regret of at most 50 with 95 % confidence; the lowest is 100 "
+    )
     assert why.endswith("by large")
 
 

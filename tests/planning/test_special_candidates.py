@@ -93,7 +93,7 @@ def test_a_plan_for_arms_that_change():
     environment = changing(CHANNELS, 300, 600)
     made = plan(environment.problem, environment=environment, **QUICK)
     assert all(option.bound is None for option in made.options)
-    assert "Arms change 2 times, and regret is against the best at the time." in made.notes
+    assert "Arms change 2 times; regret is against the arm that is best at the time." in made.notes
     assert not any(note.startswith("bound:") for note in made.notes)
     forgets = [option for option in made.options if option.kind in FORGETFUL]
     assert forgets
@@ -107,7 +107,7 @@ def test_what_takes_too_long_is_left_out_from_a_stated_trial_on(monkeypatch):
     _, notes = offered(late.problem, met(late))
     assert "RestartingUCB" not in names(late)
     left_out = [note for note in notes if note.startswith("Left out: RestartingUCB,")]
-    assert "trial 750 with 4 runs" in left_out[0]
+    assert "with 4 runs it is tried up to trial 750" in left_out[0]
     assert "RestartingUCB" in names(late, horizon=750)
     assert "PatientKL" not in names(CHANNELS)
 
@@ -133,7 +133,7 @@ def test_rewards_that_tell_the_state_leave_nothing_out():
     for ours, theirs in zip(kept.options, full.options, strict=True):
         # Low rank and others take in the state that is told, to rounding, which may tip a tie.
         assert ours.regret == pytest.approx(theirs.regret, rel=0.2), ours.name
-    assert any("which tells the state" in note for note in kept.notes)
+    assert any("which determines the state" in note for note in kept.notes)
 
 
 def test_rewards_may_hide_the_state_at_both_ends():
@@ -193,7 +193,7 @@ def test_the_proposal_says_how_to_tell_it():
     made = plan(late.problem, environment=late, **QUICK)
     assert made.proposed is not None
     assert made.proposed.is_announced
-    assert made.proposal().endswith("at once: policy.pulled(arm, bits=…).")
+    assert made.proposal().endswith("call policy.pulled(arm, bits=…) at every pull.")
 
 
 def test_of_a_ladder_only_the_usual_cells_are_told():

@@ -129,7 +129,7 @@ def test_notes_say_what_regret_is_against():
     environment = world()
     chosen = {"wifi": FixedArm(environment.problem, arm="wifi")}
     notes = Simulation(environment, chosen, horizon=HORIZON).notes
-    assert notes == ["regret is against the best mixture for the budget, worth 0.45 a trial"]
+    assert notes == ["regret is against the best mixture for the budget, worth 0.45 per trial"]
 
 
 def test_continuous_contexts():
@@ -143,7 +143,7 @@ def test_continuous_contexts():
     )
     arms = {arm: FixedArm(problem, arm=arm) for arm in problem.arms}
     simulation = Simulation(environment, arms, horizon=HORIZON, seed=1)
-    assert "worked out at 256 contexts, good to about" in simulation.notes[1]
+    assert "computed at 256 contexts, to within about" in simulation.notes[1]
     trace = simulation.trace(0)
     best = environment.best_mix(HORIZON).value
     assert trace.regrets[0, -1] == pytest.approx(best * HORIZON)

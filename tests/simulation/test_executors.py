@@ -277,7 +277,7 @@ def test_workers_of_another_version_are_refused(address, observer, monkeypatch):
 @needs_dask
 def test_a_worker_is_not_a_scheduler(observer):
     elsewhere = next(iter(observer.nthreads()))
-    with pytest.raises(ClusterError, match="but a Worker"), open_executor(f"dask:{elsewhere}"):
+    with pytest.raises(ClusterError, match="it is a Worker"), open_executor(f"dask:{elsewhere}"):
         pass
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from onepull import DCB, Genie, MultiUCB, Problem
 from onepull.distributions import Discrete, Uniform
 from onepull.environment import Environment, channel_selection
-from onepull.errors import ParameterError
+from onepull.errors import MissingExtra, ParameterError
 from onepull.simulation import simulate
 from onepull.simulation.result import QUANTILES, mean_and_error, student
 from onepull.spaces import Finite, Interval
@@ -92,10 +94,42 @@ def test_it_shows_itself(result):
     assert result._repr_html_().count("<tr>") == 3
 
 
+def test_a_notebook_shows_its_plot(result):
+    figure = result.plot()
+    drawn = figure._repr_svg_()
+    assert "<svg" in drawn
+    assert all(f">{name}<" in drawn for name in ("DCB", "Multi-UCB", "trial n"))
+    some = result.plot("log", policies=["DCB"], title="Channels", log_y=True)._repr_svg_()
+    assert ">Channels<" in some
+    assert ">Multi-UCB<" not in some
+    with pytest.raises(ParameterError, match="unknown policy 'LCB'"):
+        result.plot(policies=["LCB"])
+
+
+@pytest.mark.parametrize(
+    ("package", "method", "words"),
+    [
+        ("pandas", "to_pandas", "to_pandas needs pandas: pip install pandas"),
+        ("matplotlib", "plot", r"pip install 'onepull\[simulate\]'"),
+    ],
+)
+def test_what_is_not_installed_is_named(result, monkeypatch, package, method, words):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=words):
+        getattr(result, method)()
+
+
+def test_pandas_has_the_rows(result, monkeypatch):
+    frames = ModuleType("pandas")
+    frames.DataFrame = list  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pandas", frames)
+    assert result.to_pandas("DCB") == result.rows("DCB")
+
+
 def test_names_are_escaped_in_a_notebook(result):
     html = replace(result, policies=["<b>", "a & b"])._repr_html_()
-    assert "<td>&lt;b&gt;</td>" in html
-    assert "<td>a &amp; b</td>" in html
+    assert ">&lt;b&gt;</td>" in html
+    assert ">a &amp; b</td>" in html
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,16 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-# The order in which they are listed, with what is said of each.
+# In the order in which `onepull --help` lists them, with its one-line descriptions.
 COMMANDS = {
-    "reproduce": "Run the paper's experiments again and compare.",
-    "run": "Run an experiment file, or take it up again.",
+    "reproduce": "Run the paper's experiments and compare the results.",
+    "run": "Run an experiment file; resume if interrupted.",
     "compare": "Compare the policies of one or more result folders.",
-    "plot": "Draw regret or pulls of a result folder.",
-    "report": "Write a result folder up as one HTML page.",
-    "plan": "Size a policy for a problem before it is built.",
-    "theory": "Say what is proved about a problem: bounds and limits.",
-    "completion": "Print the completion script of a shell.",
+    "plot": "Draw the regret or the pulls of a result folder.",
+    "report": "Write a result folder as one HTML page.",
+    "plan": "Choose a policy for a problem: storage, regret, time.",
+    "theory": "Show the bounds and limits of a problem.",
+    "completion": "Print the completion script for a shell.",
 }
 
 
@@ -57,14 +57,17 @@ class Commands(click.Group):
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what onepull refuses is one line and exit code 2."""
-        from onepull.errors import OnepullError  # noqa: PLC0415 - so that --help stays quick
+        """Run a command; an error is one line, with exit code 2, or 1 if an extra is missing."""
+        from onepull.errors import MissingExtra, OnepullError  # noqa: PLC0415 - keep --help quick
 
         try:
             return super().invoke(ctx)
+        except MissingExtra as error:
+            click.echo(f"onepull: {error}", err=True)
+            sys.exit(1)
         except OnepullError as error:
             click.echo(f"onepull: {error}", err=True)
-        except BrokenPipeError:  # whoever read our output has seen enough; click ends quietly
+        except BrokenPipeError:  # the reader of our output has closed it; click exits quietly
             raise
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
@@ -78,4 +81,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="onepull", prog_name="onepull")
 def main() -> None:
-    """Choose an arm for each request when the payoff formula is known but the arms are not."""
+    """Learn which option to use for each request.
+
+    You know how to score an outcome; you don't know how each option behaves.
+    """

@@ -1,4 +1,4 @@
-"""What `onepull run`, `compare` and `plan` do where there is a battery or a queue."""
+"""`onepull run`, `compare` and `plan` for experiments with a battery or a queue."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from onepull.cli.output import progress, show
+from onepull.cli.output import progress, show, show_proposal
 from onepull.errors import ParameterError
 from onepull.experiments.buffer_experiment import (
     BufferExperiment,
@@ -22,13 +22,13 @@ from onepull.report.table_cells import plain
 from onepull.simulation.buffered import BufferResult
 from onepull.simulation.executors import open_executor
 
-EVERYWHERE = "processes"  # slots run in the interpreter, so that threads would not help
+EVERYWHERE = "processes"  # slots run in the interpreter, where threads do not help
 
 
 def run_buffer(
     experiment: BufferExperiment, file: Path, out: Path | None, where: str | None, *, as_json: bool
 ) -> None:
-    """Run an experiment with a buffer, or take it up again."""
+    """Run an experiment with a buffer; resume if interrupted."""
     folder = BufferFolder(out or file.with_suffix(""), experiment)
     simulation = experiment.simulation
     slots = simulation.horizon * len(simulation.controllers)
@@ -40,7 +40,7 @@ def run_buffer(
                     executor, lambda done, total: update(experiment.name, slots, done, total)
                 )
             except KeyboardInterrupt:
-                raise KeyboardInterrupt("; the same command goes on where it was") from None
+                raise KeyboardInterrupt("; run the same command to resume") from None
     folder.write("result.csv", buffer_tidy(result, experiment.baseline).to_csv().encode())
     show([_summary(experiment, result, experiment.baseline)], as_json=as_json)
     click.echo(f"results in {folder.path}", err=True)
@@ -50,7 +50,7 @@ def compared(folder: BufferFolder, baseline: str | None, *, with_pulls: bool) ->
     """Return the table of a result folder with a buffer."""
     if with_pulls:
         raise ParameterError(
-            f"{folder.path}: has a buffer, and no pulls by arm are kept of such a run"
+            f"{folder.path}: has a buffer; such runs record no pulls, so --pulls is not available"
         )
     experiment = folder.experiment
     return _summary(experiment, folder.result(), baseline or experiment.baseline)
@@ -72,15 +72,15 @@ def plan_for_buffer(
 ) -> None:
     """Compare controllers for a buffer and propose one.
 
-    Options that make sense without a buffer only are refused if they are given.
+    Options that do not apply to a buffer raise `ParameterError` if they are given.
     """
     if given := [f"--{name}" for name, value in refused.items() if value]:
         raise ParameterError(
-            f"{brief.name}: has a buffer, whose plan does not take {', '.join(given)}"
+            f"{brief.name}: has a buffer; {', '.join(given)} cannot be used with it"
         )
     if asked["seed"] is None:
         asked["seed"] = brief.seed
-    # 0 stands for a horizon that is said to be unknown.
+    # 0 is `--horizon none`.
     asked["horizon"] = brief.horizon if asked["horizon"] is None else asked["horizon"] or None
     if asked["replications"] is None:
         del asked["replications"]
@@ -95,13 +95,13 @@ def plan_for_buffer(
         click.echo(json.dumps(_plain(made.to_dict()), indent=2))
     else:
         show([made.table()], as_json=False)
-        click.echo(f"\n{made.proposal()}")
+        show_proposal(made.proposal())
     if made.proposed is None:
         click.get_current_context().exit(1)
 
 
 def _plain(value: Any) -> Any:
-    """Return plain values ready for JSON, which has no infinity."""
+    """Return values that JSON can hold; infinite numbers become null."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list) else plain(value)

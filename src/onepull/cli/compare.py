@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from onepull.cli.buffers import compared
-from onepull.cli.output import as_json, show
+from onepull.cli.output import as_json, need_simulator, show
 from onepull.experiments import BufferFolder, open_result_folder
 from onepull.report import Table, summary
 from onepull.report import result_tables as made
@@ -15,13 +15,20 @@ from onepull.report import result_tables as made
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--baseline", help="Show the paired difference of each policy to this one.")
-@click.option("--pulls", "with_pulls", is_flag=True, help="Show the pulls of every arm too.")
+@click.option(
+    "--baseline",
+    help="Show the paired difference of each policy to this one. [default: the experiment's]",
+)
+@click.option("--pulls", "with_pulls", is_flag=True, help="Also show the pulls of every arm.")
 @as_json
 def command(
     folders: tuple[Path, ...], baseline: str | None, *, with_pulls: bool, as_json: bool
 ) -> None:
-    """Compare the policies of one or more result FOLDERS."""
+    """Compare the policies of one or more result FOLDERS.
+
+    A folder of a run that is not finished works too.
+    """
+    need_simulator()
     tables: list[Table] = []
     for path in folders:
         folder = open_result_folder(path)

@@ -11,7 +11,7 @@ import onepull.cli
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the completion script of a SHELL.
+    """Print the completion script for a SHELL.
 
     In bash: eval "$(onepull completion bash)"
     """

@@ -1,11 +1,13 @@
-"""What commands have in common: tables, JSON, and a bar that shows how far a run is."""
+"""What commands share: tables, JSON, wrapped text and a progress bar."""
 
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 
 import click
 from rich.console import Console
@@ -13,7 +15,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 
 from onepull.report import Table
-from onepull.simulation.compiled import is_warm
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the tables as JSON.")
 where = click.option(
@@ -22,8 +23,13 @@ where = click.option(
     default="threads",
     show_default=True,
     metavar="WHERE",
-    help="serial, threads[:N], processes[:N] or dask:ADDRESS.",
+    help="Where to run: serial, threads[:N], processes[:N] or dask:ADDRESS.",
 )
+
+
+def need_simulator() -> None:
+    """Raise `MissingExtra` now if the simulator's extra is not installed."""
+    import_module("onepull.simulation.compiled")
 
 
 def show(tables: Sequence[Table], *, as_json: bool) -> None:
@@ -45,15 +51,40 @@ def show(tables: Sequence[Table], *, as_json: bool) -> None:
     click.echo("\n".join(line.rstrip() for line in captured.get().rstrip().splitlines()))
 
 
+def show_proposal(text: str) -> None:
+    """Print a proposal: the call on a line of its own, and the reason wrapped to the terminal."""
+    *call, reason = text.splitlines()
+    width = Console().width
+    wrapped = textwrap.fill(reason, width, break_long_words=False, break_on_hyphens=False)
+    click.echo("\n".join(["", *call, wrapped]))
+
+
 def _parts(table: Table, console: Console) -> Iterator[RichTable]:
     """Yield a table that is too wide for the terminal in parts, each with the first column."""
     chosen = [0]
-    for i in range(1, len(table.columns)):
-        if len(chosen) > 1 and _laid_out(table, [*chosen, i], console)[1] > console.width:
+    for group in groups(table.columns):
+        if len(chosen) > 1 and _laid_out(table, [*chosen, *group], console)[1] > console.width:
             yield _laid_out(table, chosen, console)[0]
             chosen = [0]
-        chosen.append(i)
+        chosen += group
     yield _laid_out(table, chosen, console)[0]
+
+
+def groups(columns: Sequence[str]) -> list[list[int]]:
+    """Return the positions of the columns after the first, those that belong together in a list.
+
+    An error or an interval stays beside the number that it is about.
+
+    >>> groups(["policy", "regret", "±", "worst", "vs DCB", "95 % interval"])
+    [[1, 2], [3], [4, 5]]
+    """
+    found: list[list[int]] = []
+    for i, name in enumerate(columns[1:], start=1):
+        if found and name.startswith(("±", "95 %")):
+            found[-1].append(i)
+        else:
+            found.append([i])
+    return found
 
 
 def _laid_out(table: Table, chosen: list[int], console: Console) -> tuple[RichTable, int]:
@@ -67,7 +98,13 @@ def _laid_out(table: Table, chosen: list[int], console: Console) -> tuple[RichTa
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[str, int, int, int], None]]:
-    """Show a bar on standard error; yields what to call with (title, horizon, done, total)."""
+    """Show a progress bar on standard error, if that is a terminal.
+
+    Yields a function to call with the title of the work, its trials in one unit of work, and how
+    many units are done and in total.
+    """
+    from onepull.simulation.compiled import is_warm  # noqa: PLC0415 - loads the compiler
+
     console = Console(stderr=True)
     if not is_warm():
         console.print("compiling the simulator, once for this version …", style="dim")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from onepull.cli.buffers import plan_for_buffer
-from onepull.cli.output import progress, show
+from onepull.cli.output import need_simulator, progress, show, show_proposal
 from onepull.errors import ParameterError
 from onepull.experiments import read_problem_file
 from onepull.experiments.buffer_experiment import BUFFERED, BufferProblemFile
@@ -28,7 +28,7 @@ UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 def size(text: str) -> int:
-    """Return the bytes that are meant.
+    """Return a size in bytes.
 
     >>> size("4096"), size("64kB"), size("1.5 KiB")
     (4096, 64000, 1536)
@@ -40,7 +40,7 @@ def size(text: str) -> int:
 
 
 def trials(text: str) -> int:
-    """Return the number of trials that is meant; 0 stands for none known.
+    """Return a number of trials; 0 for `none`.
 
     >>> trials("100000"), trials("1e5"), trials("none")
     (100000, 100000, 0)
@@ -52,26 +52,51 @@ def trials(text: str) -> int:
     except ValueError:
         number = float("nan")
     if not (2 <= number < 2**53 and number.is_integer()):
-        raise click.BadParameter(f"{text!r} is not a whole number from 2, or none")
+        raise click.BadParameter(f"{text!r} is not a whole number of at least 2, nor none")
     return int(number)
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--application", type=click.Choice([*READY, *BUFFERED]), help="Instead of FILE.")
 @click.option(
-    "--horizon", type=trials, metavar="TRIALS", help="none if unknown. [FILE's, else none]"
+    "--application",
+    type=click.Choice([*READY, *BUFFERED]),
+    metavar="NAME",
+    help=f"A built-in application instead of FILE: {', '.join([*READY, *BUFFERED])}.",
 )
-@click.option("--storage", type=size, metavar="BYTES", help="What may be kept, such as 64kB.")
-@click.option("--regret", type=float, help="What may be lost by the horizon.")
 @click.option(
-    "--feedback", type=click.Choice(FEEDBACK), help="What a pull shows. [FILE's, else state]"
+    "--horizon",
+    type=trials,
+    metavar="TRIALS",
+    help="The number of trials, or none if unknown. [default: FILE's, else none]",
 )
-@click.option("--level", type=float, help="How many bits of a backlog may wait on average.")
-@click.option("--lost", type=float, help="Which share of a backlog's bits may be lost. [0.001]")
-@click.option("--replications", type=click.IntRange(2), help="[20, with a battery or queue 8]")
-@click.option("--seed", type=click.IntRange(0), help="[FILE's, else 0]")
-@click.option("--picture", "out", type=click.Path(path_type=Path), help="*.svg, *.png or *.pdf")
+@click.option("--storage", type=size, metavar="BYTES", help="The storage budget, such as 64kB.")
+@click.option("--regret", type=float, help="The regret budget at the horizon.")
+@click.option(
+    "--feedback",
+    type=click.Choice(FEEDBACK),
+    help="What a pull shows. [default: FILE's, else state]",
+)
+@click.option("--level", type=float, help="For a backlog: the limit of the mean bits waiting.")
+@click.option(
+    "--lost",
+    type=float,
+    help="For a backlog: the limit of the share of bits lost. [default: 0.001]",
+)
+@click.option(
+    "--replications",
+    type=click.IntRange(2),
+    help="Simulated runs. [default: 20; with a battery or a queue 8]",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), help="Where the draws come from. [default: FILE's, else 0]"
+)
+@click.option(
+    "--picture",
+    "out",
+    type=click.Path(path_type=Path),
+    help="Draw regret and time against storage: *.svg, *.png or *.pdf.",
+)
 @click.option("--no-timing", is_flag=True, help="Do not measure the time of a decision.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def command(  # noqa: PLR0913 - an argument for each option
@@ -90,15 +115,16 @@ def command(  # noqa: PLR0913 - an argument for each option
     no_timing: bool,
     as_json: bool,
 ) -> None:
-    """Size a policy for the problem in FILE before it is built.
+    """Choose a policy for the problem in FILE.
 
-    Shows what every policy that suits the problem keeps, what theory bounds its regret by,
-    what it loses in simulation and how long a decision takes, and proposes one: the best
-    within a budget of storage or regret, or without one the smallest that is as good as
-    the best.  The exit code is 1 where nothing fits the budget.
+    Shows the storage, the bound on regret, the simulated regret and the decision time of every
+    policy that suits the problem, and proposes one: the best within a budget of storage or
+    regret, or, without a budget, the smallest that is as good as the best.  The exit code is 1 if
+    no policy fits the budget.
 
-    Where FILE has a battery or a queue it compares controllers instead.
+    If FILE has a battery or a queue, the command compares controllers instead.
     """
+    need_simulator()
     brief = _problem_file(file, application)
     if isinstance(brief, BufferProblemFile):
         asked = {"horizon": horizon, "level": level, "lost": lost, "seed": seed}
@@ -107,7 +133,7 @@ def command(  # noqa: PLR0913 - an argument for each option
         plan_for_buffer(brief, asked, refused=unfit, as_json=as_json)
         return
     if level is not None or lost is not None:
-        raise ParameterError("--level and --lost are for a file with a backlog")
+        raise ParameterError("--level and --lost need a file with a backlog")
     if out is not None:
         kind_of(out)  # before time is spent
     with progress("") as update:
@@ -127,10 +153,10 @@ def command(  # noqa: PLR0913 - an argument for each option
         click.echo(json.dumps(_finite(made.to_dict()), indent=2))
     else:
         show(tables(made), as_json=False)
-        click.echo(f"\n{made.proposal()}")
+        show_proposal(made.proposal())
     if out is not None:
         save(picture(made, brief.name), out)
-        click.echo(f"drawn in {out}", err=True)
+        click.echo(f"figure written to {out}", err=True)
     if made.proposed is None:
         click.get_current_context().exit(1)
 
@@ -139,14 +165,14 @@ def _problem_file(file: Path | None, application: str | None) -> ProblemFile | B
     if file is not None and application is None:
         return read_problem_file(file)
     if file is not None or application is None:
-        raise ParameterError("give a FILE or --application, one of them")
+        raise ParameterError("give either a FILE or --application")
     if application in BUFFERED:
         return BufferProblemFile(application, BUFFERED[application]())
     return ProblemFile.of_application(application)
 
 
 def _finite(value: Any) -> Any:
-    """Return plain values ready for JSON, which has no infinity."""
+    """Return values that JSON can hold; infinite numbers become null."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     return [_finite(inner) for inner in value] if isinstance(value, list) else plain(value)

@@ -7,6 +7,7 @@ from typing import Literal
 
 import click
 
+from onepull.cli.output import need_simulator
 from onepull.experiments import ResultFolder
 from onepull.report import figures, save
 
@@ -19,19 +20,31 @@ KINDS: dict[str, Literal["nothing", "log", "root"]] = {
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--kind", type=click.Choice([*KINDS, "pulls"]), default="regret", show_default=True)
+@click.option(
+    "--kind",
+    type=click.Choice([*KINDS, "pulls"]),
+    default="regret",
+    show_default=True,
+    help="What to draw: regret, regret/ln n, regret/√n, or the pulls of each arm.",
+)
 @click.option(
     "--policy",
     "policies",
     multiple=True,
-    help="Draw this policy only, or those, if given again. [all; for pulls the first]",
+    help="Draw this policy only; repeat to draw several. [default: all; for pulls, the first]",
 )
-@click.option("--log-y", is_flag=True, help="A logarithmic axis for the regret.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="*.svg, *.png or *.pdf")
+@click.option("--log-y", is_flag=True, help="Use a logarithmic axis for the regret.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The figure's file: *.svg, *.png or *.pdf.",
+)
 def command(folder: Path, kind: str, policies: tuple[str, ...], out: Path, *, log_y: bool) -> None:
-    """Draw regret, regret/ln n, regret/√n or pulls per arm of a result FOLDER."""
+    """Draw the regret or the pulls of a result FOLDER."""
     if kind == "pulls" and len(policies) > 1:
-        raise click.UsageError(f"pulls are drawn of one policy, given {', '.join(policies)}")
+        raise click.UsageError(f"--kind pulls draws one policy, given {', '.join(policies)}")
+    need_simulator()
     opened = ResultFolder.open(folder)
     result = opened.result()
     if kind == "pulls":
@@ -45,4 +58,4 @@ def command(folder: Path, kind: str, policies: tuple[str, ...], out: Path, *, lo
             log_y=log_y,
         )
     save(figure, out)
-    click.echo(f"drawn in {out}", err=True)
+    click.echo(f"figure written to {out}", err=True)

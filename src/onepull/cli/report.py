@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from onepull.atomic_files import write
+from onepull.cli.output import need_simulator
 from onepull.experiments import ResultFolder
 from onepull.experiments.theory_section import least_curve, regret_and_bounds
 from onepull.report import Code, Heading, Part, Picture, Text, figures, page, summary, tables
@@ -14,16 +15,19 @@ from onepull.report import Code, Heading, Part, Picture, Text, figures, page, su
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="[FOLDER/report.html]")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="The page's file. [default: FOLDER/report.html]"
+)
 def command(folder: Path, out: Path | None) -> None:
-    """Write a result FOLDER up as one HTML page that opens without a network."""
+    """Write a result FOLDER as one HTML page that needs no network."""
+    need_simulator()
     opened = ResultFolder.open(folder)
     result, experiment = opened.result(), opened.experiment
     simulation = experiment.simulation
     proved = regret_and_bounds(simulation.environment, simulation.policies, result)
     trials = f"{result.horizon:,} trials, {result.replications} replications"
     parts: list[Part] = [
-        Text(f"{trials}, seed {experiment.simulation.seed}. All policies met the same draws."),
+        Text(f"{trials}, seed {experiment.simulation.seed}. The same draws for all policies."),
         Heading("Regret"),
         summary(result, experiment.baseline),
         Picture(
@@ -43,4 +47,4 @@ def command(folder: Path, out: Path | None) -> None:
     parts += [Heading("The experiment"), Code(experiment.text.strip())]
     target = out or folder / "report.html"
     write(target, page(experiment.name, parts).encode())
-    click.echo(f"written to {target}", err=True)
+    click.echo(f"report written to {target}", err=True)

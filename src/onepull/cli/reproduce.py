@@ -6,15 +6,21 @@ from pathlib import Path
 
 import click
 
-from onepull.cli.output import as_json, progress, show, where
+from onepull.cli.output import as_json, need_simulator, progress, show, where
 from onepull.experiments.reproduction import FULL, QUICK, Reproduction
 from onepull.simulation.executors import open_executor
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Fewer replications: seconds instead of minutes.")
-@click.option("--tried", is_flag=True, help="Also run other readings of Table II.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
+@click.option("--quick", is_flag=True, help="Run fewer replications: seconds instead of minutes.")
+@click.option("--tried", is_flag=True, help="Also try other interpretations of Table II.")
+@click.option(
+    "--seed",
+    default=1,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Where the draws come from.",
+)
 @click.option(
     "--out",
     default="reproduction",
@@ -27,15 +33,16 @@ from onepull.simulation.executors import open_executor
 def command(  # noqa: PLR0913 - an argument for each option
     *, quick: bool, tried: bool, seed: int, out: Path, where: str, as_json: bool
 ) -> None:
-    """Run the paper's experiments again and compare.
+    """Run the paper's experiments and compare the results.
 
-    Tables I and II, figures 4a, 4b and 5, and what theorems 1 and 2 say, each beside the
-    paper's own numbers.
+    Reproduces tables I and II and figures 4a, 4b and 5, and checks theorems 1 and 2, each next to
+    the paper's numbers.
     """
-    out.mkdir(parents=True, exist_ok=True)  # refused before minutes are spent
+    need_simulator()
+    out.mkdir(parents=True, exist_ok=True)  # fails now rather than after minutes
     reproduction = Reproduction(QUICK if quick else FULL, seed)
     with open_executor(where) as executor, progress("") as update:
         reproduction.run(executor, update, with_variants=tried)
     report = reproduction.write(out)
     show(reproduction.tables(), as_json=as_json)
-    click.echo(f"figures and report in {report}", err=True)
+    click.echo(f"report written to {report}", err=True)

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from onepull.cli.buffers import run_buffer
-from onepull.cli.output import as_json, progress, show, where
+from onepull.cli.output import as_json, need_simulator, progress, show, where
 from onepull.experiments import BufferExperiment, ResultFolder, read_experiment
 from onepull.report import summary, tidy
 from onepull.simulation.executors import open_executor
@@ -16,15 +16,20 @@ from onepull.simulation.executors import open_executor
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="The result folder. [FILE's name]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="The result folder. [default: FILE without its suffix]",
+)
 @where
 @as_json
 def command(file: Path, out: Path | None, where: str, *, as_json: bool) -> None:
-    """Run the experiment in FILE, or take it up again.
+    """Run the experiment in FILE; resume if interrupted.
 
-    Finished replications are kept in the result folder, so a run that was stopped goes on
-    where it was, and more replications can be added later.
+    Finished replications are saved in the result folder.  If a run is interrupted, run the same
+    command again to resume it.  To add replications later, raise their number in FILE.
     """
+    need_simulator()
     experiment = read_experiment(file)
     if isinstance(experiment, BufferExperiment):
         source = click.get_current_context().get_parameter_source("where")
@@ -43,7 +48,7 @@ def command(file: Path, out: Path | None, where: str, *, as_json: bool) -> None:
                     ),
                 )
             except KeyboardInterrupt:
-                raise KeyboardInterrupt("; the same command goes on where it was") from None
+                raise KeyboardInterrupt("; run the same command to resume") from None
     folder.write("result.csv", tidy(result, experiment.baseline).to_csv().encode())
     show([summary(result, experiment.baseline)], as_json=as_json)
     click.echo(f"results in {folder.path}", err=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from onepull.cli.output import as_json, show
+from onepull.cli.output import as_json, need_simulator, show
 from onepull.errors import ParameterError
 from onepull.experiments import Experiment
 from onepull.experiments.experiment import APPLICATIONS, READY
@@ -16,10 +16,23 @@ from onepull.experiments.theory_tables import default_delta, theory_tables, usua
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--application", type=click.Choice(READY), help="Instead of a FILE.")
-@click.option("--horizon", type=click.IntRange(2), help="[the FILE's; else 100,000]")
+@click.option(
+    "--application",
+    type=click.Choice(READY),
+    metavar="NAME",
+    help=f"A built-in application instead of FILE: {', '.join(READY)}.",
+)
+@click.option(
+    "--horizon",
+    type=click.IntRange(2),
+    help="The trial n of the bounds. [default: FILE's, else 100,000]",
+)
 @click.option("--epsilon", default=0.01, show_default=True, help="ε of DCB and CCB.")
-@click.option("--delta", type=float, help="Cells of continuous contexts. [T^-1/2 of the width]")
+@click.option(
+    "--delta",
+    type=float,
+    help="The cell width of continuous contexts. [default: T^-1/2 of the range]",
+)
 @as_json
 def command(  # noqa: PLR0913 - an argument for each option
     file: Path | None,
@@ -30,15 +43,16 @@ def command(  # noqa: PLR0913 - an argument for each option
     *,
     as_json: bool,
 ) -> None:
-    """Say what is proved about the problem of an experiment FILE.
+    """Show what is proved about the problem of an experiment FILE.
 
-    Gaps and sets of arms, the paper's bounds as printed and corrected, how little regret is
-    possible, and what the policies store.
+    Shows the gaps and sets of arms, the paper's bounds as printed and corrected, the lowest
+    possible regret, and the storage of the policies.
     """
     if (file is None) == (application is None):
-        raise ParameterError("give an experiment FILE or an --application, one of the two")
+        raise ParameterError("give either an experiment FILE or --application")
     policies = None
     if file is not None:
+        need_simulator()
         simulation = Experiment.read(file).simulation
         environment, policies = simulation.environment, simulation.policies
         horizon = horizon or simulation.horizon

@@ -6,6 +6,7 @@ from onepull.factor.factorisation import Dense, Factorisation
 from onepull.factor.grid import Grid
 from onepull.factor.low_rank import LowRank
 from onepull.factor.partition import partition
+from onepull.factor.plain_psi import PlainPsi
 from onepull.factor.table import Table
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Grid",
     "Histogram",
     "LowRank",
+    "PlainPsi",
     "Sketch",
     "Table",
     "partition",

@@ -1,4 +1,4 @@
-"""Sizing a policy before it is built: what each candidate keeps, loses and takes."""
+"""Choose a policy for a problem: the storage, regret and time of every candidate."""
 
 from onepull.planning.buffer_planner import BufferPlan, plan_buffer
 from onepull.planning.option import Option

@@ -1,4 +1,4 @@
-"""What the theory promises of each candidate, whatever the gaps are."""
+"""Bounds on the regret of each candidate that hold for any gaps."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def shared(problem: Problem, alpha: float, delta: Delta) -> Bound:
 
 
 def factored(problem: Problem, alpha: float, error: float) -> Bound:
-    """Bound the regret of estimates that are off by at most an error: 2·error·T + 4G√(αKT ln T).
+    """Bound the regret with estimates that have an error: 2·error·T + 4G√(αKT ln T).
 
-    An arm may look better by the error than it is and the best one worse, as with a centre
-    that is half a cell away.  G is wider by twice the error too.
+    An arm may look better by the error than it is, and the best arm worse.  The range G grows
+    by twice the error.
 
     >>> from onepull.environment import energy_harvesting
     >>> round(factored(energy_harvesting().problem, 2.01, 0.0)(100_000))
@@ -51,10 +51,10 @@ def factored(problem: Problem, alpha: float, error: float) -> Bound:
 def apart(problem: Problem, delta: Delta) -> Bound:
     """Bound the regret of Multi-UCB by a horizon: δLT + 4G√(2MKT ln T) + (1 + π²/3)·MKG.
 
-    Cell i of the M is a UCB1 of its own, of T_i trials: at most 4G√(2K·T_i ln T) for gaps
-    that are small, and (1 + π²/3)·G an arm for the deviations of lemma 1.  The T_i sum to
-    T, so by Cauchy and Schwarz their roots sum to at most √(MT).  Serving a whole cell by
-    one arm costs at most δL a trial.
+    Each of the M cells runs its own UCB1, cell i for T_i trials: at most 4G√(2K·T_i ln T) for
+    small gaps, and (1 + π²/3)·G per arm for the deviations of lemma 1.  The T_i sum to T, so by
+    the Cauchy–Schwarz inequality their roots sum to at most √(MT).  Using one arm in a whole
+    cell costs at most δL per trial.
 
     >>> from onepull.environment import channel_selection
     >>> round(apart(channel_selection().problem, None)(100_000))
@@ -71,9 +71,9 @@ def apart(problem: Problem, delta: Delta) -> Bound:
 
 
 def doubled(problem: Problem, alpha: float, growth: float) -> Bound:
-    """Bound the regret of CCB with doubling by a horizon: the bounds of its phases, summed.
+    """Bound the regret of CCB with the doubling trick: the sum of the bounds of its phases.
 
-    Phase k has 2^k trials on cells of δ_k = (2^k)^-(1-growth) of the width.
+    Phase k has 2^k trials and cells of δ_k = (2^k)^-(1-growth) of the width.
 
     >>> from onepull.environment import energy_harvesting
     >>> round(doubled(energy_harvesting().problem, 2.01, 0.5)(100_000))

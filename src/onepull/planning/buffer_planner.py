@@ -1,4 +1,4 @@
-"""Which controller to put around a policy at a battery or a queue, and with which weight."""
+"""Choose the controller of a battery or a queue, and its weight, by simulating the candidates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import number
+from onepull.checks import number, whole_number
 from onepull.control import (
     Battery,
     BatteryPlan,
@@ -23,43 +23,48 @@ from onepull.control import (
 from onepull.control.dynamic_programming import level_step
 from onepull.errors import OnepullError, ParameterError
 from onepull.planning.option import confidence
+from onepull.planning.plan_tables import plan_html
 from onepull.policies import Genie, Policy, UpperConfidence
 from onepull.policies.recommended import recommended
 from onepull.report import Table
 from onepull.report.buffer_tables import buffer_summary
 from onepull.report.table_cells import Span, shown
 from onepull.simulation.buffered import BufferResult, simulate_buffer
-from onepull.simulation.simulation import whole
 
-SIMULATED = 10_000  # slots at most; they run in the interpreter
-SIMULATED_UNKNOWN = 3_000  # and where no horizon is known
-RUNGS = 8  # of the ladder of weights, at most
-FACTOR = math.sqrt(2)  # from one to the next, at least
-MOST_LEVELS = 500  # of a plan that is made again and again on the way
-MOST_LEVELS_ONCE = 1_000  # of one that is made once
-LOST = 0.001  # of the bits: what may be lost if nothing else is said
-EXCUSED = 0.02  # of the best: what noise excuses
-A_BIT = "cost a bit"  # that got through
+SIMULATED = 10_000  # slots at most, if the horizon is known; they run in the interpreter
+SIMULATED_UNKNOWN = 3_000  # slots, if it is not
+RUNGS = 8  # weights that are tried, at most
+FACTOR = math.sqrt(2)  # between one weight and the next, at least
+MOST_LEVELS = 500  # of a battery plan that is computed again and again during a run
+MOST_LEVELS_ONCE = 1_000  # of one that is computed once
+LOST = 0.001  # the default limit of the share of bits lost
+EXCUSED = 0.02  # a difference larger than this, relative to the best, is never taken for noise
+PER_BIT = "cost per bit"  # delivered
 PLANNED = BatteryPlan.__name__
 
 
 @dataclass(frozen=True, slots=True)
 class BufferPlan:
-    """What every controller did, and which of them to build.
+    """The controllers that were tried, and the one that is proposed.
 
     Attributes
     ----------
+    environment
+        What they were tried on.
+    result
+        What was measured.
     calls
-        How to build each controller, in Python, by its name; from what asks for least to what
-        asks for most.
+        The Python call that builds each controller, by name, the simplest first.
     judged
-        What they are compared by: `reward`, or `cost a bit`.
+        What they are compared by: `reward`, or `cost per bit`.
     proposed
-        The name of what to build; None where nothing keeps to what was asked.
+        The name of the controller to use; None if none is within the limits.
     reason
-        Why, in one sentence, or what comes nearest.
+        Why, in one sentence; or which controller comes closest.
     best
-        The reward of who knows everything; None where that is not known.
+        The highest reward that is possible if everything is known; None if that is not known.
+    notes
+        How to read the numbers.
     """
 
     environment: BufferEnvironment
@@ -84,17 +89,21 @@ class BufferPlan:
         )
 
     def proposal(self) -> str:
-        """Return what to build and why, or what comes nearest."""
+        """Return the proposed call and the reason; or which controller comes closest."""
         sentence = f"{self.reason[0].upper()}{self.reason[1:]}."
         return sentence if self.proposed is None else f"Proposed: {self.call}\n{sentence}"
 
     def __str__(self) -> str:
-        """Lay out all controllers and the proposal."""
+        """Return all controllers and the proposal as text."""
         return f"{self.table()}\n\n{self.proposal()}"
+
+    def _repr_html_(self) -> str:
+        """Return the table and the proposal for a notebook; the proposed row is highlighted."""
+        return plan_html([self.table()], self.proposed, self.proposal())
 
     @property
     def call(self) -> str | None:
-        """How to build what is proposed, in Python."""
+        """The Python call that builds the proposed controller."""
         return None if self.proposed is None else self.calls[self.proposed]
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,68 +133,77 @@ def plan_buffer(  # noqa: PLR0913 - a full statement
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> BufferPlan:
-    """Return what each controller would do around `recommended`, and which to build.
+    """Return what each controller achieves with the recommended policy, and which one to use.
 
-    All meet the same draws.  At a battery it is the highest reward, at a backlog the lowest
-    cost for a bit that gets through among those that keep to `lost` and `level` with 95 %
-    confidence.  Of those that differ from that by mere noise, and by no more than 2 %, it is
-    the one that asks for least: ignoring the buffer, then the smaller weight, then the plan,
-    which needs the law of the arrivals.
+    All controllers meet the same draws.  For a battery the best controller is the one with the
+    highest reward.  For a backlog it is the one with the lowest cost per bit delivered, among
+    those that are within `lost` and `level` with 95 % confidence.  If simpler controllers differ
+    from the best by no more than noise and 2 %, the simplest of them is proposed: first `Myopic`,
+    then `DriftPlusPenalty` with a small weight, then `BatteryPlan`, which needs the distribution
+    of the arrivals.  Needs the `simulate` extra.
 
     Parameters
     ----------
     horizon
-        The number of slots, of which at most 10,000 are simulated; 3,000 if it is unknown.
+        The number of slots, of which at most 10,000 are simulated; 3,000 if it is not given.
     level
-        How many bits of a backlog may wait on average.
+        For a backlog, the limit of the bits that wait, on average.
     lost
-        Which share of the bits may find no room; 0.1 % if nothing is said.
+        For a backlog, the limit of the share of bits that are lost; 0.1 % by default.
     replications
-        Simulated runs, at least two.
+        The number of simulated runs, at least 2.
+    seed
+        Where the draws come from.
+    executor
+        Where to run; this thread by default.
+    progress
+        A function that is called with the number of replications done and in total.
 
     Examples
     --------
     >>> from onepull.control import metered_backlog
     >>> made = plan_buffer(metered_backlog(), horizon=60, replications=2, seed=1)
     >>> made.judged, made.call.startswith("DriftPlusPenalty(recommended(problem), buffer, weight=")
-    ('cost a bit', True)
+    ('cost per bit', True)
     """
-    runs = whole("replications", replications, least=2)
-    slots = SIMULATED_UNKNOWN if horizon is None else min(whole("horizon", horizon), SIMULATED)
+    runs = whole_number("replications", replications, least=2)
+    slots = (
+        SIMULATED_UNKNOWN if horizon is None else min(whole_number("horizon", horizon), SIMULATED)
+    )
     limits = _limits(environment, level, lost)
     found, calls, notes = _candidates(environment)
     stated = {"horizon": slots, "replications": runs, "seed": seed}
     result = simulate_buffer(environment, found, executor=executor, progress=progress, **stated)
     judged: str = environment.buffer.counted
     if judged == "cost":
-        judged = A_BIT
-        result.measured[A_BIT] = _ratio(
+        judged = PER_BIT
+        result.measured[PER_BIT] = _ratio(
             result.measured["cost"], result.measured["drained"], math.nan
         )
     chosen, reason = _propose(result, judged, limits)
     if chosen == PLANNED:
         drift = _propose(_without(result, PLANNED), judged, limits)[0]
-        reason += f"; without the law of the arrivals it would be {calls[str(drift)]}"
+        reason += f"; if you do not know the distribution of the arrivals, use {calls[str(drift)]}"
     best, told = attainable(environment)
     if horizon is None:
-        notes.append(f"No horizon is given; simulated up to slot {slots:,}.")
+        notes.append(f"No horizon was given; the simulations end at slot {slots:,}.")
     elif horizon > slots:
-        notes.append(f"Simulated up to slot {slots:,} only.")
-    notes += [*told, "The weights were compared on these same runs."]
+        notes.append(f"The simulations end at slot {slots:,}.")
+    notes += [*told, "The weights were chosen on these runs, so the best looks slightly too good."]
     return BufferPlan(environment, result, calls, judged, chosen, reason, best, notes)
 
 
 def weights(environment: BufferEnvironment) -> list[float]:
-    """Return a ladder of weights V that suits a buffer, from small to large.
+    """Return the weights V to try for a buffer, from small to large.
 
-    Of all pairs of an amount and an arm only those on the upper hull of (mean drain, mean gain)
-    are worth using, and along it the gain of one more unit falls: s_1 > s_2 > ….  Drift plus
-    penalty counts the level from V·s_1, and takes the step of slope s_i where the level is above
-    V(s_1 - s_i).  In the long run what arrives has to be drained, so the level settles near
-    V(s_1 - s), where s is the slope of the step on which the mean arrivals lie, or of the second
-    if that is the first.  The ladder has the V at which this level goes from half the largest
-    amount, or an eighth of the capacity if that is less, up to the capacity, each √2 times the
-    one before, or more if that would take more than eight.
+    Of all pairs of an amount and an arm, only those on the upper hull of (mean drain, mean gain)
+    are worth using.  Along the hull the gain per unit falls: s_1 > s_2 > ….  Drift plus penalty
+    counts the level from V·s_1 and takes the step with slope s_i when the level is above
+    V(s_1 - s_i).  In the long run all arrivals are drained, so the level settles near
+    V(s_1 - s), where s is the slope of the step that contains the mean arrivals, or of the second
+    step if that is the first.  The weights returned make this level go from half the largest
+    amount, or an eighth of the capacity if that is less, up to the capacity.  Each is √2 times the
+    one before, or more if that would need more than eight.
 
     >>> from onepull.control import harvesting_battery
     >>> weights(harvesting_battery())
@@ -194,16 +212,16 @@ def weights(environment: BufferEnvironment) -> list[float]:
     buffer = environment.buffer
     slopes = _slopes(environment)
     apart = abs(slopes[0]) if len(slopes) == 1 else slopes[0] - slopes[1]
-    apart = apart or 1.0  # where nothing costs anything any weight is as good
+    apart = apart or 1.0  # if nothing costs anything, all weights are the same
     low, high = min(buffer.amounts[-1] / 2, buffer.capacity / 8), buffer.capacity
     rungs = min(RUNGS, 1 + math.ceil(math.log(high / low, FACTOR) - 1e-9))
     return [float(f"{level / apart:.3g}") for level in np.geomspace(low, high, rungs).tolist()]
 
 
 def attainable(environment: BufferEnvironment) -> tuple[float | None, list[str]]:
-    """Return the reward of who knows everything, and what is to be said about it.
+    """Return the highest reward that is possible if everything is known, and notes on it.
 
-    A backlog has none: how little it costs depends on how much may wait.
+    None for a backlog: its lowest cost depends on how many bits may wait.
 
     >>> from onepull.control import harvesting_battery
     >>> value, notes = attainable(harvesting_battery())
@@ -217,23 +235,22 @@ def attainable(environment: BufferEnvironment) -> tuple[float | None, list[str]]
             return environment.best_plan().value, []
         except ParameterError as error:
             reason = str(error)
-    return None, [f"What is the best there is was not computed: {reason}."]
+    return None, [f"The best possible reward was not computed: {reason}."]
 
 
 def _limits(
     environment: BufferEnvironment, level: float | None, lost: float | None
 ) -> dict[str, float]:
-    """Return what may be lost, as a share, and wait, after a look at what was asked for."""
+    """Return the limits of a backlog after checking them; a battery has none."""
     if isinstance(environment.buffer, Battery):
         if level is not None or lost is not None:
             raise ParameterError(
-                "level and lost are what a backlog may hold and lose; a battery is judged by its "
-                "reward alone"
+                "level and lost are limits of a backlog; a battery is judged by its reward only"
             )
         return {}
     share = LOST if lost is None else number("lost", lost, above=0.0, at_least=True)
     if share > 1.0:
-        raise ParameterError(f"lost is a share from 0 to 1, given {lost!r}")
+        raise ParameterError(f"lost must be a share from 0 to 1, given {lost!r}")
     if level is None:
         return {"lost": share}
     return {"lost": share, "level": number("level", level, above=0.0)}
@@ -242,12 +259,12 @@ def _limits(
 def _candidates(
     environment: BufferEnvironment,
 ) -> tuple[dict[str, Controller], dict[str, str], list[str]]:
-    """Return every controller with how to build it, and what is to be said about them."""
+    """Return the controllers, the Python calls that build them, and notes on them."""
     buffer = environment.buffer
     learner, told, notes = _learner(environment)
     found: dict[str, Controller] = {"Myopic": Myopic(learner(), buffer)}
     calls = {"Myopic": f"Myopic({told}, buffer)"}
-    notes.append("drift: DriftPlusPenalty with the weight V.")
+    notes.append("drift V=…: DriftPlusPenalty with weight V.")
     for weight in weights(environment):
         name = f"drift V={weight:g}"
         found[name] = DriftPlusPenalty(learner(), buffer, weight=weight)
@@ -262,7 +279,7 @@ def _candidates(
 
 
 def _learner(environment: BufferEnvironment) -> tuple[Callable[[], Policy], str, list[str]]:
-    """Return what makes the policy inside, how to build it, and what is to be said about it."""
+    """Return a function that makes the policy, the Python call that does, and notes on it."""
     problem, buffer = environment.problem, environment.buffer
 
     def plain() -> Policy:
@@ -271,27 +288,27 @@ def _learner(environment: BufferEnvironment) -> tuple[Callable[[], Policy], str,
     try:
         Myopic(recommended(problem), buffer)
     except OnepullError as error:
-        note = f"The arms are learned by UpperConfidence, since recommended does not do: {error}."
+        note = f"The policy is UpperConfidence; the recommended one cannot be used: {error}."
         return plain, "UpperConfidence(problem, alpha=0.51)", [note]
-    note = f"The arms are learned by recommended(problem), {type(recommended(problem)).__name__}."
+    note = f"The policy is the recommended one, {type(recommended(problem)).__name__}."
     return lambda: recommended(problem), "recommended(problem)", [note]
 
 
 def _unplanned(environment: BufferEnvironment, most: int) -> str | None:
-    """Return why no plan is made for a battery, if none is."""
+    """Return why no plan can be computed for a battery; None if it can."""
     buffer = environment.buffer
     try:
         step = level_step(buffer, environment.arrivals, buffer.amounts)
     except ParameterError as error:
         return str(error)
     levels = round(buffer.capacity / step) + 1
-    return None if levels <= most else f"{levels:,} levels would take long"
+    return None if levels <= most else f"{levels:,} levels would take too long"
 
 
 def _slopes(environment: BufferEnvironment) -> tuple[float, ...]:
-    """Return what the first unit drained gains at most, and a unit at the mean arrivals.
+    """Return the slope of the hull's first step and of the step at the mean arrivals.
 
-    It is the first alone if there is no other step.
+    Only the first if the hull has one step.
     """
     buffer = environment.buffer
     known = Myopic(Genie(environment.problem, states=environment.states), buffer)
@@ -302,7 +319,7 @@ def _slopes(environment: BufferEnvironment) -> tuple[float, ...]:
         if drain > 0.0
     ]
     if not uses:
-        raise ParameterError("nothing ever drains the buffer, whatever is pulled")
+        raise ParameterError("no arm ever drains the buffer")
     arriving = environment.arrivals.expectation(lambda amount: amount)
     hull = _hull(uses)
     if len(hull) == 1:
@@ -312,13 +329,13 @@ def _slopes(environment: BufferEnvironment) -> tuple[float, ...]:
 
 
 def _hull(uses: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return where each step of the upper hull from nothing ends, and its slope."""
+    """Return the end and the slope of each step of the upper hull, which starts at (0, 0)."""
     drain, gain = 0.0, 0.0
     steps: list[tuple[float, float]] = []
     while further := [use for use in uses if use[0] > drain]:
         slope, end, worth = max(((g - gain) / (d - drain), d, g) for d, g in further)
         if steps and math.isclose(slope, steps[-1][1], rel_tol=1e-9):
-            steps.pop()  # the same step, but for rounding
+            steps.pop()  # the same slope up to rounding
         steps.append((end, slope))
         drain, gain = end, worth
     return steps
@@ -327,7 +344,7 @@ def _hull(uses: list[tuple[float, float]]) -> list[tuple[float, float]]:
 def _propose(
     result: BufferResult, judged: str, limits: Mapping[str, float]
 ) -> tuple[str | None, str]:
-    """Return the controller to build and why, or None and what comes nearest."""
+    """Return the controller to use and the reason; or None and which one comes closest."""
     sign = 1.0 if judged == "reward" else -1.0
     kept = [
         name
@@ -338,24 +355,24 @@ def _propose(
     if not kept:
         nearest = min(result.controllers, key=lambda name: _beyond(result, name, limits))
         return None, (
-            f"none was found to {asked} with 95 % confidence; {nearest} comes nearest: it loses "
+            f"no controller {asked} with 95 % confidence; {nearest} comes closest: it loses "
             f"{shown(100 * float(_share_lost(result, nearest).mean()))} % and holds "
             f"{shown(float(result.of(nearest, 'level').mean()))} on average"
         )
     runs = {name: sign * result.of(name, judged) for name in kept}
     best = max(kept, key=lambda name: float(runs[name].mean()))
     chosen = next(name for name in kept if _is_noise(runs[name], runs[best]))
-    which = f"of those that {asked} with 95 % confidence, " if asked else ""
+    among = f" among those that {_asked(limits, plural=True)} with 95 % confidence" if asked else ""
     most = "highest" if judged == "reward" else "lowest"
     own = result.of(chosen, judged)
     told = f"{shown(float(own.mean()))} ({shown(Span(*confidence(own)))})"
     held = f"; {shown(float(result.of(chosen, 'level').mean()))} wait on average" if limits else ""
     if chosen == best:
-        return chosen, f"{which}its {judged} is the {most}, {told}{held}"
+        return chosen, f"it has the {most} {judged}{among}, {told}{held}"
     top = shown(float(result.of(best, judged).mean()))
     return chosen, (
-        f"{which}its {judged}, {told}, is the {most} but for noise, and it asks for less than "
-        f"{best} ({top}){held}"
+        f"its {judged}, {told}, is within noise of the {most}{among}, {top} ({best}), and it is "
+        f"simpler{held}"
     )
 
 
@@ -366,22 +383,23 @@ def _without(result: BufferResult, name: str) -> BufferResult:
     return BufferResult(rest, result.horizon, measured)
 
 
-def _asked(limits: Mapping[str, float]) -> str:
-    """Return what was asked for in words."""
+def _asked(limits: Mapping[str, float], *, plural: bool = False) -> str:
+    """Return the limits in words."""
     if not limits:
         return ""
-    share = f"lose at most {100 * limits['lost']:g} % of what arrives"
-    return f"{share} and hold at most {limits['level']:g}" if "level" in limits else share
+    s = "" if plural else "s"
+    share = f"lose{s} at most {100 * limits['lost']:g} % of the arrivals"
+    return f"{share} and hold{s} at most {limits['level']:g}" if "level" in limits else share
 
 
 def _keeps(result: BufferResult, name: str, limits: Mapping[str, float]) -> bool:
-    """Whether a controller keeps to the limits with 95 % confidence."""
+    """Whether a controller is within the limits with 95 % confidence."""
     held = {"lost": _share_lost(result, name), "level": result.of(name, "level")}
     return all(confidence(held[what])[1] <= most for what, most in limits.items())
 
 
 def _beyond(result: BufferResult, name: str, limits: Mapping[str, float]) -> float:
-    """Return how far a controller is beyond the limit that it misses most, as a multiple of it."""
+    """Return the largest ratio of what a controller loses or holds to its limit."""
     held = {"lost": _share_lost(result, name), "level": result.of(name, "level")}
     return max(confidence(held[what])[1] / max(most, 1e-12) for what, most in limits.items())
 
@@ -391,12 +409,12 @@ def _share_lost(result: BufferResult, name: str) -> Array:
 
 
 def _ratio(above: Array, below: Array, otherwise: float) -> Array:
-    """Return a quotient where there is one."""
+    """Return `above / below`, or `otherwise` where `below` is 0."""
     found: Array = np.where(below > 0, above / np.where(below > 0, below, 1.0), otherwise)
     return found
 
 
 def _is_noise(runs: Array, best: Array) -> bool:
-    """Whether runs may be as good as the best ones, pair by pair, and are not far from them."""
+    """Whether the difference to the best, paired run by run, is small and may be noise."""
     near = float(runs.mean()) >= float(best.mean()) - EXCUSED * abs(float(best.mean()))
     return near and (runs is best or confidence(best - runs)[0] <= 0.0)

@@ -1,7 +1,7 @@
-"""Which policies could serve a problem.
+"""Which policies suit a problem.
 
-Each generator yields the candidates of one kind, or none where the kind does not suit.  A
-further factorisation is one more generator in `GENERATORS`.
+Each generator yields the candidates of one kind, or none if the kind does not suit the
+problem.  To add a kind, add a generator to `GENERATORS`.
 """
 
 from __future__ import annotations
@@ -34,44 +34,53 @@ from onepull.policies.ucb.ccb import tuned_delta
 from onepull.problem import Problem
 from onepull.spaces import Interval
 
-EPSILON = 0.01  # the paper's; more of it explores more and has a smaller constant in theorem 2
-POWERS = {"T^-1/3": 1 / 3, "T^-1/2": 1 / 2, "T^-2/3": 2 / 3}  # the paper's δ, shares of a width
-RUNG = 4  # each rung of the ladder cuts a field into so many times more cells
-MOST_CELLS = 100_000  # of a candidate
-COARSE = 0.025  # an error as a share of the reward's range, beyond which it is not overlooked
-HORIZONS = (10_000, 100_000, 1_000_000)  # to plan for where none is known
-TOLERANCE = 1e-6  # of a low rank, a share of the reward's range
-MOST_FEATURES = 32  # of a low rank: a reward that takes more is better cut or sketched
+EPSILON = 0.01  # the paper's; a larger one explores more, with a smaller constant in theorem 2
+POWERS = {"T^-1/3": 1 / 3, "T^-1/2": 1 / 2, "T^-2/3": 2 / 3}  # the paper's δ / width
+USUAL = "T^-1/2"  # the δ that stands for CCB where only one is tried
+RUNG = 4  # each step of the ladder has this many times more cells per field
+MOST_CELLS = 100_000  # of a grid
+COARSE = 0.025  # the largest error that is tolerated for ever, as a share of the reward's range
+HORIZONS = (10_000, 100_000, 1_000_000)  # to plan for if the horizon is unknown
+TOLERANCE = 1e-6  # of low rank, as a share of the reward's range
+MOST_FEATURES = 32  # of low rank; a reward that needs more is better served by a grid or sketch
 MOST_ATOMS = 1024  # of a histogram or a sketch
 KNOTS = (17, 65)  # of sketches, for each field
+UNPROVED = "no bound on its regret is proved"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A policy that could serve a problem.
+    """A policy that suits a problem.
 
     Attributes
     ----------
     kind
-        The policy's class by name, or its factorisation where it has one of its own;
-        candidates of one kind make one curve.
+        The name of the policy's class, or of its factorisation.  Candidates of one kind make
+        one curve in the figure.
     label
-        What tells it from others of its kind.
+        Tells it from others of its kind.
     build
-        Returns it fresh.
+        Returns a fresh policy.
     bound
-        From a horizon to a bound on its regret; None where there is none.
+        From a horizon to a bound on its regret; None if there is no bound.
     learns_rewards
-        Whether it is told the context and the reward instead of the state.
+        Whether it observes the context and the reward instead of the state.
     settled
-        From a horizon to the like of it at the size it has grown to, for timing.
+        From a horizon to a policy of the size it has grown to by then, for timing.
     caution
-        What to know before it is built.
+        What to know before using it.
     is_linear
-        Whether its regret may grow linearly, however slowly: then what was simulated says
-        nothing about what comes after.
+        Whether its regret may grow linearly, however slowly.  Then a simulation says nothing
+        about the trials after it.
     is_announced
-        Whether it is told of its pulls at once, and counts those in flight.
+        Whether it is told of each pull, so that it counts pulls in flight.
+    is_recommended
+        Whether it is what `recommended` returns.
+    leads
+        Whether it stands for its kind.  If feedback is late, it is also tried told of pulls.
+    is_extra
+        Whether it is offered for this environment only.  Then it is left out if it would take
+        long to simulate.
     """
 
     kind: str
@@ -83,23 +92,26 @@ class Candidate:
     caution: str = ""
     is_linear: bool = False
     is_announced: bool = False
+    is_recommended: bool = False
+    leads: bool = False
+    is_extra: bool = False
 
     @property
     def name(self) -> str:
-        """What it goes by in the plan."""
+        """Its name in the plan."""
         return f"{self.kind} {self.label}".strip()
 
     def at(self, trial: int) -> Policy:
-        """Return it, or the like of it, at the size it has by a trial."""
+        """Return a policy of the size it has by a trial."""
         return self.build() if self.settled is None else self.settled(trial)
 
 
-# From a problem and its horizon, None where it is unknown.
+# From a problem and its horizon, None if unknown.
 Generator: TypeAlias = Callable[[Problem, int | None], Iterator[Candidate]]
 
 
 def tables(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield DCB, if every context field is finite.
+    """Yield DCB, if contexts are finite.
 
     >>> from onepull.environment import channel_selection
     >>> [candidate.name for candidate in tables(channel_selection().problem, None)]
@@ -108,13 +120,13 @@ def tables(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     del horizon  # it needs none
     if not _intervals(problem):
         bound = bounds.shared(problem, 2 + EPSILON, None)
-        yield Candidate("DCB", "", partial(DCB, problem, epsilon=EPSILON), bound)
+        yield Candidate("DCB", "", partial(DCB, problem, epsilon=EPSILON), bound, leads=True)
 
 
 def grids(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield CCB on a ladder of δ, if contexts are continuous and T is known.
+    """Yield CCB with several δ, if contexts are continuous and T is known.
 
-    Beyond what is simulated only those δ that are tuned to T.
+    If T is larger than what is simulated, only those δ that are tuned to T.
 
     >>> from onepull.environment import energy_harvesting
     >>> [candidate.label for candidate in grids(energy_harvesting().problem, 10**6)]
@@ -130,11 +142,14 @@ def grids(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
             label,
             partial(CCB, problem, epsilon=EPSILON, delta=delta),
             bounds.shared(problem, 2 + EPSILON, delta),
+            leads=label == USUAL,
         )
 
 
 def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield CCB with doubling, fresh and carried over, if contexts are continuous, T unknown.
+    """Yield CCB with the doubling trick, if contexts are continuous and T is unknown.
+
+    A new phase starts fresh, or carries over what was learned.
 
     >>> from onepull.environment import energy_harvesting
     >>> [candidate.label for candidate in doubling(energy_harvesting().problem, None)]
@@ -151,27 +166,27 @@ def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
                 "DoublingCCB",
                 f"{label} carried" if carry else label,
                 partial(DoublingCCB, problem, epsilon=EPSILON, growth=growth, carry_over=carry),
-                # What is proved is proved for fresh starts.
+                # The theorem is about fresh starts.
                 None if carry else bounds.doubled(problem, 2 + EPSILON, growth),
-                # The last phase is a CCB of its length, and running up to it would take minutes.
+                # The last phase is a CCB of its length; running up to it would take minutes.
                 settled=lambda trials, growth=growth: CCB(  # type: ignore[misc]
                     problem, epsilon=EPSILON, delta=_last_delta(problem, trials, growth)
                 ),
-                caution="what it keeps grows with the horizon",
+                caution="its storage grows with the horizon",
             )
 
 
 def _last_delta(problem: Problem, trials: int, growth: float) -> float | dict[str, float]:
-    """Return δ of the phase that so many trials lead to."""
+    """Return δ of the phase that runs at a trial."""
     phase = max(1, (trials + 2).bit_length() - 1)
     return tuned_delta(problem, 2**phase, growth)
 
 
 def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield histograms, low rank and sketches, each where it can be built.
+    """Yield histogram, low rank and sketches, each if it suits the problem.
 
-    They need no cells and no horizon.  With finitely many contexts a table has no error
-    either, so only what keeps fewer numbers than that is of use.
+    They need no grid and no horizon.  If contexts are finite, a table has no error either, so
+    only factorisations with fewer features than a table are of use.
 
     >>> from onepull.environment import channel_selection, energy_harvesting
     >>> [candidate.name for candidate in factored(energy_harvesting().problem, None)]
@@ -186,7 +201,7 @@ def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         try:
             factor = make(problem)
         except ParameterError:
-            continue  # it does not suit the problem
+            continue  # does not suit the problem
         if factor.features < table and factor.features <= MOST_ATOMS:
             build = partial(UpperConfidence, problem, sharing=sharing, alpha=alpha)
             bound = bounds.factored(problem, alpha, factor.error)
@@ -196,7 +211,7 @@ def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
 
 def _sketch(problem: Problem, knots: int) -> Dense:
     if not any(isinstance(space, Interval) for space in problem.state.values()):
-        raise ParameterError("all states are listed: a histogram has no error")
+        raise ParameterError("states are finite; a histogram has no error")
     return Sketch(problem, knots=knots)
 
 
@@ -215,7 +230,7 @@ _FACTORISATIONS: list[tuple[str, str, str, Callable[[Problem], Dense]]] = [
 def recommendations(
     problem: Problem, horizon: int | None, feedback: str = "state"
 ) -> Iterator[Candidate]:
-    """Yield what is recommended where nothing is known but the problem, and what a pull shows.
+    """Yield what `recommended` returns for a problem, with feedback of states or rewards.
 
     >>> from onepull.environment import channel_selection
     >>> [candidate.name for candidate in recommendations(channel_selection().problem, None)]
@@ -225,30 +240,32 @@ def recommendations(
     try:
         policy = build()
     except ParameterError:
-        return  # contexts without end can be neither cut nor approximated
-    # No finite-time bound is known for the likelihood's.
+        return  # contexts are unbounded
+    # No finite-time bound is known for its index.
     yield Candidate(
         type(policy).__name__,
         "recommended",
         build,
         None,
         learns_rewards=feedback == "reward",
-        caution="there is no proof of its regret" if feedback == "reward" else "",
+        caution=UNPROVED if feedback == "reward" else "",
         is_linear=is_coarse(problem, _error(policy)),
+        is_recommended=True,
+        leads=True,
     )
 
 
 def _error(policy: Policy) -> float:
-    """Return by how much the estimates of a policy may be off, for ever."""
+    """Return the error of a policy's estimates that never goes away."""
     if not isinstance(policy, RulePolicy):
         return 0.0
     factor = getattr(policy.sharing, "factor", None)
-    # A sketch was recommended after a closer look.
+    # `recommended` checked the error of a sketch on a finer grid.
     return factor.looked_at() if isinstance(factor, Sketch) else policy.sharing.error
 
 
 def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield PatientKL, which explores where it is cheapest, if contexts and states are listed.
+    """Yield PatientKL, which explores where it is cheapest, if contexts and states are finite.
 
     >>> from onepull.environment import channel_selection, energy_harvesting
     >>> [candidate.name for candidate in patient(channel_selection().problem, None)]
@@ -262,12 +279,11 @@ def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         and is_finite(problem.state)
         and size(problem.state) <= MOST_ATOMS
     ):
-        caution = "there is no proof of its regret"
-        yield Candidate("PatientKL", "", partial(PatientKL, problem), None, caution=caution)
+        yield Candidate("PatientKL", "", partial(PatientKL, problem), None, caution=UNPROVED)
 
 
 def is_coarse(problem: Problem, error: float) -> bool:
-    """Whether an error of estimates is more than anyone would overlook.
+    """Whether an error of estimates is too large to be tolerated for ever.
 
     >>> from onepull.environment import channel_selection
     >>> is_coarse(channel_selection().problem, 0.2)   # where rewards go from 0 to 4
@@ -278,7 +294,7 @@ def is_coarse(problem: Problem, error: float) -> bool:
 
 
 def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield Multi-UCB, for comparison: on two of the coarser grids where there must be one.
+    """Yield Multi-UCB for comparison; if contexts are continuous, on two coarse grids.
 
     >>> from onepull.environment import energy_harvesting
     >>> [candidate.name for candidate in apart(energy_harvesting().problem, 10**6)]
@@ -300,14 +316,14 @@ def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
 
 
 def blind(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield UCB1, the least that can be kept.
+    """Yield UCB1, which has the smallest storage.
 
     >>> from onepull.environment import energy_harvesting
     >>> next(blind(energy_harvesting().problem, None)).caution
-    'it is blind to the context, which costs regret in every trial, for ever'
+    'it ignores the context, so its regret keeps growing linearly'
     """
     del horizon
-    caution = "it is blind to the context, which costs regret in every trial, for ever"
+    caution = "it ignores the context, so its regret keeps growing linearly"
     yield Candidate(
         "UCB1",
         "",
@@ -332,7 +348,7 @@ GENERATORS: list[Generator] = [
 
 
 def candidates(problem: Problem, horizon: int | None) -> list[Candidate]:
-    """Return all that could serve a problem.
+    """Return the candidates for a problem.
 
     >>> from onepull.environment import channel_selection
     >>> [candidate.name for candidate in candidates(channel_selection().problem, 10**5)]
@@ -344,15 +360,15 @@ def candidates(problem: Problem, horizon: int | None) -> list[Candidate]:
 def ladder(
     problem: Problem, horizon: int | None, *, most: int | None = None
 ) -> dict[str, float | dict[str, float]]:
-    """Return δ by label: 1, 4, 16, … cells a field, and then the paper's powers of a known T.
+    """Return δ by label: 1, 4, 16, … cells per field, and the paper's powers of T if T is known.
 
-    Those of more than `most` cells are left out; `MOST_CELLS` where it is not given.
+    Grids of more than `most` cells (by default `MOST_CELLS`) are left out.
 
     >>> from onepull.environment import energy_harvesting
     >>> {label: round(d, 4) for label, d in ladder(energy_harvesting().problem, 1000).items()}
     {'1 cell': 1.0, '4 cells': 0.25, 'T^-1/3': 0.1, 'T^-1/2': 0.0316, 'T^-2/3': 0.01}
     """
-    fields = " a field" if len(_intervals(problem)) > 1 else ""
+    fields = " per field" if len(_intervals(problem)) > 1 else ""
     finest = 512.0 if horizon is None else horizon ** min(POWERS.values())
     counts = [RUNG**k for k in range(64) if 2 * RUNG**k <= finest]
     shares = {f"{n} cell{'s' * (n > 1)}{fields}": 1 / n for n in counts}
@@ -360,13 +376,13 @@ def ladder(
         shares |= {label: horizon**-power for label, power in POWERS.items()}
     deltas = {label: _cut(problem, share) for label, share in shares.items()}
     cells = {label: _count(problem, delta) for label, delta in deltas.items()}
-    # Short horizons cut alike under several names; the last, the paper's, is kept.
+    # With a short horizon several labels give the same grid; the last, the paper's, is kept.
     names = {count: label for label, count in cells.items() if count <= (most or MOST_CELLS)}
     return {label: deltas[label] for label in names.values()}
 
 
 def left_out(problem: Problem, horizon: int | None) -> list[str]:
-    """Return which of the paper's δ would cut the contexts too finely to be planned with.
+    """Return those of the paper's δ that would need too many cells.
 
     >>> from onepull.environment import energy_harvesting
     >>> left_out(energy_harvesting().problem, 10**9)
@@ -384,7 +400,7 @@ def _intervals(problem: Problem) -> dict[str, Interval]:
 
 
 def _cut(problem: Problem, share: float) -> float | dict[str, float]:
-    """Return δ as a share of each width, in the form that policies take."""
+    """Return δ for a share of each field's width, in the form that policies take."""
     widths = {name: space.width * share for name, space in _intervals(problem).items()}
     return next(iter(widths.values())) if len(widths) == 1 else widths
 

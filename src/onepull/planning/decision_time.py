@@ -1,4 +1,4 @@
-"""How long a decision takes, in the library and on this machine."""
+"""Measure the time of a decision, in the library and on this machine."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BATCHES = 7
 def microseconds(
     policy: Policy, environment: Environment, *, learns_rewards: bool, is_announced: bool = False
 ) -> float:
-    """Return the CPU time of one `choose` and one `observe`: the median over batches.
+    """Return the CPU time of one `choose` and one `observe`, the median over batches.
 
-    The requests are drawn from the environment.  The policy learns from them, so give one
-    that is for nothing else.  If pulls are announced, that takes its time, too.
+    Requests are drawn from the environment.  The policy learns from them, so give one that is
+    not used for anything else.  If pulls are announced, the time of `pulled` is included.
 
     >>> from onepull import DCB
     >>> from onepull.environment import channel_selection
@@ -40,13 +40,13 @@ def microseconds(
                 policy.pulled(arm, **context)
             policy.observe(arm, **shown[arm])
         spent.append((process_time() - began) / BATCH * 1e6)
-    return median(spent[1:])  # the first pulls every arm once and fills caches
+    return median(spent[1:])  # the first batch pulls every arm once and fills caches
 
 
 def _requests(
     environment: Environment, *, learns_rewards: bool
 ) -> list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]:
-    """Return contexts, each with what every arm would show."""
+    """Return contexts, each with what a pull of each arm would show."""
     problem, generator = environment.problem, np.random.default_rng(0)
     count = BATCH * (BATCHES + 1)
     piece = environment.pieces()[0]

@@ -1,4 +1,4 @@
-"""What a plan is made of: a candidate, what it keeps, and what it loses."""
+"""A row of a plan: a candidate with its storage, regret and time."""
 
 from __future__ import annotations
 
@@ -8,35 +8,37 @@ from typing import Any
 from onepull.arrays import Array
 from onepull.simulation.result import mean_and_error, student
 
-BYTES = 8  # a number
+BYTES = 8  # per number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Option:
-    """A candidate by a trial: a row of the plan.
+    """A candidate at a trial: a row of the plan.
 
     Attributes
     ----------
     kind, label
         The policy or its factorisation, and what tells it from others of its kind.
     parameters
-        How to build it.
+        The keyword arguments that build it.
     trial
-        The trial by which all of this is.
+        The trial at which it is measured.
     numbers
-        The numbers that it keeps.
+        How many numbers it keeps.
     bound
-        A bound on its regret; None where there is none.
+        A bound on its regret; None if there is no bound.
     regrets
-        Its simulated regret, run by run; None beyond the trials simulated.
+        Its simulated regret in each run; None after the simulated trials.
     microseconds
         The time of a decision; None if it was not measured.
+    caution
+        What to know before using it.
     policy
-        The policy's class by name, where the kind is its factorisation.
+        The name of the policy's class, if the kind is a factorisation.
     is_linear
-        Whether its regret may grow linearly beyond the trials simulated.
+        Whether its regret may grow linearly after the simulated trials.
     is_announced
-        Whether it is told of its pulls at once, and counts those in flight.
+        Whether it is told of each pull, so that it counts pulls in flight.
 
     Examples
     --------
@@ -63,18 +65,18 @@ class Option:
 
     @property
     def name(self) -> str:
-        """What it goes by."""
+        """Its name in the plan."""
         return f"{self.kind} {self.label}".strip()
 
     @property
     def call(self) -> str:
-        """How to build it, in Python."""
+        """The Python call that builds it."""
         stated = [f"{name}={value!r}" for name, value in self.parameters.items()]
         return f"{self.policy or self.kind}({', '.join(['problem', *stated])})"
 
     @property
     def bytes(self) -> int:
-        """What it keeps, in bytes."""
+        """Its storage in bytes."""
         return BYTES * self.numbers
 
     @property

@@ -1,21 +1,23 @@
-"""A plan as its reader sees it: tables and a picture."""
+"""A plan as tables and as a figure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onepull import html
 from onepull.planning.option import Option
 from onepull.report import Span, Table
+from onepull.report.table_cells import shown
 from onepull.report.trade_off import Point, trade_off
 
-if TYPE_CHECKING:  # matplotlib takes 0.6 s, and a plan shows itself by this
+if TYPE_CHECKING:  # matplotlib takes 0.6 s to import
     from matplotlib.figure import Figure
 
     from onepull.planning.planner import Plan
 
 
 def tables(plan: Plan) -> list[Table]:
-    """Return a table of the options for each trial they are told by; the last has the notes.
+    """Return a table of options for each horizon of a plan; the last one has the notes.
 
     >>> import numpy as np
     >>> from onepull.environment import channel_selection
@@ -28,7 +30,7 @@ def tables(plan: Plan) -> list[Table]:
     trials = dict.fromkeys(option.trial for option in plan.options)
     return [
         _table(
-            f"By trial {trial:,}",
+            f"At trial {trial:,}",
             [option for option in plan.options if option.trial == trial],
             plan.notes if trial == max(trials) else [],
         )
@@ -51,13 +53,32 @@ def _table(title: str, options: list[Option], notes: list[str]) -> Table:
         ]
         for o in options
     ]
-    # A column that nobody has a number for is left out.
+    # A column without any number is left out.
     kept = [i for i in range(len(columns)) if any(row[i] is not None for row in rows)]
     return Table(title, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows], notes)
 
 
+def plan_html(tables: list[Table], chosen: str | None, proposal: str) -> str:
+    """Return the tables of a plan and its proposal for a notebook; the chosen row is highlighted.
+
+    >>> made = plan_html([Table("Plan", ["policy"], [["A & B"]])], "A & B", "It is best.")
+    >>> "A &amp; B" in made
+    True
+    """
+    parts = []
+    for table in tables:
+        cells = [[shown(cell) for cell in row] for row in table.rows]
+        marked = [r for r, row in enumerate(cells) if row[0] == chosen]
+        parts.append(html.table(table.title, table.columns, cells, marked=marked))
+        parts += map(html.note, table.notes)
+    *call, reason = proposal.splitlines()
+    for line in call:
+        parts += [html.paragraph("Proposed:"), html.code(line.removeprefix("Proposed: "))]
+    return html.block(*parts, html.paragraph(reason))
+
+
 def picture(plan: Plan, title: str | None = None) -> Figure:
-    """Draw regret, its bound and the time of a decision against storage.
+    """Draw the regret, its bound and the time of a decision against storage.
 
     >>> import numpy as np
     >>> from onepull.environment import channel_selection

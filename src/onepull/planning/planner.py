@@ -1,4 +1,4 @@
-"""Sizing a policy before it is built: what each would keep, and what it would lose."""
+"""Choose a policy for a problem by simulating every candidate."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import number
+from onepull.checks import number, whole_number
 from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.planning.candidates import HORIZONS, MOST_CELLS, Candidate, left_out
 from onepull.planning.decision_time import microseconds
 from onepull.planning.option import BYTES, Option
-from onepull.planning.plan_tables import tables
+from onepull.planning.plan_tables import plan_html, tables
 from onepull.planning.random_instances import POINTS, instance
 from onepull.planning.selection import propose
 from onepull.planning.special_candidates import Circumstances, offered
@@ -23,34 +23,33 @@ from onepull.problem import Problem
 from onepull.simulation import Simulation
 from onepull.simulation.executors import open_executor
 from onepull.simulation.feedback import FEEDBACK
-from onepull.simulation.simulation import whole
 from onepull.theory.instance import beyond
 
-SIMULATED = 1_000_000  # trials at most of a known horizon
-SIMULATED_UNKNOWN = 100_000  # and where it is not known
+SIMULATED = 1_000_000  # trials at most, if the horizon is known
+SIMULATED_UNKNOWN = 100_000  # trials, if it is not
 
-# Called with what is being done, its trials, how much of it is done, and of how much.
+# Called with the name of the work, its trials per unit, and the units done and in total.
 Progress: TypeAlias = Callable[[str, int, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What could be built, and what to build.
+    """The options for a problem, and the one that is proposed.
 
     Attributes
     ----------
     options
-        A row for each candidate; where no horizon is known, for each horizon too.
+        A row for each candidate; if the horizon is unknown, for each of several horizons.
     judged
-        The trial by which they were compared.
+        The trial at which the options were compared.
     proposed
-        What to build; None where nothing fits.
+        The option to use; None if no option fits the budget.
     reason
-        Why, in one sentence, or what comes nearest.
+        Why, in one sentence; or which option comes closest.
     notes
-        What a reader should know about the numbers.
+        How to read the numbers.
     feedback
-        What a pull shows: its "state", or nothing but its "reward".
+        What a pull shows: its "state", or only its "reward".
     """
 
     problem: Problem
@@ -64,17 +63,17 @@ class Plan:
 
     @property
     def compared(self) -> list[Option]:
-        """The options by the trial at which they were compared."""
+        """The options at the trial at which they were compared."""
         return [option for option in self.options if option.trial == self.judged]
 
     def proposal(self) -> str:
-        """Return what to build and why, or what comes nearest.
+        """Return the proposed call and the reason; or which option comes closest.
 
         >>> from onepull.environment import channel_selection
         >>> option = Option("DCB", "", {}, 1000, 35, 900.0, np.array([9.0, 11.0]))
         >>> made = Plan(channel_selection().problem, 1000, [option], 1000, option, "it is best", [])
         >>> print(made)
-        By trial 1,000
+        At trial 1,000
           policy  numbers  bytes  bound  regret    95 % interval
           DCB          35    280    900      10  −2.706 to 22.71
         <BLANKLINE>
@@ -88,8 +87,13 @@ class Plan:
         return f"Proposed: {self.proposed.call}\n{sentence}{caution}."
 
     def __str__(self) -> str:
-        """Lay out all options and the proposal."""
+        """Return all options and the proposal as text."""
         return "\n\n".join([*map(str, tables(self)), self.proposal()])
+
+    def _repr_html_(self) -> str:
+        """Return all options and the proposal for a notebook; the proposed row is highlighted."""
+        chosen = None if self.proposed is None else self.proposed.name
+        return plan_html(tables(self), chosen, self.proposal())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain values."""
@@ -118,28 +122,35 @@ def plan(  # noqa: PLR0913 - a full statement
     timing: bool = True,
     progress: Progress | None = None,
 ) -> Plan:
-    """Return what each candidate policy would keep and lose, and which of them to build.
+    """Return the storage and the regret of every candidate policy, and which one to use.
+
+    Needs the `simulate` extra.
 
     Parameters
     ----------
     environment
-        How contexts and states are drawn.  Where it is not known, every run is on arms
-        drawn at random.  Where its arms change, policies that forget are there too, and where
-        feedback is late, policies that are told of pulls in flight.
+        How contexts and states are drawn.  If it is not given, each run has random arms.  If
+        its arms change, policies that forget are tried too; if feedback is late, policies
+        that count pulls in flight.
     horizon
-        The number of trials; None where it is unknown, which leaves the policies that need
-        none.
+        The number of trials.  None if unknown: then only policies that need no horizon are
+        tried.
     storage
-        The bytes that may be kept.
+        The storage budget in bytes.
     regret
-        The regret that may be lost by the horizon.
+        The regret budget at the horizon.
     feedback
-        What a pull shows: its "state", or nothing but its "reward".  That leaves out what
-        cannot learn from rewards, and brings in what is recommended for them.
+        What a pull shows: its "state", or only its "reward".  With rewards, policies that
+        cannot learn from them are left out.
     replications
-        Simulated runs, at least two.
+        The number of simulated runs, at least 2.
+    seed
+        Where the draws come from.
     timing
         Whether to measure the time of a decision.
+    progress
+        A function that is called with the name of the work, its trials per unit, and the units
+        done and in total.
 
     Examples
     --------
@@ -153,22 +164,22 @@ def plan(  # noqa: PLR0913 - a full statement
     [('DCB', 280), ('EmpiricalKL recommended', 504), ('PatientKL', 536), ('MultiUCB', 448), \
 ('UCB1', 112)]
     >>> made.proposed.call, made.reason
-    ('UCB1(problem)', 'its regret is the least within 200 bytes, 681.5 (662.4 to 700.6)')
+    ('UCB1(problem)', 'it has the lowest regret within 200 bytes, 681.5 (662.4 to 700.6)')
     """
-    runs = whole("replications", replications, least=2)
+    runs = whole_number("replications", replications, least=2)
     judged = _judged(horizon, storage, regret)
     trials = sorted({judged, *(HORIZONS if horizon is None else [horizon])})
     if feedback not in FEEDBACK:
         raise ParameterError(f"feedback must be {' or '.join(FEEDBACK)}, given {feedback!r}")
     if environment is not None and environment.budget is not None:
         raise ParameterError(
-            "a plan is for pulls that cost nothing; for costs and a budget run an experiment "
-            "with UCBALP"
+            "plan does not support an environment with costs and a budget; run an experiment with "
+            "UCBALP instead"
         )
     worlds = _worlds(problem, runs, seed) if environment is None else [environment]
     met = Circumstances(worlds, horizon, judged, runs, feedback)
     found, known = offered(problem, met)
-    unproved = beyond(worlds[0]) or ("they are for feedback at once" if met.is_late else "")
+    unproved = beyond(worlds[0]) or ("they assume prompt feedback" if met.is_late else "")
     if unproved:
         found = [replace(candidate, bound=None) for candidate in found]
     drafts = [_draft(candidate, trial) for trial in trials for candidate in found]
@@ -183,39 +194,42 @@ def plan(  # noqa: PLR0913 - a full statement
         )
         for draft in drafts
     ]
-    # Where trials go on after the simulation, what grows linearly must not be proposed for it.
+    # If the horizon is beyond the simulation, linear regret may not show yet.
     lasting = [o for o in options if horizon == judged or not o.is_linear]
     chosen, why = propose(
         [option for option in lasting if option.trial == judged], storage=storage, regret=regret
     )
     notes = list(_notes(met, unproved, is_known=environment is not None)) + known
     if len(lasting) < len(options):
-        notes.append("Not proposed: what may lose in every trial for ever, with trials to come.")
+        notes.append(
+            "Policies whose regret may grow linearly are not proposed, since the horizon is beyond "
+            "the simulation."
+        )
     if unplanned := left_out(problem, horizon):
-        told = f"more than {MOST_CELLS:,} cells"
-        notes.append(f"Left out: δ = {' and '.join(unplanned)} of a width, {told}.")
+        told = f"which needs more than {MOST_CELLS:,} cells"
+        notes.append(f"Left out: δ = {' and '.join(unplanned)} of the width, {told}.")
     return Plan(problem, horizon, options, judged, chosen, why, notes, feedback)
 
 
 def _judged(horizon: int | None, storage: int | None, regret: float | None) -> int:
-    """Return the trial by which options are compared, after a look at what was asked for."""
+    """Return the trial at which options are compared; check the horizon and the budgets."""
     if storage is not None:
-        whole("storage", storage)
+        whole_number("storage", storage)
     if regret is not None:
         number("regret", regret, above=0.0)
     if horizon is None:
         return SIMULATED_UNKNOWN
-    if whole("horizon", horizon, least=2) > SIMULATED and regret is not None:
+    if whole_number("horizon", horizon, least=2) > SIMULATED and regret is not None:
         raise ParameterError(
-            f"a regret budget is judged by simulation, which goes up to trial {SIMULATED:,}; "
+            f"a regret budget needs a horizon of at most {SIMULATED:,}, which can be simulated; "
             f"given horizon={horizon:,}"
         )
     return min(horizon, SIMULATED)
 
 
 def _worlds(problem: Problem, runs: int, seed: int) -> list[Environment]:
-    """Return arms drawn at random, others for every run."""
-    seeds = np.random.SeedSequence(whole("seed", seed, least=0)).spawn(runs)
+    """Return an environment with random arms for each run."""
+    seeds = np.random.SeedSequence(whole_number("seed", seed, least=0)).spawn(runs)
     return [instance(problem, np.random.default_rng(own)) for own in seeds]
 
 
@@ -226,7 +240,7 @@ def _regrets(
     marks: Sequence[int],
     progress: Progress | None,
 ) -> dict[tuple[str, int], Array]:
-    """Return the regrets run by run, by candidate and trial; all meet the same draws."""
+    """Return the regret of every run by candidate and trial, all on the same draws."""
     policies = {candidate.name: candidate.build() for candidate in found}
     simulations = [
         Simulation(
@@ -240,7 +254,7 @@ def _regrets(
         )
         for world in met.worlds
     ]
-    simulations[0].prepare()  # refuses what cannot be simulated
+    simulations[0].prepare()  # raises if something cannot be simulated
 
     def one(number: int) -> Array:
         simulation = simulations[number % len(simulations)]
@@ -263,7 +277,7 @@ def _regrets(
 def _times(
     found: Sequence[Candidate], met: Circumstances, progress: Progress | None
 ) -> dict[str, float]:
-    """Return the microseconds of a decision by candidate."""
+    """Return the time of a decision in microseconds, by candidate."""
     times: dict[str, float] = {}
     for candidate in found:
         times[candidate.name] = microseconds(
@@ -278,7 +292,7 @@ def _times(
 
 
 def _draft(candidate: Candidate, trial: int) -> Option:
-    """Return what is known of a candidate before it is tried."""
+    """Return a candidate's row before it is simulated."""
     policy = candidate.build()
     grown = policy.storage_after(trial)
     return Option(
@@ -297,19 +311,19 @@ def _draft(candidate: Candidate, trial: int) -> Option:
 
 
 def _notes(met: Circumstances, unproved: str, *, is_known: bool) -> Iterator[str]:
-    told = f"mean of {met.runs} runs with the 95 % confidence interval of that mean"
-    yield f"regret: {told}; all policies met the same draws."
+    told = f"mean of {met.runs} runs, with the 95 % confidence interval of the mean"
+    yield f"regret: {told}; the same draws for all policies."
     if not is_known:
         yield (
-            "No environment was given, so each run is on other arms, drawn at random: an arm shows "
-            f"one of {POINTS} random states with random weights. Contexts come evenly."
+            "No environment was given, so each run has random arms: the state of an arm is one of "
+            f"{POINTS} random states, with random weights. Contexts are uniform."
         )
     if met.horizon is None:
-        yield f"The horizon is unknown: the policies are compared by trial {met.judged:,}."
+        yield f"The horizon is unknown; policies are compared at trial {met.judged:,}."
     elif met.horizon > met.judged:
-        yield f"Simulated up to trial {met.judged:,} only, by which the policies are compared."
+        yield f"Policies are compared at trial {met.judged:,}; simulations end there."
     if unproved:
         yield f"No bounds: {unproved}."
     else:
-        yield "bound: holds for any arms, with constants far too large to choose by."
-    yield f"bytes: {BYTES} for each number kept."
+        yield "bound: holds for any arms; its constants are too large to compare policies by."
+    yield f"bytes: {BYTES} per number kept."

@@ -1,4 +1,4 @@
-"""Arms that nobody has described, drawn at random from what the problem allows."""
+"""Random environments of a problem, for when the arms are unknown."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from onepull.errors import ParameterError
 from onepull.problem import Problem
 from onepull.spaces import Box, Finite, Space
 
-POINTS = 3  # states of an arm
+POINTS = 3  # states per arm
 
 
 def instance(problem: Problem, generator: np.random.Generator) -> Environment:
-    """Return an environment in which all that is not known is random.
+    """Return a random environment of a problem.
 
-    Each arm shows one of three points of the state space with random weights, both drawn
-    evenly (the weights from the flat Dirichlet law); contexts come evenly from their space.
+    The state of each arm is one of three points, drawn uniformly from the state space, with
+    weights drawn uniformly (from the flat Dirichlet distribution).  Contexts are uniform.
 
     >>> from onepull.environment import channel_selection
     >>> made = instance(channel_selection(2).problem, np.random.default_rng(0))
@@ -36,11 +36,11 @@ def instance(problem: Problem, generator: np.random.Generator) -> Environment:
 
 
 def check_bounded(box: Box, role: str) -> None:
-    """Refuse a space without ends, from which nothing can be drawn evenly."""
+    """Raise `ParameterError` if a field is unbounded, so that it has no uniform distribution."""
     for name, space in box.items():
         if not np.isfinite(space.high - space.low):
             raise ParameterError(
-                f"{role} field {name!r} is {space!r}, from which no arms can be drawn at random; "
+                f"no random arms can be drawn: {role} field {name!r} is unbounded, {space!r}; "
                 "describe the environment, or bound the field"
             )
 

@@ -1,7 +1,7 @@
-"""The rule by which one option is proposed.
+"""How a plan chooses the option to propose.
 
-It looks at simulated regret only: the bounds hold, but their constants are so large that
-the order they put policies in says nothing.
+It compares simulated regrets only.  The bounds hold, but their constants are too large to
+compare policies by.
 """
 
 from __future__ import annotations
@@ -11,29 +11,30 @@ from collections.abc import Sequence
 from onepull.planning.option import Option, confidence
 from onepull.report.table_cells import Span, shown
 
-CLOSE = 0.05  # of the best regret: nobody sizes a system by less
-# Noise excuses no more than this: beyond it the runs are too few to tell, and to keep more is safe.
+CLOSE = 0.05  # a regret this close to the best, relative to it, is as good
+# A difference larger than this, relative to the best, is never taken for noise: the runs are too
+# few to tell, and the safe choice is more storage.
 EXCUSED = 0.25
 
 
 def propose(
     options: Sequence[Option], *, storage: int | None = None, regret: float | None = None
 ) -> tuple[Option | None, str]:
-    """Return the option to build and why, or None and what comes nearest.
+    """Return the option to use and the reason; or None and which option comes closest.
 
-    Within a storage budget it is the least regret, and less storage among those that differ
-    from it by mere noise, and by no more than a quarter.  For a regret budget it is the
-    least storage of those that keep to it with 95 % confidence.  With neither it is the
-    least storage of those within noise or 5 % of the best.
+    With a storage budget, it is the option with the lowest regret, or a smaller one whose regret
+    differs from it by no more than noise and 25 %.  With a regret budget, it is the
+    smallest option whose regret is within the budget with 95 % confidence.  Without a budget, it
+    is the smallest option whose regret is within noise or 5 % of the lowest.
 
     Parameters
     ----------
     options
-        All by the same trial, and simulated.
+        Options that were simulated up to the same trial.
     storage
-        The bytes that may be kept.
+        The storage budget in bytes.
     regret
-        The regret that may be lost.
+        The regret budget.
 
     Examples
     --------
@@ -42,34 +43,34 @@ def propose(
     >>> large = Option("CCB", "T^-1/3", {}, 1000, 200, 800.0, np.array([49.0, 50.0, 52.0]))
     >>> chosen, why = propose([small, large])
     >>> chosen.name, why
-    ('CCB 4 cells', 'it keeps the least, 160 bytes, of those whose regret is within noise \
-or 5 % of the best, 50.33 (CCB T^-1/3)')
+    ('CCB 4 cells', 'it is the smallest option, 160 bytes, whose regret is within noise or 5 % \
+of the lowest, 50.33 (CCB T^-1/3)')
     """
     fitting = [o for o in options if storage is None or o.bytes <= storage]
     if not fitting:
         smallest = min(options, key=_size)
         return None, (
-            f"nothing fits into {storage:,} bytes: "
-            f"the smallest, {smallest.name}, keeps {smallest.bytes:,}"
+            f"no option fits in {storage:,} bytes; "
+            f"the smallest, {smallest.name}, needs {smallest.bytes:,}"
         )
     if regret is not None:
         return _within_regret(fitting, storage, regret)
     best = min(fitting, key=_loss)
     if storage is not None:
         chosen = min((o for o in fitting if _is_noise(o, best)), key=_size)
-        return chosen, _why_least_regret(chosen, best, storage)
+        return chosen, _why_lowest_regret(chosen, best, storage)
     limit = (1 + CLOSE) * _loss(best)
     chosen = min((o for o in fitting if _is_noise(o, best) or _loss(o) <= limit), key=_size)
     if chosen is best:
         smaller = any(o.bytes < chosen.bytes for o in fitting)
-        more = f"what keeps less loses over {100 * CLOSE:g} % more"
+        more = f"every smaller option has over {100 * CLOSE:g} % more"
         return chosen, (
-            f"its regret is the least, {_told(chosen)}, and "
-            f"{more if smaller else 'nothing keeps less'}"
+            f"it has the lowest regret, {_told(chosen)}, and "
+            f"{more if smaller else 'no option is smaller'}"
         )
     return chosen, (
-        f"it keeps the least, {chosen.bytes:,} bytes, of those whose regret is within noise "
-        f"or {100 * CLOSE:g} % of the best, {shown(best.regret)} ({best.name})"
+        f"it is the smallest option, {chosen.bytes:,} bytes, whose regret is within noise or "
+        f"{100 * CLOSE:g} % of the lowest, {shown(best.regret)} ({best.name})"
     )
 
 
@@ -81,27 +82,27 @@ def _within_regret(
     if not kept:
         best = min(options, key=_loss)
         return None, (
-            f"nothing keeps to a regret of {shown(regret)} with 95 % confidence{room}: "
-            f"the least is {_told(best)}, by {best.name}"
+            f"no option{room} has a regret of at most {shown(regret)} with 95 % confidence; "
+            f"the lowest is {_told(best)}, by {best.name}"
         )
     chosen = min(kept, key=_size)
     return chosen, (
-        f"it keeps the least, {chosen.bytes:,} bytes, of those whose regret is at most "
-        f"{shown(regret)} with 95 % confidence{room}"
+        f"it is the smallest option, {chosen.bytes:,} bytes, whose regret is at most "
+        f"{shown(regret)} with 95 % confidence"
     )
 
 
-def _why_least_regret(chosen: Option, best: Option, storage: int) -> str:
+def _why_lowest_regret(chosen: Option, best: Option, storage: int) -> str:
     if chosen is best:
-        return f"its regret is the least within {storage:,} bytes, {_told(best)}"
+        return f"it has the lowest regret within {storage:,} bytes, {_told(best)}"
     return (
-        f"of those within {storage:,} bytes whose regret is the least but for noise, "
-        f"{shown(best.regret)} ({best.name}), it keeps the least, {chosen.bytes:,}"
+        f"it is the smallest option, {chosen.bytes:,} bytes, whose regret is within noise of the "
+        f"lowest within {storage:,} bytes, {shown(best.regret)} ({best.name})"
     )
 
 
 def _is_noise(option: Option, best: Option) -> bool:
-    """Whether an option may be as good as the best, run by run on the same draws."""
+    """Whether the difference to the best, paired run by run, may be noise."""
     if option is best:
         return True
     if option.regrets is None or best.regrets is None:

@@ -1,6 +1,6 @@
-"""Which policies could serve a problem as it is met: arms that change, rewards only, late feedback.
+"""Candidates for special cases: arms that change, feedback of rewards only, late feedback.
 
-What suits the problem comes from `candidates`; here it is fitted to what is known of the run.
+`candidates` lists what suits the problem.  Here that list is adapted to the environment.
 """
 
 from __future__ import annotations
@@ -15,11 +15,20 @@ from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.payoff.box_points import is_finite, size
 from onepull.planning.bounds import Delta
-from onepull.planning.candidates import Candidate, candidates, is_coarse, ladder, recommendations
+from onepull.planning.candidates import (
+    UNPROVED,
+    Candidate,
+    candidates,
+    is_coarse,
+    ladder,
+    recommendations,
+)
 from onepull.policies import (
     KLUCB,
+    CoarseKL,
     DiscountedKL,
     DiscountedUCB,
+    PatientKL,
     Policy,
     RestartingUCB,
     SlidingWindowUCB,
@@ -28,36 +37,31 @@ from onepull.policies.recommended import HEAD_START
 from onepull.policies.rule_policy import RulePolicy
 from onepull.problem import Problem
 from onepull.simulation.feedback import check_feedback
-from onepull.simulation.prepare import prepare as simulated
 from onepull.spaces import Interval
 
-# Trials of all runs together that take about half a minute, in the interpreter and of CoarseKL,
-# whose index is itself a search.
-INTERPRETED = 800_000
-COARSE = 200_000
-LOOKS = 10**8  # at a context, an arm and a state, of PatientKL in a run: as long
-EXTRAS = ("DiscountedUCB", "SlidingWindowUCB", "DiscountedKL", "RestartingUCB")
-FORGETFUL_CELLS = 128  # of what forgets: a change detector looks at every cell
-LEADING = ("DCB", "CCB")
-LED = ("", "T^-1/2", "recommended")  # the labels of those that lead their kind
+# How much can be simulated in about half a minute.
+INTERPRETED = 800_000  # trials of all runs together, for a policy that is not compiled
+COARSE = 200_000  # the same for CoarseKL, whose index is a search
+LOOKS = 10**8  # contexts × arms × states × trials of one run of PatientKL
+FORGETFUL_CELLS = 128  # at most, for policies that forget: a change detector checks every cell
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How a plan is tried.
+    """What candidates are tried on.
 
     Attributes
     ----------
     worlds
-        The environment that is known, or the arms drawn at random for every run.
+        The environment, or, if it is unknown, an environment with random arms for each run.
     horizon
-        The number of trials; None where it is unknown.
+        The number of trials; None if unknown.
     judged
         The trial up to which policies are simulated.
     runs
-        How many runs of each.
+        The number of runs of each policy.
     feedback
-        What a pull shows: its "state", or nothing but its "reward".
+        What a pull shows: its "state", or only its "reward".
 
     Examples
     --------
@@ -75,12 +79,12 @@ class Circumstances:
 
     @property
     def is_late(self) -> bool:
-        """Whether feedback may come late or never."""
+        """Whether feedback may be late or lost."""
         return self.worlds[0].is_late
 
     @property
     def changes(self) -> int:
-        """How often the law of some arm's states changes in the trials simulated."""
+        """How often the distribution of some arm's states changes in the simulated trials."""
         pieces = [piece for piece in self.worlds[0].pieces() if piece.start < self.judged]
         return sum(
             any(old is not new for old, new in zip(before.states, after.states, strict=True))
@@ -89,7 +93,7 @@ class Circumstances:
 
 
 def offered(problem: Problem, met: Circumstances) -> tuple[list[Candidate], list[str]]:
-    """Return all that could serve a problem under the circumstances, and what to know of it.
+    """Return the candidates for a problem in these circumstances, and notes on the choice.
 
     >>> from onepull.environment import channel_selection
     >>> channels = channel_selection()
@@ -97,18 +101,18 @@ def offered(problem: Problem, met: Circumstances) -> tuple[list[Candidate], list
     >>> [candidate.name for candidate in found]
     ['CoarseKL recommended', 'KLUCB per context', 'MultiUCB', 'UCB1']
     >>> print(notes[0])
-    A pull shows nothing but its reward, which may hide the state. Left out: DCB and PatientKL, \
-which cannot learn from it.
+    A pull shows only its reward, which may hide the state. Left out: DCB and PatientKL, which \
+cannot learn from it.
     """
     found, notes = candidates(problem, met.horizon), []
     if met.is_late or met.changes:
-        # It goes by when contexts came with what was observed, and trusts what it saw long ago.
-        found = [candidate for candidate in found if candidate.kind != "PatientKL"]
+        # It needs prompt feedback, and trusts old observations.
+        found = [c for c in found if not isinstance(c.build(), PatientKL)]
     if met.changes:
         times = f"{met.changes} time{'s' * (met.changes > 1)}"
-        notes.append(f"Arms change {times}, and regret is against the best at the time.")
+        notes.append(f"Arms change {times}; regret is against the arm that is best at the time.")
         if met.horizon != met.judged:
-            notes.append("What comes after the trials simulated depends on the changes to come.")
+            notes.append("Regret after the simulated trials depends on the changes to come.")
         found += forgetting(problem, met.judged, met.changes)
     if met.feedback == "reward":
         found, note = _learning(problem, found, met)
@@ -117,18 +121,18 @@ which cannot learn from it.
         found = list(_announced(found))
         if any(candidate.is_announced for candidate in found):
             notes.append(
-                "told of pulls: told of each at once by `policy.pulled`, it counts those in flight "
-                "too, which are not among its bytes; losses are never called off."
+                "told of pulls: `policy.pulled` is called at every pull, so the policy also counts "
+                "pulls in flight. Bytes do not include these. `policy.gave_up` is never called."
             )
     found, slow = _quick(problem, found, met)
     return found, notes + slow
 
 
 def forgetting(problem: Problem, trials: int, changes: int) -> Iterator[Candidate]:
-    """Yield the policies that let go of the past, for so many changes in so many trials.
+    """Yield the policies that forget, tuned to a number of changes in a number of trials.
 
-    Of T trials with C changes a discount remembers 4√(T/C) and a window 2√(T ln T / C), as
-    Garivier and Moulines (2011) have it; restarts find the changes themselves.
+    With C changes in T trials a discount remembers 4√(T/C) trials and a window 2√(T ln T / C),
+    after Garivier and Moulines (2011).  Restarting policies detect the changes.
 
     >>> from onepull.environment import channel_selection
     >>> problem = channel_selection().problem
@@ -139,26 +143,27 @@ def forgetting(problem: Problem, trials: int, changes: int) -> Iterator[Candidat
     delta = _coarse_delta(problem, trials)
     memory = max(2, round(4 * math.sqrt(trials / changes)))
     window = max(2, round(2 * math.sqrt(trials * math.log(trials) / changes)))
-    tuned = f"what it remembers is tuned to {changes} change{'s' * (changes > 1)} in {trials:,} "
-    tuned += "trials"
+    plural = "s" * (changes > 1)
+    tuned = f"its memory is tuned to {changes} change{plural} in {trials:,} trials"
+    extra = partial(Candidate, bound=None, is_extra=True)
     fading = partial(DiscountedUCB, problem, discount=1 - 1 / memory, delta=delta)
-    yield Candidate("DiscountedUCB", f"{memory:,} trials", fading, None, caution=tuned)
+    yield extra("DiscountedUCB", f"{memory:,} trials", fading, caution=tuned)
     sliding = partial(SlidingWindowUCB, problem, window=window, delta=delta)
-    yield Candidate("SlidingWindowUCB", f"{window:,} trials", sliding, None, caution=tuned)
+    yield extra("SlidingWindowUCB", f"{window:,} trials", sliding, caution=tuned)
     sharp = partial(DiscountedKL, problem, discount=1 - 1 / memory)
     if _keeps_states(problem, sharp):
-        yield Candidate("DiscountedKL", f"{memory:,} trials", sharp, None, caution=tuned)
-    caution = "false alarms are bounded, of its regret nothing is proved"
+        yield extra("DiscountedKL", f"{memory:,} trials", sharp, caution=tuned)
+    caution = "the rate of false alarms is bounded, but nothing is proved about its regret"
     restarting = partial(RestartingUCB, problem, delta=delta)
-    yield Candidate("RestartingUCB", "", restarting, None, caution=caution)
-    # A change in the states may show sooner than one in the mean reward of any context.
+    yield extra("RestartingUCB", "", restarting, caution=caution)
+    # A change may be seen earlier in the states than in the mean reward of any context.
     watching = partial(RestartingUCB, problem, sharing="histogram")
     if is_finite(problem.state) and size(problem.state) <= FORGETFUL_CELLS:
-        yield Candidate("RestartingUCB", "histogram", watching, None, caution=caution)
+        yield extra("RestartingUCB", "histogram", watching, caution=caution)
 
 
 def _keeps_states(problem: Problem, build: Callable[[], RulePolicy]) -> bool:
-    """Whether the states can be listed or sketched well enough to be kept."""
+    """Whether the states can be kept as a histogram or a sketch with a small enough error."""
     try:
         return not is_coarse(problem, build().sharing.error)
     except ParameterError:
@@ -166,7 +171,7 @@ def _keeps_states(problem: Problem, build: Callable[[], RulePolicy]) -> bool:
 
 
 def _coarse_delta(problem: Problem, trials: int) -> Delta:
-    """Return δ of the finest grid that is coarse enough to forget on, if there must be one."""
+    """Return δ of the finest grid with few enough cells; None if contexts are finite."""
     if not any(isinstance(space, Interval) for space in problem.context.values()):
         return None
     deltas = ladder(problem, trials, most=FORGETFUL_CELLS)
@@ -176,25 +181,25 @@ def _coarse_delta(problem: Problem, trials: int) -> Delta:
 def _learning(
     problem: Problem, found: Sequence[Candidate], met: Circumstances
 ) -> tuple[list[Candidate], str]:
-    """Return those that learn from rewards alone, and what that leaves out."""
+    """Return the candidates that learn from rewards only, and a note on the others."""
     kept = [c for c in found if c.learns_rewards or _learns(c.build(), met.worlds)]
-    unable = [c.name for c in found if c not in kept and c.label != "recommended"]
+    unable = [c.name for c in found if c not in kept and not c.is_recommended]
     if len(kept) == len(found):
-        return kept, "A pull shows nothing but its reward, which tells the state."
-    hidden = "A pull shows nothing but its reward, which may hide the state."
+        return kept, "A pull shows only its reward, which determines the state."
+    hidden = "A pull shows only its reward, which may hide the state."
     if unable:
         hidden += f" Left out: {_listed(unable)}, which cannot learn from it."
     learning = list(recommendations(problem, met.horizon, "reward"))
-    if any(candidate.kind == "CoarseKL" for candidate in learning):
+    if any(isinstance(candidate.build(), CoarseKL) for candidate in learning):
         learning += context_by_context(problem, met.horizon)
     able = [c for c in learning if _learns(c.build(), met.worlds)]
-    return [*able, *(c for c in kept if c.label != "recommended")], hidden
+    return [*able, *(c for c in kept if not c.is_recommended)], hidden
 
 
 def context_by_context(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield kl-UCB for each context, which decides sooner than `CoarseKL` and loses more.
+    """Yield kl-UCB for each context: faster than `CoarseKL`, with a higher regret.
 
-    There is none where contexts are continuous.
+    There is none for continuous contexts.
 
     >>> from onepull.environment import channel_selection
     >>> [candidate.name for candidate in context_by_context(channel_selection().problem, None)]
@@ -203,8 +208,7 @@ def context_by_context(problem: Problem, horizon: int | None) -> Iterator[Candid
     start = HEAD_START if horizon is None else min(HEAD_START, horizon)
     build = partial(KLUCB, problem, sharing="per-context", head_start=start)
     if is_finite(problem.context):
-        caution = "there is no proof of its regret"
-        yield Candidate("KLUCB", "per context", build, None, learns_rewards=True, caution=caution)
+        yield Candidate("KLUCB", "per context", build, None, learns_rewards=True, caution=UNPROVED)
 
 
 def _learns(policy: Policy, worlds: Sequence[Environment]) -> bool:
@@ -217,27 +221,24 @@ def _learns(policy: Policy, worlds: Sequence[Environment]) -> bool:
 
 
 def _announced(found: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Yield all, and after those that lead the same told of pulls in flight."""
+    """Yield all candidates, and the leading ones a second time, told of pulls in flight."""
     for candidate in found:
         yield candidate
-        leads = candidate.kind in LEADING or candidate.label == "recommended"
-        if not leads or candidate.label not in LED:
-            continue
         policy = candidate.build()
-        if policy.counts_in_flight:
+        if candidate.leads and policy.counts_in_flight:
             fields = ", ".join(f"{name}=…" for name in policy.problem.context)
             yield replace(
                 candidate,
                 label=f"{candidate.label}, told of pulls".removeprefix(", "),
                 is_announced=True,
-                caution=f"tell it of every pull at once: policy.pulled(arm, {fields})",
+                caution=f"call policy.pulled(arm, {fields}) at every pull",
             )
 
 
 def _quick(
     problem: Problem, found: Iterable[Candidate], met: Circumstances
 ) -> tuple[list[Candidate], list[str]]:
-    """Return those that can be simulated in a short time, and a note on the others."""
+    """Return the candidates that can be simulated quickly, and a note on each of the others."""
     kept, notes = [], []
     for candidate in found:
         most = _last_trial(problem, candidate, met)
@@ -245,23 +246,26 @@ def _quick(
             kept.append(candidate)
         else:
             notes.append(
-                f"Left out: {candidate.name}, which takes long to simulate: it is tried up to "
-                f"trial {most:,} with {met.runs} runs."
+                f"Left out: {candidate.name}, which is slow to simulate; with {met.runs} runs it "
+                f"is tried up to trial {most:,}."
             )
     return kept, notes
 
 
 def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> float:
-    """Return up to which trial a candidate can be simulated in a short time."""
-    if candidate.kind == "PatientKL":
+    """Return the trial up to which a candidate can be simulated quickly."""
+    from onepull.simulation.prepare import prepare  # noqa: PLC0415 - loads the compiler
+
+    policy = candidate.build()
+    if isinstance(policy, PatientKL):
         looked_at = size(problem.context) * size(problem.state) * len(problem.arms)
         return LOOKS // looked_at
-    if candidate.kind == "CoarseKL":
+    if isinstance(policy, CoarseKL):
         return COARSE // met.runs
-    if candidate.kind not in EXTRAS and not candidate.is_announced:
-        return math.inf  # what suits the problem as such is there, however long it takes
-    ready = simulated(
-        candidate.build(),
+    if not candidate.is_extra and not candidate.is_announced:
+        return math.inf  # what suits any environment of the problem is never left out
+    ready = prepare(
+        policy,
         met.worlds[0],
         met.judged,
         sees_states=met.feedback == "state",

@@ -1,4 +1,4 @@
-"""Why an arm is chosen: every arm's index and its parts."""
+"""Why an arm is chosen: the index of every arm and its parts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,29 @@ from collections.abc import Sequence
 
 import msgspec
 
+from onepull import html
+
 
 class ArmExplanation(msgspec.Struct, frozen=True):
-    """One arm at one decision; its chance of being chosen is None where it is not known."""
+    """One arm in a decision.
+
+    Attributes
+    ----------
+    arm
+        Its name.
+    pulls
+        How often it was pulled, as far as the policy remembers.
+    estimate
+        Its estimated reward; None if there is no estimate.
+    bonus
+        What the index adds to the estimate.
+    index
+        The arm with the highest index is chosen.
+    eligible
+        Whether it may be chosen for this request.
+    chance
+        The probability of choosing it; None if that is not known.
+    """
 
     arm: str
     pulls: float
@@ -21,13 +41,29 @@ class ArmExplanation(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """A decision taken apart; printed, it is a table.
+    """A decision and its parts.  It prints as a table, and shows as one in a notebook.
 
-    `arm` is None where a generator would draw among tied arms.  The index of an arm that was
-    never pulled, or whose turn it is, is infinite, and so is its bonus.  JSON has no infinite
-    numbers: there both are null, as in all of onepull's JSON.  A null index means nothing else;
-    a null bonus beside an index that is a number means that there is no estimate.
+    The index of an arm that was never pulled, or whose turn it is, is infinite, and so is its
+    bonus.  In JSON, which has no infinite numbers, both are null.  If only the bonus is null,
+    there is no estimate.
 
+    Attributes
+    ----------
+    policy
+        The name of the policy's class.
+    context
+        The request.
+    trial
+        The number of the trial, from 1.
+    arms
+        The parts of each arm's index.
+    arm
+        The arm that is chosen; None if one of several arms will be drawn at random.
+    reason
+        Why it is chosen.
+
+    Examples
+    --------
     >>> row = ArmExplanation("wifi", 3, 1.5, 0.25, 1.75, eligible=True)
     >>> print(Explanation("DCB", {"bits": 2.0}, 4, [row], "wifi", "highest index"))
     DCB at trial 4 with bits=2
@@ -48,33 +84,63 @@ class Explanation(msgspec.Struct, frozen=True):
     reason: str
 
     def __str__(self) -> str:
-        """Lay the decision out as a table."""
-        context = ", ".join(f"{name}={value:g}" for name, value in self.context.items())
-        drawn = any(row.chance not in (None, 0.0, 1.0) for row in self.arms)
-        rows = [("", "arm", "pulls", "estimate", "bonus", "index", *["chance"] * drawn)]
-        for row in self.arms:
-            mark = "→" if row.arm == self.arm else " " if row.eligible else "×"
-            numbers = [row.estimate, row.bonus, row.index, *[row.chance] * drawn]
-            rows.append((mark, row.arm, _count(row.pulls), *map(_show, numbers)))
+        """Return the decision as a table in plain text."""
+        rows = [self._columns(), *self._rows()]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = [
             f"{a:<{widths[0]}} {b:<{widths[1]}}  "
             + "  ".join(f"{cell:>{width}}" for cell, width in zip(rest, widths[2:], strict=True))
             for a, b, *rest in rows
         ]
-        head = f"{self.policy} at trial {self.trial} with {context}"
-        return "\n".join([head, *lines, f"{self.arm or 'a draw'}: {self.reason}"])
+        return "\n".join([self._title(), *lines, self._conclusion()])
+
+    def _repr_html_(self) -> str:
+        """Return the same table for a notebook.
+
+        >>> row = ArmExplanation("wifi", 3, 1.5, 0.25, 1.75, eligible=True)
+        >>> shown = Explanation("DCB", {"bits": 2.0}, 4, [row], "wifi", "highest index")
+        >>> "wifi: highest index" in shown._repr_html_()
+        True
+        """
+        chosen = [j for j, row in enumerate(self.arms) if row.arm == self.arm]
+        columns, rows = self._columns(), self._rows()
+        return html.block(
+            html.table(self._title(), columns, rows, text_columns=2, marked=chosen),
+            html.paragraph(self._conclusion()),
+        )
+
+    def _title(self) -> str:
+        context = ", ".join(f"{name}={value:g}" for name, value in self.context.items())
+        return f"{self.policy} at trial {self.trial:,} with {context}"
+
+    def _conclusion(self) -> str:
+        return f"{self.arm or 'a draw'}: {self.reason}"
+
+    def _columns(self) -> tuple[str, ...]:
+        return ("", "arm", "pulls", "estimate", "bonus", "index", *["chance"] * self._is_drawn)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows = []
+        for row in self.arms:
+            mark = "→" if row.arm == self.arm else " " if row.eligible else "×"
+            numbers = [row.estimate, row.bonus, row.index, *[row.chance] * self._is_drawn]
+            rows.append((mark, row.arm, _count(row.pulls), *map(_show, numbers)))
+        return rows
+
+    @property
+    def _is_drawn(self) -> bool:
+        return any(row.chance not in (None, 0.0, 1.0) for row in self.arms)
 
 
 def bonus_of(index: float, estimate: float | None) -> float | None:
-    """Return what an index has beyond the estimate, where there is one."""
+    """Return the index minus the estimate; None if there is no estimate."""
     if estimate is None:
         return None
     return math.inf if math.isinf(index) else index - estimate
 
 
 def tie_of(arms: Sequence[str], left: int, *, draws: bool) -> str:
-    """Say how a tie of arms is settled, if so many are left of them once pulls are compared.
+    """Say how a tie of arms is broken; `left` of them remain after comparing pulls.
 
     >>> tie_of(["wifi", "lte", "5g"], 3, draws=False)
     'a tie of wifi, lte, 5g: the first arm is taken'
@@ -94,7 +160,7 @@ def tie_of(arms: Sequence[str], left: int, *, draws: bool) -> str:
 
 
 def _count(pulls: float) -> str:
-    """Show pulls: discounted ones are not whole."""
+    """Return pulls as text; discounted pulls are not whole."""
     return str(pulls) if isinstance(pulls, int) else f"{pulls:.1f}"
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from onepull import html
 from onepull.atomic_files import write
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.policies import savefile
@@ -405,6 +406,17 @@ class Policy(ABC):
     def __repr__(self) -> str:
         """Show the policy with its parameters and how much it has seen."""
         return self._shown(self.parameters)
+
+    def _repr_html_(self) -> str:
+        """Return the policy as a table for a notebook."""
+        rows = [
+            ("policy", repr(self).strip("<>")),
+            ("arms", html.names(self._arms)),
+            ("context", html.names(list(self.problem.context))),
+            ("state", html.names(list(self.problem.state))),
+            ("storage", f"{self.storage:,} numbers"),
+        ]
+        return html.block(html.table(type(self).__name__, (), rows, text_columns=2))
 
     def _shown(self, parameters: Mapping[str, Any]) -> str:
         stated = "".join(f", {name}={value!r}" for name, value in parameters.items())

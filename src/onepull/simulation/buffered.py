@@ -1,4 +1,4 @@
-"""Simulating worlds with a buffer: every controller meets the same arrivals and states."""
+"""Simulate environments with a buffer: every controller meets the same arrivals and states."""
 
 from __future__ import annotations
 
@@ -11,30 +11,34 @@ from zlib import crc32
 
 import numpy as np
 
+from onepull import html
 from onepull.arrays import Array
+from onepull.checks import whole_number
 from onepull.control import Controller
 from onepull.control.buffer_environment import BufferEnvironment
 from onepull.errors import ParameterError
-from onepull.simulation import trials
-from onepull.simulation.draws import keys, tabulate
 from onepull.simulation.executors import open_executor
 from onepull.simulation.result import mean_and_error, student
-from onepull.simulation.simulation import whole
 
-# What is written down about a run: all but the last are a slot's average.
+# What is recorded of a run.  All but the last two are averages over its slots.
 MEASURES = ("reward", "cost", "arrived", "drained", "lost", "pulls", "level", "level_95", "end")
 
 
 @dataclass(frozen=True, slots=True)
 class BufferResult:
-    """What every controller earned, paid, lost and held in every replication.
+    """Rewards, costs, losses and levels of every controller in every replication.
 
     Attributes
     ----------
+    controllers
+        Their names, in order.
+    horizon
+        The number of slots.
     measured
-        By name, `[controller, replication]`.  Averages a slot: `reward`, `cost`, what
-        `arrived`, was `drained` and was `lost` for want of room, `pulls`, and the `level`;
-        besides `level_95`, its 95 % quantile, and `end`, the level after the last slot.
+        Arrays `[controller, replication]`, by name.  Averages per slot: `reward`, `cost`,
+        `arrived`, `drained`, `lost` (what found the buffer full), `pulls` and `level`.
+        Also `level_95`, the 95 % quantile of the level, and `end`, the level after the last
+        slot.
 
     Examples
     --------
@@ -51,7 +55,7 @@ class BufferResult:
     def rows(self, baseline: str | None = None) -> list[dict[str, Any]]:
         """Return a row for each controller: means with their 95 % confidence intervals.
 
-        With a baseline they are of the paired differences to it.
+        With a baseline, the rows hold the paired differences to that controller.
         """
         if baseline is not None and baseline not in self.controllers:
             raise ParameterError(
@@ -72,26 +76,41 @@ class BufferResult:
         return found
 
     def __str__(self) -> str:
-        """Show the mean of every measure that is not nothing throughout, by controller.
+        """Show the mean of every measure that is not 0 everywhere, by controller.
 
         >>> rewards = np.array([[1.0, 3.0], [0.0, 0.0]])
         >>> print(BufferResult(["all", "none"], 10, {"reward": rewards}))
-        10 slots, 2 replications; means a slot
+        10 slots, 2 replications; means per slot
                 reward
           all        2
           none       0
         """
-        kept = [name for name, values in self.measured.items() if values.any()]
-        rows = [[row["controller"], *(f"{row[m]:.4g}" for m in kept)] for row in self.rows()]
-        cells = [["", *kept], *rows]
+        cells = self._cells()
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [
             f"  {row[0]:<{widths[0]}}  "
             + "  ".join(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))
             for row in cells
         ]
-        head = f"{self.horizon:,} slots, {self.replications} replications; means a slot"
-        return "\n".join([head, *lines])
+        return "\n".join([self._title(), *lines])
+
+    def _repr_html_(self) -> str:
+        """Return the same table for a notebook.
+
+        >>> result = BufferResult(["all"], 10, {"reward": np.array([[1.0, 3.0]])})
+        >>> "10 slots" in result._repr_html_()
+        True
+        """
+        head, *rows = self._cells()
+        return html.block(html.table(self._title(), head, rows))
+
+    def _title(self) -> str:
+        return f"{self.horizon:,} slots, {self.replications} replications; means per slot"
+
+    def _cells(self) -> list[list[str]]:
+        kept = [name for name, values in self.measured.items() if values.any()]
+        rows = [[row["controller"], *(f"{row[m]:.4g}" for m in kept)] for row in self.rows()]
+        return [["", *kept], *rows]
 
     @property
     def replications(self) -> int:
@@ -99,7 +118,12 @@ class BufferResult:
         return int(next(iter(self.measured.values())).shape[1])
 
     def of(self, controller: str, measure: str = "reward") -> Array:
-        """Return one measure of one controller, a number for each replication."""
+        """Return one measure of one controller, a number for each replication.
+
+        >>> result = BufferResult(["all"], 10, {"reward": np.array([[1.0, 3.0]])})
+        >>> result.of("all", "reward")
+        array([1., 3.])
+        """
         found: Array = self.measured[measure][self.controllers.index(controller)]
         return found
 
@@ -114,18 +138,24 @@ def simulate_buffer(  # noqa: PLR0913 - a full statement
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> BufferResult:
-    """Run controllers on a world with a buffer, from an empty one.
+    """Run controllers on an environment with a buffer, which starts empty.
 
-    What would arrive and what every arm would show in a slot is the same for all of them.
-    Slots run in the interpreter, some tens of microseconds each; give an executor of processes
-    (`open_executor("processes")`) to use all cores.
+    All controllers meet the same arrivals and the same states.  Slots run in the interpreter,
+    at some tens of microseconds each; give an executor of processes
+    (`open_executor("processes")`) to use all cores.  Needs the `simulate` extra.
 
     Parameters
     ----------
     controllers
         Controllers with fresh policies, by name.
+    horizon
+        The number of slots of each replication.
+    replications
+        The number of independent runs.
+    executor
+        Where to run; this thread by default.
     progress
-        Called with the replications done and the replications in all.
+        A function that is called with the number of replications done and in total.
 
     Examples
     --------
@@ -141,7 +171,7 @@ def simulate_buffer(  # noqa: PLR0913 - a full statement
     True
     """
     simulation = BufferSimulation(environment, controllers, horizon=horizon, seed=seed)
-    count = whole("replications", replications)
+    count = whole_number("replications", replications)
     if executor is not None:
         return simulation.result(_run(simulation, count, executor, progress))
     with open_executor("serial") as serial:
@@ -165,7 +195,7 @@ def _run(
 def replicated(
     simulation: BufferSimulation, numbers: Iterable[int], executor: Executor
 ) -> Iterator[tuple[int, Array]]:
-    """Yield each replication's number and measures as soon as it is done.
+    """Yield the number and the measures of each replication as soon as it is done.
 
     >>> from onepull import DCB
     >>> from onepull.control import Myopic
@@ -183,7 +213,7 @@ def replicated(
 
 
 class BufferSimulation:
-    """A fully stated simulation; a replication depends on it and on its number alone."""
+    """What to simulate.  A replication depends on this and on its number, and nothing else."""
 
     def __init__(
         self,
@@ -194,22 +224,26 @@ class BufferSimulation:
         seed: int = 0,
     ) -> None:
         if not isinstance(environment, BufferEnvironment):
-            raise ParameterError(
-                f"a buffer is simulated in a BufferEnvironment, given {environment!r}"
-            )
+            raise ParameterError(f"environment must be a BufferEnvironment, given {environment!r}")
         self.environment, self.controllers = environment, dict(controllers)
-        self.horizon = whole("horizon", horizon)
-        self.seed = whole("seed", seed, least=0)
+        self.horizon = whole_number("horizon", horizon)
+        self.seed = whole_number("seed", seed, least=0)
         if not self.controllers:
             raise ParameterError("a simulation needs at least one controller, given none")
         for name, controller in self.controllers.items():
             if controller.policy.problem != environment.problem:
-                raise ParameterError(f"controller {name!r} is for another problem than the world")
+                raise ParameterError(
+                    f"controller {name!r} is for another problem than the environment"
+                )
             if not controller.policy.is_fresh:
-                raise ParameterError(f"the policy of {name!r} has learned already")
+                raise ParameterError(
+                    f"the policy of {name!r} has learned already; give a fresh one"
+                )
 
     def replication(self, number: int) -> Array:
         """Return every measure of every controller: `[measure, controller]`."""
+        from onepull.simulation.draws import keys  # noqa: PLC0415 - loads the compiler
+
         key, own_key = keys(self.seed, 0, number)
         luck = Luck(self.environment, self.horizon, key)
         measured = np.empty((len(MEASURES), len(self.controllers)))
@@ -227,9 +261,12 @@ class BufferSimulation:
 
 
 class Luck:
-    """What arrives and what every arm would show in every slot of one replication."""
+    """The arrivals, and the states of all arms, in every slot of one replication."""
 
     def __init__(self, environment: BufferEnvironment, horizon: int, key: Any) -> None:
+        from onepull.simulation import trials  # noqa: PLC0415 - loads the compiler
+        from onepull.simulation.draws import tabulate  # noqa: PLC0415 - the same
+
         problem, arms = environment.problem, len(environment.problem.arms)
         shown = np.empty((horizon, arms, len(problem.state)))
         trials.potential_states(0, key, tabulate(list(environment.states.values())), shown)
@@ -248,7 +285,7 @@ class Luck:
 
 
 def follow(environment: BufferEnvironment, controller: Controller, luck: Luck) -> list[float]:
-    """Return the measures of one controller on given luck."""
+    """Return the measures of one controller on given arrivals and states."""
     buffer, problem = environment.buffer, environment.problem
     position = {arm: j for j, arm in enumerate(problem.arms)}
     horizon = len(luck.arrived)

@@ -1,4 +1,4 @@
-"""Where simulations run: in this thread, on these cores, or on a cluster."""
+"""Where simulations run: in this thread, on the cores of this machine, or on a cluster."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ SECONDS_TO_CONNECT = 10.0
 def open_executor(where: str) -> AbstractContextManager[Executor]:
     """Return an executor to be used in a `with` block.
 
-    What is submitted in the block has run when it is left; when an exception leaves it,
-    what has not begun is dropped.
+    At the end of the block all submitted work is done.  If an exception leaves the block, work
+    that has not started is cancelled.
 
     Parameters
     ----------
     where
-        `serial` runs in this thread.  `threads:N` and `processes:N` run on N of this
-        machine's cores, all of them if N is not given; the compiled simulator needs no
-        more than threads, policies in Python gain from processes.  `dask:ADDRESS` runs on
-        the Dask cluster of the scheduler at ADDRESS, such as `tcp://10.0.0.5:8786`.  The
-        cluster gives the work of a worker that dies to another, and a cluster that has no
-        worker yet is waited for.
+        `serial` runs in this thread.  `threads:N` and `processes:N` run on N cores of this
+        machine, or on all of them without N.  Threads are enough for the compiled simulator;
+        use processes for policies that run in Python.  `dask:ADDRESS` runs on the Dask cluster
+        whose scheduler is at ADDRESS, such as `tcp://10.0.0.5:8786`.  If a worker dies, the
+        cluster gives its work to another.  If the cluster has no workers yet, the work waits.
 
     Examples
     --------
@@ -60,7 +59,7 @@ def workers() -> int:
 
 
 def parallelism(executor: Executor) -> int:
-    """Return how many tasks an executor runs at once; for a foreign one, a guess.
+    """Return how many tasks an executor runs at once; a guess if it is not one of ours.
 
     >>> with open_executor("threads:3") as executor:
     ...     parallelism(executor)
@@ -70,7 +69,7 @@ def parallelism(executor: Executor) -> int:
 
 
 class Serial(Executor):
-    """Runs what is submitted at once, in the thread that submits it.
+    """Runs each function when it is submitted, in the same thread.
 
     >>> with Serial() as executor:
     ...     executor.submit(pow, 2, 10).done()
@@ -80,12 +79,12 @@ class Serial(Executor):
     parallelism = 1
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run a function and return the future that holds its outcome."""
+        """Run a function and return a future with its result."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - whoever asks for the result is told
+        except Exception as error:  # noqa: BLE001 - raised again by `result`
             future.set_exception(error)
         return future
 
@@ -97,11 +96,10 @@ class _Threads(ThreadPoolExecutor):
 
 
 class _Remote(Executor):
-    """Runs functions where they have to be sent to.
+    """Runs functions in other processes.
 
-    A simulation that arrives has to be tabulated and its reward compiled, which takes
-    about 60 ms.  So functions are sent as bytes, and the receiver keeps what it made of
-    the last ones.
+    A process that receives a simulation tabulates it and compiles its reward, which takes about
+    60 ms.  So functions are sent as bytes, and the receiver caches the last ones it unpacked.
     """
 
     def __init__(self, pool: Executor, count: int, pack: Callable[[Any], bytes]) -> None:
@@ -119,8 +117,8 @@ class _Remote(Executor):
 class _Cluster(_Remote):
     """Runs functions on a Dask cluster.
 
-    The scheduler itself gives a dead worker's tasks to others, and gives a task up after
-    four deaths.  Dask's `retries` are for tasks that raise, which would raise again.
+    The scheduler gives the tasks of a dead worker to others, and gives a task up after four
+    deaths.  Dask's `retries` are for tasks that raise; ours would raise again.
     """
 
     def __init__(self, address: str) -> None:
@@ -134,12 +132,12 @@ class _Cluster(_Remote):
         except BaseException:
             self._client.close()
             raise
-        # Impure: the same block asked for twice is run twice, instead of told apart by hash.
+        # Not pure: otherwise Dask would hash the arguments to find tasks it has run before.
         pool = self._client.get_executor(pure=False)
         super().__init__(pool, max(1, count), _dask_module("cloudpickle").dumps)
 
     def _check_workers(self) -> None:
-        """Refuse workers that cannot run a simulation, or would run another version of it."""
+        """Raise `ClusterError` if a worker has no simulator, or another version of it."""
         digests = self._client.run(_digest, on_error="return")
         for worker, digest in digests.items():
             if isinstance(digest, ImportError):
@@ -150,13 +148,13 @@ class _Cluster(_Remote):
                 )
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - the interface's
-        # Dask's executor either waits or cancels, and cannot be told both.
+        # Dask's executor either waits or cancels; it cannot do both.
         self._pool.shutdown(wait and not cancel_futures)
         self._client.close()
 
 
 def _digest() -> str:
-    # Imported where it runs, so that a worker without the simulator says so.
+    # Imported on the worker, so that a worker without the simulator raises there.
     compiled = import_module("onepull.simulation.compiled")
     digest: str = compiled.source_digest()
     return digest
@@ -173,12 +171,13 @@ def _run(packed: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _check_scheduler(address: str) -> None:
-    """Refuse an address where no scheduler answers.
+    """Raise `ClusterError` if no scheduler answers at an address.
 
-    A client that cannot connect leaves its thread behind, and waits for ever for a server
-    that accepts and is silent; so it is built for a scheduler that has answered.
+    A Dask client that cannot connect leaves a thread behind, and waits for ever for a server that
+    accepts the connection but sends nothing.  So the client is made only after a scheduler has
+    answered.
     """
-    # In a thread of its own, since in a notebook this one has an event loop already.
+    # In its own thread, since in a notebook this one already has an event loop.
     with ThreadPoolExecutor(1) as aside:
         try:
             found = aside.submit(asyncio.run, _identity(address)).result()
@@ -186,7 +185,7 @@ def _check_scheduler(address: str) -> None:
             reason = str(error) or f"no answer within {SECONDS_TO_CONNECT:g} s"
             raise ClusterError(f"no Dask scheduler at {address!r}: {reason}") from None
     if found != "Scheduler":
-        raise ClusterError(f"no Dask scheduler at {address!r}, but a {found}")
+        raise ClusterError(f"no Dask scheduler at {address!r}; it is a {found}")
 
 
 async def _identity(address: str) -> str:
@@ -215,9 +214,9 @@ def _processes(detail: str | None) -> AbstractContextManager[Executor]:
     def build() -> Executor:
         pool = ProcessPoolExecutor(
             count,
-            # A fork copies locks that threads of this process may hold.
+            # A fork would copy locks that threads of this process may hold.
             mp_context=get_context("spawn"),
-            # An interrupt reaches every process of a terminal; this one sees to the others.
+            # Ctrl-C reaches every process of a terminal; this process stops the others.
             initializer=signal.signal,
             initargs=(signal.SIGINT, signal.SIG_IGN),
         )
@@ -234,7 +233,7 @@ def _dask(detail: str | None) -> AbstractContextManager[Executor]:
 
 
 def _dask_module(name: str) -> Any:
-    """Import what is slow to import, not always installed, and has no types."""
+    """Import a module of the `distributed` extra, which is slow to import and has no types."""
     try:
         return import_module(name)
     except ImportError:

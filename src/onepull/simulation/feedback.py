@@ -1,4 +1,4 @@
-"""What a pull shows in a simulation, the state or nothing but the reward, and who counts it."""
+"""What policies observe in a simulation: the state or only the reward, and pulls in flight."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from onepull.errors import ParameterError, RewardError
 from onepull.policies import Policy
 
 FEEDBACK = ("state", "reward")
-TRIED = 256  # contexts in which it is tried
+TRIED = 256  # contexts that are checked
 
 
 def feedback_by_policy(
     feedback: str | Mapping[str, str], policies: Iterable[str]
 ) -> dict[str, str]:
-    """Return what a pull shows to each policy.
+    """Return the kind of feedback of each policy.
 
     >>> feedback_by_policy({"ours": "reward"}, ["ours", "DCB"])
     {'ours': 'reward', 'DCB': 'state'}
@@ -34,7 +34,7 @@ def feedback_by_policy(
 
 
 def check_feedback(name: str, policy: Policy, environment: Environment) -> None:
-    """Refuse a policy that cannot learn from rewards alone, before anything runs.
+    """Raise `ParameterError` if a policy cannot learn from rewards only.
 
     >>> from onepull import DCB
     >>> from onepull.environment import channel_selection
@@ -63,7 +63,7 @@ instead (capacity=…)
 
 
 def announced_policies(announced: Iterable[str], policies: Mapping[str, Policy]) -> list[str]:
-    """Return the policies that are told of their pulls at once, refusing those that do not care.
+    """Return the policies that are told of each pull, after checking that they count them.
 
     >>> from onepull import DCB, Random
     >>> from onepull.environment import channel_selection

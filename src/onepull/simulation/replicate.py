@@ -1,4 +1,4 @@
-"""Running the replications of a simulation, wherever there is room."""
+"""Run the replications of a simulation on any executor."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from concurrent.futures import (
     Future,
     wait,
 )
+from typing import TYPE_CHECKING
 
+from onepull.checks import whole_number
 from onepull.environment.environment import Environment
 from onepull.errors import ClusterError, ParameterError
 from onepull.policies import Policy
 from onepull.simulation.executors import open_executor, parallelism
 from onepull.simulation.result import Block, Result
-from onepull.simulation.simulation import Simulation, plain_parameters, whole
+
+if TYPE_CHECKING:  # it loads the compiler, which may not be installed
+    from onepull.simulation.simulation import Simulation
 
 
 def simulate(  # noqa: PLR0913 - a full statement
@@ -34,23 +38,34 @@ def simulate(  # noqa: PLR0913 - a full statement
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """Run policies on an environment and return what they lost.
+    """Run policies on an environment and return their regret.
 
-    Every policy meets the same contexts and the same states, so that their differences
-    are their own.  Replications run on all cores, or on any `concurrent.futures` executor.
+    Every policy meets the same contexts and the same states, so a difference between two
+    policies is not luck of the draw.  Replications run on all cores, or on the
+    `concurrent.futures` executor that is given.  Needs the `simulate` extra.
 
     Parameters
     ----------
     policies
         Fresh policies, by name or in a list.
+    horizon
+        The number of trials of each replication.
+    replications
+        The number of independent runs.
+    checkpoints
+        The trials at which regret and pulls are recorded.  By default about 60 trials,
+        evenly spaced on a logarithmic scale.  The horizon is always included.
     realised
-        Count what pulls really cost instead of what they cost on average.
+        Count the rewards that were drawn.  By default regret is the difference of mean rewards.
     feedback
-        What a pull shows, its "state" or nothing but its "reward"; to all alike, or by policy.
+        What a pull shows: its "state", or only its "reward".  Give one for all policies, or
+        one by policy name.
     announced
-        The names of the policies that count pulls in flight where feedback is late.
+        The names of the policies that count pulls in flight when feedback is late.
+    executor
+        Where to run; all cores of this machine by default.
     progress
-        Called with the replications done and the replications in all.
+        A function that is called with the number of replications done and in total.
 
     Examples
     --------
@@ -65,6 +80,8 @@ def simulate(  # noqa: PLR0913 - a full statement
     >>> bool(result.regret("DCB").mean() < 0.05 * result.regret("Multi-UCB").mean())
     True
     """
+    from onepull.simulation.simulation import Simulation  # noqa: PLC0415 - loads the compiler
+
     named = policies if isinstance(policies, Mapping) else _named(policies)
     simulation = Simulation(
         environment,
@@ -76,7 +93,7 @@ def simulate(  # noqa: PLR0913 - a full statement
         feedback=feedback,
         announced=announced,
     )
-    count = whole("replications", replications)
+    count = whole_number("replications", replications)
     if executor is not None:
         return simulation.result(run(simulation, [(0, count)], executor, progress))
     with open_executor("threads") as threads:
@@ -91,8 +108,8 @@ def run(
 ) -> Iterator[Block]:
     """Run ranges of replications on an executor and yield each block when it is done.
 
-    Few blocks are under way at a time, so that what is done can be kept at once and an
-    interrupt does not wait for what has not begun.
+    Only a few blocks are submitted at a time.  The caller can save each one as it arrives, and
+    an interrupt does not wait for blocks that have not started.
     """
     simulation.prepare()
     pool = parallelism(executor)
@@ -129,16 +146,18 @@ def _outcome(future: Future[Block]) -> Block:
     except BrokenExecutor as error:
         raise ClusterError(f"a worker process died: {error}") from None
     except CancelledError:
-        raise ClusterError("the work was dropped before it was done") from None
+        raise ClusterError("the work was cancelled before it was done") from None
     except Exception as error:
         # Dask is not imported for its exception alone.
         if type(error).__name__ == "KilledWorker":
-            raise ClusterError(f"workers kept dying on the same replications: {error}") from None
+            raise ClusterError(
+                f"the same replications killed several workers in a row: {error}"
+            ) from None
         raise
 
 
 def cut(ranges: Sequence[tuple[int, int]], size: int, pool: int) -> list[tuple[int, int]]:
-    """Cut ranges of replications into blocks, small enough to leave work for every worker.
+    """Cut ranges of replications into blocks, small enough to give every worker one.
 
     >>> cut([(0, 10)], size=100, pool=2)
     [(0, 5), (5, 10)]
@@ -153,13 +172,16 @@ def cut(ranges: Sequence[tuple[int, int]], size: int, pool: int) -> list[tuple[i
 
 
 def _named(policies: Sequence[Policy]) -> dict[str, Policy]:
+    """Name policies by their class and parameters."""
+    from onepull.simulation.simulation import plain_parameters  # noqa: PLC0415 - the same
+
     named: dict[str, Policy] = {}
     for policy in policies:
         if not isinstance(policy, Policy):
-            raise ParameterError(f"policies takes a list of them, given {policy!r} in it")
+            raise ParameterError(f"policies must be a list of policies, but it contains {policy!r}")
         stated = ", ".join(f"{k}={v!r}" for k, v in plain_parameters(policy).items())
         name = f"{type(policy).__name__}({stated})" if stated else type(policy).__name__
         if name in named:
-            raise ParameterError(f"two policies are called {name}; give them names")
+            raise ParameterError(f"two policies are called {name}; give each a name")
         named[name] = policy
     return named

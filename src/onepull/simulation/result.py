@@ -1,22 +1,27 @@
-"""What a simulation found, as tables."""
+"""The result of a simulation: regret and pulls of every policy."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from html import escape
-from typing import Any
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onepull import html
 from onepull.arrays import Array
-from onepull.errors import ParameterError
+from onepull.errors import MissingExtra, ParameterError
+
+if TYPE_CHECKING:  # figures are drawn when they are asked for
+    from matplotlib.figure import Figure
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975, 0.99)
 
-# The 97.5 % quantile of Student's t: for 1 to 4 degrees of freedom, and for more the terms
+# The 97.5 % quantile of Student's t: a table for 1 to 4 degrees of freedom; for more, the terms
 # of the Cornish-Fisher expansion in 1/freedom, polynomials in the normal quantile.
 FEW = (12.7062, 4.30265, 3.18245, 2.77645)
 Z = 1.959964
@@ -33,8 +38,8 @@ EXPANSION = (
 class Block:
     """Replications `start` to `stop` of every policy.
 
-    Regrets are kept for each replication, so that policies can be compared pair by pair;
-    pulls are summed.
+    Regrets are kept for each replication, so that policies can be compared in pairs.  Pulls are
+    summed.
     """
 
     start: int
@@ -46,12 +51,24 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One replication, trial by trial."""
+    """One replication, trial by trial.
+
+    Attributes
+    ----------
+    policies
+        Their names, in order.
+    contexts
+        `[trial, field]`.
+    arms
+        `[policy, trial]`: the positions of the arms pulled; -1 if none was pulled.
+    regrets
+        `[policy, trial]`: the regret up to and including the trial.
+    """
 
     policies: list[str]
-    contexts: Array  # [trial, field]
-    arms: NDArray[np.int64]  # [policy, trial], positions in the problem's arms; -1 for none
-    regrets: Array  # [policy, trial], summed up to and including the trial
+    contexts: Array
+    arms: NDArray[np.int64]
+    regrets: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +79,21 @@ class Result:
     ----------
     policies
         Their names, in order.
+    parameters
+        The parameters of each policy.
+    arms
+        The names of the arms.
+    checkpoints
+        The trials at which regret and pulls were recorded; the last is the horizon.
     regrets
         `[policy, replication, checkpoint]`.
     pulls, best_pulls
-        Mean pulls of each arm, `[policy, checkpoint, arm]`: all, and those in which the arm
-        was the best.
+        Mean pulls of each arm, `[policy, checkpoint, arm]`: all of them, and those in which the
+        arm was the best.
+    storage
+        How many numbers each policy keeps.
+    notes
+        How to read the numbers.
 
     Examples
     --------
@@ -103,7 +130,8 @@ class Result:
     def rows(self, baseline: str | None = None) -> list[dict[str, Any]]:
         """Return a tidy table: a row for each policy and checkpoint.
 
-        With a baseline, each row has the mean paired difference to it and its 95 % interval.
+        With a baseline, each row also has the mean paired difference to that policy and its
+        95 % confidence interval.
         """
         base = None if baseline is None else self.regrets[self.find(baseline, "baseline")]
         return [
@@ -117,11 +145,11 @@ class Result:
         return [row for row in self.rows(baseline) if row["trial"] == self.horizon]
 
     def regret(self, policy: str) -> Array:
-        """Return the regrets of a policy at the horizon, one a replication."""
+        """Return the regret of a policy at the horizon, a number for each replication."""
         return self.regrets[self.find(policy), :, -1]
 
     def find(self, policy: str, what: str = "policy") -> int:
-        """Return the position of a policy; `what` it was given as is told if there is none."""
+        """Return the position of a policy; an error says `what` the name was given for."""
         if policy not in self.policies:
             raise ParameterError(f"unknown {what} {policy!r}; there are {', '.join(self.policies)}")
         return self.policies.index(policy)
@@ -153,13 +181,63 @@ class Result:
         return row
 
     def to_pandas(self, baseline: str | None = None) -> Any:
-        """Return the tidy table as a pandas DataFrame, if pandas is installed."""
-        import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415, ICN001
+        """Return the table of `rows` as a pandas DataFrame.
 
+        Raises `MissingExtra` if pandas is not installed.
+        """
+        try:
+            pandas = import_module("pandas")
+        except ImportError:
+            raise MissingExtra("to_pandas needs pandas: pip install pandas") from None
         return pandas.DataFrame(self.rows(baseline))
 
+    def plot(
+        self,
+        divide_by: Literal["nothing", "log", "root"] = "nothing",
+        *,
+        policies: Sequence[str] | None = None,
+        title: str | None = None,
+        log_x: bool = True,
+        log_y: bool = False,
+    ) -> Figure:
+        """Draw the mean regret of each policy against the trial, with its 95 % confidence band.
+
+        A notebook shows the figure.  Save it with `onepull.report.save(figure, "regret.svg")`.
+        Needs the `simulate` extra.
+
+        Parameters
+        ----------
+        divide_by
+            Divide regret by "nothing", by ln n ("log") or by √n ("root").
+        policies
+            Which policies to draw; all by default.
+        title
+            The title of the figure.
+        log_x, log_y
+            Whether an axis is logarithmic.
+
+        Examples
+        --------
+        >>> result = Result(
+        ...     policies=["DCB"], parameters=[{}], arms=["a"], checkpoints=np.array([1, 10]),
+        ...     regrets=np.array([[[0.0, 1.0], [0.0, 3.0]]]), pulls=np.ones((1, 2, 1)),
+        ...     best_pulls=np.ones((1, 2, 1)), storage=[2],
+        ... )
+        >>> result.plot().axes[0].get_xlabel()
+        'trial n'
+        """
+        # By name: figures are made from results, so their module is in a layer above this one.
+        figures = import_module("onepull.report.figures")
+        figure = figures.regret(
+            self, divide_by, policies=policies, title=title, log_x=log_x, log_y=log_y
+        )
+        # Without pyplot, a notebook shows a figure only if it knows how to draw itself.
+        figure._repr_svg_ = partial(figures.svg, figure)
+        shown: Figure = figure
+        return shown
+
     def __str__(self) -> str:
-        """Show the regret of every policy at the horizon, with its 95 % half-width."""
+        """Return the regret of every policy at the horizon as text."""
         t, runs = student(self.replications), f"{self.replications} replications"
         lines = [f"regret at trial {self.horizon:,}, {runs}, mean ± 95 % confidence interval"]
         width = max(map(len, self.policies))
@@ -172,21 +250,23 @@ class Result:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Show the same table in a notebook."""
-        columns = ("policy", "regret", "± 95 %", "95 % of runs")
-        head, t = "".join(f"<th>{h}</th>" for h in columns), student(self.replications)
-        body = "".join(
-            f"<tr><td>{escape(row['policy'])}</td><td>{row['regret']:,.2f}</td>"
-            f"<td>{t * row['standard_error']:,.2f}</td>"
-            f"<td>{row['q2.5']:,.1f} – {row['q97.5']:,.1f}</td></tr>"
+        """Return the same table for a notebook."""
+        columns, t = ("policy", "regret", "± 95 %", "95 % of runs"), student(self.replications)
+        rows = [
+            (
+                row["policy"],
+                f"{row['regret']:,.2f}",
+                f"{t * row['standard_error']:,.2f}",
+                f"{row['q2.5']:,.1f} to {row['q97.5']:,.1f}",
+            )
             for row in self.final()
-        )
-        caption = f"regret at trial {self.horizon:,}, {self.replications} replications"
-        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
+        ]
+        title = f"regret at trial {self.horizon:,}, {self.replications} replications"
+        return html.block(html.table(title, columns, rows), *map(html.note, self.notes))
 
 
 def mean_and_error(values: Array) -> tuple[float, float]:
-    """Return the mean and its standard error; the latter is unknown for one value."""
+    """Return the mean and its standard error, which is nan for one value."""
     error = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
     return float(values.mean()), error
 
@@ -214,10 +294,10 @@ def confidence_interval(values: Array) -> tuple[float, float]:
 
 
 def student(count: int) -> float:
-    """Return how many standard errors the 95 % confidence interval of a mean reaches.
+    """Return the half-width of a 95 % confidence interval of a mean, in standard errors.
 
-    The 97.5 % quantile of Student's t with count - 1 degrees of freedom, to four digits:
-    a table where there are few, from five on the expansion in their number.
+    This is the 97.5 % quantile of Student's t with count - 1 degrees of freedom, to four digits:
+    from a table for up to four, from an expansion for more.
 
     >>> [round(student(count), 2) for count in (2, 6, 31, 1000)]
     [12.71, 2.57, 2.04, 1.96]
@@ -231,7 +311,7 @@ def student(count: int) -> float:
 
 
 def joined(blocks: Iterable[Block]) -> tuple[Array, Array, Array]:
-    """Return the regrets of all blocks in the order of replications, and the mean pulls."""
+    """Return the regrets of all blocks, in the order of replications, and the mean pulls."""
     ordered = sorted(blocks, key=lambda block: block.start)
     regrets = np.concatenate([block.regrets for block in ordered], axis=1)
     count = regrets.shape[1]

@@ -1,0 +1,127 @@
+"""HTML for notebooks: tables, text and code that read well on a light and on a dark page.
+
+Colours are inherited from the page, or are translucent.  Styles are inline and nothing is
+loaded, so that the HTML looks the same wherever a notebook is shown.  All text is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from html import escape
+
+LINE = "rgba(128,128,128,.55)"
+MARK = "rgba(0,114,178,.2)"
+CELL = "padding:.25em .8em;border:none;vertical-align:top"
+NUMBER = f"{CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
+TEXT = f"{CELL};text-align:left"
+MOST_NAMES = 12
+
+
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    text_columns: int = 1,
+    marked: Collection[int] = (),
+) -> str:
+    """Return a table; the first columns are text, set to the left, and the others numbers.
+
+    Parameters
+    ----------
+    columns
+        The headings; none for a table without a heading row.
+    text_columns
+        How many of the columns are text.
+    marked
+        The positions of the rows to highlight.
+
+    Examples
+    --------
+    >>> made = table("Regret", ["policy", "regret"], [["A & B", "1,150"]], marked=[0])
+    >>> "A &amp; B" in made, made.count("<tr")
+    (True, 2)
+    """
+    head = ""
+    if columns:
+        line = f"border-bottom:1px solid {LINE};font-weight:600;background:none"
+        cells = "".join(
+            f"<th scope='col' style='{_look(i, text_columns)};{line}'>{escape(name)}</th>"
+            for i, name in enumerate(columns)
+        )
+        head = f"<thead><tr>{cells}</tr></thead>"
+    body = "".join(
+        f"<tr{_marked(r in marked)}>"
+        + "".join(
+            f"<td style='{_look(i, text_columns)}'>{escape(cell)}</td>"
+            for i, cell in enumerate(row)
+        )
+        + "</tr>"
+        for r, row in enumerate(rows)
+    )
+    caption = (
+        "<caption style='caption-side:top;text-align:left;color:inherit;font-weight:600;"
+        f"white-space:nowrap;padding:.25em .8em'>{escape(title)}</caption>"
+    )
+    return (
+        "<table style='border-collapse:collapse;border:none;margin:.3em 0;color:inherit'>"
+        f"{caption if title else ''}{head}<tbody>{body}</tbody></table>"
+    )
+
+
+def note(text: str) -> str:
+    """Return a line of small text.
+
+    >>> "x &lt; y" in note("x < y")
+    True
+    """
+    return f"<p style='margin:.1em 0;padding:0 .8em;font-size:90%;opacity:.8'>{escape(text)}</p>"
+
+
+def paragraph(text: str) -> str:
+    """Return a paragraph.
+
+    >>> "x &lt; y" in paragraph("x < y")
+    True
+    """
+    return f"<p style='margin:.4em 0;padding:0 .8em'>{escape(text)}</p>"
+
+
+def code(text: str) -> str:
+    """Return a line of code.
+
+    >>> "DCB(problem)" in code("DCB(problem)")
+    True
+    """
+    look = f"margin:.4em .8em;padding:.4em .6em;border-left:3px solid {LINE};white-space:pre-wrap"
+    return f"<pre style='{look};color:inherit;background:none'>{escape(text)}</pre>"
+
+
+def block(*parts: str) -> str:
+    """Return parts in one block, which scrolls if it is wider than the page.
+
+    >>> block(note("a"), note("b")).startswith("<div ")
+    True
+    """
+    return f"<div style='max-width:100%;overflow-x:auto'>{''.join(parts)}</div>"
+
+
+def names(given: Sequence[str]) -> str:
+    """Return names as a list that stays short.
+
+    >>> names(["wifi", "lte"])
+    'wifi, lte'
+    >>> names([f"server {i}" for i in range(500)])[-40:]
+    ' 9, server 10, server 11, … (500 in all)'
+    """
+    if len(given) <= MOST_NAMES + 1:
+        return ", ".join(given)
+    return f"{', '.join(given[:MOST_NAMES])}, … ({len(given):,} in all)"
+
+
+def _look(column: int, text_columns: int) -> str:
+    return TEXT if column < text_columns else NUMBER
+
+
+def _marked(is_marked: bool) -> str:  # noqa: FBT001 - a property of the row
+    return f" style='background:{MARK}'" if is_marked else ""
