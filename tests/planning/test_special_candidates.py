@@ -160,7 +160,8 @@ def test_rewards_of_unknown_arms():
     assert "DCB" not in {option.name for option in made.options}
 
 
-def test_decisions_are_timed_on_rewards():
+def test_decisions_are_timed_on_rewards(monkeypatch):
+    monkeypatch.setattr("onepull.planning.decision_time.BATCH", 20)
     quick = {**QUICK, "timing": True, "horizon": 100}
     made = plan(CHANNELS.problem, environment=CHANNELS, feedback="reward", **quick)
     assert all(option.microseconds for option in made.options)
