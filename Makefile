@@ -18,10 +18,10 @@ quick: $(READY)
 	@$(BIN)/onepull reproduce --quick
 
 ## Every test: behaviour, layers, documentation.  On four cores at most, since each process takes
-## up to a gigabyte; a file's tests stay in one, which has made its fixtures and loaded its kernels,
-## and whose matrix products leave the other cores to the others.
+## up to a gigabyte.  Each process starts with its own part of the tests, file by file, and takes
+## over tests from the others when it is done; matrix products leave the other cores alone.
 test: $(READY)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 ## Formatting, lint, types, layers, lists of public names and the documentation site.
 check: $(READY) docs

@@ -1,8 +1,12 @@
-"""Problems that many tests use."""
+"""Problems that many tests use.
+
+A problem never changes, so each is made once and what is derived from its reward is kept.
+"""
 
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from onepull import Discrete, Finite, Interval, Problem, Reward
 
@@ -10,6 +14,7 @@ from onepull import Discrete, Finite, Interval, Problem, Reward
 PAPER_ARMS = {f"channel-{j}": Discrete([j, 0], [(8 - j) / 10, (2 + j) / 10]) for j in range(1, 8)}
 
 
+@cache
 def channels(count: int = 7) -> Problem:
     """Dynamic channel selection, as in the paper."""
     return Problem(
@@ -20,6 +25,7 @@ def channels(count: int = 7) -> Problem:
     )
 
 
+@cache
 def harvesting(count: int = 4) -> Problem:
     """Power-aware channel selection, as in the paper."""
     return Problem(
@@ -30,6 +36,7 @@ def harvesting(count: int = 4) -> Problem:
     )
 
 
+@cache
 def offloading() -> Problem:
     """Two-field jobs on servers with two attributes."""
     return Problem(
@@ -40,6 +47,7 @@ def offloading() -> Problem:
     )
 
 
+@cache
 def mixed() -> Problem:
     """A finite and a continuous context field, and a state without upper end."""
     return Problem(
@@ -50,6 +58,7 @@ def mixed() -> Problem:
     )
 
 
+@cache
 def coded() -> Problem:
     """A reward in Python, finite states."""
     return Problem(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from onepull.cli import COMMANDS
+from onepull.cli import COMMANDS, main
 from onepull.experiments import Experiment
 from onepull.experiments.buffer_experiment import (
     BUFFERED,
@@ -34,26 +32,33 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TOML = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def shown():
-    """Yield every command of the page with what it prints."""
+def chains():
+    """Return the commands of the page with what they print, in chains.
+
+    Chains share nothing, so tests can run them in any order and in any process.
+    """
+    found: dict[str, list[tuple[list[str], str]]] = {}
     for block in CONSOLE.findall(COMMANDS_PAGE):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             line, _, output = part.partition("\n")
-            yield line, output
+            program, *arguments = shlex.split(line)
+            assert program == "onepull"
+            reads = next((name for name in arguments[1:] if f"run {name}" in found), None)
+            writes = arguments[-1] if "run" in arguments and "--out" in arguments else None
+            name = f"run {reads or writes}" if reads or writes else line.removeprefix("onepull ")
+            found.setdefault(name, []).append((arguments, output))
+    return found
 
 
-def test_the_commands_print_what_the_page_says(tmp_path):
+@pytest.mark.parametrize("commands", chains().values(), ids=chains())
+def test_the_commands_print_what_the_page_says(commands, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    env = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"}
-    for line, output in shown():
-        program, *arguments = shlex.split(line)
-        assert program == "onepull"
-        done = subprocess.run(
-            [sys.executable, "-m", "onepull", *arguments],
-            cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{line}\n{done.stderr}"
-        assert done.stdout == output, line
+    monkeypatch.chdir(tmp_path)
+    env = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    for arguments, output in commands:
+        done = CliRunner().invoke(main, arguments, prog_name="onepull", env=env)
+        assert done.exit_code == 0, f"{arguments}\n{done.stderr}"
+        assert done.stdout == output, arguments
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from problems import CONTINUOUS, FINITE
 
@@ -10,6 +12,7 @@ from onepull.factor import Histogram, LowRank, Sketch
 from onepull.testing import FACTORISATION_CHECKS
 
 
+@cache
 def listed():
     """Return vector contexts and states of which the states are finitely many."""
     return Problem(
@@ -20,6 +23,7 @@ def listed():
     )
 
 
+@cache
 def smooth():
     """Return vector contexts and states, finite and continuous fields in each."""
     return Problem(
@@ -57,7 +61,13 @@ CASES = [
 ]
 
 
+@cache
+def made(build, problem):
+    """Return a factorisation, made once for all checks: it never changes."""
+    return build(problem())
+
+
 @pytest.mark.parametrize("check", FACTORISATION_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize(("build", "problem"), CASES)
 def test_factorisation(build, problem, check):
-    check(build, problem())
+    check(lambda _: made(build, problem), problem())

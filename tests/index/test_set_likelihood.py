@@ -110,7 +110,7 @@ def test_the_bound_is_the_highest_mean_of_a_likely_law(seen, values, risk):
 
 def _highest(told, counts, worth, least, law):
     """Search the laws of three states on a grid, and then on finer ones around the best."""
-    side = np.linspace(-1.0, 1.0, 61)
+    side = np.linspace(-1.0, 1.0, 31)
     moves = np.array([(a, b, -a - b) for a in side for b in side])
     here, reach = law / law.sum(), 1.0
     while reach > 1e-7:

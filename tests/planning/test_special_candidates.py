@@ -160,7 +160,8 @@ def test_rewards_of_unknown_arms():
     assert "DCB" not in {option.name for option in made.options}
 
 
-def test_decisions_are_timed_on_rewards():
+def test_decisions_are_timed_on_rewards(monkeypatch):
+    monkeypatch.setattr("onepull.planning.decision_time.BATCH", 20)
     quick = {**QUICK, "timing": True, "horizon": 100}
     made = plan(CHANNELS.problem, environment=CHANNELS, feedback="reward", **quick)
     assert all(option.microseconds for option in made.options)
@@ -203,9 +204,9 @@ def test_of_a_ladder_only_the_usual_cells_are_told():
 
 
 def test_all_at_once_can_be_planned():
-    environment = changing(CHANNELS, 200).with_late_feedback(delays=10)
+    environment = changing(CHANNELS, 60).with_late_feedback(delays=10)
     for feedback in ("state", "reward"):
-        told = {**QUICK, "horizon": 400, "replications": 2}
+        told = {**QUICK, "horizon": 120, "replications": 2}
         made = plan(CHANNELS.problem, environment=environment, feedback=feedback, **told)
         assert made.proposed is not None
 
