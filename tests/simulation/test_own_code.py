@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,7 +111,7 @@ def test_it_passes_the_battery(check):
     check(Moss, CHANNELS.problem)
 
 
-PARTS = {
+PARTS: dict[str, Any] = {
     "exploration": lambda trial, alpha: alpha * trial**0.25,
     "aim": lambda low, high, exploration: 0.5 * (high - low) * exploration,
     "index": lambda mean, root, aim: mean + 2.0 * aim * root * root,
@@ -193,8 +194,9 @@ class Powers(Dense):
     error = 0.0
 
     def __init__(self, problem):
-        self.problem, self.plain_psi = problem, PlainPsi(powers)
-        self.psi = lambda state: self.plain_psi(state, 3)
+        plain = PlainPsi(powers)
+        self.problem, self.plain_psi = problem, plain
+        self.psi = lambda state: plain(state, 3)
 
     def phi(self, context):
         return np.array([1.0, context[0], context[0] ** 2 / 16])

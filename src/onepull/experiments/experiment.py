@@ -25,7 +25,7 @@ from onepull.experiments.own_code import described, is_own, own_class, problem_o
 from onepull.experiments.toml_laws import delays_of, law_of, states_of
 from onepull.experiments.toml_reading import Document, FromToml, application_of, is_swept, sweep
 from onepull.policies import Policy
-from onepull.policies.recommended import recommended
+from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
 from onepull.policies.ucb.ccb import tuned_delta
 from onepull.problem import Problem

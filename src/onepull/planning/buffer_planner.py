@@ -25,7 +25,7 @@ from onepull.errors import OnepullError, ParameterError
 from onepull.planning.option import confidence
 from onepull.planning.plan_tables import plan_html
 from onepull.policies import Genie, Policy, UpperConfidence
-from onepull.policies.recommended import recommended
+from onepull.policies.recommendation import recommended
 from onepull.report import Table
 from onepull.report.buffer_tables import buffer_summary
 from onepull.report.table_cells import Span, shown

@@ -33,7 +33,7 @@ from onepull.policies import (
     RestartingUCB,
     SlidingWindowUCB,
 )
-from onepull.policies.recommended import HEAD_START
+from onepull.policies.recommendation import HEAD_START
 from onepull.policies.rule_policy import RulePolicy
 from onepull.problem import Problem
 from onepull.simulation.feedback import check_feedback
