@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
-from onepull import html
 from onepull.errors import ProblemError
 from onepull.formula.operations import FUNCTIONS
+from onepull.html import block, names
+from onepull.html import table as html_table
 from onepull.payoff import Payoff, Reward, bind
 from onepull.payoff.reward import Source
 from onepull.spaces import Box, Finite, Interval, Space
@@ -112,11 +113,11 @@ class Problem:
             for name, space in box.items()
         ]
         rows = [
-            ("arms", html.names(self.arms)),
+            ("arms", names(self.arms)),
             *fields,
             ("reward", reward),
         ]
-        return html.block(html.table("Problem", (), rows, text_columns=2))
+        return block(html_table("Problem", (), rows, text_columns=2))
 
     def __reduce__(self) -> Any:
         """Pickle the problem by its constructor arguments."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onepull import html
+from onepull.html import block, code, note, paragraph
+from onepull.html import table as html_table
 from onepull.planning.option import Option
 from onepull.report import Span, Table
 from onepull.report.table_cells import shown
@@ -69,12 +70,12 @@ def plan_html(tables: list[Table], chosen: str | None, proposal: str) -> str:
     for table in tables:
         cells = [[shown(cell) for cell in row] for row in table.rows]
         marked = [r for r, row in enumerate(cells) if row[0] == chosen]
-        parts.append(html.table(table.title, table.columns, cells, marked=marked))
-        parts += map(html.note, table.notes)
+        parts.append(html_table(table.title, table.columns, cells, marked=marked))
+        parts += map(note, table.notes)
     *call, reason = proposal.splitlines()
     for line in call:
-        parts += [html.paragraph("Proposed:"), html.code(line.removeprefix("Proposed: "))]
-    return html.block(*parts, html.paragraph(reason))
+        parts += [paragraph("Proposed:"), code(line.removeprefix("Proposed: "))]
+    return block(*parts, paragraph(reason))
 
 
 def picture(plan: Plan, title: str | None = None) -> Figure:

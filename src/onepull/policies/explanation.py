@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from onepull import html
+from onepull.html import block, paragraph, table
 
 
 class ArmExplanation(msgspec.Struct, frozen=True):
@@ -104,9 +104,9 @@ class Explanation(msgspec.Struct, frozen=True):
         """
         chosen = [j for j, row in enumerate(self.arms) if row.arm == self.arm]
         columns, rows = self._columns(), self._rows()
-        return html.block(
-            html.table(self._title(), columns, rows, text_columns=2, marked=chosen),
-            html.paragraph(self._conclusion()),
+        return block(
+            table(self._title(), columns, rows, text_columns=2, marked=chosen),
+            paragraph(self._conclusion()),
         )
 
     def _title(self) -> str:

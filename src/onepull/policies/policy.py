@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from onepull import html
 from onepull.atomic_files import write
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
+from onepull.html import block, names, table
 from onepull.policies import savefile
 from onepull.policies.batches import columns_of, rows
 from onepull.policies.decision import Decision
@@ -411,12 +411,12 @@ class Policy(ABC):
         """Return the policy as a table for a notebook."""
         rows = [
             ("policy", repr(self).strip("<>")),
-            ("arms", html.names(self._arms)),
-            ("context", html.names(list(self.problem.context))),
-            ("state", html.names(list(self.problem.state))),
+            ("arms", names(self._arms)),
+            ("context", names(list(self.problem.context))),
+            ("state", names(list(self.problem.state))),
             ("storage", f"{self.storage:,} numbers"),
         ]
-        return html.block(html.table(type(self).__name__, (), rows, text_columns=2))
+        return block(table(type(self).__name__, (), rows, text_columns=2))
 
     def _shown(self, parameters: Mapping[str, Any]) -> str:
         stated = "".join(f", {name}={value!r}" for name, value in parameters.items())

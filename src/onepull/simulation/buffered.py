@@ -11,12 +11,12 @@ from zlib import crc32
 
 import numpy as np
 
-from onepull import html
 from onepull.arrays import Array
 from onepull.checks import whole_number
 from onepull.control import Controller
 from onepull.control.buffer_environment import BufferEnvironment
 from onepull.errors import ParameterError
+from onepull.html import block, table
 from onepull.simulation.executors import open_executor
 from onepull.simulation.result import mean_and_error, student
 
@@ -102,7 +102,7 @@ class BufferResult:
         True
         """
         head, *rows = self._cells()
-        return html.block(html.table(self._title(), head, rows))
+        return block(table(self._title(), head, rows))
 
     def _title(self) -> str:
         return f"{self.horizon:,} slots, {self.replications} replications; means per slot"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onepull import html
 from onepull.arrays import Array
 from onepull.errors import MissingExtra, ParameterError
+from onepull.html import block, note, table
 
 if TYPE_CHECKING:  # figures are drawn when they are asked for
     from matplotlib.figure import Figure
@@ -262,7 +262,7 @@ class Result:
             for row in self.final()
         ]
         title = f"regret at trial {self.horizon:,}, {self.replications} replications"
-        return html.block(html.table(title, columns, rows), *map(html.note, self.notes))
+        return block(table(title, columns, rows), *map(note, self.notes))
 
 
 def mean_and_error(values: Array) -> tuple[float, float]:
