@@ -116,8 +116,8 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can ta
     if budget <= NEXT_TO_NOTHING:  # it would be lost in the rounding of logarithms
         return min(mean + sqrt(2.0 * square * budget), top)
     # The derivative has the sign of budget - excess(λ), and the excess falls with λ.
-    if reach == 0.0 and _excess(values, weights, count, top) <= budget:
-        return top - exp(_mean_log(values, weights, count, top, 0.0) - budget)
+    if reach == 0.0 and excess(values, weights, count, top) <= budget:
+        return top - exp(mean_log(values, weights, count, top, 0.0) - budget)
     low, high = 0.0, inf  # of λ - top
     least = 1e-100 * (top - mean)
     beyond = max(mean + sqrt(0.5 * square / budget) - top, 1e-9 * (top - mean))
@@ -142,11 +142,16 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can ta
         if abs(step - beyond) <= 1e-11 * beyond or step < least:
             break
         beyond = step
-    found = top + beyond - exp(_mean_log(values, weights, count, top, beyond) - budget)
+    found = top + beyond - exp(mean_log(values, weights, count, top, beyond) - budget)
     return min(max(found, mean), top, mean + (top - lowest) * sqrt(0.5 * budget))
 
 
-def _mean_log(values: Any, weights: Any, count: int, top: float, beyond: float) -> float:
+def mean_log(values: Any, weights: Any, count: int, top: float, beyond: float) -> float:
+    """Return E ln(λ - X) with λ = top + beyond.
+
+    >>> mean_log([0.0, 1.0], [0.5, 0.5], 2, 1.0, 1.0) == 0.5 * log(2.0)
+    True
+    """
     total = 0.0
     for s in range(count):
         if weights[s] > 0.0:
@@ -154,12 +159,17 @@ def _mean_log(values: Any, weights: Any, count: int, top: float, beyond: float) 
     return total
 
 
-def _excess(values: Any, weights: Any, count: int, top: float) -> float:
+def excess(values: Any, weights: Any, count: int, top: float) -> float:
+    """Return E ln(top - X) + ln E 1/(top - X), which a budget must exceed for λ = top.
+
+    >>> excess([0.0, 0.0], [0.5, 0.5], 2, 1.0)
+    0.0
+    """
     inverse = 0.0
     for s in range(count):
         if weights[s] > 0.0:
             inverse += weights[s] / (top - values[s])
-    return _mean_log(values, weights, count, top, 0.0) + log(inverse)
+    return mean_log(values, weights, count, top, 0.0) + log(inverse)
 
 
 def likely_share(mean: float, budget: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
+from onepull.checks import whole_number
 from onepull.environment.environment import Environment
 from onepull.errors import ParameterError
 from onepull.policies import Policy
@@ -85,9 +86,9 @@ class Simulation:
     ) -> None:
         self.environment = environment
         self.policies = dict(policies)
-        self.horizon = whole("horizon", horizon)
-        self.seed = whole("seed", seed, least=0)
-        self.experiment = whole("experiment", experiment, least=0)
+        self.horizon = whole_number("horizon", horizon)
+        self.seed = whole_number("seed", seed, least=0)
+        self.experiment = whole_number("experiment", experiment, least=0)
         self.realised = realised
         self.feedback = feedback_by_policy(feedback, self.policies)
         self.announced = announced_policies(announced, self.policies)
@@ -281,18 +282,11 @@ def _rebuilt(environment: Environment, policies: dict[str, Policy], told: dict[s
     return Simulation(environment, policies, **told)
 
 
-def whole(name: str, value: Any, *, least: int = 1) -> int:
-    """Return a whole number, refusing anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ParameterError(f"{name} must be a whole number from {least}, given {value!r}")
-    return int(value)
-
-
 def _checkpoints(given: Iterable[int] | None, horizon: int) -> NDArray[np.int64]:
     if given is None:
         points = np.unique(np.geomspace(1, horizon, 64).round().astype(np.int64))
     else:
-        points = np.unique([whole("a checkpoint", point) for point in given])
+        points = np.unique([whole_number("a checkpoint", point) for point in given])
         if len(points) and points[-1] > horizon:
             raise ParameterError(f"checkpoint {points[-1]} is beyond the horizon of {horizon}")
     if not len(points) or points[-1] != horizon:

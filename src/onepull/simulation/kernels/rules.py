@@ -43,8 +43,8 @@ reachable(
     bernstein.bernstein_bound,
     bernstein.law_variance,
     hoeffding.hoeffding_exploration,
-    empirical_likelihood._excess,  # noqa: SLF001 - a part of the formula
-    empirical_likelihood._mean_log,  # noqa: SLF001 - the same
+    empirical_likelihood.excess,
+    empirical_likelihood.mean_log,
     empirical_likelihood.divergence,
     empirical_likelihood.exploration,
     empirical_likelihood.likely_mean,
