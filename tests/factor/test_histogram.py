@@ -85,7 +85,7 @@ def test_many_states_give_what_few_do():
 def test_a_histogram_is_a_law_whatever_was_seen():
     policy = UpperConfidence(vectors(), sharing="histogram")
     policy.observe_many(["a", "a", "b"], speed=[1, 4, 4], up=[1, 1, 0])
-    means = np.array(policy.sharing.books["all"].means)
+    means = np.array(policy.sharing.all_statistics["all"].means)
     np.testing.assert_allclose(means[:, :2].sum(axis=0), 1)
     assert means[:, 0].tolist() == [0, 0.5, 0, 0, 0, 0.5]
 

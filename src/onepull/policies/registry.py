@@ -1,8 +1,8 @@
-"""All policies by name, found in their files.
+"""Registry of all policies by name.
 
-A policy is public if its class states a `guarantee`.  From that follow the names that
-`onepull` exports, those that experiment files take, the policies that the battery of tests tries,
-and the tables of the documentation.  To add a policy is to add its file and the file of its tests.
+A policy is public if its class defines `guarantee`.  The names that `onepull` exports, the
+names in experiment files, the common tests and the tables of the documentation all follow from
+this registry.  To add a policy, add its file and a file with its tests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Kind = TypeVar("Kind")
 
 @cache
 def registered() -> dict[str, type[Policy]]:
-    """Return the policies of this package by name, in the order of the alphabet.
+    """Return the policies of this package by name, in alphabetical order.
 
     >>> registered()["DCB"].__module__
     'onepull.policies.ucb.dcb'
@@ -41,7 +41,7 @@ def registered() -> dict[str, type[Policy]]:
 
 
 def find_policy(name: str) -> type[Policy]:
-    """Return a policy class by its name, or one of your own as "module:Class".
+    """Return a policy class by its name, or your own class by "module:Class".
 
     >>> find_policy("DCB").__name__
     'DCB'
@@ -49,7 +49,7 @@ def find_policy(name: str) -> type[Policy]:
     True
     >>> find_policy("DBC")
     Traceback (most recent call last):
-    onepull.errors.ParameterError: unknown policy 'DBC'; did you mean DCB? Your own is given as \
+    onepull.errors.ParameterError: unknown policy 'DBC'; did you mean DCB? Give your own class as \
 "module:Class"
     """
     if ":" in name:
@@ -58,12 +58,12 @@ def find_policy(name: str) -> type[Policy]:
         return registered()[name]
     near = min(registered(), key=lambda known: _distance(known.lower(), name.lower()))
     raise ParameterError(
-        f'unknown policy {name!r}; did you mean {near}? Your own is given as "module:Class"'
+        f'unknown policy {name!r}; did you mean {near}? Give your own class as "module:Class"'
     )
 
 
 def named(path: str, kind: type[Kind]) -> type[Kind]:
-    """Return the subclass of a class that stands under "module:Class".
+    """Return the class at "module:Class"; raises ParameterError unless it is a subclass of `kind`.
 
     >>> named("onepull.policies.ucb.dcb:tuned", Policy)
     Traceback (most recent call last):
@@ -88,7 +88,7 @@ def _modules() -> list[ModuleType]:
 
 
 def _distance(one: str, two: str) -> int:
-    """Return how many letters must change to make one word of another."""
+    """Return the edit distance between two words."""
     row = list(range(len(two) + 1))
     for i, a in enumerate(one, 1):
         last, row[0] = row[0], i
@@ -98,10 +98,10 @@ def _distance(one: str, two: str) -> int:
 
 
 def summary(kind: type[Policy]) -> str:
-    """Return the first sentence of a policy's documentation.
+    """Return the first line of a policy's docstring.
 
     >>> from onepull import DCB
     >>> summary(DCB)
-    "DCB(ε) for finitely many contexts (the paper's algorithm 1)."
+    'DCB(ε) (Sakulkar and Krishnamachari, algorithm 1): joint learning for listed contexts.'
     """
     return (inspect.getdoc(kind) or "").partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The compiled simulator: many replications of policies on an environment, paired draw by draw."""
+"""The compiled simulator: many replications of policies on an environment, on the same draws."""
 
 from onepull.simulation.buffered import BufferResult, simulate_buffer
 from onepull.simulation.replicate import simulate
