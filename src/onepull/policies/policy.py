@@ -382,7 +382,7 @@ class Policy(ABC):
         kinds = {kind.__name__: kind for kind in _kinds(cls)}
         if saved.policy not in kinds:
             raise SaveFileError(
-                f"{where}: contains a {saved.policy}, which is not a known {cls.__name__}"
+                f"{where}: contains the policy {saved.policy}, which is not a known {cls.__name__}"
             )
         try:
             problem = savefile.problem_of(saved, problem)
