@@ -131,5 +131,7 @@ def test_too_many_states_are_refused():
         state={"x": Finite(range(1000)), "z": Finite(range(101))},
         reward="x * y + z",
     )
-    with pytest.raises(ParameterError, match="101,000 listed states are more than the 100,000 allowed"):
+    with pytest.raises(
+        ParameterError, match="101,000 listed states are more than the 100,000 allowed"
+    ):
         Histogram(problem)

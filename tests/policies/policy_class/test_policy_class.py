@@ -83,7 +83,9 @@ def test_a_class_that_cannot_be_is_refused(kind, error):
 
 
 def test_a_class_that_is_too_large_is_refused():
-    with pytest.raises(ParameterError, match="1,048,576 maps of cells to arms over 10 cells are too many"):
+    with pytest.raises(
+        ParameterError, match="1,048,576 maps of cells to arms over 10 cells are too many"
+    ):
         EpochGreedy(harvesting(), policies="maps", delta=0.1)
     with pytest.raises(ParameterError, match="too many to count maps"):
         EpochGreedy(harvesting(), policies="maps", delta=1e-4)
