@@ -74,7 +74,7 @@ def test_bad_input(invoke, refuses, small):
     refuses(invoke(small, "--application", "offloading"), "give either an experiment FILE")
     refuses(invoke("none.toml"), "none.toml: No such file or directory")
     refuses(invoke(EXAMPLES / "drift.toml"), "laws that do not change", "after trial 5000")
-    refuses(invoke(small, "--delta", "0.1"), "every context field is finite")
+    refuses(invoke(small, "--delta", "0.1"), "all are finite")
     refuses(invoke(small, "--epsilon", "0"), "epsilon must be a number > 0 here, given 0.0")
     refuses(invoke("--application", "energy-harvesting", "--delta", "-1"), "above 0, given -1.0")
     assert invoke("--application", "nonsense").returncode == 2

@@ -164,14 +164,14 @@ def test_no_grid_is_fine_enough_for_too_many_finite_contexts():
         state={"x": Interval(0, 1)},
         reward="x * y",
     )
-    with pytest.raises(ParameterError, match="more than 1,000,000"):
+    with pytest.raises(ParameterError, match="more than the 1,000,000 allowed"):
         Grid.finest(problem, delta=0.1)
 
 
 def test_an_unbounded_context_is_refused():
     problem = on(0, math.inf, "min(y, x)")
     for grid in (Grid, Grid.finest):
-        with pytest.raises(ParameterError, match="only a bounded one can be cut"):
+        with pytest.raises(ParameterError, match="only a bounded interval can be divided"):
             grid(problem, delta=0.1)
 
 
@@ -183,7 +183,9 @@ def test_a_delta_that_is_no_width_is_refused(delta):
 
 @pytest.mark.parametrize("delta", [{}, {"u": 1}, {"u": 1, "v": 1, "kind": 1}, {"u": 1, "w": 1}])
 def test_deltas_must_name_the_interval_fields(delta):
-    with pytest.raises(ParameterError, match="delta is for the interval fields u, v, given for"):
+    with pytest.raises(
+        ParameterError, match="delta must be given for the interval fields u, v, given for"
+    ):
         Grid(plane(), delta=delta)
 
 
@@ -194,7 +196,9 @@ def test_a_delta_that_makes_too_many_cells_is_refused(delta):
 
 
 def test_a_product_of_too_many_cells_is_refused():
-    with pytest.raises(ParameterError, match="8,000,000 context cells are more than 1,000,000"):
+    with pytest.raises(
+        ParameterError, match="8,000,000 context cells are more than the 1,000,000 allowed"
+    ):
         Grid(plane(), delta=1e-3)
 
 

@@ -85,7 +85,7 @@ def test_many_states_give_what_few_do():
 def test_a_histogram_is_a_law_whatever_was_seen():
     policy = UpperConfidence(vectors(), sharing="histogram")
     policy.observe_many(["a", "a", "b"], speed=[1, 4, 4], up=[1, 1, 0])
-    means = np.array(policy.sharing.books["all"].means)
+    means = np.array(policy.sharing.all_statistics["all"].means)
     np.testing.assert_allclose(means[:, :2].sum(axis=0), 1)
     assert means[:, 0].tolist() == [0, 0.5, 0, 0, 0, 0.5]
 
@@ -131,5 +131,7 @@ def test_too_many_states_are_refused():
         state={"x": Finite(range(1000)), "z": Finite(range(101))},
         reward="x * y + z",
     )
-    with pytest.raises(ParameterError, match="101,000 states are more than 100,000"):
+    with pytest.raises(
+        ParameterError, match="101,000 listed states are more than the 100,000 allowed"
+    ):
         Histogram(problem)

@@ -79,5 +79,7 @@ def test_too_many_contexts_are_refused():
         state={"x": Interval(0, 1)},
         reward="x * y + z",
     )
-    with pytest.raises(ParameterError, match="1,001,000 context cells are more than 1,000,000"):
+    with pytest.raises(
+        ParameterError, match="1,001,000 context cells are more than the 1,000,000 allowed"
+    ):
         Table(problem)

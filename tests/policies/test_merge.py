@@ -68,7 +68,7 @@ def test_a_doubling_policy_merges_within_a_phase_and_moves_on():
     two.observe("channel-2", gain=1)
     one.merge(two)
     assert (one.phase, one.trials) == (2, 0)
-    with pytest.raises(MergeError, match="phases 2 and 1 learn on different grids"):
+    with pytest.raises(MergeError, match="phases 2 and 1 use different grids"):
         one.merge(two)
 
 

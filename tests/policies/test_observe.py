@@ -102,7 +102,7 @@ def test_a_bad_row_takes_a_doubling_policy_back_over_its_restarts():
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"capacity": [1.0]}, "of one length, given arms 2, capacity 1"),
+        ({"capacity": [1.0]}, "the same length, given arms 2, capacity 1"),
         ({"capacity": 1.0}, "capacity takes a column of values, given 1.0"),
         ({"capacity": "12"}, "capacity takes a column of values, given '12'"),
         ({}, "row 0: state field 'capacity' is missing"),
@@ -173,11 +173,11 @@ def test_met_or_missed_is_a_reward_of_one_or_nothing(met):
     ("build", "problem", "reward", "said"),
     [
         (DCB, rates, 2.5, "reward 2.5 is impossible for y=1; expected 1, 3, 21"),
-        (UCB1, channels, 4.1, r"reward 4.1 cannot be: it is in \[0, 4\]"),
-        (UCB1, channels, -0.1, "cannot be"),
+        (UCB1, channels, 4.1, "reward 4.1 is impossible; expected 0 to 4"),
+        (UCB1, channels, -0.1, "is impossible"),
         (UCB1, channels, math.nan, "finite, given nan"),
         (UCB1, channels, "1", "one number, given '1'"),
-        (Random, channels, 5, "cannot be"),
+        (Random, channels, 5, "is impossible"),
     ],
 )
 def test_a_reward_that_cannot_be_is_refused(build, problem, reward, said):

@@ -188,7 +188,7 @@ LEARNED = {"trials": 1, "pulls": [1, 0], "means": [[1.0, 2.0, 3.0, 3.0], []]}
     [
         ({"version": 2}, "newer onepull .file version 2, this one reads up to 1.; upgrade"),
         ({"format": "other"}, "its format is 'other'"),
-        ({"policy": "Oracle"}, "holds the policy Oracle, which is no Policy known here"),
+        ({"policy": "Oracle"}, "contains the policy Oracle, which is not a known Policy"),
         ({"policy": "Policy"}, "abstract"),
         ({"policy": "UCB1", "parameters": {"temper": 1}}, "temper"),
         ({"policy": "FixedArm", "parameters": {"arm": "wifi"}}, "unknown arm 'wifi'"),
@@ -200,8 +200,8 @@ LEARNED = {"trials": 1, "pulls": [1, 0], "means": [[1.0, 2.0, 3.0, 3.0], []]}
         ({"problem": {**channels(2).to_dict(), "arms": []}}, "at least one arm"),
         ({"problem": {**channels(2).to_dict(), "reward": "min(bits, wifi)"}}, "wifi"),
         ({"problem": {**channels(2).to_dict(), "extra": 1}}, "extra"),
-        ({"learned": 3}, "not learned statistics"),
-        ({"learned": {"some": LEARNED}}, "'some' are unknown here"),
+        ({"learned": 3}, "saved statistics are invalid"),
+        ({"learned": {"some": LEARNED}}, "'some' are unknown; expected 'all'"),
         ({"learned": {"all": {**LEARNED, "trials": 0}}}, "exceed the number of trials"),
         ({"learned": {"all": {**LEARNED, "pulls": [1]}}}, "1 arms do not fit 2 arms"),
         ({"learned": {"all": {**LEARNED, "means": [[1.0, None, 3.0, 3.0], []]}}}, "null"),
@@ -225,7 +225,7 @@ def test_a_file_that_makes_no_policy_is_refused_with_its_name(changes, said, tmp
     [
         ({"phase": 0, "learned": {}}, "phase 0 is not between 1 and 62"),
         ({"phase": 63, "learned": {}}, "phase 63"),
-        ({"phase": "2", "learned": {}}, "not learned statistics"),
+        ({"phase": "2", "learned": {}}, "saved statistics are invalid"),
         ({"learned": {}}, "phase"),
     ],
 )
@@ -237,12 +237,12 @@ def test_a_phase_that_cannot_be_is_refused(learned, said):
 @pytest.mark.parametrize("key", ["4", "-1", "x", "²"])
 def test_a_cell_that_is_not_there_is_refused(key):
     learned = {key: {"trials": 0, "pulls": [0, 0], "means": [[], []]}}
-    with pytest.raises(SaveFileError, match="is not one of 4"):
+    with pytest.raises(SaveFileError, match="expected 0 to 3"):
         MultiUCB.from_bytes(altered(MultiUCB(channels(2)), learned=learned))
 
 
 def test_another_class_is_refused():
-    with pytest.raises(SaveFileError, match="holds the policy DCB, which is no UCB1"):
+    with pytest.raises(SaveFileError, match="contains the policy DCB, which is not a known UCB1"):
         UCB1.from_bytes(small().to_bytes())
 
 

@@ -181,7 +181,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_keeps_rewards_is_refused(name):
-    with pytest.raises(ParameterError, match=f"{name} keeps rewards, not states.*histogram or a"):
+    with pytest.raises(ParameterError, match=f"{name} stores rewards, not states.*histogram or a"):
         REFUSED[name]().with_reward(NEW[0])
 
 

@@ -37,7 +37,7 @@ def test_feedback_goes_by_policy():
     channels = channel_selection(4)
     policies = {"ours": CoarseKL(channels.problem), "full": DCB(channels.problem)}
     result = simulate(channels, policies, horizon=100, replications=1, feedback={"ours": "reward"})
-    assert "a pull shows nothing but its reward to ours" in result.notes
+    assert "a pull shows only its reward to ours" in result.notes
 
 
 @pytest.mark.parametrize("feedback", ["rewards", {"nobody": "reward"}, {"ours": None}])

@@ -86,7 +86,7 @@ class Spread(StatePolicy):
         return {}
 
 
-def every_tenth(luck, trial, arms, table):  # noqa: ARG001 - as every turn
+def every_tenth(u, trial, arms, table):  # noqa: ARG001 - as every turn
     return (trial // 10) % arms if trial % 10 == 0 else -1
 
 

@@ -120,7 +120,7 @@ def test_cells_of_several_fields():
 def test_what_there_is_no_instance_of():
     with pytest.raises(ParameterError, match=r"so delta .* is needed"):
         Instance.of(energy_harvesting())
-    with pytest.raises(ParameterError, match="every context field is finite"):
+    with pytest.raises(ParameterError, match="all are finite"):
         Instance.of(channel_selection(), delta=0.1)
     listed = problem(y=Finite([1]))
     turned = Switching({0: STATES["a"], 500: Discrete([0, 1], [0, 1])})

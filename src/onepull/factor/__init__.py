@@ -1,4 +1,4 @@
-"""Factorisations of the reward, g(y, x) ≈ φ(y)·ψ(x): the one idea behind every policy."""
+"""Factorisations of the reward, g(y, x) ≈ φ(y)·ψ(x), through which contexts share pulls."""
 
 from onepull.factor.atoms import Atoms, Histogram, Sketch
 from onepull.factor.cells import Cells

@@ -1,4 +1,4 @@
-"""Factorisations that keep the distribution of the state, as weights of listed states."""
+"""Factorisations that store the distribution of the state, as weights on listed states."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from onepull.problem import Problem
 from onepull.spaces import Box, Finite, Interval
 
 MOST_ATOMS = 100_000
-FINER = (4, 8, 16)  # points for every knot in a closer look
-REMEMBERED = 1 << 21  # rewards kept of contexts seen lately
+FINER = (4, 8, 16)  # points per knot when the error is measured
+REMEMBERED = 1 << 21  # rewards cached for recent contexts
 
 
 class Atoms(Dense):
-    """Weights on listed states: φ(y) is the reward of each, ψ(x) shares x out among them.
+    """Base class with features on listed states: φ(y) is their reward, ψ(x) the weights of x.
 
-    An arm's mean of ψ is then a distribution on the listed states, which answers any question
-    about the arm: its reward in every context, under this formula or another.
+    An arm's mean of ψ is a distribution on the listed states.  It gives the arm's mean reward in
+    every context, for this reward formula or another.
     """
 
-    points: Array  # a listed state in each row
+    points: Array  # one listed state per row
     keeps_states = True
 
     def __init__(self, problem: Problem, columns: Sequence[Array]) -> None:
@@ -49,16 +49,16 @@ class Atoms(Dense):
         return rewards, *self._bounds(context, rewards)
 
     def _bounds(self, context: State, rewards: Array) -> tuple[float, float]:
-        """Return bounds on the reward over all states, given those of the listed ones."""
+        """Return bounds on the reward over all states, given the rewards of the listed ones."""
         del context
         return float(rewards.min()), float(rewards.max())
 
     def phi(self, context: State) -> Array:
-        """Return the reward of every listed state."""
+        """Return the reward of each listed state."""
         return self._rewards(context)[0]
 
     def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
-        """Return 0 and 1, the bounds of frequencies."""
+        """Return each feature's bounds: 0 and 1."""
         return [0.0] * self.features, [1.0] * self.features
 
     def bounds(self, context: State) -> tuple[float, float]:
@@ -67,21 +67,21 @@ class Atoms(Dense):
         return low, high
 
     def phi_many(self, contexts: Array) -> Array:
-        """Return φ of each context (a row each)."""
+        """Return φ of each context (one per row)."""
         columns = [column[:, None] for column in contexts.T]
         rewards = self.problem.payoff.vector(*columns, *self._columns)
         return np.ascontiguousarray(np.broadcast_to(rewards, (len(contexts), self.features)))
 
     def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
-        """Return bounds on the reward over all states in each context (a row each)."""
+        """Return bounds on the reward over all states in each context (one per row)."""
         rewards = self.phi_many(contexts)
         return rewards.min(axis=1), rewards.max(axis=1)
 
 
 class Histogram(Atoms):
-    """How often each of finitely many states was seen: exact in every context.
+    """The frequency of each of finitely many states; exact in every context.
 
-    Keeps as many numbers an arm as there are states, whatever the contexts.
+    It stores one number per arm and state, however many contexts there are.
 
     >>> from onepull import Interval
     >>> histogram = Histogram(Problem(
@@ -100,8 +100,8 @@ class Histogram(Atoms):
         if not is_finite(problem.state):
             fields = [n for n, s in problem.state.items() if not isinstance(s, Finite)]
             raise ParameterError(
-                f"state field {fields[0]!r} is {problem.state[fields[0]]!r}, and a histogram needs "
-                "finitely many states; keep a sketch of it"
+                f"state field {fields[0]!r} is {problem.state[fields[0]]!r}, but a histogram needs "
+                "finitely many states; use a sketch"
             )
         _check_number(size(problem.state))
         columns = product(listed(problem.state))
@@ -110,19 +110,19 @@ class Histogram(Atoms):
 
 
 class Sketch(Atoms):
-    """The state shared out among knots, by linear interpolation between neighbours.
+    """The distribution of states on knots, with linear interpolation between neighbours.
 
-    An interval field gets knots at equal distances h, a finite one keeps its values; several
-    fields make a product.  The reward of a state is then interpolated, so a reward of slope
-    at most L is off by no more than L·h/2, and exact at the knots: for kinked rewards such
-    as min(y, x) as for others.  A reward that jumps, such as x <= y, may be off by the jump,
-    but only for states between the two knots around it.  It is a sum, so sketches merge
-    without loss.
+    An interval field has equally spaced knots at a distance h; a finite field keeps its values.
+    Several fields form a product grid.  The weight of a state is split between the neighbouring
+    knots, so the reward is interpolated linearly.  The error is 0 at the knots and at most L·h/2
+    for a reward with slope at most L, also for rewards with kinks such as min(y, x).  If the
+    reward jumps, such as x <= y, the error may be as large as the jump, but only for states
+    between the two knots around it.  Sketches are sums, so they merge exactly.
 
     Parameters
     ----------
     knots
-        How many for each interval field.
+        Number of knots per interval field.
 
     Examples
     --------
@@ -145,8 +145,8 @@ class Sketch(Atoms):
         for name, space in intervals.items():
             if not math.isfinite(space.width):
                 raise ParameterError(
-                    f"state field {name!r} is {space!r}: only a bounded one can be sketched; "
-                    "declare the bounds within which states matter"
+                    f"state field {name!r} is {space!r}, but a sketch needs bounded fields; "
+                    "declare bounds for it"
                 )
         _check_number(size(problem.state) * self.knots ** len(intervals))
         columns = {
@@ -166,12 +166,12 @@ class Sketch(Atoms):
         self.psi = _psi_of(self.plain_psi, problem.state, self.features)
 
     def looked_at(self, looks: int = 1 << 23) -> float:
-        """Return a bound on the error from a closer look: between the knots too.
+        """Return a tighter bound on the error, measured between the knots.
 
-        What interpolation is off by is computed at points between the knots and in a sample of
-        contexts, at most so many times altogether.  Elsewhere neither the reward nor its
-        interpolation can have run away faster than the reward's slope: that is added, times
-        twice the distance.  Smooth rewards are off by far less than `error` says.
+        The interpolation error is computed at points between the knots and in a sample of
+        contexts, at most `looks` times in total.  Between these points neither the reward nor its
+        interpolation changes faster than the reward's slope, so twice the distance times the
+        slope is added.  For smooth rewards the result is far smaller than `error`.
 
         >>> from onepull import Interval
         >>> sketch = Sketch(Problem(
@@ -211,7 +211,7 @@ class Sketch(Atoms):
         return min(self.error, worst + margin)
 
     def _view(self, finer: int, looks: int) -> tuple[float, int, list[State]]:
-        """Return contexts to look at with so fine points, and the margin that this leaves."""
+        """Return the margin, `finer`, and the contexts to measure with `finer` points per knot."""
         problem = self.problem
         margin, points = 0.0, 1
         for name, space in problem.state.items():
@@ -241,12 +241,12 @@ class Sketch(Atoms):
         return self._ranges.at(context)
 
     def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
-        """Return bounds on the reward over all states in each context (a row each)."""
+        """Return bounds on the reward over all states in each context (one per row)."""
         return self._ranges.at_many(contexts)
 
 
 def _drawn(values: Array, axis: int, finer: int) -> Array:
-    """Return values with straight lines drawn between every `finer`-th along an axis."""
+    """Return values interpolated linearly between every `finer`-th one along an axis."""
     moved = np.moveaxis(values, axis, 0)
     knots = moved[::finer]
     share = (np.arange(finer) / finer).reshape(1, finer, *([1] * (moved.ndim - 1)))
@@ -258,7 +258,8 @@ def _drawn(values: Array, axis: int, finer: int) -> Array:
 def _check_number(atoms: int) -> None:
     if atoms > MOST_ATOMS:
         raise ParameterError(
-            f"{atoms:,} states are more than {MOST_ATOMS:,}; take fewer knots, or share otherwise"
+            f"{atoms:,} listed states are more than the {MOST_ATOMS:,} allowed; take fewer knots "
+            "or another sharing"
         )
 
 
@@ -269,7 +270,7 @@ def _whole(knots: Any) -> int:
 
 
 def _one_hot(states: list[State]) -> Callable[[State], Features]:
-    """Return ψ of a histogram, every answer made beforehand where they are few."""
+    """Return ψ of a histogram, with precomputed results if there are few states."""
     place = {state: s for s, state in enumerate(states)}
     count = len(states)
     if count <= COMPACT:
@@ -285,7 +286,7 @@ def _one_hot(states: list[State]) -> Callable[[State], Features]:
 
 
 def _sketched(state: Box, knots: int) -> PlainPsi:
-    """Return ψ of a sketch: knots at equal distances, or the positions of listed values."""
+    """Return ψ of a sketch as a plain function of values and of positions of listed values."""
     spaces = list(state.values())
     counts = [len(s.values) if isinstance(s, Finite) else knots for s in spaces]
     lows = [0.0 if isinstance(s, Finite) else s.low for s in spaces]
@@ -294,7 +295,7 @@ def _sketched(state: Box, knots: int) -> PlainPsi:
 
 
 def _psi_of(plain: PlainPsi, state: Box, count: int) -> Callable[[State], Features]:
-    """Return ψ of a sketch, given a state whose listed values stand for their positions."""
+    """Return ψ of a sketch, which replaces listed values by their positions."""
     places = [
         {value: float(i) for i, value in enumerate(space.values)}
         if isinstance(space, Finite)

@@ -1,4 +1,4 @@
-"""Factorisations in which φ picks one cell of a partition of the contexts."""
+"""Factorisations on a partition of the contexts into cells."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MOST_CELLS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One context field cut into cells.
+    """One context field divided into cells.
 
-    `cell` takes a value to the number of its cell and raises KeyError, TypeError or
-    ValueError for a value outside the space; `cells` does so for a column of good values.
+    `cell` maps a value to the number of its cell and raises KeyError, TypeError or ValueError
+    for a value outside the space.  `cells` maps a column of valid values.
     """
 
     cell: Callable[[Any], int]
@@ -38,17 +38,17 @@ class Axis:
 
     @property
     def width(self) -> float:
-        """The width of a cell, nothing where each value is its own."""
+        """The width of a cell, 0 if each value is its own cell."""
         return float(self.edges[1][0] - self.edges[0][0])
 
 
 def listed(space: Finite) -> Axis:
-    """Return the axis of a finite field: every value is its own cell."""
+    """Return the axis of a finite field, in which each value is its own cell."""
     numbers = {value: i for i, value in enumerate(space.values)}
 
     def cell(value: Any) -> int:
         kind = type(value)
-        # Anything but plain numbers is read first: True is not 1 here, as elsewhere.
+        # Convert everything but plain numbers: True is not 1.
         return numbers[value if kind is float or kind is int else real(value)]
 
     values = np.array(space.values)
@@ -61,9 +61,9 @@ def listed(space: Finite) -> Axis:
 
 
 def cut(space: Interval, delta: float) -> Axis:
-    """Return the axis of an interval in equal cells no wider than `delta`.
+    """Return the axis of an interval divided into equal cells no wider than `delta`.
 
-    A value between two cells belongs to the upper one, the upper end to the last.
+    A value on the border of two cells belongs to the upper one, the upper end to the last cell.
     """
     count = cells_needed(space, delta)
     per_unit, last, low, accept = count / space.width, count - 1, space.low, space.accept
@@ -80,14 +80,14 @@ def cut(space: Interval, delta: float) -> Axis:
 
 
 def cells_needed(space: Interval, delta: float) -> int:
-    """Return the number of equal cells no wider than delta; rounding does not add one."""
+    """Return the number of equal cells no wider than delta, apart from rounding."""
     return max(1, math.ceil(space.width / delta - 1e-9))
 
 
 class Cells(Factorisation):
-    """A partition of the contexts, each cell standing for its centre.
+    """A partition of the contexts into cells; a context is treated as the centre of its cell.
 
-    φ is one-hot and ψ lists the reward at every centre, so an estimate is a look-up.
+    φ is one-hot and ψ lists the reward at each centre, so an estimate is a look-up.
     """
 
     widens = False
@@ -98,7 +98,7 @@ class Cells(Factorisation):
         self.features = math.prod(count for _, _, count in self._axes)
         if self.features > MOST_CELLS:
             raise ParameterError(
-                f"{self.features:,} context cells are more than {MOST_CELLS:,}; "
+                f"{self.features:,} context cells are more than the {MOST_CELLS:,} allowed; "
                 "take a larger delta or fewer context fields"
             )
         self._parts = axes
@@ -110,7 +110,7 @@ class Cells(Factorisation):
         self._lows, self._highs = lows.tolist(), highs.tolist()
 
     def locate(self, fields: Mapping[str, Any]) -> int:
-        """Return the number of the cell that a context falls in."""
+        """Return the number of the cell of a context."""
         try:
             number = 0
             for name, cell, count in self._axes:
@@ -122,27 +122,27 @@ class Cells(Factorisation):
         raise self.problem.context.refusal(fields)
 
     def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
-        """Return the means of a context's cell, and bounds on the reward at its centre."""
+        """Return the means in the cell of a context, and bounds on the reward at its centre."""
         cell = self.locate(fields)
         return means[cell], self._lows[cell], self._highs[cell]
 
     def phi(self, context: State) -> Array:
-        """Return the one-hot vector of a context's cell."""
+        """Return the one-hot vector of the cell of a context."""
         one_hot = np.zeros(self.features)
         one_hot[self.locate(dict(zip(self.problem.context, context, strict=True)))] = 1.0
         return one_hot
 
     def locate_many(self, contexts: Array) -> NDArray[np.int64]:
-        """Return the cell of each context (a row each), all of which must be in the space."""
+        """Return the cell of each context (one per row), all of which must be in the space."""
         numbers = np.zeros(len(contexts), np.int64)
         for column, axis in zip(contexts.T, self._parts.values(), strict=True):
             numbers = numbers * len(axis.centres) + axis.cells(column)
         return numbers
 
     def inherit(self, coarser: Cells, values: Array) -> Array:
-        """Return what values at the centres of coarser cells mean at the centres of these.
+        """Interpolate values at the centres of coarser cells to the centres of these.
 
-        Along interval fields by linear interpolation, constant beyond the outermost centres.
+        Interpolation is linear along interval fields, and constant beyond the outermost centres.
         """
         table = np.reshape(values, [len(axis.centres) for axis in coarser._parts.values()])
         for number, (name, axis) in enumerate(self._parts.items()):
@@ -165,8 +165,8 @@ class Cells(Factorisation):
         return self._lows, self._highs
 
     def cell_bounds(self) -> tuple[list[float], list[float]]:
-        """Return bounds on the reward over all contexts of each cell, not only its centre."""
-        # Rounding may put a context beside its edge into the cell beyond it.
+        """Return bounds on the reward over all contexts of each cell, not only at its centre."""
+        # Rounding may put a context next to the edge into the neighbouring cell.
         slack = {name: 1e-12 * axis.width for name, axis in self._parts.items()}
         spaces = self.problem.context
         lows = product(

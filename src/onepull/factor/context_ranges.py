@@ -1,4 +1,4 @@
-"""Bounds on the reward in a context, worked out beforehand."""
+"""Precomputed bounds on the reward in a context."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CELLS = 4096
 
 
 class Ranges:
-    """The range of the reward in every context, or in a small cell around it."""
+    """The range of the reward in each context, or in a small cell around it."""
 
     def __init__(self, problem: Problem) -> None:
         self._names = problem.context.names
@@ -36,7 +36,7 @@ class Ranges:
         return self._lows[cell], self._highs[cell]
 
     def at_many(self, contexts: Array) -> tuple[Array, Array]:
-        """Return bounds on the reward in each context (a row each)."""
+        """Return bounds on the reward in each context (one per row)."""
         if self._cells is None:
             low, high = self._whole
             return np.full(len(contexts), low), np.full(len(contexts), high)

@@ -1,4 +1,4 @@
-"""The contract of a factorisation."""
+"""The interface of a factorisation."""
 
 from __future__ import annotations
 
@@ -17,36 +17,35 @@ from onepull.statistics import weighted
 
 
 class Factorisation(ABC):
-    """A split of the reward, g(y, x) ≈ φ(y)·ψ(x), with a bound on its error.
+    """A factorisation of the reward, g(y, x) ≈ φ(y)·ψ(x), with a bound on its error.
 
-    An arm's running mean of ψ(x) then estimates its reward in *every* context as
-    φ(y)·mean.  `phi` and `psi` define the split; `look` forms that product in whatever way
-    is quickest, which for a one-hot φ is a look-up.
+    An arm's running mean of ψ(x) estimates its reward in *every* context as φ(y)·mean.  `phi`
+    and `psi` define the factorisation; `look` computes the product in the fastest way, which is
+    a look-up for a one-hot φ.
 
     Attributes
     ----------
     problem
-        The problem it was made for.
+        The problem of the reward.
     features
-        R, the length of φ and ψ: the numbers to keep for each arm.
+        R, the length of φ and ψ, which is how many numbers are stored per arm.
     error
         A bound on abs(g(y, x) - φ(y)·ψ(x)) over all contexts and states.
     psi
-        ψ: from a state (its fields in order) to R numbers.
+        ψ, a function from a state (its fields in order) to R numbers.
     delta
-        The largest width of a cell, if interval contexts were cut into cells.
+        The largest width of a cell, if interval contexts were divided into cells.
     knots
-        How many knots an interval field of the state has, if states are sketched.
+        Number of knots per interval field of the state, if states are sketched.
     keeps_states
-        Whether the means of ψ are the frequencies of states, so that the reward may change later.
+        Whether the means of ψ are frequencies of states, so that the reward can be changed later.
     at_contexts
-        The contexts at which ψ lists the reward, if that is what ψ does.
+        The contexts at which ψ lists the reward, if it does.
     plain_psi
-        ψ as a plain function, if there is one.  The simulator compiles it; without it, and without
-        `at_contexts`, it needs states that can be listed.
+        ψ as a plain function, if there is one.  The simulator compiles it.  Without it and
+        without `at_contexts`, the simulator needs states that can be listed.
     widens
-        Whether the error is added to confidence bounds.  The paper serves a cell as its centre
-        and does not.
+        Whether the error is added to confidence bounds.  It is not for cells, as in the paper.
 
     Examples
     --------
@@ -74,7 +73,7 @@ class Factorisation(ABC):
 
     def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
         """Return the lower and the upper bounds of the features ψ."""
-        raise ParameterError(f"{type(self).__name__} does not say what bounds its features have")
+        raise ParameterError(f"{type(self).__name__} does not define feature_bounds")
 
     @abstractmethod
     def phi(self, context: State) -> Array:
@@ -84,23 +83,24 @@ class Factorisation(ABC):
     def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
         """Return φ(y)·means for every arm, and bounds on φ(y)·ψ(x) over all states.
 
-        Takes `means[feature][arm]` and the context as fields; refuses one that is none.
+        `means` is `means[feature][arm]`, `fields` the context.  Raises InputError if the context
+        is invalid.
         """
 
 
 class Dense(Factorisation):
-    """A factorisation whose φ mixes features, so that an estimate is a product in full."""
+    """A factorisation with a dense φ, so that an estimate is a full dot product."""
 
     @abstractmethod
     def bounds(self, context: State) -> tuple[float, float]:
         """Return bounds on φ(y)·ψ(x) over all states."""
 
     def phi_many(self, contexts: Array) -> Array:
-        """Return φ of each context (a row each)."""
+        """Return φ of each context (one per row)."""
         return np.array([self.phi(tuple(row)) for row in contexts.tolist()])
 
     def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
-        """Return bounds on φ(y)·ψ(x) over all states in each context (a row each)."""
+        """Return bounds on φ(y)·ψ(x) over all states in each context (one per row)."""
         found = np.array([self.bounds(tuple(row)) for row in contexts.tolist()])
         return found[:, 0], found[:, 1]
 

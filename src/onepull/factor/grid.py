@@ -1,4 +1,4 @@
-"""Continuous contexts cut into cells: the factorisation of CCB."""
+"""Continuous contexts divided into cells: the factorisation of CCB."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from onepull.spaces import Finite
 
 
 class Grid(Cells):
-    """Interval contexts in equal cells no wider than δ, each standing for its centre.
+    """Interval contexts divided into equal cells no wider than δ; one feature per cell centre.
 
-    Several context fields make a product grid; finite ones keep their values.  If the
-    reward is L-Lipschitz in a field, cells of width w cost at most L·w/2 each way.
+    Several context fields form a product grid; finite fields keep their values.  If the reward
+    is L-Lipschitz in a field, cells of width w cause an error of at most L·w/2.
 
     Parameters
     ----------
     delta
-        The largest width of a cell: one for all interval fields, or one for each by name.
+        Largest width of a cell: one number for all interval fields, or one per field by name.
 
     Examples
     --------
@@ -40,7 +40,9 @@ class Grid(Cells):
     def __init__(self, problem: Problem, *, delta: float | Mapping[str, float]) -> None:
         intervals = [n for n, s in problem.context.items() if not isinstance(s, Finite)]
         if not intervals:
-            raise ParameterError("every context field is finite: use a table (DCB does)")
+            raise ParameterError(
+                "a grid needs an interval context field, but all are finite; use a table or DCB"
+            )
         widths = _by_field(delta, intervals)
         self.delta = widths if isinstance(delta, Mapping) else widths[intervals[0]]
         axes = {}
@@ -50,12 +52,13 @@ class Grid(Cells):
                 continue
             if not math.isfinite(space.width):
                 raise ParameterError(
-                    f"context field {name!r} is {space!r}: only a bounded one can be cut into cells"
+                    f"context field {name!r} is {space!r}, but only a bounded interval can be "
+                    "divided into cells"
                 )
             if space.width / widths[name] > MOST_CELLS + 0.5:
                 raise ParameterError(
-                    f"delta={widths[name]:g} cuts context field {name!r} into more than "
-                    f"{MOST_CELLS:,} cells; take a larger one"
+                    f"delta={widths[name]:g} divides context field {name!r} into more than "
+                    f"{MOST_CELLS:,} cells; take a larger delta"
                 )
             axes[name] = cut(space, widths[name])
         super().__init__(problem, axes)
@@ -64,10 +67,10 @@ class Grid(Cells):
 
     @classmethod
     def finest(cls, problem: Problem, *, delta: float | Mapping[str, float]) -> Grid:
-        """Return the grid of δ, or with δ doubled as often as it takes to keep to MOST_CELLS."""
+        """Return the grid of δ, with δ doubled until there are at most `MOST_CELLS` cells."""
         intervals = {n: s for n, s in problem.context.items() if not isinstance(s, Finite)}
         if not all(math.isfinite(space.width) for space in intervals.values()):
-            return cls(problem, delta=1.0)  # which says what is wrong
+            return cls(problem, delta=1.0)  # raises the error
         widths = _by_field(delta, list(intervals)) if intervals else {}
         while _count(problem, widths) > MOST_CELLS and any(
             widths[name] < space.width for name, space in intervals.items()
@@ -87,7 +90,7 @@ def _by_field(delta: Any, intervals: list[str]) -> dict[str, float]:
     given = dict(delta) if isinstance(delta, Mapping) else dict.fromkeys(intervals, delta)
     if set(given) != set(intervals):
         raise ParameterError(
-            f"delta is for the interval fields {', '.join(intervals)}, given for "
+            f"delta must be given for the interval fields {', '.join(intervals)}, given for "
             f"{', '.join(map(str, given)) or 'none'}"
         )
     for name, width in given.items():

@@ -1,4 +1,4 @@
-"""Smooth rewards in a few features: a cross of pivot contexts and pivot states."""
+"""Low-rank approximation of smooth rewards, by adaptive cross approximation."""
 
 from __future__ import annotations
 
@@ -17,37 +17,35 @@ from onepull.payoff.box_points import product
 from onepull.problem import Problem
 from onepull.spaces import Box, Finite
 
-SIDE = 1024  # points of a side of the matrix whose cross is taken
-CHECKED = 1 << 21  # pairs of a grid at which the error is measured
-DRAWN = 1 << 14  # and further ones drawn at random
-FEWEST = 5  # points of an interval field, however many there are
+SIDE = 1024  # rows and columns of the matrix that pivots are chosen from
+CHECKED = 1 << 21  # grid points at which the error is measured
+DRAWN = 1 << 14  # random points at which the error is measured
+FEWEST = 5  # smallest number of grid points per interval field
 MOST_PAIRS = 1 << 25
 MOST_RANK = 256
-ROUNDING = 1e-14  # of the largest reward: no error is less
+ROUNDING = 1e-14  # smallest possible error, as a share of the largest reward
 
 
 class LowRank(Dense):
-    """g(y, x) ≈ g(y, X)·C⁻¹·g(Y, x) for a few pivot contexts Y and states X, to a tolerance.
+    """A low-rank approximation g(y, x) ≈ g(y, X)·C⁻¹·g(Y, x) with pivot contexts Y and states X.
 
-    ψ lists the rewards at the pivot contexts, as a table of those alone would, and φ mixes
-    them.  Pivots are taken greedily where the error is largest on a grid of Chebyshev points
-    (adaptive cross approximation) until it is below the tolerance, so the rank follows from
-    the reward: smooth ones need a handful of features, products of a context and a state
-    part as many as there are terms, and kinked ones such as min(y, x) so many that a sketch
-    or a grid serves better.
+    ψ lists the rewards at the pivot contexts, and φ combines them.  Pivots are chosen greedily
+    where the error on a grid of Chebyshev points is largest (adaptive cross approximation), until
+    the error is below the tolerance.  So the rank depends on the reward.  Smooth rewards need a
+    few features, and a sum of products of a context part and a state part needs one per term.
+    Rewards with kinks, such as min(y, x), need so many that a sketch or a grid is better.
 
-    `error` is the largest error on an independent fine grid and on random points, plus a
-    margin for what is between the points: half the distance of neighbours times the steepest
-    change of the error seen.  So it is measured, not proved: a jump that falls between two
-    points of the grid goes unseen.  It is the same for every arm, so it widens the bounds and
-    changes no choice.
+    `error` is the largest error on an independent fine grid and at random points, plus a margin:
+    half of the largest change of the error between neighbouring grid points.  It is measured, not
+    proved: a jump between two grid points is not seen.  The error is the same for all arms, so it
+    widens the confidence bounds but changes no choice.
 
     Parameters
     ----------
     tolerance
         The largest error, as a share of the reward's range.
     most
-        The most features to take.
+        The largest number of features.
 
     Examples
     --------
@@ -73,21 +71,21 @@ class LowRank(Dense):
             for name, space in box.items():
                 if not math.isfinite(space.high - space.low):
                     raise ParameterError(
-                        f"{role} field {name!r} is {space!r}: a reward is approximated over "
-                        "bounded fields only"
+                        f"{role} field {name!r} is {space!r}, but a low-rank approximation needs "
+                        "bounded fields; declare bounds for it"
                     )
         _check_pairs(problem)
         low, high = problem.payoff.whole_range
         aim = self.tolerance * (high - low) + ROUNDING * max(abs(low), abs(high))
-        for share in (0.5, 0.25, 0.125):  # the error between points may take up the rest
+        for share in (0.5, 0.25, 0.125):  # the rest is for the error between points
             self._take_pivots(aim * share, most)
             if self.error <= aim or self.features >= most:
                 break
         if self.error > aim:
             raise ParameterError(
-                f"{self.features} features leave an error of {self.error:.1e}, more than "
-                f"{aim:.1e}: the reward is not smooth enough; take a larger tolerance, a sketch "
-                "or a grid"
+                f"{self.features} features leave an error of {self.error:.1e}, more than the "
+                f"{aim:.1e} allowed; the reward is not smooth enough: take a larger tolerance, a "
+                "sketch or a grid"
             )
         self._ranges = Ranges(problem)
 
@@ -100,8 +98,8 @@ class LowRank(Dense):
         self.at_contexts = self.pivots
         self.psi = self.problem.payoff.across(self.pivots)
         core = self._matrix(contexts[rows], states[columns]).T
-        # Solved each time: an inverse would lose the last digits.  A reward that is zero
-        # everywhere has a core without one.
+        # Solved each time, since an inverse would lose digits.  The core of a reward that is zero
+        # everywhere is singular.
         self._core: Array = core if core.any() else np.ones((1, 1))
         self.error = self._measured()
 
@@ -111,7 +109,7 @@ class LowRank(Dense):
         return np.array(np.broadcast_to(rewards, (len(contexts), len(states))))
 
     def _measured(self) -> float:
-        """Return the largest error on a fine grid, and what it may grow to between its points."""
+        """Return the largest error on a fine grid, plus a margin for points between."""
         side = int(math.sqrt(CHECKED))
         contexts, states = _even(self.problem.context, side), _even(self.problem.state, side)
         psi = self._matrix(np.array(self.pivots), states)
@@ -120,7 +118,7 @@ class LowRank(Dense):
         return largest + _margin(self.problem, wrong, side)
 
     def _drawn(self) -> float:
-        """Return the largest error at random points: grids of many fields have few."""
+        """Return the largest error at random points, since a grid of many fields is coarse."""
         generator = np.random.default_rng(0)
         contexts, states = (
             np.column_stack(
@@ -144,7 +142,7 @@ class LowRank(Dense):
         return np.asarray(mixed, np.float64)
 
     def phi_many(self, contexts: Array) -> Array:
-        """Return φ of each context (a row each)."""
+        """Return φ of each context (one per row)."""
         columns = [column[:, None] for column in contexts.T]
         rewards = self.problem.payoff.vector(*columns, *self._states)
         table = np.broadcast_to(rewards, (len(contexts), self.features))
@@ -163,7 +161,7 @@ class LowRank(Dense):
         return low - self.error, high + self.error
 
     def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
-        """Return bounds on φ(y)·ψ(x) over all states in each context (a row each)."""
+        """Return bounds on φ(y)·ψ(x) over all states in each context (one per row)."""
         low, high = self._ranges.at_many(contexts)
         return low - self.error, high + self.error
 
@@ -175,7 +173,7 @@ def _tolerance(tolerance: object) -> float:
         value = math.nan
     if not 1e-12 <= value < 1:
         raise ParameterError(
-            f"tolerance is a share of the reward's range, from 1e-12 to 1, given {tolerance!r}"
+            f"tolerance must be a share of the reward's range from 1e-12 to 1, given {tolerance!r}"
         )
     return value
 
@@ -190,8 +188,8 @@ def _check_pairs(problem: Problem) -> None:
     ]
     if math.prod(sides) > MOST_PAIRS:
         raise ParameterError(
-            f"{sides[0]:,} contexts and {sides[1]:,} states are too many pairs to check a reward "
-            f"at, more than {MOST_PAIRS:,}; share through fewer fields or values"
+            f"{sides[0]:,} contexts and {sides[1]:,} states are more than the {MOST_PAIRS:,} pairs "
+            "at which a reward can be checked; use fewer fields or values"
         )
 
 
@@ -203,12 +201,12 @@ def _points(box: Box, budget: int) -> Array:
 
 
 def _even(box: Box, budget: int) -> Array:
-    """Return points at equal distances, the ends among them."""
+    """Return equally spaced points, including both ends."""
     return _grid(box, np.linspace(0, 1, _each(box, budget)))
 
 
 def _each(box: Box, budget: int) -> int:
-    """Return how many points each interval field gets, for about so many in all."""
+    """Return the number of points per interval field, for about `budget` points in total."""
     finite = math.prod(len(s.values) for s in box.values() if isinstance(s, Finite))
     continuous = sum(not isinstance(s, Finite) for s in box.values())
     return max(FEWEST, int((budget / finite) ** (1 / continuous))) if continuous else 2
@@ -225,7 +223,7 @@ def _grid(box: Box, turns: Array) -> Array:
 
 
 def _cross(matrix: Array, aim: float, most: int) -> tuple[list[int], list[int]]:
-    """Return pivot rows and columns that leave an error of at most `aim`, if there are such."""
+    """Return pivot rows and columns that leave an error of at most `aim`, if `most` allows it."""
     residual = matrix.copy()
     rows: list[int] = []
     columns: list[int] = []
@@ -242,7 +240,7 @@ def _cross(matrix: Array, aim: float, most: int) -> tuple[list[int], list[int]]:
 
 
 def _margin(problem: Problem, wrong: Array, side: int) -> float:
-    """Return what the error may change by between points: along each interval field."""
+    """Return how much the error may change between points, summed over interval fields."""
     shape, found = [], 0.0
     for box in (problem.context, problem.state):
         each = _each(box, side)

@@ -1,4 +1,4 @@
-"""Which cells a problem's contexts fall into."""
+"""The partition of a problem's contexts into cells."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from onepull.problem import Problem
 
 
 def partition(problem: Problem, delta: float | Mapping[str, float] | None) -> Cells:
-    """Return the table of finite contexts, or the grid that δ makes of the others."""
+    """Return a table of the contexts if δ is None, else a grid with cells of width δ."""
     return Table(problem) if delta is None else Grid(problem, delta=delta)

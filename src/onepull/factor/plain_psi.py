@@ -1,4 +1,4 @@
-"""ψ as a plain function, which the library runs and the simulator compiles."""
+"""ψ as a plain function, which the library calls and the simulator compiles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class PlainPsi:
     Attributes
     ----------
     function
-        `function(state, out, *constants)`: writes ψ into `out`, which has a zero for each feature.
+        `function(state, out, *constants)` writes ψ into `out`, which holds a zero per feature.
     constants
-        Numbers and arrays that it takes.
+        Numbers and arrays that are passed to it.
 
     Examples
     --------
@@ -38,11 +38,11 @@ class PlainPsi:
 
 
 def shared_out(state: Any, out: Any, lows: Any, per_unit: Any, counts: Any) -> None:
-    """Share a state out among the knots next to it: ψ of a sketch.
+    """Write the interpolation weights of a state on the neighbouring knots: ψ of a sketch.
 
-    Field f has counts[f] knots from lows[f] on, per_unit[f] of them for each unit.  A state between
-    two knots of every field lies in a box with a knot in each corner, and a corner gets the
-    product of the shares along the fields.
+    Field f has counts[f] knots starting at lows[f], with per_unit[f] knots per unit.  A state lies
+    in a box with a knot at each corner.  The weight of a corner is the product of the linear
+    interpolation weights along the fields.
 
     >>> out = [0.0] * 5
     >>> shared_out((2.25,), out, [0.0], [1.0], [5])
@@ -54,7 +54,7 @@ def shared_out(state: Any, out: Any, lows: Any, per_unit: Any, counts: Any) -> N
         place, share = 0, 1.0
         for f in range(fields):
             last = counts[f] - 1
-            at = min((state[f] - lows[f]) * per_unit[f], float(last))  # rounding may lead beyond
+            at = min((state[f] - lows[f]) * per_unit[f], float(last))  # rounding may exceed it
             below = max(min(int(at), last - 1), 0)
             above = (corner >> (fields - 1 - f)) & 1
             place = place * counts[f] + below + above

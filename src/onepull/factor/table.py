@@ -1,4 +1,4 @@
-"""One feature for every context: the factorisation of DCB."""
+"""One feature per context: the factorisation of DCB."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onepull.spaces import Finite
 
 
 class Table(Cells):
-    """Finite contexts, or a product of them, without error.
+    """One feature for each of finitely many contexts; exact.
 
     >>> from onepull import Interval
     >>> table = Table(Problem(
@@ -31,8 +31,8 @@ class Table(Cells):
         for name, space in problem.context.items():
             if not isinstance(space, Finite):
                 raise ParameterError(
-                    f"context field {name!r} is {space!r}, and a table needs finitely many "
-                    "contexts; cut it into cells with a delta (CCB does)"
+                    f"context field {name!r} is {space!r}, but a table needs finitely many "
+                    "contexts; divide it into cells with a delta, as CCB does"
                 )
             axes[name] = listed(space)
         super().__init__(problem, axes)

@@ -1,4 +1,4 @@
-"""Plain functions of one arm, and rules made of them: from what pulls showed to an index."""
+"""Index rules: plain functions that compute the index of one arm from its statistics."""
 
 from onepull.index.rules import MeanRule, PosteriorRule, Rule, StateRule, TurnRule
 

@@ -1,4 +1,4 @@
-"""UCB-V: a bound that is narrow where the reward varies little."""
+"""UCB-V: an upper confidence bound that uses the variance of the reward."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bernstein_bound(
 
 
 def law_variance(values: Any, weights: Any, count: int) -> float:
-    """Return the variance of a law.
+    """Return the variance of a distribution on listed values.
 
     >>> law_variance([0.0, 1.0], [0.5, 0.5], 2)
     0.25
@@ -48,7 +48,7 @@ def bernstein_index(
     high: float,
     exploration: float,
 ) -> float:
-    """Return the bound of UCB-V with the variance of the observed rewards."""
+    """Return the bound of UCB-V, with the variance of the observed rewards."""
     variance = law_variance(values, weights, len(values))
     return bernstein_bound(mean, variance, high - low, pulls, exploration)
 

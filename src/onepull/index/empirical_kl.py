@@ -1,4 +1,4 @@
-"""The empirical-likelihood bound on the known reward."""
+"""The rule of empirical KL-UCB for the known reward."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onepull.index.rules import StateRule
 
 
 def remembered_risk(trial: float, c: float, head_start: float, memory: float) -> float:
-    """Return f(N) with N = n + head_start, and at most the trials that are remembered.
+    """Return f(N) with N = n + head_start, limited to the number of trials remembered.
 
     >>> remembered_risk(100, 0.0, 900.0, inf) == exploration(1000, 0.0)
     True
@@ -28,14 +28,14 @@ def likely_index(
     high: float,
     risk: float,
 ) -> float:
-    """Return the empirical-likelihood bound of an arm, f(n) being the risk."""
+    """Return the empirical-likelihood bound of an arm; `risk` is f(n)."""
     return likely_mean(values, weights, len(values), high, risk / pulls)
 
 
 def likely_cap(
     pulls: float, mean: float, best: float, low: float, high: float, risk: float
 ) -> float:
-    """Return θ̂ + G·√(f/2m), which that bound never exceeds but for rounding.
+    """Return θ̂ + G·√(f/2m) plus rounding, which the bound never exceeds.
 
     >>> likely_cap(50, 0.5, 0.5, 0.0, 1.0, 4.0) > 0.7
     True

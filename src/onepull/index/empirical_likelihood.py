@@ -1,8 +1,8 @@
-"""How far an observed law is from one with a higher mean, and how high its mean may be.
+"""Empirical likelihood: divergences of observed distributions, and bounds on their means.
 
-The law is given as `count` values with weights that sum to one; `top` is the highest value
-there can be.  Plain functions of one arm: CPython calls them on lists or arrays, and a
-compiler may take them as they are.
+A distribution is given as `count` values with weights that sum to one; `top` is the highest
+possible value.  These are plain functions of one arm.  CPython calls them with lists or arrays,
+and the simulator compiles them.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from math import exp, inf, log, sqrt
 from typing import Any
 
-STEPS = 60  # enough for bisection alone; Newton's method takes about six
+STEPS = 60  # enough for bisection; Newton's method takes about six
 CLOSE = 1e-13
 NEXT_TO_NOTHING = 1e-12
 
 
 def rounding(low: float, high: float) -> float:
-    """Return by how much two means of rewards in [low, high] may differ and be the same.
+    """Return the rounding error of mean rewards in [low, high].
 
     >>> rounding(-2.0, 1.0)
     2e-12
@@ -25,7 +25,7 @@ def rounding(low: float, high: float) -> float:
 
 
 def exploration(trial: float, c: float) -> float:
-    """Return f(n) = ln n + c ln ln n, what an index may risk at trial n.
+    """Return f(n) = ln n + c ln ln n, the exploration at trial n.
 
     >>> round(exploration(1000, 0.0), 6), round(exploration(1000, 3.0), 6)
     (6.907755, 12.705689)
@@ -36,13 +36,13 @@ def exploration(trial: float, c: float) -> float:
     return max(once + c * log(once), 0.0) if c != 0.0 and once > 1.0 else once
 
 
-def divergence(  # noqa: C901, PLR0912 - plain loops, so that a compiler can take them
+def divergence(  # noqa: C901, PLR0912 - plain loops, so that they can be compiled
     values: Any, weights: Any, count: int, level: float, top: float
 ) -> float:
-    """Return K(F, θ), the least KL(F, F') of a law F' up to the top with a mean above θ.
+    """Return K(F, θ), the least KL(F, F') over distributions F' up to `top` with a mean above θ.
 
-    The maximum over 0 ≤ λ ≤ 1 of E ln(1 - λ (X - θ)/(top - θ)) (Honda and Takemura 2010):
-    nothing where the mean reaches the level, infinite where the top does not.
+    It is the maximum over 0 ≤ λ ≤ 1 of E ln(1 - λ (X - θ)/(top - θ)) (Honda and Takemura 2010).
+    It is 0 if the mean of F is at least θ, the `level`, and infinite if θ is at least `top`.
 
     >>> kl = 0.7 * log(0.7 / 0.4) + 0.3 * log(0.3 / 0.6)
     >>> abs(divergence([0.0, 1.0], [0.7, 0.3], 2, 0.6, 1.0) - kl) < 1e-12
@@ -58,7 +58,7 @@ def divergence(  # noqa: C901, PLR0912 - plain loops, so that a compiler can tak
     if level >= top:
         return inf
     scale = 1.0 / (top - level)
-    # In terms of 1 - λ, since next to λ = 1 there is a pole if there is weight at the top.
+    # Solved for 1 - λ, since there is a pole near λ = 1 if there is weight at the top.
     low, high = 0.0, 1.0
     free = 0.5 if reach > 0.0 else 0.0
     for _ in range(STEPS):
@@ -88,13 +88,13 @@ def divergence(  # noqa: C901, PLR0912 - plain loops, so that a compiler can tak
     return max(found, 0.0)
 
 
-def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can take them
+def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that they can be compiled
     values: Any, weights: Any, count: int, top: float, budget: float
 ) -> float:
     """Return the highest mean θ with K(F, θ) ≤ budget: the empirical-likelihood bound.
 
-    The minimum over λ ≥ top of λ - exp(E ln(λ - X) - budget), which is convex (Cappé et al.
-    2013, in the form of its dual).
+    It is the minimum over λ ≥ top of λ - exp(E ln(λ - X) - budget), which is convex (the dual of
+    Cappé et al. 2013).
 
     >>> bound = likely_mean([0.0, 0.5, 1.0], [0.2, 0.5, 0.3], 3, 1.0, 0.05)
     >>> abs(divergence([0.0, 0.5, 1.0], [0.2, 0.5, 0.3], 3, bound, 1.0) - 0.05) < 1e-9
@@ -107,13 +107,13 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can ta
         if values[s] >= top:
             reach += weights[s]
     for s in range(count):
-        if weights[s] > 0.0:  # what a window let go of may leave less than nothing behind
+        if weights[s] > 0.0:  # rounding in a window may leave a negative weight
             square += weights[s] * (values[s] - mean) ** 2
     if budget <= 0.0:
         return mean
-    if reach >= 1.0 - NEXT_TO_NOTHING or mean >= top:  # weights sum to one but for rounding
+    if reach >= 1.0 - NEXT_TO_NOTHING or mean >= top:  # weights sum to one up to rounding
         return top
-    if budget <= NEXT_TO_NOTHING:  # it would be lost in the rounding of logarithms
+    if budget <= NEXT_TO_NOTHING:  # too small for the precision of logarithms
         return min(mean + sqrt(2.0 * square * budget), top)
     # The derivative has the sign of budget - excess(λ), and the excess falls with λ.
     if reach == 0.0 and excess(values, weights, count, top) <= budget:
@@ -134,7 +134,7 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that a compiler can ta
             low = beyond
         else:
             high = beyond
-        # Newton's step in the logarithm of λ - top, within the bracket.
+        # A Newton step in the logarithm of λ - top, within the bracket.
         slope = (one - two / one) * beyond
         step = beyond * exp(min(max(-wrong / slope, -20.0), 20.0)) if slope < 0.0 else low
         if not low < step < high:
@@ -173,9 +173,9 @@ def excess(values: Any, weights: Any, count: int, top: float) -> float:
 
 
 def likely_share(mean: float, budget: float) -> float:
-    """Return the highest q with kl(mean, q) ≤ budget for coins: the Bernoulli kl-UCB bound.
+    """Return the highest q with kl(mean, q) ≤ budget: the kl-UCB bound for Bernoulli rewards.
 
-    Where so little is known that it is one but for rounding, it is one.
+    The result is exactly 1 if it is 1 up to rounding.
 
     >>> round(likely_share(0.3, 0.7 * log(0.7 / 0.4) + 0.3 * log(0.3 / 0.6)), 9)
     0.6
@@ -190,7 +190,7 @@ def likely_share(mean: float, budget: float) -> float:
     low, high = mean, min(1.0, mean + sqrt(0.5 * budget))
     share = 0.5 * (low + high)
     for _ in range(STEPS):
-        if share <= mean or share >= 1.0:  # so little, or so much, that rounding decides
+        if share <= mean or share >= 1.0:  # equal up to rounding
             break
         wrong = mean * log(mean / share) + (1.0 - mean) * log((1.0 - mean) / (1.0 - share)) - budget
         if wrong > 0.0:

@@ -1,4 +1,4 @@
-"""IMED: the least divergence from the best arm."""
+"""The rule of IMED: the least divergence from the best arm."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from onepull.index.empirical_likelihood import NEXT_TO_NOTHING, divergence
 from onepull.index.rules import StateRule
 
 
-def nothing(trial: float) -> float:
-    """Return 0: what a rule explores that has no need of the trial."""
+def no_exploration(trial: float) -> float:
+    """Return 0: the exploration of a rule that does not depend on the trial."""
     return 0.0
 
 
@@ -31,7 +31,7 @@ def divergence_index(
 def divergence_cap(
     pulls: float, mean: float, best: float, low: float, high: float, exploration: float
 ) -> float:
-    """Return -(2m(Δ/G)² + ln m), which that index never exceeds but for rounding."""
+    """Return -(2m(Δ/G)² + ln m), which the index never exceeds apart from rounding."""
     short = (best - mean) / (high - low) if high > low else 0.0
     return -(2.0 * pulls * short * short * (1.0 - NEXT_TO_NOTHING) + log(pulls))
 
@@ -42,4 +42,4 @@ def imed() -> StateRule:
     >>> imed().index([0.0, 1.0], [0.5, 0.5], 1, 0.5, 0.5, 0.0, 1.0, 0.0)
     -0.0
     """
-    return StateRule(exploration=nothing, index=divergence_index, cap=divergence_cap)
+    return StateRule(exploration=no_exploration, index=divergence_index, cap=divergence_cap)

@@ -1,4 +1,4 @@
-"""kl-UCB on rewards of any range: the bound of a coin stretched to it."""
+"""The rule of kl-UCB, with the Bernoulli bound scaled to the range of the reward."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def started_risk(trial: float, c: float, head_start: float) -> float:
 
 
 def share_aim(low: float, high: float, risk: float) -> tuple[float, float, float]:
-    """Return all that the kl-UCB bounds of a context have in common."""
+    """Return what the kl-UCB bounds of all arms have in common in a context."""
     return low, high, risk
 
 
 def share_bound(mean: float, root: float, aim: tuple[float, float, float]) -> float:
     """Return the kl-UCB bound on a reward between low and high, with `root` = 1/√m.
 
-    >>> round(share_bound(0.0, 0.1, (-1.0, 1.0, 5.0)), 6)   # the coin's bound, 0.5 to 0.654
+    >>> round(share_bound(0.0, 0.1, (-1.0, 1.0, 5.0)), 6)   # kl-UCB takes 0.5 to 0.654
     0.308484
     """
     low, high, risk = aim
@@ -34,13 +34,13 @@ def share_bound(mean: float, root: float, aim: tuple[float, float, float]) -> fl
 
 
 def share_cap(mean: float, root: float, aim: tuple[float, float, float]) -> float:
-    """Return θ̂ + G·√(f/2m), which the kl-UCB bound never exceeds but for rounding."""
+    """Return θ̂ + G·√(f/2m) plus rounding, which the kl-UCB bound never exceeds."""
     low, high, risk = aim
     return mean + (high - low) * sqrt(0.5 * risk) * root + rounding(low, high)
 
 
 def kl_ucb(c: float, head_start: float) -> MeanRule:
-    """Return the rule of kl-UCB (Garivier and Cappé 2011) on rewards of any range.
+    """Return the rule of kl-UCB (Garivier and Cappé 2011) for rewards of any range.
 
     >>> rule = kl_ucb(0.0, 0.0)
     >>> round(rule.index(0.5, 0.1, rule.aim_at(0.0, 1.0, 100)), 6)

@@ -1,8 +1,8 @@
-"""Rules of exploration as values: plain functions and the numbers they take.
+"""Rules that choose an arm: frozen values made of plain functions and their parameters.
 
-A policy hands out a rule.  The library runs its functions in CPython, the simulator compiles
-the very same functions.  So a step is written once, and a rule of your own is compiled like
-those that come with the package.
+Each policy has a rule.  The library calls its functions in CPython, and the simulator compiles
+the same functions.  So each step is written once, and your own rule is compiled like those of
+the package.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ Rule: TypeAlias = "MeanRule | StateRule | TurnRule | PosteriorRule"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanRule:
-    """Play the arm with the highest index, where an index is made of an arm's mean reward.
+    """Play the arm with the highest index, computed from its mean reward.
 
     Attributes
     ----------
     exploration
-        `exploration(trial, *parameters)`: how much to explore at trial n.  Called once a decision.
+        `exploration(trial, *parameters)`: the amount of exploration at a trial.  Called once per
+        decision.
     aim
-        `aim(low, high, exploration)`: what all arms have in common in a context whose rewards
-        are between low and high.  Called once a decision.
+        `aim(low, high, exploration)`: a value shared by all arms, for a context with rewards
+        between low and high.  Called once per decision.
     index
-        `index(mean, root, aim)`: the index of an arm with root = 1/√m after m pulls.
-        It must be infinite where the mean is, which is how an arm that was never pulled comes
-        first.
+        `index(mean, root, aim)`: the index of an arm, with root = 1/√m after m pulls.  It must be
+        infinite if the mean is infinite, so that an arm that was never pulled comes first.
     parameters
-        The numbers that `exploration` takes.
+        The numbers passed to `exploration`.
     cap
-        `cap(mean, root, aim)`: a number that the index never exceeds and that is quicker to
-        compute, if there is one.  Arms whose cap is too low are skipped.
+        `cap(mean, root, aim)`: an upper bound on the index that is faster to compute, if there is
+        one.  Arms whose cap is too low are skipped.
     breaks_ties_by_pulls
-        Whether the least pulled of tied arms is played, and not the first.
+        Whether the least pulled of tied arms is played, instead of the first.
     patience
-        Play an arm that was not observed for so many trials, whatever its index; 0 is never.
-        It takes statistics that remember when an arm was last observed.
+        Play an arm that was not observed for this many trials, whatever its index; 0 turns this
+        off.  It needs statistics that record when an arm was last observed.
     vectorised
-        Whether `index` takes arrays as well as numbers.
+        Whether `index` accepts arrays as well as numbers.
 
     Examples
     --------
@@ -66,29 +66,30 @@ class MeanRule:
     vectorised: bool = False
 
     def aim_at(self, low: float, high: float, trial: int) -> Any:
-        """Return what all arms have in common at a trial."""
+        """Return the value shared by all arms at a trial."""
         return self.aim(low, high, self.exploration(trial, *self.parameters))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRule:
-    """Play the arm with the highest index, where an index is made of all states an arm showed.
+    """Play the arm with the highest index, computed from the distribution of its states.
 
     Attributes
     ----------
     exploration
-        `exploration(trial, *parameters)`: how much to explore at trial n.  Called once a decision.
+        `exploration(trial, *parameters)`: the amount of exploration at a trial.  Called once per
+        decision.
     index
-        `index(values, weights, pulls, mean, best, low, high, exploration)`: the index of an arm
-        that showed the s-th state with frequency weights[s], which is worth values[s] here.
-        `best` is the highest mean of all arms.
+        `index(values, weights, pulls, mean, best, low, high, exploration)`: the index of an arm.
+        State s has the reward values[s] in this context and was observed with frequency
+        weights[s].  `best` is the highest mean of all arms.
     parameters
-        The numbers that `exploration` takes.
+        The numbers passed to `exploration`.
     cap
-        `cap(pulls, mean, best, low, high, exploration)`: a number that the index never exceeds
-        and that is quicker to compute, if there is one.
+        `cap(pulls, mean, best, low, high, exploration)`: an upper bound on the index that is
+        faster to compute, if there is one.
     breaks_ties_by_pulls
-        Whether the least pulled of tied arms is played, and not the first.
+        Whether the least pulled of tied arms is played, instead of the first.
 
     Examples
     --------
@@ -112,25 +113,25 @@ class StateRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRule:
-    """Play the arm whose turn it is, and at other trials the highest estimate.
+    """Explore an arm at scheduled trials, and otherwise play the highest estimate.
 
     Attributes
     ----------
     turn
-        `turn(luck, trial, arms, table, *parameters)`: the position of the arm whose turn it is,
-        or -1.  `luck` is drawn evenly from [0, 1) if the rule draws, and 0 otherwise.
+        `turn(u, trial, arms, table, *parameters)`: the number of the arm to explore, or -1.  `u` is
+        a random number from [0, 1) if the rule is random, and 0 otherwise.
     table
-        `table(trial, arms, *parameters)`: numbers that `turn` looks up, good for all trials up to
-        this one; none if not given.
+        `table(trial, arms, *parameters)`: numbers that `turn` looks up, valid for all trials up to
+        this one; empty by default.
     parameters
-        The numbers that both take.
+        The numbers passed to all functions.
     chance
-        `chance(trial, arms, *parameters)`: the probability that a turn is drawn, for rules that
-        draw; such a turn is any arm's with even probability.
+        `chance(trial, arms, *parameters)`: the probability of exploring, for random rules.  The
+        explored arm is then drawn uniformly.
 
     Examples
     --------
-    >>> def turn(luck, trial, arms, table):
+    >>> def turn(u, trial, arms, table):
     ...     return trial % 10 if trial % 10 < arms else -1
     >>> rule = TurnRule(turn=turn)
     >>> [rule.turn(0.0, trial, 2, ()) for trial in (10, 11, 12)]
@@ -144,16 +145,16 @@ class TurnRule:
 
     @property
     def draws(self) -> bool:
-        """Whether turns are drawn."""
+        """Whether exploration is random."""
         return self.chance is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PosteriorRule:
-    """Play the arm with the highest mean reward under a law drawn from its Dirichlet posterior.
+    """Draw a distribution from each arm's Dirichlet posterior and play the highest mean reward.
 
-    Library and simulator draw from different generators, so this is a rule of its own: there is
-    no plain function that both could run.
+    The library and the simulator use different random generators, so this rule has no plain
+    function that both could call.
 
     >>> PosteriorRule(prior=1.0)
     PosteriorRule(prior=1.0)
@@ -163,7 +164,7 @@ class PosteriorRule:
 
 
 def leading_mean(means: Any, roots: Any, index: Any, aim: Any) -> int:
-    """Return the first arm with the highest index: what a `MeanRule` plays.
+    """Return the first arm with the highest index, which a `MeanRule` plays.
 
     >>> def index(mean, root, aim):
     ...     return mean + aim * root
@@ -171,7 +172,7 @@ def leading_mean(means: Any, roots: Any, index: Any, aim: Any) -> int:
     1
     """
     best, highest = 0, -inf
-    for arm, (mean, root) in enumerate(zip(means, roots)):  # noqa: B905 - quicker, one each
+    for arm, (mean, root) in enumerate(zip(means, roots)):  # noqa: B905 - faster, the lengths are equal
         value = index(mean, root, aim)
         if value > highest:
             best, highest = arm, value
@@ -184,9 +185,9 @@ def leading_capped(
     index: Any,
     cap: Any,
     aim: Any,
-    by_pulls: bool,  # noqa: FBT001 - the same
+    by_pulls: bool,  # noqa: FBT001 - plain arguments, so that it can be compiled
 ) -> int:
-    """Return what a `MeanRule` plays that has a cap or breaks ties by pulls.
+    """Return the arm that a `MeanRule` with a cap or with ties broken by pulls plays.
 
     >>> def index(mean, root, aim):
     ...     return min(mean + aim * root, 3.0)
@@ -216,13 +217,13 @@ def leading_law(
     exploration: float,
     index: Any,
     cap: Any,
-    by_pulls: bool,  # noqa: FBT001 - the same
+    by_pulls: bool,  # noqa: FBT001 - plain arguments, so that it can be compiled
 ) -> int:
     """Return the arm that a `StateRule` plays.
 
-    An arm that was never pulled comes first.  The arm with the highest mean is looked at first,
-    so that most others can be skipped by their cap.  Of tied arms the least pulled is taken if
-    ties are broken `by_pulls`, and of several the first.
+    An arm that was never pulled comes first.  The index of the arm with the highest mean is
+    computed first, so that most other arms can be skipped by their cap.  With `by_pulls` the
+    least pulled of tied arms is played; remaining ties go to the first arm.
 
     >>> def index(values, weights, pulls, mean, best, low, high, exploration):
     ...     return mean + exploration / pulls
@@ -257,9 +258,9 @@ def comes_before(
     pulls: float,
     other: int,
     others: float,
-    by_pulls: bool,  # noqa: FBT001 - plain arguments, so that a compiler can take them
+    by_pulls: bool,  # noqa: FBT001 - plain arguments, so that it can be compiled
 ) -> bool:
-    """Return whether an arm is taken before another one with the same index: the tie rule.
+    """Return whether an arm is preferred to another arm with the same index: the tie rule.
 
     >>> comes_before(1, 3, 0, 5, True), comes_before(1, 3, 0, 5, False)
     (True, False)

@@ -1,6 +1,6 @@
-"""When to explore: plain functions of the trial, for rules that separate it from exploiting.
+"""Schedules of exploration: the plain functions of ε-greedy and DSEE.
 
-CPython calls them on numbers, and a compiler may take them as they are.
+CPython calls them with numbers, and the simulator compiles them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 from onepull.index.rules import TurnRule
 
-LONGEST = 43.0  # e^43 is about the largest trial that an integer of 64 bits holds
+LONGEST = 43.0  # e^43 is about the largest trial that fits into 64 bits
 
 
 def exploration_rate(trial: int, arms: int, c: float, gap: float) -> float:
-    """Return ε_n = min(1, cK / (d² n)), the schedule of ε-greedy with d the share `gap`.
+    """Return ε_n = min(1, cK / (d² n)), the schedule of ε-greedy, where d is `gap`.
 
     >>> exploration_rate(10_000, 4, 5.0, 0.5)
     0.008
@@ -22,20 +22,20 @@ def exploration_rate(trial: int, arms: int, c: float, gap: float) -> float:
     return min(1.0, c * arms / gap / gap / trial)
 
 
-def drawn_evenly(luck: float, rate: float, arms: int) -> int:
-    """Return an arm drawn evenly by a luck in [0, 1) that fell below the rate, else -1.
+def drawn_evenly(u: float, rate: float, arms: int) -> int:
+    """Return a uniformly drawn arm if the random number `u` from [0, 1) is below the rate, else -1.
 
     >>> drawn_evenly(0.03, 0.04, 8), drawn_evenly(0.5, 0.04, 8)
     (6, -1)
     """
-    return min(int(luck / rate * arms), arms - 1) if luck < rate else -1
+    return min(int(u / rate * arms), arms - 1) if u < rate else -1
 
 
 def batch_start(batch: int, before: int, arms: int, weight: float) -> int:
     """Return the trial at which DSEE's k-th batch of K pulls begins.
 
-    Exploration is due until ⌈w ln n⌉ batches are done: batch k begins at the first n with
-    w ln n > k - 1, or when the one that began at trial `before` is over.
+    DSEE explores until ⌈w ln n⌉ batches are done.  So batch k begins at the first n with
+    w ln n > k - 1, or when the batch that began at trial `before` is over.
 
     >>> batch_start(1, 0, 4, 1.0), batch_start(2, 1, 4, 1.0), batch_start(4, 9, 4, 1.0)
     (1, 5, 21)
@@ -51,9 +51,9 @@ def batch_start(batch: int, before: int, arms: int, weight: float) -> int:
 
 
 def turn(starts: Any, trial: int, arms: int) -> int:
-    """Return the arm whose turn it is at a trial, or -1 when none is to be explored.
+    """Return the arm whose turn it is at a trial, or -1 if none is explored.
 
-    `starts` are the trials at which batches begin, sorted, one of them after the trial.
+    `starts` lists the trials at which batches begin, sorted; at least one is after the trial.
 
     >>> turn([1, 5, 9, 21], 6, 4), turn([1, 5, 9, 21], 13, 4)
     (1, -1)
@@ -69,9 +69,9 @@ def turn(starts: Any, trial: int, arms: int) -> int:
     return since if since < arms else -1
 
 
-def greedy_turn(luck: float, trial: int, arms: int, table: Any, c: float, gap: float) -> int:
-    """Return an arm drawn evenly with probability ε_n, else -1."""
-    return drawn_evenly(luck, exploration_rate(trial, arms, c, gap), arms)
+def greedy_turn(u: float, trial: int, arms: int, table: Any, c: float, gap: float) -> int:
+    """Return a uniformly drawn arm with probability ε_n, else -1."""
+    return drawn_evenly(u, exploration_rate(trial, arms, c, gap), arms)
 
 
 def epsilon_greedy(c: float, gap: float) -> TurnRule:
@@ -96,8 +96,8 @@ def batch_starts(trial: int, arms: int, weight: float) -> list[int]:
     return starts
 
 
-def batch_turn(luck: float, trial: int, arms: int, table: Any, weight: float) -> int:
-    """Return the arm whose turn it is in a batch of DSEE, else -1."""
+def batch_turn(u: float, trial: int, arms: int, table: Any, weight: float) -> int:
+    """Return the arm whose turn it is in a batch of DSEE, or -1."""
     return turn(table, trial, arms)
 
 

@@ -9,12 +9,12 @@ from onepull.errors import InputError
 
 
 def columns_of(given: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return columns of one length as lists, refusing what is not that."""
+    """Return the columns as lists; raises InputError unless all have the same length."""
     columns = {name: _column(name, values) for name, values in given.items()}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"the columns must be of one length, given {shown}")
+        raise InputError(f"all columns must have the same length, given {shown}")
     return columns
 
 
@@ -25,6 +25,6 @@ def _column(name: str, values: Any) -> list[Any]:
 
 
 def rows(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of columns of one length, each by name."""
+    """Yield the rows of columns of the same length as dictionaries by column name."""
     for values in zip(*columns.values(), strict=True):
         yield dict(zip(columns, values, strict=True))

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 
 class Decision(NamedTuple):
-    """What `choose` and `explain` read: made once for a request, and changed by neither.
+    """One request as `choose` and `explain` read it: built once per request, immutable.
 
     Attributes
     ----------
     context
         The fields of the context, as given.
     view
-        What the policy looks at: its statistics and estimates for this context.
+        What the policy decides from: its statistics and estimates for this context.
     allowed
         The positions of the arms that may be chosen.
 

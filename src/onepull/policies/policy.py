@@ -1,4 +1,4 @@
-"""What every policy is and does."""
+"""The base class of all policies."""
 
 from __future__ import annotations
 
@@ -26,38 +26,40 @@ from onepull.problem import Problem
 
 
 class Policy(ABC):
-    """Chooses an arm for each request and learns from what pulls show.
+    """Chooses an arm for each request and learns from the feedback of pulls.
 
-    A policy gives every arm an index and chooses the highest.  Ties go to the first arm,
-    or are drawn evenly if the policy was given a seed; where a bound stops at the highest
-    reward they are many, and the least pulled come first.  A randomised policy draws its arm.
+    A policy gives each arm an index and chooses the arm with the highest one.  A tie goes to
+    the first arm, or to one drawn at random if the policy has a seed.  Policies whose index is
+    capped at the highest reward tie often; they prefer the arm with the fewest pulls.  A
+    randomised policy draws its arm.
 
-    What a caller may rely on:
+    A caller can rely on this:
 
-    - `choose` and `explain` change nothing that was learned.  They may be called any
-      number of times, and pulls may go unobserved.
-    - `observe` may come at any time: late, in any order, in batches, or never.  Where it is
-      late, `pulled` and `gave_up` tell of pulls in flight, which are neither saved nor merged.
-    - A call that raises has changed nothing.
-    - Learning can be moved: `save` and `load` give back the same policy bit for bit, and
-      `merge` adds what two policies saw as if one had seen it all.
-    - One thread at a time may call a policy.  It holds no locks, files or threads.
+    - `choose` and `explain` do not change what was learned.  You can call them any number of
+      times, and a pull does not have to be observed.
+    - `observe` may come late, in any order, in batches, or never.  If it comes late, use
+      `pulled` and `gave_up` to report pulls in flight.  These are not saved and not merged.
+    - A call that raises an exception changes nothing.
+    - `save` and `load` restore the same policy bit for bit.  `merge` adds the observations of
+      two policies, as if one policy had made them all.
+    - Call a policy from one thread at a time.  It holds no locks, files or threads.
 
-    To write your own, say what it learns (a `Knowledge`), and give `_indices` and `parameters`;
-    or subclass `RulePolicy` and give a rule, which the simulator compiles.  Declare what is
-    unusual about it in `traits`, and run the checks of `onepull.testing` on it.
+    To write your own policy, pass the `Knowledge` that it learns to `__init__`, and define
+    `_indices` and `parameters`.  Or subclass `MeanPolicy`, `StatePolicy` or `TurnPolicy` and
+    pass a rule, which the simulator compiles.  Declare unusual properties in `traits`, and run
+    the checks of `onepull.testing` on it.
 
     Attributes
     ----------
     traits
-        What sets the policy apart from the usual.
+        How the policy differs from a usual one.
     guarantee
-        What is known about its regret, in words.
+        What is known about its regret, in one sentence.
     """
 
     traits: ClassVar[Traits] = Traits()
-    guarantee: ClassVar[str] = "nothing is known"
-    _unseen: ClassVar[str] = "never pulled"  # what it means that an index is infinite
+    guarantee: ClassVar[str] = "no bound is known"
+    _unseen: ClassVar[str] = "never pulled"  # the reason given for an infinite index
 
     def __init__(
         self, knowledge: Knowledge, *, seed: int | np.random.Generator | None = None
@@ -66,58 +68,58 @@ class Policy(ABC):
         self._generator = savefile.seeded(seed)
         if self.traits.randomised and self._generator is None:
             raise ParameterError(
-                f"{type(self).__name__} draws: it needs a seed or a generator, given None"
+                f"{type(self).__name__} is randomised and needs a seed or a generator, given None"
             )
-        self._take_on(knowledge.problem)
+        self._set_problem(knowledge.problem)
 
-    def _take_on(self, problem: Problem) -> None:
+    def _set_problem(self, problem: Problem) -> None:
         self.problem = problem
         self._arms = problem.arms
         self._everyone = range(len(problem.arms))
         self._position = {arm: j for j, arm in enumerate(problem.arms)}
 
-    # To be given by each policy
+    # Defined by each policy
 
     @property
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The keyword arguments that build this policy again, as plain values."""
+        """The keyword arguments that recreate this policy, as plain values."""
 
     def _written(self) -> dict[str, Any]:
-        """Return the parameters as a save file holds them."""
+        """Return the parameters in the form that a save file stores."""
         return self.parameters
 
     def _look(self, context: Mapping[str, Any]) -> Any:
-        """Return what a decision is made from, read once a request; refuses a bad context."""
+        """Return what the decision is made from; raises InputError if the context is invalid."""
         self.problem.context.exactly(context)
 
     @abstractmethod
     def _indices(self, decision: Decision) -> Any:
-        """Return the index of every arm, a list or an array."""
+        """Return the index of each arm, as a list or an array."""
 
     def _leader(self, decision: Decision) -> int:
         """Return the position of the allowed arm with the highest index."""
         return self._foremost(decision, self._indices(decision))[0]
 
     def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        """Return the estimated reward of every arm, None where the policy has none."""
+        """Return the estimated reward of each arm, None if the policy has no estimate."""
         del decision
         return [None] * len(self._arms)
 
     def _chances(self, decision: Decision) -> Sequence[float] | None:
-        """Return the probability of choosing each of the allowed arms, None if not known."""
+        """Return the probability of choosing each allowed arm, or None if it is unknown."""
         best = self._foremost(decision, self._indices(decision))
         return even(best if self._generator is not None else best[:1], decision.allowed)
 
     def _draw(self, decision: Decision) -> int:
-        """Return the position of one of the allowed arms, drawn with its chance."""
+        """Return the position of an allowed arm, drawn with the probabilities of `_chances`."""
         chances = self._chances(decision)
         if chances is None:
-            raise NotImplementedError(f"{type(self).__name__} must draw by itself")
+            raise NotImplementedError(f"{type(self).__name__} must define _draw or _chances")
         return drawn(decision.allowed, chances, self._generator)
 
     def _why(self) -> str:
-        """Finish the sentence 'it was chosen because of the …'."""
+        """Return the usual reason for a choice, such as "highest index"."""
         return "highest index"
 
     # Choosing
@@ -132,9 +134,9 @@ class Policy(ABC):
         Parameters
         ----------
         eligible
-            The arms that may be pulled for this request; all of them if not given.
+            The arms that may be pulled for this request; all arms by default.
         context
-            Every context field by name.
+            All context fields by name.
         """
         decision = self._decide(eligible, context)
         if self._generator is None:
@@ -142,7 +144,7 @@ class Policy(ABC):
         return self._arms[self._draw(decision)]
 
     def explain(self, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
-        """Return every arm's estimate, bonus, index and chance, who is chosen, and why."""
+        """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
         decision = self._decide(eligible, context)
         indices = [float(index) for index in self._indices(decision)]
         all_pulls, trials = self._knowledge.seen(context)
@@ -172,15 +174,15 @@ class Policy(ABC):
         )
 
     def estimates(self, **context: Any) -> list[float | None]:
-        """Return the estimated reward of every arm in a context, None where there is none."""
+        """Return the estimated reward of each arm in a context, None if there is no estimate."""
         return list(self._estimates(self._decide(None, context)))
 
     def indices(self, **context: Any) -> list[float]:
-        """Return the index of every arm in a context; infinite if it must be pulled first."""
+        """Return the index of each arm in a context; infinite for an arm that must go first."""
         return [float(index) for index in self._indices(self._decide(None, context))]
 
     def _reason(self, decision: Decision, indices: list[float]) -> str:
-        """Say why the chosen arm is chosen."""
+        """Return why the arm is chosen."""
         best = best_of(indices, decision.allowed)
         some = len(decision.allowed) < len(self._arms)
         among = ", among those eligible" if some else ""
@@ -191,7 +193,7 @@ class Policy(ABC):
         return f"{why}, {tie_of([self._arms[j] for j in best], left, draws=self.draws)}"
 
     def _foremost(self, decision: Decision, indices: Any) -> list[int]:
-        """Return the allowed arms that may be chosen: those that tie for the highest index."""
+        """Return the allowed arms that tie for the highest index, after breaking ties by pulls."""
         by_pulls = self.traits.breaks_ties_by_pulls
         pulls = self._knowledge.seen(decision.context)[0] if by_pulls else None
         return foremost(indices, decision.allowed, pulls)
@@ -213,25 +215,28 @@ class Policy(ABC):
     # Learning
 
     def pulled(self, arm: str, **context: Any) -> None:
-        """Say that `arm` was pulled for a context and its feedback is yet to come.
+        """Report that `arm` was pulled for a context and its feedback is still to come.
 
-        Until `observe` takes it in, or `gave_up` calls it off, the pull counts among the arm's
-        pulls and not in its estimate.  Policies that keep no such count take no notice.
+        Until `observe` or `gave_up` is called for it, the pull counts in the arm's number of
+        pulls but not in its estimate.  Policies with `counts_in_flight` False ignore it.
         """
         self._knowledge.expect(self._find(arm), context, 1)
 
     def gave_up(self, arm: str, **context: Any) -> None:
-        """Say that a pull in flight is no longer awaited; with none in flight, change nothing."""
-        # Not an error: the late answer to one given up before may have landed in its place.
+        """Report that the feedback of a pull in flight will not come.
+
+        It is ignored if no pull is in flight.
+        """
+        # Not an error: a late answer to a pull given up earlier may have been counted instead.
         self._knowledge.expect(self._find(arm), context, -1)
 
     def observe(self, arm: str, *, reward: float | None = None, **fields: Any) -> None:
-        """Take in what a pull of `arm` showed.
+        """Learn from a pull of `arm`.
 
-        Give the state fields by name; the context fields may come along, and must where
-        the policy learns from rewards.  If the state was not seen, give the context fields
-        and the `reward`: a policy that learns from states needs a reward from which the
-        state can be told.
+        Pass the state fields by name.  You may also pass the context fields; policies that
+        learn from rewards require them.  If you did not see the state, pass the context fields
+        and the `reward`.  A policy that learns from states then needs a reward that determines
+        the state.
         """
         self._knowledge.learn(self._find(arm), fields, reward)
 
@@ -242,16 +247,17 @@ class Policy(ABC):
         reward: Iterable[float] | None = None,
         **fields: Iterable[Any],
     ) -> None:
-        """Take in many pulls at once: a column for the arms and for each field.
+        """Learn from many pulls at once: one column for the arms and one for each field.
 
-        All of them are taken in, as if observed one after the other, or none.
+        The result is the same as observing them one after the other.  If one of them is
+        invalid, none is learned.
         """
         rewards = {} if reward is None else {"reward": reward}
         columns = columns_of({"arms": arms, **rewards, **fields})
         before = self._knowledge.copy()
         row = 0
         try:
-            for row, record in enumerate(rows(columns)):  # noqa: B007 - told if it fails
+            for row, record in enumerate(rows(columns)):  # noqa: B007 - named in the error
                 self.observe(record.pop("arms"), **record)
         except BaseException as error:
             self._knowledge = before
@@ -259,31 +265,31 @@ class Policy(ABC):
                 raise type(error)(f"row {row}: {error}") from None
             raise
 
-    # Arms that come and go
+    # Adding and removing arms
 
     def add_arm(self, arm: str) -> None:
-        """Add an arm; it has never been pulled, and the others keep what they taught."""
+        """Add an arm that has never been pulled; the other arms keep what was learned."""
         if arm in self._arms:
-            raise InputError(f"arm {arm!r} is there already")
+            raise InputError(f"arm {arm!r} already exists; the arms are {', '.join(self._arms)}")
         problem = self.problem.with_arms([*self._arms, arm])
         self._knowledge.change_arms(problem)
-        self._take_on(problem)
+        self._set_problem(problem)
 
     def remove_arm(self, arm: str) -> None:
-        """Remove an arm and what it taught; the others keep theirs."""
+        """Remove an arm and what was learned about it; the other arms keep theirs."""
         gone = self._find(arm)
         if len(self._arms) == 1:
-            raise InputError(f"arm {arm!r} is the only one left")
+            raise InputError(f"arm {arm!r} is the only one left and cannot be removed")
         problem = self.problem.with_arms(a for a in self._arms if a != arm)
         self._knowledge.change_arms(problem, gone)
-        self._take_on(problem)
+        self._set_problem(problem)
 
-    # Learning moved about
+    # Merging, saving and loading
 
     def merge(self, other: Policy) -> None:
-        """Add what another policy of the same kind, problem and parameters has learned.
+        """Add what another policy of the same class, problem and parameters has learned.
 
-        Both must have learned separately: what both have seen would count twice.
+        The two must have learned from different pulls; a shared pull would count twice.
         """
         if type(other) is not type(self):
             raise MergeError(
@@ -315,16 +321,16 @@ class Policy(ABC):
 
     @property
     def draws(self) -> bool:
-        """Whether the policy draws, be it among ties only."""
+        """Whether the policy draws at random, even if only to break ties."""
         return self._generator is not None
 
     @property
     def counts_in_flight(self) -> bool:
-        """Whether a pull counts as soon as `pulled` tells of it."""
+        """Whether a pull counts as soon as `pulled` reports it."""
         return self._knowledge.counts_in_flight
 
     def reseed(self, seed: int | np.random.Generator) -> None:
-        """Draw from another generator from now on."""
+        """Use another random generator from now on."""
         self._generator = savefile.seeded(seed)
 
     @property
@@ -334,15 +340,15 @@ class Policy(ABC):
 
     @property
     def storage(self) -> int:
-        """The number of numbers that the policy keeps to learn."""
+        """How many numbers the policy stores."""
         return self._knowledge.storage
 
     def storage_after(self, trials: int) -> int:
-        """Return the number of numbers that the policy keeps after so many trials."""
+        """Return how many numbers the policy stores after a number of trials."""
         return self._knowledge.storage_after(trials)
 
     def to_bytes(self) -> bytes:
-        """Return the policy as the text of a save file."""
+        """Return the policy as the contents of a save file."""
         problem = self.problem
         written = problem.to_dict() if problem.reward.is_formula else problem.outline()
         return savefile.encode(
@@ -356,28 +362,28 @@ class Policy(ABC):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a JSON file; a crash leaves the old file or the new one."""
+        """Write the policy to a JSON file, atomically."""
         write(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, problem: Problem | None = None) -> Self:
-        """Read a policy back from a file; see `from_bytes`."""
+        """Read a policy from a file; see `from_bytes`."""
         return cls.from_bytes(Path(path).read_bytes(), problem=problem, where=str(path))
 
     @classmethod
     def from_bytes(
         cls, text: bytes, *, problem: Problem | None = None, where: str = "saved policy"
     ) -> Self:
-        """Build a policy from the text of a save file.
+        """Build a policy from the contents of a save file.
 
-        `Policy.load` reads any policy, `DCB.load` only a DCB.  A problem whose reward is a
-        Python callable is not in the file and must be given again.
+        `Policy.load` reads any policy, `DCB.load` only a DCB.  If the reward is a Python
+        callable, it is not in the file: pass the problem.
         """
         saved = savefile.decode(text, where)
         kinds = {kind.__name__: kind for kind in _kinds(cls)}
         if saved.policy not in kinds:
             raise SaveFileError(
-                f"{where}: holds the policy {saved.policy}, which is no {cls.__name__} known here"
+                f"{where}: contains the policy {saved.policy}, which is not a known {cls.__name__}"
             )
         try:
             problem = savefile.problem_of(saved, problem)
@@ -385,26 +391,31 @@ class Policy(ABC):
             policy._knowledge.restore(saved.learned)
             if saved.generator is not None:
                 policy._generator = savefile.generator_from(saved.generator)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:  # ours are ValueErrors
+        except (
+            AttributeError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as error:  # onepull's errors are ValueErrors
             raise SaveFileError(f"{where}: {error}") from error
         return policy
 
     @classmethod
     def _rebuilt(cls, problem: Problem, parameters: dict[str, Any]) -> Self:
         """Build a policy from its parameters."""
-        build: Any = cls  # a policy takes its problem, and builds its own sharing
+        build: Any = cls  # the constructor of a policy takes the problem and the parameters
         policy: Self = build(problem, **parameters)
         return policy
 
     def __reduce__(self) -> Any:
-        """Travel to other processes as a save file does, with the problem beside it."""
+        """Pickle the policy as its save file together with the problem."""
         try:
             return partial(type(self).from_bytes, problem=self.problem), (self.to_bytes(),)
-        except ParameterError:  # a genie's laws are in no file, but its parts travel as they are
+        except ParameterError:  # a genie's distributions cannot be saved, but can be pickled
             return object.__new__, (type(self),), self.__dict__
 
     def __repr__(self) -> str:
-        """Show the policy with its parameters and how much it has seen."""
+        """Return the class, the parameters and the number of trials."""
         return self._shown(self.parameters)
 
     def _repr_html_(self) -> str:

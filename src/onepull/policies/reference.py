@@ -1,4 +1,4 @@
-"""Points of reference: the simplest policies, and the one that knows everything."""
+"""Baselines: the simplest policies, and the genie that knows the true distributions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from onepull.problem import Problem
 
 
 class Random(Policy):
-    """Draws an arm evenly for each request.
+    """Baseline that draws an arm uniformly at random for each request.
+
+    Use it to see how much learning gains.  It stores the number of pulls of each arm.
 
     >>> from onepull import Finite, Interval, Problem
     >>> problem = Problem(
@@ -34,14 +36,14 @@ class Random(Policy):
     """
 
     traits = Traits(randomised=True)
-    guarantee = "linear, unless all arms are as good: it never learns"
+    guarantee = "linear regret unless all arms are equally good, since it never learns"
 
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator = 0) -> None:
         super().__init__(PullsOnly(problem), seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """None; the generator is saved with its state."""
+        """No parameters; the generator is saved separately."""
         return {}
 
     def _indices(self, decision: Decision) -> list[float]:
@@ -53,7 +55,9 @@ class Random(Policy):
 
 
 class FixedArm(Policy):
-    """Pulls one arm always; where that is not eligible, the first that is.
+    """Baseline that always pulls the same arm, or the first eligible arm if it is not eligible.
+
+    Use it to compare with a fixed choice.  It stores the number of pulls of each arm.
 
     >>> from onepull import Finite, Interval, Problem
     >>> problem = Problem(
@@ -63,7 +67,7 @@ class FixedArm(Policy):
     'b'
     """
 
-    guarantee = "linear, unless its arm is the best in every context: it never learns"
+    guarantee = "linear regret unless its arm is best in every context, since it never learns"
 
     def __init__(self, problem: Problem, *, arm: str) -> None:
         super().__init__(PullsOnly(problem))
@@ -78,7 +82,7 @@ class FixedArm(Policy):
     def remove_arm(self, arm: str) -> None:
         """Remove an arm that is not the fixed one."""
         if arm == self.arm:
-            raise InputError(f"arm {arm!r} is the fixed one and cannot be removed")
+            raise InputError(f"arm {arm!r} is the fixed arm and cannot be removed")
         super().remove_arm(arm)
 
     def _indices(self, decision: Decision) -> list[float]:
@@ -90,9 +94,10 @@ class FixedArm(Policy):
 
 
 class Greedy(MeanPolicy):
-    """Learns like DCB or CCB and plays the best estimate, without exploring.
+    """Baseline that learns like DCB or CCB and plays the best estimate, without exploring.
 
-    It pulls every arm once and may then stay with a wrong one for ever.
+    Index: θ̂.  Use it to see how much exploration matters.  It pulls each arm once and may then
+    stay with a wrong arm for ever.  It stores as many numbers as DCB or CCB.
 
     >>> from onepull import Finite, Interval, Problem
     >>> problem = Problem(
@@ -104,7 +109,7 @@ class Greedy(MeanPolicy):
     'a'
     """
 
-    guarantee = "none: it may stay with a wrong arm for ever"
+    guarantee = "no bound, since it may stay with a wrong arm for ever"
 
     def __init__(
         self,
@@ -117,7 +122,7 @@ class Greedy(MeanPolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """δ, if the contexts are cut into cells."""
+        """δ, if contexts are divided into cells."""
         return self._cut()
 
     def _why(self) -> str:
@@ -125,9 +130,10 @@ class Greedy(MeanPolicy):
 
 
 class Genie(Policy):
-    """Knows the distribution of every arm and plays the best one for the context.
+    """Baseline that knows the distribution of each arm and plays the best arm for the context.
 
-    Regret is counted against it.  It may know arms that are not there yet.
+    Index: the expected reward in the context.  Regret is measured against it.  `states` may
+    contain arms that are added later.  It stores the number of pulls of each arm.
 
     >>> from onepull import Finite, Interval, Problem
     >>> problem = Problem(
@@ -143,7 +149,9 @@ class Genie(Policy):
     ('steady', 'risky')
     """
 
-    guarantee = "nothing is lost, if it knows the true laws: regret is counted against it"
+    guarantee = (
+        "no regret if its distributions are the true ones, since regret is measured against it"
+    )
 
     def __init__(self, problem: Problem, *, states: Mapping[str, Distribution]) -> None:
         super().__init__(PullsOnly(problem))
@@ -153,19 +161,23 @@ class Genie(Policy):
 
     def _known(self, arm: str) -> None:
         if arm not in self.states:
-            raise ParameterError(f"the genie is not told the distribution of arm {arm!r}")
+            raise ParameterError(
+                f"the distribution of arm {arm!r} is missing; states has {', '.join(self.states)}"
+            )
         check_fit(self.states[arm], self.problem.state, f"the states of arm {arm!r}")
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The distributions, as they are written."""
+        """The distributions, as text."""
         return {"states": {arm: repr(law) for arm, law in self.states.items()}}
 
     def _written(self) -> dict[str, Any]:
         told = {}
         for arm, law in self.states.items():
             if not isinstance(law, Discrete):
-                raise ParameterError(f"arm {arm!r}: only a Discrete distribution can be saved")
+                raise ParameterError(
+                    f"arm {arm!r}: only a Discrete distribution can be saved, given {law!r}"
+                )
             told[arm] = {
                 "values": law.values.tolist(),
                 "probabilities": law.probabilities.tolist(),
@@ -178,7 +190,7 @@ class Genie(Policy):
         return cls(problem, states=states)
 
     def add_arm(self, arm: str) -> None:
-        """Add an arm whose distribution the genie was told."""
+        """Add an arm whose distribution is in `states`."""
         self._known(arm)
         super().add_arm(arm)
 

@@ -1,8 +1,8 @@
-"""All policies by name, found in their files.
+"""Registry of all policies by name.
 
-A policy is public if its class states a `guarantee`.  From that follow the names that
-`onepull` exports, those that experiment files take, the policies that the battery of tests tries,
-and the tables of the documentation.  To add a policy is to add its file and the file of its tests.
+A policy is public if its class defines `guarantee`.  The names that `onepull` exports, the
+names in experiment files, the common tests and the tables of the documentation all follow from
+this registry.  To add a policy, add its file and a file with its tests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from onepull.policies.policy import Policy
 
 @cache
 def registered() -> dict[str, type[Policy]]:
-    """Return the policies of this package by name, in the order of the alphabet.
+    """Return the policies of this package by name, in alphabetical order.
 
     >>> registered()["DCB"].__module__
     'onepull.policies.ucb.dcb'
@@ -42,10 +42,10 @@ def _modules() -> list[ModuleType]:
 
 
 def summary(kind: type[Policy]) -> str:
-    """Return the first sentence of a policy's documentation.
+    """Return the first line of a policy's docstring.
 
     >>> from onepull import DCB
     >>> summary(DCB)
-    "DCB(ε) for finitely many contexts (the paper's algorithm 1)."
+    'DCB(ε) (Sakulkar and Krishnamachari, algorithm 1): joint learning for listed contexts.'
     """
     return (inspect.getdoc(kind) or "").partition("\n")[0]

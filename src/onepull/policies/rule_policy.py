@@ -1,4 +1,4 @@
-"""Policies that run a rule: the statistics they share, and a rule value that decides."""
+"""Policies made of a sharing, which stores statistics, and a rule, which chooses the arm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onepull.problem import Problem
 
 Kind = TypeVar("Kind", bound=type["RulePolicy"])
 
-# What a subclass may redefine without changing what is decided or learned.
+# Attributes that a subclass may override without changing what it chooses or learns.
 FREE = frozenset({
     "__init__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__",
     "__annotations_cache__", "__static_attributes__", "__firstlineno__", "__orig_bases__",
@@ -40,20 +40,20 @@ def runs_rules(kind: Kind) -> Kind:
 
 
 class RulePolicy(Policy):
-    """A policy that is a sharing and a rule, and nothing else.
+    """A policy that consists of a sharing and a rule.
 
-    The simulator compiles the rule and never looks at the policy's methods.  So a subclass
-    that redefines any method on the way from a request to an arm, or from an observation to
-    what is learned, has no compiled form: it runs in the interpreter.
+    The simulator compiles the rule and does not call the policy's methods.  So a subclass that
+    overrides a method used for choosing or learning has no compiled form: the simulator runs it
+    in the interpreter.
 
     Parameters
     ----------
     sharing
-        What a pull teaches, and whom.
+        What a pull teaches, and in which contexts.
     rule
         How to choose among the arms.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Break ties at random with this seed or generator; without one the first arm wins.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class RulePolicy(Policy):
 
     @classmethod
     def redefines(cls) -> list[str]:
-        """Return the methods of this class that its rule and its sharing do not account for."""
+        """Return the overridden methods that keep the simulator from compiling this class."""
         above: dict[str, Any] = {}
         for kind in cls.__mro__:
             if vars(kind).get("_runs_rules"):
@@ -99,18 +99,18 @@ class RulePolicy(Policy):
 
     @property
     def sharing(self) -> Sharing:
-        """What a pull teaches, and what has been learned."""
+        """What a pull teaches in which contexts, with everything learned."""
         return self._knowledge
 
     @property
     def delta(self) -> float | dict[str, float] | None:
-        """The largest width of a cell, if interval contexts were cut into cells."""
+        """The largest width of a cell, if interval contexts were divided into cells."""
         return self._knowledge.delta
 
     def with_reward(self, reward: Reward | Source) -> Self:
-        """Return a policy for another reward that knows all that this one has learned.
+        """Return a policy for another reward with everything that this one has learned.
 
-        Works for policies that keep the states themselves: a histogram or a sketch.
+        This works for policies that store states, as a histogram or a sketch.
 
         >>> from onepull import EmpiricalKL, Finite, Problem
         >>> policy = EmpiricalKL(Problem(
@@ -125,16 +125,16 @@ class RulePolicy(Policy):
         """
         if not self._knowledge.keeps_states:
             raise ParameterError(
-                f"{type(self).__name__} keeps rewards, not states, so it cannot tell what another "
-                "reward would have been; keep a histogram or a sketch"
+                f"{type(self).__name__} stores rewards, not states, so it cannot compute another "
+                "reward; use a policy that stores a histogram or a sketch"
             )
         twin = self._rebuilt(self.problem.with_reward(reward), self._written())
-        twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - a twin's own
-        twin._generator = deepcopy(self._generator)  # noqa: SLF001 - a twin's own
+        twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - of the same class
+        twin._generator = deepcopy(self._generator)  # noqa: SLF001 - of the same class
         return twin
 
     def _cut(self) -> dict[str, Any]:
-        """Return δ as a parameter, where there is one."""
+        """Return δ as a parameter, if there is one."""
         return {} if self.delta is None else {"delta": self.delta}
 
     def _look(self, context: Mapping[str, Any]) -> Any:
@@ -146,10 +146,11 @@ class RulePolicy(Policy):
 
 @runs_rules
 class MeanPolicy(RulePolicy):
-    """Plays the highest index of the arms' mean rewards: UCB1, DCB, CCB, kl-UCB and others.
+    """Base class of policies that compute an index from mean rewards: UCB1, DCB, CCB, kl-UCB.
 
     >>> from onepull import Finite, Interval
     >>> from onepull.index.hoeffding import hoeffding
+    >>> from onepull.policies import shared
     >>> problem = Problem(
     ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x*y"
     ... )
@@ -168,7 +169,7 @@ class MeanPolicy(RulePolicy):
         if decision.allowed is not self._everyone or rule.patience or not self._keeps_to_rule:
             return super()._leader(decision)
         statistics, estimates, low, high = decision.view
-        trial = statistics.trials + statistics.waiting + 1  # here a property would be slow
+        trial = statistics.trials + statistics.waiting + 1  # a property would be slower
         aim = rule.aim(low, high, rule.exploration(trial, *rule.parameters))
         return statistics.leader(rule, estimates, aim)  # type: ignore[no-any-return]  # a position
 
@@ -178,13 +179,13 @@ class MeanPolicy(RulePolicy):
         aim = rule.aim_at(low, high, statistics.trial)
         scores = statistics.score(rule, estimates, aim)
         for arm in self._overdue(decision):
-            # Above any index there can be, below that of an arm that was never pulled.
+            # Above every possible index, below that of an arm that was never pulled.
             scores[arm] = high + (high - low) + rule.index(0.0, 1.0, aim)
-        # It is the same for every arm, so it changes no choice; but it is part of the bound.
+        # The error is the same for all arms and changes no choice, but it is part of the bound.
         return [score + error for score in scores] if error else scores
 
     def _overdue(self, decision: Decision) -> list[int]:
-        """Return the arms that were observed once, but not for so long that they come first."""
+        """Return the arms that were not observed for `patience` trials, so that they come first."""
         if not self._rule.patience:
             return []
         statistics = decision.view[0]
@@ -205,7 +206,7 @@ class MeanPolicy(RulePolicy):
 
 @runs_rules
 class TurnPolicy(RulePolicy):
-    """Plays the arm whose turn it is, and at other trials the highest estimate.
+    """Base class of policies that explore on a schedule and otherwise play the best estimate.
 
     >>> from onepull import DSEE, EpsilonGreedy
     >>> issubclass(DSEE, TurnPolicy), issubclass(EpsilonGreedy, TurnPolicy)
@@ -214,22 +215,22 @@ class TurnPolicy(RulePolicy):
 
     _rule: TurnRule
 
-    def _take_on(self, problem: Problem) -> None:
-        super()._take_on(problem)
+    def _set_problem(self, problem: Problem) -> None:
+        super()._set_problem(problem)
         self._table: Any = ()
         self._until = 0
 
-    def _turn(self, decision: Decision, luck: float, arms: int) -> int:
-        """Return the position among `arms` of the one whose turn it is, or -1."""
+    def _turn(self, decision: Decision, u: float, arms: int) -> int:
+        """Return the number, among `arms`, of the arm whose turn it is, or -1."""
         rule, statistics = self._rule, decision.view[0]
         trial = statistics.trial
         if rule.table is not None and trial > self._until:
             self._until = 2 * trial
             self._table = rule.table(self._until, len(self._arms), *rule.parameters)
-        return rule.turn(luck, trial, arms, self._table, *rule.parameters)
+        return rule.turn(u, trial, arms, self._table, *rule.parameters)
 
     def _due(self, decision: Decision) -> int | None:
-        """Return the arm whose turn it is, unless turns are drawn or an arm was never pulled."""
+        """Return the arm whose turn it is, or None if turns are random or an arm is unpulled."""
         if self._rule.draws or 0 in decision.view[0].counts:
             return None
         arm = self._turn(decision, 0.0, len(self._arms))
@@ -247,8 +248,8 @@ class TurnPolicy(RulePolicy):
         indices, allowed = decision.view[1], decision.allowed
         best = best_of(indices, allowed)[0]
         if isinf(indices[best]):
-            return best  # never pulled comes first, here as everywhere
-        assert self._generator is not None  # noqa: S101 - a rule that draws has one
+            return best  # an arm that was never pulled comes first
+        assert self._generator is not None  # noqa: S101 - a random rule has one
         arm = self._turn(decision, self._generator.random(), len(allowed))
         return allowed[arm] if arm >= 0 else best
 
@@ -261,7 +262,7 @@ class TurnPolicy(RulePolicy):
         return [rate / len(allowed) + (1.0 - rate) * chance for chance in greedy]
 
     def _rate(self, decision: Decision) -> float:
-        """Return the probability that a turn is drawn; an arm that was never pulled comes first."""
+        """Return the probability of exploring; 0 while an allowed arm was never pulled."""
         rule, statistics = self._rule, decision.view[0]
         unpulled = any(isinf(decision.view[1][j]) for j in decision.allowed)
         if rule.chance is None or unpulled:

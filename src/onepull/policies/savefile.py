@@ -1,4 +1,4 @@
-"""Saved policies: one JSON file, versioned and checked, written all or not at all."""
+"""Saved policies: one JSON file with a version and a checksum, written atomically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION = 1
 
 
 class Saved(msgspec.Struct, forbid_unknown_fields=True):
-    """Everything that makes a policy what it is."""
+    """The contents of a save file."""
 
     policy: str
     parameters: dict[str, Any]
@@ -38,13 +38,13 @@ class _Head(msgspec.Struct):
 
 
 def encode(saved: Saved) -> bytes:
-    """Return the text of a save file."""
+    """Return the bytes of a save file."""
     body = msgspec.json.encode(saved)
     return msgspec.json.encode(_Envelope(FORMAT, VERSION, zlib.crc32(body), msgspec.Raw(body)))
 
 
 def decode(text: bytes, where: str) -> Saved:
-    """Read the text of a save file; say what is wrong with one that is damaged or too new."""
+    """Decode a save file; raises SaveFileError if it is damaged or of a newer version."""
     try:
         head = msgspec.json.decode(text, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -60,7 +60,7 @@ def decode(text: bytes, where: str) -> Saved:
         )
     try:
         envelope = msgspec.json.decode(text, type=_Envelope)
-        # Encoded anew, so that a file which was merely reformatted is still whole.
+        # Encode again, so that the checksum of a reformatted file still matches.
         body = msgspec.json.encode(msgspec.json.decode(envelope.saved))
         saved = msgspec.json.decode(body, type=Saved)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -71,14 +71,14 @@ def decode(text: bytes, where: str) -> Saved:
 
 
 def generator_state(generator: np.random.Generator | None) -> dict[str, Any] | None:
-    """Return a generator's state as plain values; its numbers exceed what JSON carries."""
+    """Return a generator's state, with numbers as text since they are too large for JSON."""
     if generator is None:
         return None
     return _plain(generator.bit_generator.state)  # type: ignore[no-any-return]
 
 
 def generator_from(state: dict[str, Any]) -> np.random.Generator:
-    """Return the generator of a saved state."""
+    """Return a generator with a saved state."""
     kind = state.get("bit_generator")
     if kind not in ("PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"):
         raise SaveFileError(f"unknown random generator {kind!r}")
@@ -91,7 +91,7 @@ def generator_from(state: dict[str, Any]) -> np.random.Generator:
 
 
 def seeded(seed: int | np.random.Generator | None) -> np.random.Generator | None:
-    """Return the generator of a seed."""
+    """Return a generator for a seed, or None for None."""
     try:
         if not isinstance(seed, bool):
             return None if seed is None else np.random.default_rng(seed)
@@ -120,18 +120,18 @@ def _numbers(value: Any) -> Any:
 
 
 def problem_of(saved: Saved, problem: Problem | None) -> Problem:
-    """Return the problem of a saved policy: its own, or the one given if that is the same."""
+    """Return the saved problem, or the given one after checking that it is the same."""
     if problem is None:
         if "reward" not in saved.problem:
             raise SaveFileError(
-                "its reward is a Python callable, which no file holds; "
+                "its reward is a Python callable, which is not stored in the file; "
                 "give the problem: load(path, problem=…)"
             )
         return Problem.from_dict(saved.problem)
     given = problem.with_arms(saved.problem.get("arms", ()))
     whole = "reward" in saved.problem and given.reward.is_formula
     written = given.to_dict() if whole else given.outline()
-    # Compared as text, since the order of fields numbers what was learned.
+    # Compared as text, since the order of the fields matters for what was learned.
     if msgspec.json.encode(written) != msgspec.json.encode(saved.problem):
-        raise SaveFileError("was saved for another problem than the one given")
+        raise SaveFileError("the policy was saved for another problem than the one given")
     return given

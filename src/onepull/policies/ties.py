@@ -1,4 +1,4 @@
-"""The best of several arms, and draws among them."""
+"""Find the best arms, break ties and draw."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onepull.errors import ParameterError
 
 
 def best_of(indices: Any, allowed: Sequence[int]) -> list[int]:
-    """Return those of the allowed positions that have the highest index.
+    """Return the allowed positions with the highest index.
 
     >>> best_of([5, 7, 9, 7], [0, 1, 3])
     [1, 3]
@@ -20,12 +20,12 @@ def best_of(indices: Any, allowed: Sequence[int]) -> list[int]:
     highest = max(indices[j] for j in allowed)
     found = [j for j in allowed if indices[j] == highest]
     if not found:
-        raise ParameterError(f"an index is not a number: {list(indices)}")
+        raise ParameterError(f"an index is NaN, given {list(indices)}")
     return found
 
 
 def foremost(indices: Any, allowed: Sequence[int], pulls: Sequence[float] | None) -> list[int]:
-    """Return the allowed positions with the highest index; the least pulled, if pulls are given.
+    """Return the allowed positions with the highest index, reduced to the least pulled if given.
 
     >>> foremost([5, 7, 9, 7], [0, 1, 3], None), foremost([5, 7, 9, 7], [0, 1, 3], [9, 4, 1, 2])
     ([1, 3], [3])
@@ -37,7 +37,7 @@ def foremost(indices: Any, allowed: Sequence[int], pulls: Sequence[float] | None
 
 
 def even(best: Collection[int], allowed: Sequence[int]) -> list[float]:
-    """Return even chances for the best of the allowed positions.
+    """Return the probabilities of a uniform draw from `best`, for each allowed position.
 
     >>> even([1, 3], [0, 1, 3])
     [0.0, 0.5, 0.5]
@@ -48,7 +48,7 @@ def even(best: Collection[int], allowed: Sequence[int]) -> list[float]:
 def drawn(
     choices: Sequence[int], chances: Sequence[float], generator: np.random.Generator | None
 ) -> int:
-    """Return one of the choices, drawn with its chance; a sure one takes no luck."""
+    """Return a choice drawn with the given probabilities; a certain one uses no random number."""
     if 1.0 in chances or generator is None:
         return choices[max(range(len(chances)), key=chances.__getitem__)]
     left = generator.random() * math.fsum(chances)

@@ -1,4 +1,4 @@
-"""What sets a policy apart from the usual: a value that tests and tools read."""
+"""Unusual properties of a policy, declared for tests and tools."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from dataclasses import dataclass
 class Traits:
     """How a policy differs from one that plays the highest index of independent estimates.
 
-    The checks of `onepull.testing` hold a policy to everything that its traits do not rule out.
+    The checks of `onepull.testing` test every property that the traits do not exclude.
 
     Attributes
     ----------
     randomised
-        An arm may be chosen that has not the highest index.
+        The policy may choose an arm without the highest index.
     breaks_ties_by_pulls
-        Of tied arms the least pulled is chosen, and not the first.
+        The least pulled of tied arms is chosen, instead of the first.
     index_is_reward
-        An index is in the unit of the reward.
+        The index has the unit of the reward.
     order_matters
-        The same observations in another order teach something else.
+        The result depends on the order of the observations.
     arm_order_matters
-        The place of an arm in the list matters.
+        The result depends on the order of the arms.
     weighs_chances
         Estimates depend on the probabilities with which arms were pulled.
     extrapolates
-        Estimates may leave the range of the reward.
+        Estimates may be outside the range of the reward.
     index_depends_on_other_arms
-        The index of an arm depends on what others showed.
+        The index of an arm depends on observations of other arms.
     forgets
-        The policy is made for arms that change.
+        The policy is made for arms that change over time.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Compiling plain functions, once for each version of their source."""
+"""Compile plain functions with numba, and cache the result for each version of the source."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ except ImportError:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-DAYS_UNUSED = 30  # after so many, what another version compiled is thrown away
+DAYS_UNUSED = 30  # caches of other versions are deleted after this time
 
 
 def source_digest() -> str:
     """Return a digest of the whole source and of the compiler's version.
 
-    Two processes with the same digest simulate the same bits.
+    Two processes with the same digest get the same results bit for bit.
     """
     package = Path(__file__).parent.parent
     digest = hashlib.sha256(numba.__version__.encode())
@@ -42,11 +42,11 @@ def source_digest() -> str:
 
 @cache
 def cache_folder() -> Path:
-    """Return where compiled code is kept.
+    """Return the folder of the compiled code.
 
-    The compiler's own cache does not notice a change in what a function takes from another
-    file, so the folder is named after the whole source.  Those of other versions are thrown
-    away when no process has asked for them for 30 days.
+    Numba's own cache does not notice a change in an imported function, so the folder is named
+    after a digest of the whole source.  Folders of other versions are deleted when no process has
+    used them for 30 days.
     """
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -54,21 +54,21 @@ def cache_folder() -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-        os.utime(folder)  # in use
+        os.utime(folder)  # mark as used
         prune(folder)
-    except (OSError, RuntimeError):  # nowhere to write, or no home
+    except (OSError, RuntimeError):  # not writable, or there is no home folder
         folder = Path(tempfile.mkdtemp(prefix="onepull-kernels-"))
     return folder
 
 
 def prune(current: Path) -> None:
-    """Throw away the folders beside the current one that were not used for 30 days.
+    """Delete the sibling folders that were not used for 30 days.
 
-    A folder is renamed before it is emptied, so nobody finds half of one.  A process that is
-    still using it compiles anew what it has not loaded yet.
+    A folder is renamed before it is deleted, so no process finds a partial one.  A process that
+    is still using it compiles again what it has not loaded yet.
     """
     oldest = time.time() - DAYS_UNUSED * 24 * 3600
-    # Those pruned before are what a process left behind that died while it threw them away.
+    # A folder named pruned-* is left over from a process that died while deleting it.
     found = [*current.parent.glob("kernels-*"), *current.parent.glob("pruned-*")]
     for folder in found:
         try:
@@ -77,19 +77,19 @@ def prune(current: Path) -> None:
             if folder.stat().st_mtime >= oldest:
                 continue
             aside = folder.rename(folder.with_name(f"pruned-{uuid4().hex}"))
-        except OSError:  # another process was quicker, or it is not ours to throw away
+        except OSError:  # another process was faster, or we may not delete it
             continue
         shutil.rmtree(aside, ignore_errors=True)
 
 
 def is_warm() -> bool:
-    """Whether kernels of this version have been compiled here before."""
+    """Whether the cache contains kernels of this version."""
     return any(cache_folder().rglob("*.nbi"))
 
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Keep what is compiled within in our own folder, and leave other people's code alone."""
+    """Cache code that is compiled in this block in our own folder."""
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(cache_folder())
@@ -100,38 +100,37 @@ def kept() -> Iterator[None]:
 
 
 def compiled(function: Function, *, keep: bool = True) -> Function:
-    """Compile a function that runs without the interpreter's lock; it is kept on disk if asked."""
+    """Compile a function that runs without the GIL; `keep` caches it on disk."""
     with kept():
         made: Function = numba.njit(function, cache=keep, nogil=True, error_model="numpy")
     if keep:
-        _keep_apart(made)
+        _name_files_apart(made)
     return made
 
 
-def _keep_apart(made: Any) -> None:
-    """Give every compilation of a function a file of its own.
+def _name_files_apart(made: Any) -> None:
+    """Give each compiled signature of a function a unique file name.
 
-    The compiler numbers the files of a function's signatures.  Two processes that keep
-    two signatures at once would both take the next number, and one would later run the
-    other's code.  With names of their own, all that can be lost is an entry of the index: that
-    signature is compiled once more.
+    Numba numbers the files of a function's signatures.  Two processes that save two signatures at
+    the same time would both use the next number, and one would later run the other's code.  With
+    unique names, at worst an entry of the index is lost and that signature is compiled again.
     """
     file = getattr(getattr(made, "_cache", None), "_cache_file", None)
-    if file is not None:  # it is not where the compiler is told not to compile
-        numbered = file._data_name  # noqa: SLF001 - there is no other way to name them
+    if file is not None:  # it is None if compilation is disabled
+        numbered = file._data_name  # noqa: SLF001 - numba has no public way to name files
         file._data_name = lambda number: f"{uuid4().hex}-{numbered(number)}"  # noqa: SLF001
 
 
 def inlined(function: Function) -> Function:
-    """Compile a small function into whatever compiled function calls it.
+    """Compile a small function and inline it into the compiled functions that call it.
 
-    Inlined as machine code: inlined as source, its arrays would be new variables, each with
-    references to count.
+    It is inlined as machine code.  Inlined as source, its arrays would become new variables with
+    reference counts.
     """
     return numba.njit(function, error_model="numpy", forceinline=True)  # type: ignore[no-any-return]
 
 
 def reachable(*functions: Callable[..., Any]) -> None:
-    """Let compiled functions call plain ones by their names, as these call each other."""
+    """Let compiled functions call these plain functions by name."""
     for function in functions:
         numba.extending.register_jitable(error_model="numpy")(function)

@@ -1,4 +1,4 @@
-"""The known reward as machine code that kernels can call."""
+"""Compile the known reward to machine code that kernels can call."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SIGNATURE = numba.void(
 )
 
 
-# The compiler's own math.floor and math.ceil give whole numbers of 64 bits.
+# Numba's math.floor and math.ceil return 64-bit integers.
 
 
 @inlined
 def _floor(value: float) -> Any:
-    return np.floor(value) + 0.0  # 0.0, as of Python's whole numbers, where numpy has -0.0
+    return np.floor(value) + 0.0  # turns numpy's -0.0 into 0.0, as in Python
 
 
 @inlined
@@ -35,8 +35,8 @@ def _ceil(value: float) -> Any:
     return np.ceil(value) + 0.0
 
 
-# By a name that the compiler does not know: it would make a square a product and a power of
-# two another function, which round otherwise in the last place.
+# A name that the compiler does not know.  It would replace a square by a product and a power of
+# two by another function, which differ in the last digit.
 _pow = numba.types.ExternalFunction("onepull_pow", numba.float64(numba.float64, numba.float64))
 
 
@@ -45,7 +45,7 @@ def _name_pow() -> Any:
     with kept():
         power = numba.cfunc(_pow.sig, cache=True)(_power)
     llvmlite.binding.add_symbol(_pow.symbol, power.address)
-    return power  # kept with its code
+    return power  # cached, so that its code is not freed
 
 
 def _power(base: float, exponent: float) -> float:
@@ -53,15 +53,14 @@ def _power(base: float, exponent: float) -> float:
 
 
 def machine_code(payoff: Payoff) -> Any:
-    """Return g as a function of columns, and of the rewards that it writes, one a row.
+    """Return the reward g as a compiled function of columns and of the rewards that it writes.
 
-    The columns are the context fields, then the state fields.
-
-    A kernel takes it as a function pointer, so a new formula compiles in a moment and the
-    kernel not at all; its source and its code are kept, so the next process has it at once.
-    A reward in Python code has none, and gives NaN where it is called.
+    The columns are the context fields, then the state fields; there is one reward per column
+    entry.  A kernel takes the function as a pointer, so a new formula compiles quickly and the
+    kernel does not have to be compiled again.  The source and the code are cached on disk.  A
+    reward in Python code cannot be compiled; the function then writes NaN.
     """
-    # Underscores, since a field may be called anything else.
+    # Names begin with an underscore, so that they do not clash with names of fields.
     source = "def _g(_columns, _rewards):\n    for _i in _range(_rewards.size):\n"
     if isinstance(payoff, FormulaPayoff):
         unpacked = ", ".join(f"_columns[{f}, _i]" for f in range(len(payoff.names)))
@@ -74,10 +73,10 @@ def machine_code(payoff: Payoff) -> Any:
     scope.update(_floor=_floor, _ceil=_ceil, _pow=_pow)
     _name_pow()
     del scope["_np"]
-    # The compiler keeps code for functions that are in a file, so the source goes into one.
+    # Numba caches only functions that are in a file, so the source is written to one.
     file = cache_folder() / f"formula_{hashlib.sha256(source.encode()).hexdigest()[:32]}.py"
     if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)  # pruned, if we have run for a month
+        file.parent.mkdir(parents=True, exist_ok=True)  # it may have been pruned
         write(file, source.encode())
     exec(compile(source, str(file), "exec"), scope)  # noqa: S102 - generated from a checked tree
     with kept():

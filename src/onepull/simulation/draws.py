@@ -1,8 +1,8 @@
-"""Draws that depend on nothing but key, trial and arm.
+"""Random numbers that depend only on key, trial and arm.
 
-A draw is a function of its place: the state that arm j would show at trial t is the same
-whichever policy asks, and whether or not it asks.  So policies are compared on the same
-luck without storing any of it.
+A draw is a function of its counter: the state that arm j would show at trial t is the same for
+all policies, whether or not they pull it.  So policies are compared on the same random numbers
+without storing them.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ LISTED = 0  # the kind of a field with listed values
 
 
 class Laws(NamedTuple):
-    """Laws as arrays, for compiled code: one an arm, or the one of the contexts.
+    """Distributions as arrays for compiled code: one per arm, or the one of the contexts.
 
-    A law with atoms has `size` of them from `start` on, drawn by Walker's alias method or
-    taken in order; one without has a kind and shape for each field.  A field with listed
-    values beside continuous ones has rows of its own, from shape[0] on, shape[1] of them.
+    A discrete distribution has `size` atoms beginning at row `start`, drawn by Walker's alias
+    method or taken in order.  A continuous one has a kind and a shape for each field.  A field
+    with listed values among continuous fields has shape[1] rows beginning at row shape[0].
     """
 
     start: NDArray[np.int64]
@@ -50,13 +50,13 @@ class Laws(NamedTuple):
 
 
 def keys(seed: int, experiment: int, replication: int) -> NDArray[np.uint64]:
-    """Return the keys of one replication: the environment's, and that of the policies' own luck."""
+    """Return two random keys of a replication: for the environment and for random policies."""
     sequence = np.random.SeedSequence(seed, spawn_key=(experiment, replication))
     return sequence.generate_state(2, np.uint64).astype(np.uint64)
 
 
 def tabulate(laws: Sequence[Distribution]) -> Laws:
-    """Return laws as arrays."""
+    """Return distributions as arrays."""
     fields = laws[0].fields
     start, count, ordered = [], [], []
     keep: list[float] = []
@@ -100,7 +100,7 @@ def tabulate(laws: Sequence[Distribution]) -> Laws:
 
 
 def _alias(weights: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Return Walker's tables: keep slot i with probability keep[i], else go to alias[i]."""
+    """Return Walker's alias tables: keep slot i with probability keep[i], else take alias[i]."""
     count = len(weights)
     share = weights * count
     keep, alias = np.ones(count), np.arange(count)
@@ -114,14 +114,14 @@ def _alias(weights: Array) -> tuple[Array, NDArray[np.int64]]:
     return keep, alias
 
 
-_COMPILED_QUANTILES: dict[Any, Any] = {}  # they must not be freed while kernels call them
+_COMPILED_QUANTILES: dict[Any, Any] = {}  # must not be freed while kernels call them
 
 
 def address_of(quantile: Any, size: int) -> int:
-    """Return where the machine code of a law's own quantile function is.
+    """Return the address of the compiled quantile function of a user's own distribution.
 
-    Kernels are compiled once for all laws: they call such a function by its address, which stands
-    in the place of the law's kind.
+    Kernels are compiled once for all distributions.  They call such a function by its address,
+    which is stored as the kind of the distribution.
     """
     if (quantile, size) not in _COMPILED_QUANTILES:
         plain, number = inlined(quantile), types.float64
@@ -165,7 +165,7 @@ def call_at(typing: Any, address: Any, u: Any, a: Any, b: Any, c: Any, d: Any) -
 
 @inlined
 def bits(key: Any, counter: Any) -> Any:
-    """Return 64 random bits for a place (SplitMix64 at that place of its sequence)."""
+    """Return 64 random bits for a counter (SplitMix64 at that place of its sequence)."""
     z = key + np.uint64(counter) * GOLDEN
     z = (z ^ (z >> np.uint64(30))) * FIRST
     z = (z ^ (z >> np.uint64(27))) * SECOND
@@ -174,14 +174,14 @@ def bits(key: Any, counter: Any) -> Any:
 
 @inlined
 def place(trial: Any, arms: Any, arm: Any) -> Any:
-    """Return where the draw of an arm at a trial is; that of the context is before the arms."""
+    """Return the counter of the draw of an arm at a trial; arm -1 is the context."""
     return trial * (arms + 1) + 1 + arm
 
 
 @inlined
 def uniform(key: Any, counter: Any) -> Any:
-    """Return a uniform number in [0, 1) for a place."""
-    # Signed, since a processor turns signed integers into floats in one instruction.
+    """Return a uniform random number in [0, 1) for a counter."""
+    # Signed, since a processor converts signed integers to floats in one instruction.
     return np.float64(np.int64(bits(key, counter) >> np.uint64(11))) * SCALE
 
 
@@ -189,13 +189,13 @@ def uniform(key: Any, counter: Any) -> Any:
 def atom(
     start: Any, count: Any, ordered: Any, keep: Any, alias: Any, key: Any, counter: Any, trial: Any
 ) -> Any:
-    """Return the atom that a law with `count` atoms from `start` on shows at a place."""
+    """Return the row of the atom drawn from `count` atoms that begin at `start`."""
     if ordered:
         return start + trial % count
     place = uniform(key, counter) * count
     slot = int(place)
     found = start + slot
-    # Read in any case, so that no branch hangs on luck: it would be mispredicted.
+    # Read in any case: a branch on a random number would be mispredicted.
     other = alias[found]
     return other if place - slot >= keep[found] else found
 
@@ -213,8 +213,8 @@ def draw(
     out: Any,
     at: Any,
 ) -> None:
-    """Write what law j, one without atoms, shows at a place into `out` from `at` on."""
-    # A stream of its own for each place, apart from the sequence of places.
+    """Write a draw from the continuous distribution j into `out`, beginning at `at`."""
+    # Each counter has a stream of its own, separate from the sequence of counters.
     stream = bits(key, counter) ^ ASIDE
     used = 0
     for f in range(kinds.shape[1]):
@@ -228,7 +228,7 @@ def draw(
 
 @compiled
 def show(laws: Any, j: Any, key: Any, counter: Any, trial: Any, out: Any) -> None:
-    """Write what law j shows at a place into `out`."""
+    """Write a draw from distribution j into `out`."""
     if laws.size[j] == 0:
         draw(laws.kinds, laws.shapes, laws.keep, laws.alias, laws.rows, j, key, counter, out, 0)
         return
@@ -240,14 +240,14 @@ def show(laws: Any, j: Any, key: Any, counter: Any, trial: Any, out: Any) -> Non
 
 @compiled
 def normal(stream: Any, used: Any) -> Any:
-    """Return a standard normal number from two uniforms (Box and Muller)."""
+    """Return a standard normal random number from two uniform ones (Box and Muller)."""
     radius = sqrt(-2.0 * log(1.0 - uniform(stream, used)))
     return radius * cos(2.0 * pi * uniform(stream, used + 1))
 
 
 @compiled
 def gamma(shape: Any, stream: Any, used: Any) -> Any:
-    """Return a gamma number (Marsaglia and Tsang 2000) and the uniforms used."""
+    """Return a gamma random number (Marsaglia and Tsang 2000), and how many uniforms were used."""
     boost = 1.0
     if shape < 1.0:
         boost = (1.0 - uniform(stream, used)) ** (1.0 / shape)
@@ -265,8 +265,8 @@ def gamma(shape: Any, stream: Any, used: Any) -> Any:
 
 
 @compiled
-def value(kind: Any, a: Any, b: Any, c: Any, d: Any, stream: Any, used: Any) -> Any:  # noqa: PLR0911 - one a kind
-    """Return a number of a continuous law with shape a, b, c, d, and the uniforms used."""
+def value(kind: Any, a: Any, b: Any, c: Any, d: Any, stream: Any, used: Any) -> Any:  # noqa: PLR0911 - one per kind
+    """Return a draw from a continuous distribution with shape a, b, c, d, and the uniforms used."""
     if kind == UNIFORM:
         return a + (b - a) * uniform(stream, used), used + 1
     if kind == NORMAL:

@@ -1,4 +1,4 @@
-"""From a policy of the library to the plan that runs it."""
+"""Prepare a policy for the simulator: find its kernel, or run it in the interpreter."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World
 from onepull.spaces import Finite
 
-# Policies that learn in ways of their own, each with a kernel.
+# Policies with a kernel of their own.
 OWN_KERNELS: dict[type[Policy], Callable[[Any], Prepared]] = {
     LinUCB: PreparedLinear,
     LinearThompson: PreparedLinear,
@@ -63,35 +63,35 @@ def prepare(
     sees_states: bool = True,
     announced: bool = False,
 ) -> Prepared:
-    """Return the plan of a policy that sees the states of its pulls, or their rewards only.
+    """Return a policy prepared for an environment.
 
-    Where feedback is late, it may be told of its pulls before: they are `announced`.
+    It observes states, or only rewards if `sees_states` is False.  With late feedback and
+    `announced`, each pull is reported to it at once.
     """
     if environment.is_late and type(policy) not in UNLEARNED:
         post, usual = post_of(environment), _prepare(policy, environment, horizon)
-        # What is under way when the laws change belongs to a world that is gone, and no queue
-        # has a kernel that forgets.
+        # The kernels for late feedback support neither changing distributions nor forgetting.
         lasts = len(environment.pieces()) == 1 and not _forgets(policy)
         late = prepare_late(usual, post, horizon, announced=announced) if lasts else None
         return late or Interpreted(policy, sees_states=sees_states, post=post, announced=announced)
     if type(policy) is CoarseKL and not policy.draws and PreparedCoarse.fits(environment):
         return PreparedCoarse(policy, sees_states=sees_states)
     found = _prepare(policy, environment, horizon)
-    # Kernels that take states will do: if a policy learns from a reward, that tells the state.
+    # Kernels observe states.  That is the same, since a reward that teaches determines the state.
     if isinstance(found, Interpreted):
         return Interpreted(policy, sees_states=sees_states, reason=found.reason)
     return found
 
 
 def _forgets(policy: Policy) -> bool:
-    """Whether a policy lets go of the past."""
+    """Whether a policy forgets old observations."""
     return isinstance(policy, RulePolicy) and policy.sharing.forgets
 
 
 def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared:
-    """Return the plan of a policy; one that has no kernel runs in the interpreter."""
+    """Return a prepared policy for immediate feedback; without a kernel it is interpreted."""
     if isinstance(policy, Genie) and policy.states != environment.states:
-        return Interpreted(policy)  # it knows another world
+        return Interpreted(policy)  # its distributions are not those of the environment
     if type(policy) in UNLEARNED:
         return _unlearned(policy)
     if type(policy) in OWN_KERNELS and (policy.traits.randomised or not policy.draws):
@@ -101,40 +101,40 @@ def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared
         return OWN_KERNELS[type(policy)](policy) if computes else Interpreted(policy)
     if (reason := _why_not(policy, environment)) is not None:
         return Interpreted(policy, reason=reason)
-    assert isinstance(policy, RulePolicy)  # noqa: S101 - or there would be a reason
+    assert isinstance(policy, RulePolicy)  # noqa: S101 - otherwise there is a reason
     try:
         rule = ruling(policy.rule, len(policy.problem.arms), horizon)
     except CannotCompile as error:
-        return Interpreted(policy, reason=f"the compiler does not take its rule: {error}")
+        return Interpreted(policy, reason=f"its rule does not compile: {error}")
     return prepare_sharing(policy.sharing, environment, rule, horizon)
 
 
 def _why_not(policy: Policy, environment: Environment) -> str | None:  # noqa: PLR0911 - one a reason
     """Return why no kernel does what a policy does, or nothing if one does.
 
-    Kernels run a rule on a sharing.  What a policy's class redefines beside them, they do not see.
+    Kernels run a rule on a sharing.  They ignore other methods that a policy's class overrides.
     """
     if not isinstance(policy, RulePolicy):
-        return f"{type(policy).__name__} is not a rule on a sharing"
+        return f"{type(policy).__name__} is not made of a rule and a sharing"
     sharing = policy.sharing
     factor = getattr(sharing, "factor", None)
     if own := policy.redefines():
-        return f"{type(policy).__name__} redefines {', '.join(own)}"
+        return f"{type(policy).__name__} overrides {', '.join(own)}"
     if policy.draws and not policy.traits.randomised:
-        return "it draws among tied arms"
+        return "it breaks ties at random"
     if type(sharing) not in prepare_sharing.registry:
-        return f"{type(sharing).__name__} is a sharing of its own"
+        return f"the sharing {type(sharing).__name__} has no kernel"
     if sharing.forgets and not _can_forget(sharing):
-        return "what it forgets is not shared by all contexts"
+        return "forgetting is compiled only for joint sharing"
     if not _has_features(factor, environment):
-        return f"{type(factor).__name__} gives no compiled features of continuous states"
+        return f"{type(factor).__name__} has no compiled features for continuous states"
     if not _can_compute(environment, in_context=isinstance(sharing, Blind | PerContext)):
         return "the reward is a Python function of continuous values"
     return None
 
 
 def _can_forget(sharing: Sharing) -> bool:
-    """Whether kernels let go of the past as a sharing does."""
+    """Whether kernels support the way in which a sharing forgets."""
     return isinstance(sharing, Joint) and type(sharing.statistics) in FORGETTING
 
 
@@ -153,9 +153,9 @@ def _has_features(factor: Factorisation | None, environment: Environment) -> boo
 
 
 def _keeps_to_contract(factor: Factorisation) -> bool:
-    """Whether a factorisation is one of ours, or a user's own that is `phi`, `bounds` and ψ alone.
+    """Whether a factorisation is ours, or a user's own that defines only `phi`, `bounds` and ψ.
 
-    A subclass of ours may redefine one of several methods that belong together.
+    A subclass of ours may override one of several methods that must agree.
     """
     kind = type(factor)
     if kind in OUR_FACTORS:
@@ -165,17 +165,17 @@ def _keeps_to_contract(factor: Factorisation) -> bool:
 
 
 def _can_compute(environment: Environment, *, in_context: bool) -> bool:
-    """Whether kernels get every reward they need: from a formula, or from tables over atoms."""
+    """Whether kernels can compute every reward, from a formula or from tables over atoms."""
     if isinstance(environment.problem.payoff, FormulaPayoff):
         return True
     laws = [law for piece in environment.pieces() for law in piece.states]
-    if in_context:  # rewards are needed in the very context of each pull
+    if in_context:  # the reward in the context of each pull is needed
         laws += [piece.contexts for piece in environment.pieces()]
     return all(law.atoms is not None for law in laws)
 
 
 def _unlearned(policy: Policy) -> Prepared:
-    """Return the plan of a policy whose arms do not depend on what it sees."""
+    """Return a prepared baseline, whose choices do not depend on observations."""
 
     def fixed(stretch: Stretch, own_key: int, chosen: Arms) -> None:
         del stretch, own_key
@@ -192,18 +192,18 @@ def _unlearned(policy: Policy) -> Prepared:
 
 
 class Unlearned(Prepared):
-    """A policy that does not learn: a function of the stretch and of its own luck."""
+    """A policy that does not learn: a function of the stretch and of its own random key."""
 
     def __init__(self, pick: Callable[[Stretch, int, Arms], None]) -> None:
         self.pick = pick
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a new runner for one replication."""
         return FunctionRunner(lambda stretch, _, chosen: self.pick(stretch, own_key, chosen))
 
 
 class Interpreted(Prepared):
-    """Any policy, called request by request: about a hundred times slower."""
+    """Any policy, run in the interpreter request by request; about 100 times slower."""
 
     is_compiled = False
     nanoseconds = 8000.0
@@ -222,7 +222,7 @@ class Interpreted(Prepared):
         self.post, self.announced = post, announced
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a new runner for one replication."""
         twin = deepcopy(self.policy)
         if twin.draws:
             twin.reseed(own_key)
@@ -259,12 +259,12 @@ class _InterpretedRunner:
             chosen[i] = j
 
     def _catch_up(self, trial: int) -> None:
-        """Take in what has come before a trial."""
+        """Pass on the feedback that arrives before a trial."""
 
     def _tell(
         self, key: Any, trial: int, arm: str, context: dict[str, Any], told: dict[str, Any]
     ) -> None:
-        """Let the policy have what a pull shows."""
+        """Pass the feedback of a pull to the policy."""
         del key, trial
         self.policy.observe(arm, **context, **told)
 

@@ -1,7 +1,7 @@
-"""What a plan is: a policy made ready for one environment.
+"""The interface of a prepared policy, which the simulator runs.
 
-A plan is made once for a policy and an environment.  `begin` gives a runner for one
-replication, and the runner takes the policy through stretches of trials.
+A policy is prepared once for an environment.  `begin` returns a runner for one replication, and
+the runner runs the policy through stretches of trials.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ class Runner(Protocol):
     """One policy in one replication."""
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
-        """Go through a stretch of trials, writing the arm chosen at each."""
+        """Run a stretch of trials, and write the arm chosen at each into `chosen`."""
 
 
 class Prepared(ABC):
-    """A policy made ready for one environment."""
+    """A policy prepared for one environment."""
 
     is_compiled = True
-    nanoseconds = 60.0  # about how long a trial takes
+    nanoseconds = 60.0  # approximate time per trial
 
     @abstractmethod
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing; the key is for its own luck, if it has any."""
+        """Return a new runner for one replication; `own_key` seeds its random numbers."""
 
 
 class FunctionRunner:
-    """A runner that is one function."""
+    """A runner made of one function."""
 
     def __init__(self, run: Callable[[Stretch, World, Arms], None]) -> None:
         self.run = run

@@ -1,4 +1,4 @@
-"""A simulation: several policies on one environment, replication by replication."""
+"""A simulation of several policies on one environment."""
 
 from __future__ import annotations
 
@@ -37,41 +37,41 @@ SECONDS_A_TASK = 0.5
 
 
 class Simulation:
-    """A fully stated simulation: what to run, and from which seed.
+    """A simulation with all its settings, including the seed.
 
-    The regrets of a replication depend on nothing but the statement and its number, so
-    blocks may run anywhere and in any order.
+    The regret of a replication depends only on the settings and on its number, so blocks of
+    replications may run anywhere and in any order.
+
+    If the environment has a budget, regret is measured against the best mixture of arms that the
+    budget pays for over the horizon.  The regret of a trial is what this mixture earns on average
+    minus what the chosen arm earns on average (or actually, if `realised`), so it may be negative.
+    From the first pull that the budget cannot pay for, nothing is pulled or earned.
 
     Parameters
     ----------
     environment
-        Where to run.
+        The environment.
     policies
-        Fresh policies of the environment's problem, by the name they go by in the results.
+        New policies for the environment's problem, by their names in the results.
     horizon
         The number of trials.
     seed, experiment
-        Where the draws come from: replication r uses SeedSequence(seed, (experiment, r)).
+        Seeds of the random numbers: replication r uses SeedSequence(seed, (experiment, r)).
     checkpoints
-        The trials at which regret and pulls are written down; spread evenly on a
-        logarithmic scale if not given.  The horizon is always among them.
+        The trials at which regret and pulls are recorded; by default spaced evenly on a
+        logarithmic scale.  The horizon is always one of them.
     realised
-        Count what the pulls really cost instead of what they cost on average: the reward
-        the genie's arm would have given at that trial less the reward of the arm chosen.
+        Measure realised instead of expected regret: the reward that the genie's arm would have
+        given at that trial minus the reward of the chosen arm.
     feedback
-        What a pull shows: its "state", or nothing but its "reward"; to all policies alike, or
-        by policy, "state" to those that are not named.
+        What a pull shows: its "state" or only its "reward".  One value for all policies, or a
+        mapping by policy name; policies that are not named get "state".
     announced
-        The names of the policies that are told of each pull at once (`Policy.pulled`), and so
-        count those in flight where feedback is late.  A loss is never called off.
-
-    Where the environment has a budget, regret is counted against the best mixture of arms that
-    the budget pays for over the horizon: at each trial what that earns on average less what
-    the arm chosen does (or did, if realised).  Single trials may gain on it.  From the first
-    pull that cannot be paid, nothing is pulled or earned.
+        The names of the policies to which each pull is reported at once (`Policy.pulled`), so
+        that they count pulls in flight if feedback is late.  `gave_up` is never called.
     """
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         environment: Environment,
         policies: Mapping[str, Policy],
@@ -106,7 +106,7 @@ class Simulation:
         self.checkpoints = _checkpoints(checkpoints, self.horizon)
 
     def __reduce__(self) -> Any:
-        """Travel to other processes as the statement alone."""
+        """Pickle the settings only."""
         told = {
             "horizon": self.horizon,
             "seed": self.seed,
@@ -146,12 +146,12 @@ class Simulation:
         return Funds(self.environment, self.horizon) if has_budget else None
 
     def prepare(self) -> None:
-        """Tabulate everything, which refuses what cannot be simulated before any of it runs."""
+        """Build all tables, which raises an error for what cannot be simulated."""
         _ = self._worlds, self._prepared, self._references, self._funds
 
     @property
     def notes(self) -> list[str]:
-        """What a reader should know about how this runs."""
+        """Remarks about how the simulation runs, for the reader of its results."""
         found = [
             f"{name} has no compiled step and runs in the interpreter, about 100 times slower"
             + (f": {prepared.reason}" if prepared.reason else "")
@@ -159,9 +159,11 @@ class Simulation:
             if not prepared.is_compiled
         ]
         if self.realised:
-            found.append("regret is realised: rewards foregone at the same draws, not on average")
+            found.append(
+                "regret is realised: differences of rewards at the same draws, not of means"
+            )
         if blind := [name for name, shown in self.feedback.items() if shown == "reward"]:
-            found.append(f"a pull shows nothing but its reward to {', '.join(blind)}")
+            found.append(f"a pull shows only its reward to {', '.join(blind)}")
         if self.environment.is_late:
             counted = f"pulls in flight count for {', '.join(self.announced) or 'no policy'}"
             found.append(f"feedback comes late or never; {counted}")
@@ -170,7 +172,7 @@ class Simulation:
         return list(dict.fromkeys(found))
 
     def block(self, start: int, stop: int) -> Block:
-        """Run replications `start` to `stop` of every policy."""
+        """Run replications `start` to `stop` - 1 of all policies."""
         count, marks = stop - start, len(self.checkpoints)
         arms = len(self.environment.problem.arms)
         shape = (len(self.policies), marks, arms)
@@ -192,7 +194,7 @@ class Simulation:
         return accounts
 
     def trace(self, number: int) -> Trace:
-        """Return one replication trial by trial; this is the only thing that grows with T."""
+        """Return one replication trial by trial; its memory grows with the horizon."""
         parts = [
             (stretch.contexts, np.array(chosen), np.array([losses[lost, arms] for arms in chosen]))
             for stretch, chosen, losses, lost in self._stretches(number)
@@ -206,11 +208,11 @@ class Simulation:
         )
 
     def _stretches(self, number: int) -> Iterator[tuple[Stretch, list[Arms], Array, Arms]]:
-        """Yield stretches, the arms that each policy chose, and what choosing them cost."""
+        """Yield stretches, the arms that each policy chose, and the losses of the arms."""
         key, own_key = keys(self.seed, self.experiment, number)
-        # A policy's own luck goes by its name, so that it does not depend on who runs beside it.
+        # A policy's random key depends on its name, so that other policies do not affect it.
         own_keys = [int(own_key) ^ (crc32(name.encode()) << 16) for name in self.policies]
-        runners = [plan.begin(own) for plan, own in zip(self._prepared, own_keys, strict=True)]
+        runners = [one.begin(own) for one, own in zip(self._prepared, own_keys, strict=True)]
         purses = [self._funds.purse() for _ in runners] if self._funds else []
         starts = [world.piece.start for world in self._worlds]
         for w, (world, reference) in enumerate(zip(self._worlds, self._references, strict=True)):
@@ -225,7 +227,7 @@ class Simulation:
                 yield stretch, chosen, *self._losses(stretch, reference)
 
     def _losses(self, stretch: Stretch, reference: Reference) -> tuple[Array, Arms]:
-        """Return what pulling each arm costs, and which row of it holds at each trial."""
+        """Return rows with the loss of each arm, and the row number of each trial."""
         funds = self._funds
         if self.realised:
             rewards = reference.drawn_rewards(stretch)
@@ -244,14 +246,14 @@ class Simulation:
         return Stretch(first, key, rows, contexts, reference.gaps(contexts))
 
     def block_size(self) -> int:
-        """Return how many replications make a task that is worth sending."""
+        """Return the number of replications that take about `SECONDS_A_TASK`."""
         prepared = self._prepared
         truth = sum(reference.nanoseconds for reference in self._references)
         nanoseconds = (truth + sum(one.nanoseconds for one in prepared)) * self.horizon
         return max(1, int(SECONDS_A_TASK * 1e9 / nanoseconds))
 
     def result(self, blocks: Iterable[Block]) -> Result:
-        """Put blocks together."""
+        """Return the result of all blocks together."""
         regrets, pulls, best = joined(blocks)
         return Result(
             policies=list(self.policies),
@@ -300,11 +302,11 @@ def _check_policy(name: str, policy: Any, problem: Problem) -> None:
     if policy.problem != problem:
         raise ParameterError(f"policy {name!r} is for another problem than the environment")
     if not policy.is_fresh:
-        raise ParameterError(f"policy {name!r} has learned already; give a fresh one")
+        raise ParameterError(f"policy {name!r} has learned already; give a new one")
 
 
 def plain_parameters(policy: Policy) -> dict[str, Any]:
-    """Return the parameters of a policy as columns of a table, one a field where they differ."""
+    """Return the parameters of a policy as columns of a table; mappings get a column per key."""
     columns: dict[str, Any] = {}
     for name, value in policy.parameters.items():
         parts = value if isinstance(value, dict) else {"": value}

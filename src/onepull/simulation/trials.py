@@ -1,4 +1,4 @@
-"""What happens around a policy: contexts arrive, gaps are worked out, pulls are written down."""
+"""What happens around a policy: draw contexts, compute gaps, record pulls and regret."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from onepull.arrays import Array
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, draw, place, show, uniform
 
-TOGETHER = 128  # contexts whose gaps are worked out at a time
+TOGETHER = 128  # contexts whose gaps are computed at a time
 
 
 class Stretch(NamedTuple):
-    """Trials `first`, `first`+1, … of one replication, as every policy meets them."""
+    """Trials `first`, `first`+1, … of one replication, the same for all policies."""
 
     first: int
     key: Any
@@ -25,11 +25,11 @@ class Stretch(NamedTuple):
 
 
 class Account(NamedTuple):
-    """What is written down about one policy in one replication."""
+    """The regret and pulls of one policy in one replication."""
 
     total: Array  # the regret so far
     mark: NDArray[np.int64]  # the next checkpoint
-    pulls: NDArray[np.int64]  # one place more than arms: there arm -1 counts, which is none
+    pulls: NDArray[np.int64]  # the last entry counts arm -1: nothing was pulled
     best_pulls: NDArray[np.int64]
     regrets: Array  # at each checkpoint
     pulls_at: NDArray[np.int64]
@@ -40,10 +40,10 @@ class Account(NamedTuple):
 def follow(
     stretch: Any, chosen: Any, losses: Any, lost: Any, checkpoints: Any, account: Any
 ) -> None:
-    """Write down what choosing these arms cost: `losses[lost[i], arm]` at the i-th trial.
+    """Record the pulls and their losses: `losses[lost[i], arm]` at the i-th trial.
 
-    A pull counts as best where the arm has no gap, whatever it cost this time.  Where nothing
-    is pulled the arm is -1, the last column of the losses.
+    A pull counts as best if the arm has no gap, whatever its loss.  If nothing is pulled the arm
+    is -1, the last column of the losses.
     """
     rows, gaps, pulls, best_pulls = stretch.rows, stretch.gaps, account.pulls, account.best_pulls
     regrets, pulls_at, best_pulls_at = account.regrets, account.pulls_at, account.best_pulls_at
@@ -55,7 +55,7 @@ def follow(
         best_pulls[arm] += gaps[rows[i], arm] == 0.0
         if stretch.first + i + 1 == checkpoints[mark]:
             regrets[mark] = total
-            # Number by number: an assignment of whole arrays takes seconds to compile.
+            # One by one: an assignment of whole arrays takes seconds to compile.
             for j in range(pulls_at.shape[1]):
                 pulls_at[mark, j] = pulls[j]
                 best_pulls_at[mark, j] = best_pulls[j]
@@ -66,7 +66,7 @@ def follow(
 
 @compiled
 def potential_states(first: Any, key: Any, laws: Any, shown: Any) -> None:
-    """Write the state that every arm would show at each trial: `shown[trial, arm, field]`."""
+    """Write the state that each arm would show at each trial: `shown[trial, arm, field]`."""
     arms = shown.shape[1]
     state = np.zeros(shown.shape[2])
     for i in range(shown.shape[0]):
@@ -79,14 +79,14 @@ def potential_states(first: Any, key: Any, laws: Any, shown: Any) -> None:
 
 @compiled
 def random_arms(first: Any, key: Any, arms: Any, out: Any) -> None:
-    """Write an arm drawn evenly for every trial."""
+    """Write a uniformly drawn arm for each trial."""
     for i in range(out.size):
         out[i] = int(uniform(key, first + i) * arms)
 
 
 @compiled
 def best_arms(rows: Any, gaps: Any, out: Any) -> None:
-    """Write the first arm without a gap for every trial."""
+    """Write the first arm without a gap for each trial."""
     for i in range(out.size):
         arm = 0
         while gaps[rows[i], arm] > 0.0:
@@ -115,7 +115,7 @@ def arrivals(first: Any, key: Any, laws: Any, arms: Any, rows: Any, contexts: An
 
 @inlined
 def expect(rewards: Any, starts: Any, used: Any, weights: Any, means: Any, top: Any) -> None:
-    """Write the mean reward of every arm, and the highest, for each column of `rewards`."""
+    """Write the mean reward of each arm, and the highest one, for each column of `rewards`."""
     for i in range(top.size):
         top[i] = -np.inf
     for j in range(means.shape[0]):
@@ -127,22 +127,22 @@ def expect(rewards: Any, starts: Any, used: Any, weights: Any, means: Any, top: 
                 means[j, i] += weight * rewards[node, i]
         for i in range(top.size):
             mean = means[j, i]
-            top[i] = mean if mean > top[i] else top[i]  # noqa: FURB136 - max() is no vector's
+            top[i] = mean if mean > top[i] else top[i]  # noqa: FURB136 - max() is not vectorised
 
 
 @compiled
 def shortfalls(
     contexts: Any, nodes: Any, starts: Any, used: Any, weights: Any, g: Any, slack: Any, gaps: Any
 ) -> None:
-    """Write the gap of every arm in each context.
+    """Write the gap of each arm in each context.
 
-    The reward is worked out once at each of `nodes`; arm j's mean is that of the nodes
-    `used[starts[j]:starts[j+1]]`, with their weights.
+    The reward is computed once at each of `nodes`.  Arm j's mean is the weighted mean over the
+    nodes `used[starts[j]:starts[j+1]]`.
     """
     at = contexts.shape[1]
     fields = nodes.shape[1]
     arms = gaps.shape[1]
-    # Many contexts at a time: g is called rarely and the innermost loops become vectors.
+    # Many contexts at a time, so that g is called rarely and the inner loops are vectorised.
     values = np.zeros((at + fields, TOGETHER))
     rewards = np.zeros((nodes.shape[0], TOGETHER))
     means = np.zeros((arms, TOGETHER))

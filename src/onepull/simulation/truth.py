@@ -1,4 +1,4 @@
-"""The truth that regret is measured against."""
+"""The true mean rewards and gaps that regret is measured against."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onepull.simulation import trials
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 
-TOLERANCE = 1e-9  # of the size of the reward
+TOLERANCE = 1e-9  # relative to the size of the reward
 NODES = (16, 64, 256)
 CURVE_NODES = (64, 512, 4096, 32768)
 CURVE_POINTS = (256, 1024, 4096)
@@ -22,12 +22,12 @@ MOST_WORK = 1 << 23
 
 
 class Reference:
-    """The gaps of one piece.
+    """The gaps of one piece of the environment.
 
-    Where contexts have atoms they are a table.  Otherwise they are worked out for each
-    context from the mean reward of every arm: exactly where its states have atoms; along a
-    single context field by interpolation in a fine table; else by a rule of nodes.  What is
-    not exact is as good as the notes say.
+    If the contexts are discrete, the gaps are a table.  Otherwise they are computed for each
+    context from the mean rewards of the arms.  Discrete states are summed exactly.  Continuous
+    states are integrated by quadrature; for a single context field the means are interpolated in
+    a fine table.  A note reports the error if it is above the tolerance.
     """
 
     def __init__(self, environment: Environment, world: World) -> None:
@@ -56,7 +56,7 @@ class Reference:
             self.nanoseconds = 5.0 * len(self._nodes)
 
     def _means(self, law: Distribution, contexts: Array, nodes: int) -> Array:
-        """Return the mean reward of one law in each context, by a rule of so many nodes."""
+        """Return the mean reward of one distribution in each context, by quadrature."""
         points, weights = law.rule(nodes)
         step = max(1, 2**20 // len(points))
         parts = []
@@ -66,7 +66,7 @@ class Reference:
         return np.concatenate(parts)
 
     def _settle(self, measure: Callable[[int], Array], sizes: Sequence[int]) -> tuple[int, float]:
-        """Return the first size from which doubling it changes little, and by how much."""
+        """Return the first size at which doubling changes little, and the change."""
         change = 0.0
         for size in sizes:
             change = float(np.max(np.abs(measure(size) - measure(2 * size))))
@@ -75,7 +75,7 @@ class Reference:
         return size, change
 
     def _curve(self, law: Distribution, low: float, high: float) -> tuple[Array, Array] | None:
-        """Return a law's mean reward along the context, fine enough to interpolate."""
+        """Return a table of a distribution's mean reward along the context, for interpolation."""
         if law.atoms is not None:
             return None
         sample = np.linspace(low, high, 33)[:, None]
@@ -94,7 +94,7 @@ class Reference:
         return grid, self._means(law, grid[:, None], nodes)
 
     def _rule(self, piece: Piece) -> None:
-        """Take each law's rule, finer until the mean rewards settle."""
+        """Choose a quadrature rule per distribution, refined until the mean rewards converge."""
         sample = piece.contexts.sample(np.random.default_rng(0), 32)
         listed = all(law.atoms is not None for law in piece.states)
         nodes, loose = NODES[0], 0.0
@@ -106,7 +106,7 @@ class Reference:
         if loose > TOLERANCE * self._scale:
             self._note(loose)
         rules = [law.rule(nodes) for law in piece.states]
-        # Arms that share atoms share the work: the reward is computed once at each.
+        # The reward is computed once at each node, even if several arms use it.
         points, used = np.unique(np.vstack([x for x, _ in rules]), axis=0, return_inverse=True)
         self._nodes, self._used = np.ascontiguousarray(points), used.ravel().astype(np.int64)
         self._weights = np.concatenate([w for _, w in rules])
@@ -118,7 +118,7 @@ class Reference:
         )
 
     def gaps(self, contexts: Array) -> Array:
-        """Return the gaps: a row for each atom, or for each context where there are none."""
+        """Return the gaps, with a row per context atom, or per given context if continuous."""
         if self._table is not None:
             return self._table
         if self._curves or not isinstance(self._payoff, FormulaPayoff):
@@ -137,7 +137,7 @@ class Reference:
         return gaps
 
     def mean_rewards(self, contexts: Array) -> Array:
-        """Return the mean reward of every arm: a row for each atom, or for each context."""
+        """Return the mean reward of each arm, with rows as in `gaps`."""
         if self._rewards is not None:
             return self._rewards
         if self._curves:
@@ -155,7 +155,7 @@ class Reference:
         return np.column_stack([rewards[:, self._used[a:b]] @ self._weights[a:b] for a, b in parts])
 
     def drawn_rewards(self, stretch: Stretch) -> Array:
-        """Return the reward that each arm would really have given at each trial."""
+        """Return the reward that each arm would have given at each trial."""
         count, arms = len(stretch.rows), len(self.world.piece.states)
         states = np.empty((count, arms, self.world.states.rows.shape[1]))
         trials.potential_states(stretch.first, stretch.key, self.world.states, states)
@@ -163,7 +163,7 @@ class Reference:
         return np.asarray(self._payoff.vector(*columns, *np.moveaxis(states, 2, 0)))
 
     def realised(self, stretch: Stretch, rewards: Array) -> Array:
-        """Return what each arm would really have cost at each trial, against the genie's."""
+        """Return each arm's realised regret at each trial, against the genie's arm."""
         count = len(stretch.rows)
         genie = np.empty(count, np.int64)
         trials.best_arms(stretch.rows, stretch.gaps, genie)

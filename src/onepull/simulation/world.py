@@ -1,4 +1,4 @@
-"""An environment as the arrays that kernels read."""
+"""An environment as arrays for kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST_TABLE = 1 << 24  # numbers
 
 
 def lists_everything(environment: Environment) -> bool:
-    """Whether all contexts and states have atoms, few enough for a table of them all."""
+    """Whether all contexts and states are discrete, with few enough atoms for one table."""
     for piece in environment.pieces():
         listed = [law.atoms for law in piece.states]
         if piece.contexts.atoms is None or any(atoms is None for atoms in listed):
@@ -28,7 +28,7 @@ def lists_everything(environment: Environment) -> bool:
 
 
 class World:
-    """An environment's piece as arrays, shared by all policies."""
+    """A piece of an environment as arrays, shared by all policies."""
 
     def __init__(self, environment: Environment, piece: Piece, g: Any) -> None:
         self.problem = environment.problem
@@ -41,17 +41,17 @@ class World:
         self.state_atoms = bool(np.all(self.states.size > 0))
 
     def _too_large(self, numbers: int) -> bool:
-        """Whether a table is better worked out entry by entry, where a formula can be."""
+        """Whether a table is too large to store, and a formula can compute its entries."""
         return numbers > LARGEST_TABLE and isinstance(self.problem.payoff, FormulaPayoff)
 
     def features(self, factor: Factorisation) -> Array:
-        """Return ψ of every atom, or nothing where states have none."""
+        """Return ψ of each state atom, or an empty array if states are continuous."""
         if not self.state_atoms or self._too_large(len(self.states.rows) * factor.features):
             return np.zeros((0, factor.features))
         return np.array([factor.psi(tuple(row)) for row in self.states.rows.tolist()], np.float64)
 
     def rewards(self) -> Array:
-        """Return the reward of every state atom in every context atom, if both have any."""
+        """Return the reward of each state atom in each context atom; empty if one has no atoms."""
         if self.contexts is None or not self.state_atoms:
             return np.zeros((0, 0))
         if self._too_large(len(self.contexts) * len(self.states.rows)):

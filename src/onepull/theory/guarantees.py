@@ -76,8 +76,8 @@ def guarantee(environment: Environment, policy: Policy, horizon: int) -> Guarant
     ('theorem 3', 28228, 64396, 147.4)
     >>> from onepull import KLUCB
     >>> guarantee(channels, KLUCB(channels.problem), 10**5).words
-    'O(log n) in a single context for c ≥ 3 (Garivier and Cappé 2011); with less, and for \
-contexts that learn together none is known'
+    'O(log n) in a single context for c ≥ 3 (Garivier and Cappé 2011); no bound is known for \
+smaller c or for joint learning'
     """
     kind = type(policy)
     missed = ["feedback is late or lost"] if environment.is_late else []

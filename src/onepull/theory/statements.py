@@ -19,8 +19,8 @@ def statement(kind: type[Policy], missed: Sequence[str] = ()) -> str:
     --------
     >>> from onepull import IMED
     >>> statement(IMED, ["the laws change"])
-    'in a single context asymptotically the least possible (Honda and Takemura 2015); for \
-contexts that learn together none is known; not here, where the laws change'
+    'asymptotically optimal in a single context (Honda and Takemura 2015); no bound is known for \
+joint learning; not here, where the laws change'
     """
     said = str(vars(kind).get("guarantee", ""))
     return f"{said}; not here, where {' and '.join(missed)}" if said and missed else said

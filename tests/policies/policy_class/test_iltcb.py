@@ -116,7 +116,7 @@ def test_the_first_steps_by_hand():
     assert policy.explain(y=0).arms[1].index == 4.0
     policy.observe("a", y=0, x=0)  # reward 1 with probability 1/4
     assert [row.index for row in policy.explain(y=0).arms] == [2.0, 2.0]
-    assert policy.explain(y=0).reason.startswith("from 1 policy weighed after trial 2")
+    assert policy.explain(y=0).reason.startswith("from 1 policy weighted after trial 2")
 
 
 def test_epochs_end_at_powers_of_two_and_floors_follow():

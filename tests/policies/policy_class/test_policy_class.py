@@ -71,8 +71,8 @@ def test_a_class_may_be_listed():
         ("trees", "'maps', 'thresholds' or a list"),
         (5, "given 5"),
         ([], "given \\[\\]"),
-        (["aaaaaa"], "a list of one arm for every cell"),
-        ([["a"] * 6, ["a"] * 5], "policy 1 has 5 arms, and there are 6 cells"),
+        (["aaaaaa"], "a list with one arm per cell"),
+        ([["a"] * 6, ["a"] * 5], "policy 1 must have one arm for each of 6 cells, given 5"),
         ([list("aaaaad")], "policy 0 plays the unknown arm 'd'; the arms are a, b, c"),
         ([[0] * 6], "unknown arm 0"),
     ],
@@ -83,7 +83,9 @@ def test_a_class_that_cannot_be_is_refused(kind, error):
 
 
 def test_a_class_that_is_too_large_is_refused():
-    with pytest.raises(ParameterError, match="1,048,576 maps of cells to arms are more than"):
+    with pytest.raises(
+        ParameterError, match="1,048,576 maps of cells to arms over 10 cells are too many"
+    ):
         EpochGreedy(harvesting(), policies="maps", delta=0.1)
     with pytest.raises(ParameterError, match="too many to count maps"):
         EpochGreedy(harvesting(), policies="maps", delta=1e-4)
@@ -135,7 +137,7 @@ def test_a_listed_class_stays_and_keeps_its_arms():
     policy.add_arm("d")
     assert policy.parameters["policies"] == rows
     before = policy.to_bytes()
-    with pytest.raises(InputError, match="arm 'b' is played by a policy of the class"):
+    with pytest.raises(InputError, match="arm 'b' is played by a listed policy"):
         policy.remove_arm("b")
     assert policy.to_bytes() == before
     policy.remove_arm("c")

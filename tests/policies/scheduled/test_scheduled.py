@@ -116,8 +116,11 @@ def test_the_turn_is_explained():
         (lambda: EpsilonGreedy(channels(), seed=None), "needs a seed or a generator"),  # type: ignore[arg-type]
         (lambda: EpsilonGreedy(channels(), sharing="all"), "one of joint, per-context, blind"),
         (lambda: DSEE(channels(), weight=-1), "weight must be a number > 0, given -1"),
-        (lambda: DSEE(harvesting(), sharing="blind", delta=0.1), "no cells to cut"),
-        (lambda: DSEE(harvesting()), "cut it into cells"),
+        (
+            lambda: DSEE(harvesting(), sharing="blind", delta=0.1),
+            "delta needs joint or per-context sharing",
+        ),
+        (lambda: DSEE(harvesting()), "divide it into cells"),
     ],
 )
 def test_bad_parameters(build, said):

@@ -1,4 +1,4 @@
-"""What a policy with a budget keeps beside its estimates: what was spent, and on which contexts."""
+"""What a policy with a budget stores besides its estimates: spending and context counts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from onepull.problem import Problem
 
 
 class Ledger(Knowledge):
-    """Shared knowledge with the spending so far, and how often each cell of contexts came.
+    """A sharing together with the spending so far and the number of times each cell occurred.
 
-    Both are counted when a pull is observed: what is under way has not been paid yet.  A
-    context counts where it comes along with the observation.
+    Both are updated when a pull is observed, so a pull in flight has not been paid yet.  A
+    context is counted if it is given with the observation.
     """
 
     def __init__(
@@ -42,18 +42,18 @@ class Ledger(Knowledge):
         return max(self.budget - self.spent, 0.0)
 
     def pays_for(self, arm: str) -> bool:
-        """Whether what is left pays for a pull of an arm."""
+        """Whether the remaining budget pays for a pull of an arm."""
         return can_pay(self.budget - self.spent, self.costs[arm], self.budget)
 
     @property
     def frequencies(self) -> Array:
-        """How often each cell came, each counted once more so that none is ruled out."""
+        """The frequency of each cell, with one added to each count so that none is zero."""
         counts = self.contexts + np.float64(1.0)
         shares: Array = counts / counts.sum()
         return shares
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one observation, its cost and its context."""
+        """Learn from one observation, its cost and its context."""
         told = {name: fields[name] for name in self.problem.context if name in fields}
         cell = self.cells.locate(told) if len(told) == len(self.problem.context) else None
         self.sharing.learn(arm, fields, reward)
@@ -62,7 +62,7 @@ class Ledger(Knowledge):
             self.contexts[cell] += 1
 
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
-        """Return the pulls of every arm that count in a context, and all trials."""
+        """Return each arm's number of pulls that count in a context, and the number of trials."""
         return self.sharing.seen(context)[0], self.trials
 
     @property
@@ -72,11 +72,11 @@ class Ledger(Knowledge):
 
     @property
     def storage(self) -> int:
-        """The number of numbers kept: what is shared, the contexts and the spending."""
+        """How many numbers are stored: those of the sharing, the contexts and the spending."""
         return self.sharing.storage + self.cells.features + 1
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed; the new one is free."""
+        """Switch to a problem with one more arm, which is free, or without arm `removed`."""
         self.sharing.change_arms(problem, removed)
         self.costs = {arm: self.costs.get(arm, 0.0) for arm in problem.arms}
         self.problem = problem
@@ -93,15 +93,18 @@ class Ledger(Knowledge):
         return {"spent": self.spent, "contexts": self.contexts.tolist(), "learned": learned}
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         try:
             saved = msgspec.convert(state, _LedgerState)
         except msgspec.ValidationError as error:
-            raise SaveFileError(f"not a ledger: {error}") from None
+            raise SaveFileError(f"the saved budget state is invalid: {error}") from None
         if not 0 <= saved.spent < math.inf:
-            raise SaveFileError(f"a spending of {saved.spent} cannot be")
+            raise SaveFileError(f"the saved spending {saved.spent} is not a number from 0")
         if len(saved.contexts) != self.cells.features or min(saved.contexts) < 0:
-            raise SaveFileError(f"contexts are counted in {self.cells.features} cells, from 0")
+            raise SaveFileError(
+                f"the saved context counts must be {self.cells.features} numbers from 0, "
+                f"given {saved.contexts}"
+            )
         self.sharing.restore(saved.learned)
         self.spent = saved.spent
         self.contexts = np.array(saved.contexts, np.int64)

@@ -1,4 +1,4 @@
-"""Mixture_Elimination: mixtures of policies under a budget, dropped when they cannot be best."""
+"""Mixture_Elimination: drops mixtures of policies that cannot be best under a budget."""
 
 from __future__ import annotations
 
@@ -17,38 +17,44 @@ from onepull.policies.policy_class.mixture import Mixture
 from onepull.policies.policy_class.policy_class import Kind, Maps, PolicyClass
 from onepull.problem import Problem
 
-MOST_POLICIES = 500  # pairs of them are gone through at every decision
+MOST_POLICIES = 500  # each decision considers all pairs
 MOST_STEPS = 1000
 
 
 class MixtureElimination(Spender):
     """Mixture_Elimination (Badanidiyuru, Langford, Slivkins 2014) on a finite policy class.
 
-    With one budget a mixture of two policies is enough.  Of all such mixtures which spend no
-    more than the budget left over the trials left, those remain whose upper confidence bound
-    reaches the best lower bound of any.  Among these a balanced mixture is played: one with
-    E[Σ_a P(a|x) / Q(a|x)] ≤ 2K for every remaining mixture P, where Q is what is played,
-    with probability q₀ = min(1/2, √(K ln(KTN) / T)) an arm drawn evenly.  The paper's
-    regret to the best mixture of N policies is O((1 + OPT/B) √(KT ln(KTN))).
+    Index: the upper confidence bound of the arm's reward in the cell.  With one budget it is
+    enough to mix two policies.  The policy considers all mixtures that spend no more than the
+    remaining budget over the remaining trials.  It keeps those whose upper confidence bound is
+    at least the best lower bound.  It plays a mixture Q with E[Σ_a P(a|x) / Q(a|x)] ≤ 2K for each
+    mixture P that is kept, and with probability q₀ = min(1/2, √(K ln(KTN) / T)) draws an arm
+    uniformly at random.
 
-    What is simpler here: costs are known, and what policies cost follows from the frequencies
-    of the contexts; rewards are estimated cell by cell, not by importance weights, so that
-    feedback may be late, come in any order and be merged; the bounds are Hoeffding's in every
-    cell, G·√(ln(2MT²) / 2m), all of which hold with probability 1 - K/T; what
-    remains is a superset of the mixtures that are optimal for some rewards within the bounds;
-    the plan follows the budget left instead of a fixed rate.  The paper's constants are
-    thereby not proved for it.  Every decision goes through all pairs: of at most 500
-    policies.  Keeps what its sharing keeps, one count a context and the spending.
+    Use it if pulls cost money and you want to compete with a class of N policies.  The published
+    regret against the best mixture is O((1 + OPT/B) √(KT ln(KTN))).  It stores what its sharing
+    stores, one count per context and the spending.
+
+    Our version is simpler than the published one, so that bound is not proved for it:
+
+    - Costs are known, and the cost of a policy follows from the frequencies of the contexts.
+    - Rewards are estimated per cell and not by importance weights, so that feedback may come late
+      and in any order, and can be merged.
+    - The confidence bounds are Hoeffding's in each cell, G·√(ln(2MT²) / 2m).  All of them hold
+      with probability 1 - K/T.
+    - The mixtures kept include all that are optimal for some rewards within the bounds.
+    - The plan follows the remaining budget instead of a fixed rate.
+    - Each decision considers all pairs, so the class is limited to 500 policies.
 
     Parameters
     ----------
     policies
-        The class: "maps", "thresholds" or a list of policies, see `PolicyClass`; without any,
-        all maps if there are no more than 500, else thresholds.  The policy that always
-        plays the first free arm is added.
+        The class: "maps", "thresholds" or a list of policies, see `PolicyClass`.  By default all
+        maps if there are at most 500, else thresholds.  The policy that always plays the first
+        free arm is added.
     width
-        Scales the confidence bounds, above 0: below 1 they are not proved, and mixtures are
-        dropped sooner.
+        Scale of the confidence bounds, above 0.  Below 1 the bounds are not proved, and mixtures
+        are dropped sooner.
     costs, budget, horizon, sharing, delta, contexts, seed
         As for `UCBALP`.
 
@@ -71,12 +77,12 @@ class MixtureElimination(Spender):
     """
 
     guarantee = (
-        "O((1 + OPT/B)√(KT log(KTN))) to the best mixture of the N policies of its class as "
-        "published (Badanidiyuru, Langford and Slivkins 2014); for this simpler form none is "
-        "known"
+        "O((1 + OPT/B)√(KT log(KTN))) against the best mixture of the N policies of its class as "
+        "published (Badanidiyuru, Langford and Slivkins 2014); no bound is known for this simpler "
+        "version"
     )
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         *,
@@ -102,23 +108,23 @@ class MixtureElimination(Spender):
         )
         self.width = number("width", width, above=0.0)
         self._asked = policies
-        self._take_up(self._made(problem.arms))
+        self._set_class(self._made(problem.arms))
 
     def _made(self, arms: Sequence[str]) -> PolicyClass:
-        """Return the class that was asked for, for the arms there are."""
+        """Return the requested policy class for the given arms."""
         cells = self._knowledge.cells
         made = PolicyClass(cells, arms, self._asked)
         if self._asked is None and len(made) > MOST_POLICIES:
             made = PolicyClass(cells, arms, "thresholds")
         if len(made) > MOST_POLICIES:
             raise ParameterError(
-                f"{len(made):,} policies are more than {MOST_POLICIES}, whose pairs can be gone "
-                "through at every decision; take 'thresholds' or list the policies"
+                f"{len(made):,} policies are more than the {MOST_POLICIES} allowed, since each "
+                "decision considers all pairs; use 'thresholds' or list the policies"
             )
         return made
 
-    def _take_up(self, policies: PolicyClass) -> None:
-        """Go on with a class, and the policy that spends nothing."""
+    def _set_class(self, policies: PolicyClass) -> None:
+        """Use a policy class from now on, with the policy that spends nothing."""
         self._policies = policies
         maps = policies.assignments
         idle = np.full(len(self._centres), self._cost_list().index(0.0))
@@ -126,30 +132,30 @@ class MixtureElimination(Spender):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The costs, the budget, the horizon, how it learns, and the class if it was given."""
+        """The costs, budget, horizon and sharing, the class if it was given, and the width."""
         told = {} if self._asked is None else {"policies": self._policies.kind}
         return super().parameters | told | {"width": self.width}
 
     def add_arm(self, arm: str, *, cost: float = 0.0) -> None:
-        """Add an arm with its cost; a class that goes by name gets policies that play it."""
+        """Add an arm with its cost; "maps" and "thresholds" get policies that play it."""
         made = self._made(self.problem.with_arms([*self._arms, arm]).arms)
         super().add_arm(arm, cost=cost)
-        self._take_up(made)
+        self._set_class(made)
 
     def remove_arm(self, arm: str) -> None:
         """Remove an arm that is not the only free one, nor played by a listed policy."""
         self._policies.keeps([a for a in self._arms if a != arm])
         super().remove_arm(arm)
-        self._take_up(self._made(self._arms))
+        self._set_class(self._made(self._arms))
 
     @property
     def remaining(self) -> int:
-        """The number of mixtures, of one policy or two, that may still be the best."""
+        """The number of mixtures of one or two policies that may still be the best."""
         return int(self._candidates().kept.sum())
 
     @property
     def exploration(self) -> float:
-        """q₀, the probability of an arm drawn evenly."""
+        """q₀, the probability of drawing an arm uniformly at random."""
         arms, policies = len(self._arms), len(self._maps)
         return min(0.5, math.sqrt(arms * math.log(arms * self.horizon * policies) / self.horizon))
 
@@ -178,15 +184,15 @@ class MixtureElimination(Spender):
 
 
 class Candidates:
-    """All mixtures of one or two policies that a rate of spending allows, and which may be best.
+    """All mixtures of one or two policies within a rate of spending, and which may be best.
 
     Attributes
     ----------
     cheap, dear
-        The policies that the rate pays for, and the others, by number.
+        The numbers of the policies that cost at most the rate, and of the others.
     shares
-        `shares[i, j]`, the weight of dear policy j beside cheap policy i; the last column is 0,
-        the cheap policy alone.
+        `shares[i, j]`, the weight of dear policy j mixed with cheap policy i.  The last column is
+        0: the cheap policy alone.
     kept
         `kept[i, j]`, whether that mixture may be the best.
     """
@@ -199,16 +205,16 @@ class Candidates:
         self.shares = np.hstack([saved / (saved + lacking), np.zeros_like(saved)])
         best = float(self.mixed(lower).max())
         self.kept = self.mixed(upper) >= best - 1e-12 * max(1.0, abs(best))
-        self.kept[:, :-1] &= self.shares[:, :-1] > 0  # or else it is the cheap policy alone
+        self.kept[:, :-1] &= self.shares[:, :-1] > 0  # otherwise it is the cheap policy alone
 
     def mixed(self, values: Array) -> Array:
-        """Return the values of all mixtures from those of the policies: `[i, j]`."""
+        """Return `[i, j]`, the values of all mixtures, from the values of the policies."""
         cheap = values[self.cheap][:, None]
         dear = np.append(values[self.dear], 0.0)
         return cheap + self.shares * (dear - cheap)
 
     def weights(self, mixtures: Array) -> Array:
-        """Return the weight of every policy in weighted mixtures `[i, j]`."""
+        """Return the weight of each policy in the weighted mixtures `[i, j]`."""
         found = np.zeros(len(self.cheap) + len(self.dear))
         found[self.cheap] = (mixtures * (1.0 - self.shares)).sum(axis=1)
         found[self.dear] = (mixtures * self.shares).sum(axis=0)[:-1]
@@ -218,10 +224,11 @@ class Candidates:
 def balanced(
     candidates: Candidates, maps: Maps, often: Array, arms: int, exploration: float
 ) -> Array:
-    """Return `Q[cell, arm]`, a mixture of the candidates that explores every one of them.
+    """Return `Q[cell, arm]`, a mixture of the candidates that explores each of them enough.
 
-    For each, E[Σ_a P(a|x) / Q(a|x)] ≤ 2K.  Steps towards the one that is explored least
-    climb E[Σ_a ln Q(a|x)], at whose top all of these are at most K / (1 - q₀) ≤ 2K.
+    For each candidate P, E[Σ_a P(a|x) / Q(a|x)] ≤ 2K.  Each step moves towards the candidate that
+    is explored least, which increases E[Σ_a ln Q(a|x)].  At its maximum all these expectations
+    are at most K / (1 - q₀) ≤ 2K.
     """
     kept: NDArray[np.bool_] = candidates.kept
     weights = candidates.weights(kept / kept.sum())
@@ -238,6 +245,6 @@ def balanced(
 
 
 def _sums(maps: Maps, scores: Array) -> Array:
-    """Return for every policy the sum over cells of `scores[cell, arm]` of its arms."""
+    """Return for each policy the sum over cells of `scores[cell, arm]` for the arm it plays."""
     total: Array = scores[np.arange(maps.shape[1]), maps].sum(axis=1)
     return total

@@ -1,4 +1,4 @@
-"""What policies with a budget have in common: costs, what is left, and optimism by context."""
+"""Base class of policies with a budget."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from onepull.policies.ties import best_of, even
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
-UCB = hoeffding(1.0)  # its index; widths have an α and a trial of their own
+UCB = hoeffding(1.0)  # only its index is used; the width is computed in _scores
 
 
 class Spender(Policy):
-    """A policy that has costs, a budget and a horizon to plan for.
+    """Base class of policies with costs, a budget and a horizon.
 
-    An arm that was never pulled comes first, as everywhere, while the budget pays for it;
-    of the others one is drawn as planned.  Where what is left pays for none of the eligible
-    arms, the cheapest of them is chosen, since `choose` always returns an arm.
+    An arm that was never pulled comes first if the remaining budget pays for it.  After that an
+    arm is drawn from the plan.  If the remaining budget pays for none of the eligible arms, the
+    cheapest of them is chosen, since `choose` always returns an arm.
     """
 
     traits = Traits(randomised=True)
-    # Without a default that would do for any problem, so refused where they are not given.
+    # Required: no default suits every problem.
     needs: ClassVar[tuple[str, ...]] = ("costs", "budget", "horizon")
     _knowledge: Ledger
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         *,
@@ -60,18 +60,21 @@ class Spender(Policy):
                 f"as in costs={{{problem.arms[-1]!r}: 1.0}}, budget=100, horizon=1000"
             )
         if sharing == "blind":
-            raise ParameterError("a budget is planned by context: sharing cannot be 'blind'")
+            raise ParameterError(
+                "a budget is planned per context, so sharing cannot be 'blind'; use 'joint' or "
+                "'per-context'"
+            )
         self.horizon = int(number("horizon", horizon, above=0.0))
         if self.horizon != horizon:
             raise ParameterError(f"horizon must be a whole number from 1, given {horizon!r}")
         self._shared = sharing
         cells = partition(problem, delta)
         self._weights = None if contexts is None else _probabilities(contexts, cells.features)
-        cut = delta if sharing in ("joint", "per-context") else None  # the others need no cells
+        cut = delta if sharing in ("joint", "per-context") else None  # other sharings have no cells
         ledger = Ledger(shared(problem, sharing, cut), cells, costs, budget)
         if 0.0 not in ledger.costs.values():
             raise ParameterError(
-                "at least one arm must cost nothing, for when the budget is spent, "
+                "at least one arm must cost 0, to be pulled when the budget is spent, "
                 f"given {ledger.costs}"
             )
         self._centres = [dict(zip(problem.context, c, strict=True)) for c in cells.centres]
@@ -79,7 +82,7 @@ class Spender(Policy):
 
     @property
     def sharing(self) -> Sharing:
-        """How this policy shares knowledge, and what it has learned."""
+        """What a pull teaches in which contexts, with everything learned."""
         return self._knowledge.sharing
 
     @property
@@ -89,17 +92,17 @@ class Spender(Policy):
 
     @property
     def budget(self) -> float:
-        """What may be spent in all."""
+        """The total budget."""
         return self._knowledge.budget
 
     @property
     def spent(self) -> float:
-        """What the observed pulls have cost."""
+        """The total cost of the observed pulls."""
         return self._knowledge.spent
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The costs that are not nothing, the budget, the horizon, and how it learns."""
+        """The costs above 0, the budget, the horizon, the sharing, δ and context probabilities."""
         stated: dict[str, Any] = {
             "costs": {arm: cost for arm, cost in self._knowledge.costs.items() if cost},
             "budget": self.budget,
@@ -122,14 +125,14 @@ class Spender(Policy):
         """Remove an arm that is not the only free one."""
         free = [a for a, cost in self._knowledge.costs.items() if not cost]
         if free == [arm] and len(self._arms) > 1:
-            raise InputError(f"arm {arm!r} is the only one that costs nothing, and must stay")
+            raise InputError(f"arm {arm!r} is the only one that costs 0 and cannot be removed")
         super().remove_arm(arm)
 
-    # What is planned with
+    # Inputs of the plan
 
     @property
     def rate(self) -> float:
-        """What may be spent a trial from here on; beyond the horizon as if one trial were left."""
+        """The remaining budget per remaining trial; beyond the horizon one trial is assumed."""
         return self._knowledge.left / max(self.horizon - self.trials, 1)
 
     @property
@@ -141,10 +144,10 @@ class Spender(Policy):
 
     @abstractmethod
     def _confidence(self) -> tuple[float, int]:
-        """Return α and n of the width G·√(α ln n / m)."""
+        """Return α and n of the confidence width G·√(α ln n / m)."""
 
     def _scores(self, view: View, sign: int) -> tuple[Any, float, float]:
-        """Return upper (+1) or lower (-1) confidence bounds in a context, and the range."""
+        """Return the upper (+1) or lower (-1) confidence bounds in a context, and its range."""
         statistics, estimates, low, high = view
         alpha, trial = self._confidence()
         width = sign * hoeffding_width(low, high, trial, alpha)
@@ -153,7 +156,7 @@ class Spender(Policy):
         return [score + error for score in scores] if error else scores, low, high
 
     def _bounds(self, sign: int) -> Array:
-        """Return such a bound of every arm in every cell, within the range of the reward."""
+        """Return these bounds for all cells and arms, limited to the range of the reward."""
         rows = []
         for centre in self._centres:
             scores, low, high = self._scores(self.sharing.view(centre), sign)
@@ -175,10 +178,10 @@ class Spender(Policy):
 
     @abstractmethod
     def _planned(self, cell: int, payable: Sequence[int]) -> Sequence[float]:
-        """Return the chances of the payable arms in a cell once all of them were pulled."""
+        """Return the probabilities of the payable arms in a cell, all of which were pulled."""
 
     def _payable(self, allowed: Sequence[int]) -> Sequence[int]:
-        """Return the arms that what is left pays for, or else the cheapest."""
+        """Return the arms that the remaining budget pays for, or the cheapest if there are none."""
         ledger = self._knowledge
         paid = [j for j in allowed if ledger.pays_for(self._arms[j])]
         if paid:
@@ -211,7 +214,7 @@ def _probabilities(given: Sequence[float], cells: int) -> Array:
         found = np.zeros(0)
     if found.shape != (cells,) or not (found >= 0).all() or not math.isclose(found.sum(), 1.0):
         raise ParameterError(
-            f"contexts are {cells} probabilities that sum to 1, one a context or cell, "
+            f"contexts must be {cells} probabilities that sum to 1, one per context or cell, "
             f"given {given!r}"
         )
     return found

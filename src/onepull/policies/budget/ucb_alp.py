@@ -1,4 +1,4 @@
-"""UCB-ALP: optimism under a budget, planned anew at every decision."""
+"""UCB-ALP: upper confidence bounds under a budget, with a linear programme per decision."""
 
 from __future__ import annotations
 
@@ -12,36 +12,38 @@ from onepull.policies.ties import best_of, even
 
 
 class UCBALP(Spender):
-    """UCB-ALP (Wu, Srikant, Liu, Jiang 2015): the best mixture for what is left of a budget.
+    """UCB-ALP (Wu, Srikant, Liu, Jiang 2015): the best mixture of arms for the remaining budget.
 
-    Index: r̄ + G·√(ln n / 2m), no higher than the reward can be.  At each decision the linear
-    programme of `best_mix` finds the mixture of arms in every context that earns most, by the
-    indices, of what spends no more than the budget left over the trials left; the arm is
-    drawn from it.  Shared per context it is the published policy; with joint sharing one
-    pull teaches every context, through the known reward.
+    Index: r̄ + G·√(ln n / 2m), at most the highest possible reward.  At each decision the linear
+    programme of `best_mix` finds, from the indices, the most profitable mixture of arms in each
+    context that spends no more than the remaining budget over the remaining trials.  The arm is
+    drawn from it.
 
-    Published for costs that are all one (besides doing nothing, here an arm that costs
-    nothing) and known frequencies of the contexts, where the regret against the best mixture is
-    O(log T), and O(√T) where the budget just pays for a set of contexts.  With other costs the
-    paper explores first instead; we keep the indices, without its proof.  Keeps what its
-    sharing keeps, one count a context and the spending.
+    Use it if pulls cost money and there is a budget.  With "per-context" sharing it is the
+    published policy; with "joint" each pull teaches all contexts through the known reward.  The
+    published bounds are for costs that are all 1 (besides skipping, which is an arm of cost 0
+    here) and known frequencies of the contexts.  The regret against the best mixture is then
+    O(log T), or O(√T) if the budget exactly pays for a set of contexts.  For other costs the
+    publication explores first; we use the same indices, without a proof.  It stores what its
+    sharing stores, one count per context and the spending.
 
     Parameters
     ----------
     costs
-        What a pull costs, by arm; one that is not named costs nothing, and one must.
+        Cost of a pull by arm.  Arms that are not named cost 0; at least one arm must cost 0.
     budget
-        What may be spent in all, counted when pulls are observed: late feedback is paid late.
+        The total budget.  A pull is paid when it is observed.
     horizon
         The number of trials that the budget is for.
     sharing
-        Who learns from a pull: "per-context" as published, "joint", or another but "blind".
+        Which contexts learn from a pull: "per-context" as published, "joint" or a factorisation;
+        not "blind".
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     contexts
-        The probability of each context or cell, if known; else they are counted.
+        The probability of each context or cell, if known; by default they are estimated.
     seed
-        Where the draws come from.
+        Seed or generator of the random draws.
 
     Examples
     --------
@@ -62,10 +64,10 @@ class UCBALP(Spender):
     """
 
     guarantee = (
-        "O(log T) to the best mixture for the budget, per context, for costs that are all one "
-        "and known frequencies of the contexts, O(√T) where the budget just pays for a set of "
-        "contexts (Wu, Srikant, Liu and Jiang 2015); with other costs or joint learning none is "
-        "known"
+        "O(log T) against the best mixture for the budget, per context, for costs that are all 1 "
+        "and known frequencies of the contexts; O(√T) if the budget exactly pays for a set of "
+        "contexts (Wu, Srikant, Liu and Jiang 2015); no bound is known for other costs or joint "
+        "learning"
     )
 
     def _confidence(self) -> tuple[float, int]:
@@ -77,7 +79,7 @@ class UCBALP(Spender):
         shares = mix.shares[cell, payable]
         if shares.sum() > 0:
             return (shares / shares.sum()).tolist()  # type: ignore[no-any-return]
-        # The plan has none of them: the best at the price that spending has in the plan.
+        # The plan uses none of them: take the best after subtracting the plan's price of spending.
         worth = optimism[cell] - mix.price * np.array(costs)
         return even(best_of(worth, payable)[:1], payable)
 

@@ -1,1 +1,1 @@
-"""Policies for arms that drift."""
+"""Policies for arms that change over time."""

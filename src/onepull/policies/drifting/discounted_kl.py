@@ -1,4 +1,4 @@
-"""The empirical-likelihood bound on a histogram that fades, for arms that drift."""
+"""Discounted empirical KL-UCB, for arms that change over time."""
 
 from __future__ import annotations
 
@@ -13,34 +13,36 @@ from onepull.statistics import Discounted
 
 
 class DiscountedKL(RememberingKL):
-    """`EmpiricalKL` on states of which one shown k trials ago counts γ^k.
+    """`EmpiricalKL` with discounting (Garivier and Moulines 2011), for arms that change.
 
-    Index: the highest mean reward of a law of states whose divergence from the discounted
-    law of an arm is within f/m, m being the arm's discounted pulls, f = ln min(n, N) +
-    c ln ln min(n, N) and N = 1/(1-γ) how many trials are remembered.  It never exceeds that of
-    `DiscountedUCB` with α = f/(2 ln min(n, N)), which is ½ for c = 0, and makes use of small
-    variance and of rewards that are rarely high.  For the Hoeffding width on discounted means
-    there is a proof (Garivier and Moulines 2011); for this one there is none here, it is
-    measured only.
+    Index: the highest mean reward of any distribution of states whose divergence from the arm's
+    discounted distribution is at most f/m.  A state observed k trials ago counts γ^k, m is the
+    arm's discounted number of pulls, f = ln M + c ln ln M with M = min(n, N), and N = 1/(1-γ) is
+    the number of trials remembered.
 
-    Where nothing changes, an arm that is best in no context is kept at about m = f/K, with K
-    its divergence from the best: some T f/(N K) wrong pulls, for ever.  For the same reason it
-    fails where an arm that was far from the best gets better: the larger K was, the more
-    rarely the arm is looked at, and up to the whole memory may pass before it is.
-    Keeps the histogram (or sketch) of the states of every arm, and one number more; the reward
-    may change after the fact.
+    Use it if the arms change over time and states can be listed or are bounded.  Its index is
+    never above that of `DiscountedUCB` with α = f/(2 ln M), which is ½ for c = 0.  It is lower if
+    rewards vary little or are rarely high.  It was measured but not proved: the proof of Garivier
+    and Moulines is for the Hoeffding width on discounted means.
+
+    If nothing changes, an arm that is never best keeps about m = f/K discounted pulls, where K
+    is its divergence from the best arm.  That is about T f/(N K) wrong pulls in T trials.  For
+    the same reason it is slow to notice that a bad arm has become good: the larger K was, the
+    more rarely the arm is pulled, and up to N trials may pass.  It stores the histogram (or
+    sketch) of each arm's states and one more number; the reward can be changed later.
 
     Parameters
     ----------
     discount
         γ in (0, 1): 0.999 remembers about the last 1000 trials.
     c
-        How much is explored beyond ln min(n, N).
+        Weight of the extra exploration term ln ln min(n, N).
     knots
-        Sketch interval fields of the state with so many knots; 65 if not given.
+        Number of knots of the sketch per interval field of the state; 65 by default.
     seed
-        Draw among arms that tie, in discounted pulls too, so hardly any but those never pulled,
-        with this seed or generator; the first arm wins without.
+        Break ties at random with this seed or generator, among the tied arms with the fewest
+        discounted pulls; without one the first of these wins.  Such ties are rare, except among
+        arms that were never pulled.
 
     Examples
     --------
@@ -61,7 +63,7 @@ class DiscountedKL(RememberingKL):
     """
 
     guarantee = (
-        "none is known; for the Hoeffding width on the same means there is one (Garivier and "
+        "no bound is known; there is one for the Hoeffding width on the same means (Garivier and "
         "Moulines 2011)"
     )
 

@@ -1,4 +1,4 @@
-"""Discounted UCB: upper confidence bounds for arms that drift."""
+"""Discounted UCB, for arms that change over time."""
 
 from __future__ import annotations
 
@@ -14,27 +14,31 @@ from onepull.statistics import Discounted
 
 
 class DiscountedUCB(RememberingUCB):
-    """Discounted UCB (Garivier and Moulines 2011) on any sharing of knowledge.
+    """Discounted UCB (Garivier and Moulines 2011) for any sharing.
 
-    Index: θ̂ + G·√(α ln min(n, N) / m), where an observation made k trials ago counts γ^k in
-    the mean θ̂ and in the pulls m, and N = 1/(1-γ) is how many trials are remembered.  With
-    α > 2, a known number of changes C and N of order √(T/C), wrong pulls of every arm are
-    O(√(CT) ln T).  Where nothing changes they are O(T ln N / N): what is forgotten has to be
-    explored again for ever.  With joint learning that is true of arms that are best in no
-    context; the others are pulled anyway.  Keeps what its sharing keeps, and one number more.
+    Index: θ̂ + G·√(α ln min(n, N) / m).  An observation made k trials ago counts γ^k in the mean
+    θ̂ and in the number of pulls m, and N = 1/(1-γ) is the number of trials remembered.
+
+    Use it if the arms change over time and a simple bound is enough; `DiscountedKL` uses the
+    distribution of the states.  With α > 2, a known number of changes C and N of order √(T/C),
+    it makes O(√(CT) ln T) wrong pulls of each arm.  If nothing changes it makes O(T ln N / N),
+    because it must explore again what it has forgotten.  With joint learning this concerns only
+    arms that are never best; the others are pulled anyway.  It stores what its sharing stores and
+    one more number.
 
     Parameters
     ----------
     discount
         γ in (0, 1): 0.999 remembers about the last 1000 trials.
     sharing
-        Who learns from a pull: "joint", "per-context", "blind", or through a factorisation.
+        Which contexts learn from a pull: "joint", "per-context", "blind" or a factorisation, see
+        `UpperConfidence`.
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     alpha
-        α > 0, how wide the bound is.
+        α > 0: scale of the confidence width.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Break ties at random with this seed or generator; without one the first arm wins.
 
     Examples
     --------
@@ -55,12 +59,12 @@ class DiscountedUCB(RememberingUCB):
     """
 
     guarantee = (
-        "wrong pulls O(√(CT) log T) in a single context that changes C times, with α > 2 and a "
-        "memory of order √(T/C) (Garivier and Moulines 2011); O(T log N / N) where nothing "
-        "changes; for contexts that learn together none is known"
+        "O(√(CT) log T) wrong pulls in a single context that changes C times, with α > 2 and a "
+        "memory of order √(T/C) (Garivier and Moulines 2011); O(T log N / N) if nothing changes; "
+        "no bound is known for joint learning"
     )
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         *,
@@ -83,5 +87,5 @@ class DiscountedUCB(RememberingUCB):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The discount, the sharing, δ if the contexts are cut into cells, and α."""
+        """The discount, the sharing, δ if contexts are divided into cells, and α."""
         return {"discount": self.discount, **super().parameters}

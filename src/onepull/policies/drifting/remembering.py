@@ -1,4 +1,4 @@
-"""What policies that remember about N trials have in common."""
+"""Base classes of policies that remember about N trials."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from onepull.statistics import Forgetting
 
 
 class RememberingUCB(MeanPolicy):
-    """An upper confidence bound on statistics that forget, `kept(arms=…, features=…)`."""
+    """An upper confidence bound on the forgetting statistics `kept(arms=…, features=…)`."""
 
     traits = Traits(order_matters=True, forgets=True)
     _unseen = "nothing of it is remembered"
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         kept: Callable[..., Forgetting],
@@ -45,17 +45,17 @@ class RememberingUCB(MeanPolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if the contexts are cut into cells, and α."""
+        """The sharing, δ if contexts are divided into cells, and α."""
         return {"sharing": self._shared, **self._cut(), "alpha": self.alpha}
 
 
 class RememberingKL(StatePolicy):
-    """The empirical-likelihood bound on states that are forgotten."""
+    """The empirical-likelihood bound on a distribution that forgets old states."""
 
     traits = Traits(order_matters=True, forgets=True, breaks_ties_by_pulls=True)
     _unseen = "nothing of it is remembered"
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         kept: Callable[..., Forgetting],
@@ -73,12 +73,12 @@ class RememberingKL(StatePolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """C, and the knots of a sketch."""
+        """The exploration weight c, and the knots of a sketch."""
         return {"c": self.c, **self._sketched()}
 
 
 def discount_of(discount: Any) -> float:
-    """Return γ, refusing what is not between 0 and 1.
+    """Return γ; raises ParameterError unless it is between 0 and 1.
 
     >>> discount_of(0.999)
     0.999
@@ -90,7 +90,7 @@ def discount_of(discount: Any) -> float:
 
 
 def remembered_trials(discount: float) -> float:
-    """Return N = 1/(1-γ), about how many trials a discount remembers.
+    """Return N = 1/(1-γ), about the number of trials that a discount remembers.
 
     >>> remembered_trials(0.75)
     4.0

@@ -1,4 +1,4 @@
-"""Restarting UCB: upper confidence bounds that forget an arm when it has changed."""
+"""Restarting UCB: upper confidence bounds that restart when a change is detected."""
 
 from __future__ import annotations
 
@@ -21,35 +21,37 @@ from onepull.statistics import Restarting
 
 
 class RestartingUCB(MeanPolicy):
-    """An upper confidence bound with a change detector for every arm.
+    """UCB with a change detector per arm, after GLR-UCB (Besson and Kaufmann 2019).
 
-    Index: θ̂ + G·√(α ln n / m) of what an arm showed since it was last forgotten.  That
-    happens when a likelihood-ratio test, as in GLR-UCB (Besson and Kaufmann 2019), finds a
-    change in the mean of any of an arm's features: of its reward in any context, if learning
-    is joint.  An arm that does not change is ever found changed with probability `failure`
-    at most.  A change is seen only in an arm that is pulled, so one that was not observed
-    for `patience` trials comes first.  Arms that are best in some context are pulled there,
-    so with joint learning this costs only the others, each a wrong pull every `patience`
-    trials.  An arm that got worse is soon found out, one that got better is not: so all are
-    forgotten `together`, unless it is known that arms change one by one.  Keeps what its
-    sharing keeps, and O(log n) numbers more for each.
+    Index: θ̂ + G·√(α ln n / m), computed from the observations since the arm's last restart.  An
+    arm restarts when a likelihood-ratio test detects a change in the mean of any of its features
+    (with joint learning, of its reward in any context).
+
+    Use it if arms change abruptly and rarely.  A false alarm for an arm that never changes has a
+    probability of at most `failure`.  A change can only be detected in an arm that is pulled, so
+    an arm that was not observed for `patience` trials is pulled first.  With joint learning this
+    costs one wrong pull every `patience` trials for each arm that is never best; the others are
+    pulled anyway.  An arm that gets worse is detected soon, one that gets better is not.  So by
+    default all arms restart `together`; turn this off if arms change independently.  It stores
+    what its sharing stores, and O(log n) more numbers for each of these.
 
     Parameters
     ----------
     failure
-        The probability in (0, 1) that an arm is ever found changed although it is not.
+        Largest probability of a false alarm for an arm that never changes, in (0, 1).
     patience
-        After how many trials without an observation an arm is pulled whatever its index is.
+        Pull an arm that was not observed for this many trials, whatever its index.
     together
-        Whether all arms are forgotten when one has changed, or that arm alone.
+        Whether all arms restart when one has changed, or only that arm.
     sharing
-        Who learns from a pull: "joint", "per-context", "blind", or through a factorisation.
+        Which contexts learn from a pull: "joint", "per-context", "blind" or a factorisation, see
+        `UpperConfidence`.
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     alpha
-        α > 0, how wide the bound is.
+        α > 0: scale of the confidence width.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Break ties at random with this seed or generator; without one the first arm wins.
 
     Examples
     --------
@@ -72,11 +74,11 @@ class RestartingUCB(MeanPolicy):
     traits = Traits(order_matters=True, forgets=True)
     _unseen = "nothing of it is remembered"
     guarantee = (
-        "of its regret none is known; an arm that does not change is ever found changed with "
-        "probability `failure` at most (after Besson and Kaufmann 2019)"
+        "no bound on its regret is known; the probability of a false alarm for an arm that never "
+        "changes is at most `failure` (after Besson and Kaufmann 2019)"
     )
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         *,
@@ -90,10 +92,10 @@ class RestartingUCB(MeanPolicy):
     ) -> None:
         self.failure = number("failure", failure, above=0.0)
         if self.failure >= 1.0:
-            raise ParameterError(f"failure is a probability below 1, given {failure!r}")
+            raise ParameterError(f"failure must be a probability below 1, given {failure!r}")
         self.patience = whole_number("patience", patience)
         if not isinstance(together, bool):
-            raise ParameterError(f"together is true or false, given {together!r}")
+            raise ParameterError(f"together must be true or false, given {together!r}")
         self.together = together
         self.alpha = number("alpha", alpha, above=0.0)
         self._shared = sharing
@@ -105,7 +107,7 @@ class RestartingUCB(MeanPolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """When to restart and to look, the sharing, δ if there are cells, and α."""
+        """The restart settings, the sharing, δ if contexts are divided into cells, and α."""
         return {
             "failure": self.failure,
             "patience": self.patience,

@@ -1,4 +1,4 @@
-"""The empirical-likelihood bound on the latest states, for arms that drift."""
+"""Sliding-window empirical KL-UCB, for arms that change over time."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from onepull.statistics import Window
 
 
 class SlidingWindowKL(RememberingKL):
-    """`EmpiricalKL` on the last W observations, whichever arms they were of.
+    """`EmpiricalKL` on a sliding window (Garivier and Moulines 2011), for arms that change.
 
-    Index: the highest mean reward of a law of states whose likelihood is within f/m of that
-    observed in the window, m being the arm's pulls in it and f = ln min(n, W) +
-    c ln ln min(n, W); an arm that is not in the window is as one that was never pulled.  It
-    never exceeds that of `SlidingWindowUCB` with α = f/(2 ln min(n, W)), which is ½ for c = 0.
-    For the Hoeffding width there is a proof (Garivier and Moulines 2011); for this one there is
-    none here, it is measured only.
+    Index: the highest mean reward of any distribution of states whose divergence from the one
+    observed in the window is at most f/m.  The window holds the last W observations of all arms,
+    m is the arm's number of pulls in it, and f = ln M + c ln ln M with M = min(n, W).  An arm
+    without a pull in the window is treated as never pulled.
 
-    Where nothing changes, an arm that is best in no context is kept at about m = f/K pulls in
-    the window, with K its divergence from the best, and at one at least: some T f/(W K) wrong
-    pulls, for ever.  For the same reason it fails where an arm that was far from the best gets
-    better: that may be seen only when the arm has left the window.  Keeps the window and twice
-    the histogram (or sketch) of the states of every arm; the reward may change after the fact.
+    Use it if the arms change over time and states can be listed or are bounded.  Its index is
+    never above that of `SlidingWindowUCB` with α = f/(2 ln M), which is ½ for c = 0.  It was
+    measured but not proved: the proof of Garivier and Moulines is for the Hoeffding width.
+
+    If nothing changes, an arm that is never best keeps about m = f/K pulls in the window, and at
+    least one, where K is its divergence from the best arm.  That is about T f/(W K) wrong pulls
+    in T trials.  For the same reason it is slow to notice that a bad arm has become good: it may
+    only be pulled again when it has left the window.  It stores the window and twice the
+    histogram (or sketch) of each arm's states; the reward can be changed later.
 
     Parameters
     ----------
     window
-        W, how many observations are remembered, of whichever arms.
+        W, the number of observations to remember, of all arms together.
     c
-        How much is explored beyond ln min(n, W).
+        Weight of the extra exploration term ln ln min(n, W).
     knots
-        Sketch interval fields of the state with so many knots; 65 if not given.
+        Number of knots of the sketch per interval field of the state; 65 by default.
     seed
-        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
-        without.
+        Break ties at random with this seed or generator, among the least pulled of the tied arms;
+        without one the first of these wins.
 
     Examples
     --------
@@ -60,7 +62,7 @@ class SlidingWindowKL(RememberingKL):
     """
 
     guarantee = (
-        "none is known; for the Hoeffding width on the same means there is one (Garivier and "
+        "no bound is known; there is one for the Hoeffding width on the same means (Garivier and "
         "Moulines 2011)"
     )
 

@@ -1,4 +1,4 @@
-"""Sliding-window UCB: upper confidence bounds for arms that drift."""
+"""Sliding-window UCB, for arms that change over time."""
 
 from __future__ import annotations
 
@@ -15,28 +15,32 @@ from onepull.statistics import Window
 
 
 class SlidingWindowUCB(RememberingUCB):
-    """Sliding-window UCB (Garivier and Moulines 2011) on any sharing of knowledge.
+    """Sliding-window UCB (Garivier and Moulines 2011) for any sharing.
 
-    Index: θ̂ + G·√(α ln min(n, W) / m), with mean θ̂ and pulls m of the last W observations;
-    an arm that is not among them is as one that was never pulled.  With α > 1/2, a known
-    number of changes C and W of order √(T ln T / C), wrong pulls of every arm are
-    O(√(CT ln T)).  Where nothing changes they are O(T ln W / W): what is forgotten has to be
-    explored again for ever.  With joint learning that is true of arms that are best in no
-    context; the others are pulled anyway.  Keeps the window and twice what its sharing keeps.
+    Index: θ̂ + G·√(α ln min(n, W) / m), with the mean θ̂ and the number of pulls m among the last
+    W observations.  An arm without a pull among them is treated as never pulled.
+
+    Use it if the arms change and a simple bound is enough; `SlidingWindowKL` uses the
+    distribution of the states.  With α > 1/2, a known number of changes C and W of order
+    √(T ln T / C), it makes O(√(CT ln T)) wrong pulls of each arm.  If nothing changes it makes
+    O(T ln W / W), because it must explore again what it has forgotten.  With joint learning this
+    concerns only arms that are never best; the others are pulled anyway.  It stores the window
+    and twice what its sharing stores.
 
     Parameters
     ----------
     window
-        W, how many observations are remembered, of whichever arms; per context if the
-        sharing is.
+        W, the number of observations to remember, of all arms together; per context if the
+        sharing is "per-context".
     sharing
-        Who learns from a pull: "joint", "per-context", "blind", or through a factorisation.
+        Which contexts learn from a pull: "joint", "per-context", "blind" or a factorisation, see
+        `UpperConfidence`.
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     alpha
-        α > 0, how wide the bound is.
+        α > 0: scale of the confidence width.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Break ties at random with this seed or generator; without one the first arm wins.
 
     Examples
     --------
@@ -57,12 +61,12 @@ class SlidingWindowUCB(RememberingUCB):
     """
 
     guarantee = (
-        "wrong pulls O(√(CT log T)) in a single context that changes C times, with α > 1/2 and "
-        "a window of order √(T log T / C) (Garivier and Moulines 2011); O(T log W / W) where "
-        "nothing changes; for contexts that learn together none is known"
+        "O(√(CT log T)) wrong pulls in a single context that changes C times, with α > 1/2 and a "
+        "window of order √(T log T / C) (Garivier and Moulines 2011); O(T log W / W) if nothing "
+        "changes; no bound is known for joint learning"
     )
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         *,
@@ -85,5 +89,5 @@ class SlidingWindowUCB(RememberingUCB):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The window, the sharing, δ if the contexts are cut into cells, and α."""
+        """The window, the sharing, δ if contexts are divided into cells, and α."""
         return {"window": self.window, **super().parameters}

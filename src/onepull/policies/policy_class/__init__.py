@@ -1,1 +1,1 @@
-"""Policies that learn which of a class of policies is best."""
+"""Policies that learn which policy of a finite class is best."""

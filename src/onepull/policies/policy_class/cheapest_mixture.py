@@ -1,4 +1,4 @@
-"""The least costly mixture of policies under which every mixture's estimate varies little."""
+"""The mixture of policies with the least estimated regret under a bound on variances."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from onepull.policies.policy_class.policy_class import PolicyClass
 
 Weights: TypeAlias = dict[int, float]
 
-SHARPER = 5.0  # how much closer to the constraints each round goes
-CENTRED = 1e-6  # the squared Newton step at which prices are good enough
+SHARPER = 5.0  # factor by which the barrier is weakened in each round
+CENTRED = 1e-6  # the squared Newton decrement at which a round ends
 ROUNDS = 60
 STEPS = 40
 
 
 class Program:
-    """What RandomizedUCB minimises at one trial.
+    """The optimisation problem that RandomizedUCB solves at each trial.
 
-    Over distributions P of policies: Σ P(π) Δ(π), subject to V(Q) <= f(Δ(Q)) + slack for all
-    distributions Q, where V(π) is the mean over the seen contexts of 1/P^μ(π(x)|x), V and Δ
-    of a mixture are means, and f(d) = max(flat, curve·d²).
+    Minimise Σ P(π) Δ(π) over distributions P of policies, subject to V(Q) <= f(Δ(Q)) + slack for
+    all distributions Q.  V(π) is the mean over the seen contexts of 1/P^μ(π(x)|x), V and Δ of a
+    mixture are the means of those of its policies, and f(d) = max(flat, curve·d²).
 
-    The points (Δ, V) of mixtures are the convex hull of those of the policies.  It lies
-    under f, which is convex, if and only if a line lies between them: V(π) <= a + b·Δ(π) for
-    all π and a + b·d <= f(d) for all d.  That is how the constraint is checked and kept to.
+    The points (Δ, V) of all mixtures are the convex hull of the policies' points.  Since f is
+    convex, the hull lies under f if and only if a line separates them: V(π) <= a + b·Δ(π) for
+    all π and a + b·d <= f(d) for all d.  The constraint is checked and enforced in this form.
 
     Examples
     --------
@@ -43,12 +43,12 @@ class Program:
     ...     gains=np.array([[0.25, 0.75]]), frequencies=np.ones(1), floor=0.05, flat=8.0, curve=0.0,
     ... )
     >>> weights, _ = program.solve(slack=0.0, tolerance=1e-4)
-    >>> worse = 0.9 * weights[0] + 0.05  # drawn just often enough to vary by 8
+    >>> worse = 0.9 * weights[0] + 0.05  # its inverse is 8, the largest variance allowed
     >>> round(worse, 3)
     0.125
     """
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         policies: PolicyClass,
         *,
@@ -78,22 +78,22 @@ class Program:
         return max(self.flat, self.curve * cost**2)
 
     def intercept(self, slope: float) -> tuple[float, float, float]:
-        """Return the highest a of a line under f with this slope, and two derivatives of it."""
+        """Return the highest intercept of a line under f with this slope, and two derivatives."""
         if self.is_flat or slope <= 2.0 * self.curve * self.knee:
             return self.flat - slope * self.knee, -self.knee, 0.0
         touch = 0.5 / self.curve
         return -0.5 * touch * slope**2, -touch * slope, -touch
 
     def variances(self, table: Array) -> Array:
-        """Return V of every policy when arms are drawn by `table[cell, arm]`."""
+        """Return V of each policy if arms are drawn from `table[cell, arm]`."""
         return self.policies.values(self.frequencies / chances(table, self.floor))
 
     def excess(self, variances: Array) -> float:
-        """Return by how much the worst mixture is above f; zero or less if none is."""
+        """Return by how much the worst mixture exceeds f; zero or less if none does."""
         highest = float(variances.max()) - self.flat
         if self.is_flat or highest <= 0:
             return highest
-        # By duality the least, over lines under f, of the worst policy's height above the line.
+        # By duality this is the minimum over lines under f of the worst policy's excess.
         low, high = 0.0, self.steepest
         for _ in range(60):
             third = (high - low) / 3.0
@@ -109,10 +109,10 @@ class Program:
     # The value
 
     def gap(self, table: Array, prices: Array, *, slack: float) -> float:
-        """Return how far from the least value a mixture can be at most, by the prices' dual.
+        """Return the duality gap: a bound on how far a mixture is above the minimum.
 
-        `prices[cell, arm]` sums the prices of those policies, taken as constraints, that
-        play the arm in the cell.
+        `prices[cell, arm]` is the sum of the dual prices of the policies that play the arm in
+        the cell.
         """
         total = float(prices[0].sum())
         smoothed = chances(table, self.floor)
@@ -128,11 +128,11 @@ class Program:
     # The solution
 
     def solve(self, *, slack: float, tolerance: float) -> tuple[Weights, Weights]:
-        """Return weights of the policies, and prices of the constraints that prove them good.
+        """Return the weights of the policies, and the dual prices of the constraints.
 
-        An interior-point method on the policies that the oracle brings in: as columns those
-        that would lower the value, as rows those whose constraint is tight.  Its points
-        satisfy the constraints of the whole class at every step.
+        This is an interior-point method with column and row generation.  The oracle adds the
+        policies that would lower the value as columns, and those whose constraint is tight as
+        rows.  Each point satisfies the constraints of the whole class.
         """
         search = _Search(self, slack)
         sharpness = 10.0
@@ -148,13 +148,13 @@ class Program:
 
 
 class _Search:
-    """A point of the interior, and Newton's steps from it."""
+    """An interior point, and Newton steps from it."""
 
     def __init__(self, program: Program, slack: float) -> None:
         self.program, self.slack = program, slack
         self.shape = program.gains.shape
         none = np.zeros(self.shape)
-        # Half of a mixture of variances up to 2K keeps all of them to 4K, whatever the rest.
+        # Half of the weight on a mixture with variances up to 2K keeps all variances below 4K.
         even = low_variance(program.policies, none, program.frequencies[:, 0], program.floor)
         even[program.leader] = even.get(program.leader, 0.0) + 1.0
         self.columns, self.rows = list(even), [program.leader]
@@ -167,7 +167,7 @@ class _Search:
         return len(self.columns) + len(self.rows) + 1
 
     def _hot(self, policies: Sequence[int]) -> Array:
-        """Return for each policy a row with a one for every cell and the arm played there."""
+        """Return a one-hot row per policy, with a one for the arm played in each cell."""
         cells, arms = self.shape
         played = self.program.policies.assignments[list(policies)] + arms * np.arange(cells)
         hot = np.zeros((len(played), cells * arms))
@@ -181,20 +181,20 @@ class _Search:
         return (np.array(list(prices.values())) @ self._hot(list(prices))).reshape(self.shape)
 
     def _room(self, point: Array, slope: float) -> Array:
-        """Return the room that each policy's constraint leaves."""
+        """Return the slack of each policy's constraint."""
         program = self.program
         table = (point @ self._hot(self.columns)).reshape(self.shape)
         line = program.intercept(slope)[0] + slope * program.costs + self.slack
         return line - program.variances(table)
 
     def _height(self, point: Array, slope: float, room: Array, sharpness: float) -> float:
-        """Return the value with the barrier that keeps it inside."""
+        """Return the value plus the logarithmic barrier."""
         value = sharpness * float(point @ self.program.costs[self.columns])
         barrier = float(np.log(room[self.rows]).sum() + np.log(point).sum())
         return value - barrier - (0.0 if self.program.is_flat else math.log(slope))
 
     def centre(self, sharpness: float) -> None:
-        """Go to the least point of value and barrier."""
+        """Minimise the value plus the barrier."""
         room = self._room(self.point, self.slope)
         for _ in range(STEPS):
             tightest = int(room.argmin())
@@ -234,7 +234,7 @@ class _Search:
         return gradient, step
 
     def _go(self, gradient: Array, step: Array, room: Array, sharpness: float) -> Array:
-        """Take as much of a step as keeps inside and leads down; return the room there."""
+        """Take the largest step that stays inside and descends; return the slack there."""
         start = self._height(self.point, self.slope, room, sharpness)
         here = np.append(self.point, self.slope)
         shrinking = step < 0
@@ -255,12 +255,12 @@ class _Search:
         return room
 
     def prices(self, sharpness: float) -> Weights:
-        """Return the price of each row, as the barrier gives it."""
+        """Return the dual price of each row, from the barrier."""
         room = self._room(self.point, self.slope)
         return {row: 1.0 / (sharpness * float(room[row])) for row in self.rows}
 
     def widen(self, prices: Weights) -> bool:
-        """Bring in the policy that would lower the value most; return whether it is new."""
+        """Add the policy that would lower the value most; return whether it is new."""
         program = self.program
         smoothed = chances(self.table(), program.floor)
         worth = program.share * self.spread(prices) * program.frequencies / smoothed**2
@@ -277,7 +277,7 @@ class _Search:
             weight *= 0.5
 
     def weights(self) -> Weights:
-        """Return the weights of the point, without those that are next to nothing."""
+        """Return the weights of the point, without negligible ones."""
         kept = {c: float(w) for c, w in zip(self.columns, self.point, strict=True) if w > 1e-6}
         total = math.fsum(kept.values())
         return {column: weight / total for column, weight in kept.items()}

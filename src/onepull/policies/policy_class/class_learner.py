@@ -1,4 +1,4 @@
-"""What the learners of a policy class have in common."""
+"""Base class of policies that learn from a policy class."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from onepull.policies.traits import Traits
 
 
 class ClassLearner(Policy):
-    """Competes with the best policy of a finite class, from rewards and their probabilities.
+    """Base class of policies that compete with the best policy of a finite class.
 
-    The index of an arm is its mean reward in the context's cell, each reward weighed by the
-    inverse of its probability; a few unlikely pulls may take it out of the reward's range.
-    Ties between policies go to the first, so the place of an arm in the list matters, unless
-    the policies were listed.
+    The index of an arm is its mean reward in the cell of the context, with each reward weighted
+    by the inverse probability of the pull.  A few unlikely pulls may move it outside the range
+    of the reward.  Ties between policies go to the first, so the order of the arms matters unless
+    the policies are listed.
     """
 
     traits = Traits(
@@ -40,16 +40,16 @@ class ClassLearner(Policy):
     def __init__(self, history: History, *, seed: int | np.random.Generator) -> None:
         super().__init__(history, seed=seed)
         if history.policies.is_listed:
-            self.traits = replace(self.traits, arm_order_matters=False)  # type: ignore[misc]  # of this one
+            self.traits = replace(self.traits, arm_order_matters=False)  # type: ignore[misc]  # of this instance
 
     @property
     def delta(self) -> float | dict[str, float] | None:
-        """The largest width of a cell, if interval contexts were cut into cells."""
+        """The largest width of a cell, if interval contexts were divided into cells."""
         return self._knowledge.cells.delta
 
     @property
     def _class(self) -> dict[str, Any]:
-        """The policies and the cut as parameters, where they were given."""
+        """The policies and δ as parameters, if they were given."""
         kind, delta = self._knowledge.policies.kind, self.delta
         stated = {"policies": kind, "delta": delta}
         return {name: value for name, value in stated.items() if value is not None}
@@ -75,8 +75,8 @@ class ClassLearner(Policy):
 
 
 def failure_probability(value: Any) -> float:
-    """Return the probability with which a guarantee may fail, refusing what is none."""
+    """Return `failure`; raises ParameterError unless it is a probability in (0, 1)."""
     read = number("failure", value, above=0.0)
     if read >= 1:
-        raise ParameterError(f"failure is a probability, in (0, 1), given {value!r}")
+        raise ParameterError(f"failure must be a probability in (0, 1), given {value!r}")
     return read

@@ -1,4 +1,4 @@
-"""Epoch-Greedy: one trial of exploration, then as many of exploitation as it has earned."""
+"""Epoch-Greedy: epochs of one explored pull followed by exploitation."""
 
 from __future__ import annotations
 
@@ -20,27 +20,30 @@ from onepull.problem import Problem
 
 
 class EpochGreedy(ClassLearner):
-    """Epoch-Greedy (Langford, Zhang 2007) on a finite class of N policies.
+    """Epoch-Greedy (Langford, Zhang 2007) for a finite class of N policies.
 
-    Every epoch begins with an arm drawn evenly.  Then the policy whose estimate over all
-    explored pulls is highest is played for s = ⌊c·√(n / (K ln N))⌋ trials, n epochs having
-    begun.  With this s, which follows the number of samples only, the regret to the best
-    policy of the class is O(T^(2/3) (K ln N)^(1/3)).  Keeps the explored pulls, of order
-    T^(2/3) (K ln N)^(1/3), each with its context, arm, reward and probability.
+    Index: the arm's mean reward in the cell, weighted by inverse probability.  Epoch n begins
+    with an arm drawn uniformly at random.  Then the policy with the highest estimate over all
+    explored pulls is played for s = ⌊c·√(n / (K ln N))⌋ trials.
 
-    Whether a pull explored is decided by the trial at which it is observed, so feedback
-    should come in order.  A class of a single policy is scheduled as one of two.
+    Use it to compete with a class of policies if it is enough to store the explored pulls.  Its
+    regret against the best policy of the class is O(T^(2/3) (K ln N)^(1/3)); s depends on the
+    number of explored pulls only.  It stores the context, arm, reward and probability of each
+    explored pull, which is of order T^(2/3) (K ln N)^(1/3) pulls.
+
+    Whether a pull counts as explored depends on the trial at which it is observed, so feedback
+    should come in order.  A class with one policy uses the schedule of a class with two.
 
     Parameters
     ----------
     policies
         The class: "maps", "thresholds" or a list of policies, see `PolicyClass`.
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     c
-        The constant of the schedule, above 0: larger explores less.
+        The constant of the schedule, above 0; larger values explore less.
     seed
-        Where the draws come from.
+        Seed or generator of the random draws.
 
     Examples
     --------
@@ -63,11 +66,11 @@ class EpochGreedy(ClassLearner):
     """
 
     guarantee = (
-        "O(T^2/3 (K log N)^1/3) to the best of the N policies of its class (Langford and Zhang "
-        "2007)"
+        "O(T^2/3 (K log N)^1/3) against the best of the N policies of its class (Langford and "
+        "Zhang 2007)"
     )
 
-    # It learns from pulls that were drawn evenly, so ties between policies teach it nothing.
+    # It learns from uniform pulls only, so the order of tied policies does not affect it.
     traits = Traits(randomised=True, order_matters=True, extrapolates=True)
     _knowledge: _Epochs
 
@@ -85,7 +88,7 @@ class EpochGreedy(ClassLearner):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The class and δ where they were given, and c."""
+        """The class and δ, if they were given, and c."""
         return {**self._class, "c": self.c}
 
     def _reason(self, decision: Decision, indices: list[float]) -> str:
@@ -111,7 +114,7 @@ class _EpochsState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Epochs(History):
-    """The explored pulls, and how much of the epoch is left."""
+    """The explored pulls, and the number of trials left in the epoch."""
 
     def __init__(
         self,
@@ -129,7 +132,7 @@ class _Epochs(History):
         self._follow()
 
     def _follow(self) -> None:
-        """Find the policy with the highest estimate, to be played when exploiting."""
+        """Find the policy with the highest estimate, which is played when exploiting."""
         first, _ = self.policies.best(self.sums)
         self.leader = self.policies.assignments[first]
 
@@ -141,7 +144,7 @@ class _Epochs(History):
         return [float(j == self.leader[cell]) for j in range(arms)]
 
     def length(self, epoch: int) -> int:
-        """Return the number of trials that an epoch exploits."""
+        """Return the number of exploiting trials of an epoch."""
         complexity = len(self.problem.arms) * math.log(max(2, len(self.policies)))
         return int(self.c * math.sqrt(epoch / complexity))
 
@@ -156,11 +159,11 @@ class _Epochs(History):
 
     @property
     def trials(self) -> int:
-        """The number of observations, explored or not."""
+        """The number of observations, exploring or exploiting."""
         return len(self.pulls) + self.exploited
 
     def storage_after(self, trials: int) -> int:
-        """Return the numbers kept after so many trials: the explored pulls only."""
+        """Return how many numbers are stored after a number of trials: the explored pulls."""
         explored = 0
         while trials > 0:
             explored += 1
@@ -168,28 +171,28 @@ class _Epochs(History):
         return explored * self._each
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
         super().change_arms(problem, removed)
         self._follow()
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
-        """Add what `other` explored; the epoch that is on here goes on."""
+        """Add the explored pulls of `other`; the current epoch continues."""
         super().merge(other, arms)
         self.exploited += other.exploited
         self._follow()
 
     def state(self) -> Any:
-        """Return the explored pulls and the place in the epoch."""
+        """Return the explored pulls and the position in the epoch."""
         return _EpochsState(super().state(), self.exploited, self.left)
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         try:
             saved = msgspec.convert(state, _EpochsState)
         except msgspec.ValidationError as error:
-            raise SaveFileError(f"not a history of epochs: {error}") from None
+            raise SaveFileError(f"the saved epochs are invalid: {error}") from None
         if saved.exploited < 0 or saved.left < 0:
-            raise SaveFileError("the trials of an epoch are negative")
+            raise SaveFileError("the saved number of trials of an epoch is negative")
         super().restore(saved.history)
         self.exploited, self.left = saved.exploited, saved.left
         self._follow()

@@ -1,4 +1,4 @@
-"""Every pull as it was: what is learned from by weighing each with its probability."""
+"""All pulls with their probabilities, for estimates by inverse probability weighting."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from onepull.problem import Problem
 
 
 class Pull(NamedTuple):
-    """One pull: where, which arm, its reward in [0, 1] and the probability it was chosen with.
+    """One pull: its context, its arm, its reward in [0, 1] and the probability of the arm.
 
-    The arm is None where it has been removed; the context still counts as one that was seen.
+    The arm is None if it has been removed; the context still counts as seen.
     """
 
     context: State
@@ -32,7 +32,7 @@ class Pull(NamedTuple):
 
 
 class HistoryState(msgspec.Struct, forbid_unknown_fields=True):
-    """The saved form: a column for each part of the pulls."""
+    """The saved form: one column per field of a pull."""
 
     contexts: list[list[float]]
     arms: list[int | None]
@@ -41,12 +41,12 @@ class HistoryState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class History(Knowledge):
-    """The pulls one by one, and the class of policies that is learned from them.
+    """All pulls, and the class of policies that is evaluated on them.
 
-    Rewards are put on [0, 1] by the range of the reward.  The probability of a pull is the
-    one that the arm has, with every arm eligible, when the pull is observed: feedback should
-    come in order and for all pulls, and pulls among fewer eligible arms count as if all
-    had been.
+    Rewards are scaled to [0, 1] by the range of the reward.  The probability of a pull is the
+    one that its arm has when the pull is observed, with all arms eligible.  So feedback should
+    come in order and for all pulls, and a pull with fewer eligible arms counts as if all had been
+    eligible.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class History(Knowledge):
     counts
         `counts[cell, arm]`, the number of pulls.
     visits
-        The pulls in each cell, those of removed arms included.
+        The number of pulls in each cell, including those of removed arms.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class History(Knowledge):
         return self.cells.locate(dict(zip(self.problem.context, context, strict=True)))
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one reward in its context."""
+        """Learn from one reward in its context."""
         context, value = rewarded_context(self.problem, fields, reward)
         cell = self.place(context)
         if reward is not None:
@@ -95,7 +95,7 @@ class History(Knowledge):
         self._take_in(cell, pull)
 
     def _take_in(self, cell: int, pull: Pull) -> None:
-        """Keep a pull."""
+        """Store a pull."""
         self.pulls.append(pull)
         self.visits[cell] += 1
         if pull.arm is not None:
@@ -103,13 +103,13 @@ class History(Knowledge):
             self.sums[cell, pull.arm] += pull.reward / pull.probability
 
     def estimates(self, cell: int) -> Array:
-        """Return each arm's mean reward in a cell, weighed by inverse probability."""
+        """Return each arm's mean reward in a cell, weighted by inverse probability."""
         means: Array = self.low + self.width * (self.sums[cell] / max(1, self.visits[cell]))
         return means
 
     @property
     def gains(self) -> Array:
-        """`gains[cell, arm]`: what playing the arm in the cell adds to a policy's estimate."""
+        """`gains[cell, arm]`, the contribution of playing the arm there to a policy's estimate."""
         return self.sums / max(1, len(self.pulls))
 
     @property
@@ -118,7 +118,7 @@ class History(Knowledge):
         return self.visits / max(1, len(self.pulls))
 
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
-        """Return the pulls of every arm in a context's cell, and all trials."""
+        """Return each arm's number of pulls in the cell of a context, and the number of trials."""
         return self.counts[self.cells.locate(context)].tolist(), self.trials
 
     @property
@@ -128,11 +128,11 @@ class History(Knowledge):
 
     @property
     def storage(self) -> int:
-        """The numbers of the pulls kept; what is derived from them is not counted."""
+        """How many numbers the stored pulls have; what is derived from them is not counted."""
         return len(self.pulls) * self._each
 
     def storage_after(self, trials: int) -> int:
-        """Return the numbers kept after so many trials: each pull is kept."""
+        """Return how many numbers are stored after a number of trials: all pulls are stored."""
         return trials * self._each
 
     @property
@@ -140,7 +140,7 @@ class History(Knowledge):
         return len(self.problem.context) + 3
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
         self.policies.keeps(problem.arms)
         self.policies = PolicyClass(self.cells, problem.arms, self.policies.kind)
         self.problem = problem
@@ -169,11 +169,11 @@ class History(Knowledge):
         )
 
     def restore(self, state: Any) -> None:
-        """Take on saved pulls; such as cannot be are refused."""
+        """Restore saved pulls; raises SaveFileError if they are invalid."""
         saved = _read(state, HistoryState)
         columns = (saved.contexts, saved.arms, saved.rewards, saved.probabilities)
         if len({len(column) for column in columns}) > 1:
-            raise SaveFileError("the columns of the history differ in length")
+            raise SaveFileError("the columns of the saved history differ in length")
         pulls = [
             Pull(tuple(map(float, c)), a, float(r), float(p))
             for c, a, r, p in zip(*columns, strict=True)
@@ -181,12 +181,12 @@ class History(Knowledge):
         try:
             places = [self.place(pull.context) for pull in pulls]
         except (InputError, ValueError) as error:
-            raise SaveFileError(f"a context of the history: {error}") from None
+            raise SaveFileError(f"a context of the saved history is invalid: {error}") from None
         for pull in pulls:
             if pull.arm is not None and not 0 <= pull.arm < len(self.problem.arms):
-                raise SaveFileError(f"the history has an arm {pull.arm} which is not there")
+                raise SaveFileError(f"the saved history has an unknown arm number {pull.arm}")
             if not (0 <= pull.reward <= 1 and 0 < pull.probability <= 1 + 1e-9):
-                raise SaveFileError("a reward or probability of the history is not in [0, 1]")
+                raise SaveFileError("a reward or probability of the saved history is not in [0, 1]")
         self._begin()
         for cell, pull in zip(places, pulls, strict=True):
             History._take_in(self, cell, pull)
@@ -213,4 +213,4 @@ def _read(state: Any, kind: type[HistoryState]) -> HistoryState:
     try:
         return msgspec.convert(state, kind)
     except msgspec.ValidationError as error:
-        raise SaveFileError(f"not a history: {error}") from None
+        raise SaveFileError(f"the saved history is invalid: {error}") from None

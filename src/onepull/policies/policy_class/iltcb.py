@@ -1,4 +1,4 @@
-"""ILTCB: weights over policies found anew at the end of ever longer epochs."""
+"""ILTCB: weights over policies, recomputed at the end of epochs of growing length."""
 
 from __future__ import annotations
 
@@ -22,33 +22,35 @@ from onepull.problem import Problem
 class ILTCB(ClassLearner):
     """ILOVETOCONBANDITS (Agarwal, Hsu, Kale, Langford, Li, Schapire 2014), "Taming the monster".
 
-    At the ends τ of epochs, trials 1, 2, 4, 8, …, weights Q over the N policies are found
-    such that no policy's estimate varies by more than 2K + b, with b = R̂(π)/(ψμ) and R̂ its
-    estimated regret, and such that Σ Qb <= 2K.  The rest of the weight is the best policy's,
-    and every arm gets at least μ = min(1/(2K), √(ln(16τ²N/δ)/(Kτ))).  With probability 1 - δ
-    the regret to the best policy of the class is O(√(KT ln(TN/δ)) + K ln(TN/δ)).  Keeps
-    every pull with its context, arm, reward and probability: of order T.
+    Index: the arm's mean reward in the cell, weighted by inverse probability.  At the ends τ of
+    epochs, after trials 1, 2, 4, 8, …, weights Q over the N policies are computed.  The variance
+    of each policy's estimate is at most 2K + b under them, and Σ Qb <= 2K, where b = R̂(π)/(ψμ)
+    and R̂ is the policy's estimated regret.  The best policy gets the remaining weight.  Each arm
+    has a probability of at least μ = min(1/(2K), √(ln(16τ²N/δ)/(Kτ))).
 
-    With ψ = 100, as proved, b stays small beside 2K until μ is below a hundredth of the gaps,
-    and for so long exploration hardly lets up.  A smaller ψ exploits sooner, without the
-    guarantee.  The weights are found by the paper's coordinate descent, from nothing and
-    with an argmax over the class written out.  After a merge they are found at once, as at
-    the end of an epoch.
+    Use it to compete with a class of policies at the optimal rate.  With probability 1 - δ the
+    regret against the best policy of the class is O(√(KT ln(TN/δ)) + K ln(TN/δ)).  It stores the
+    context, arm, reward and probability of each pull, of order T numbers.
+
+    With ψ = 100, as in the proof, b is small compared with 2K until μ is below a hundredth of the
+    gaps.  Until then exploration hardly decreases.  A smaller ψ exploits sooner, without the
+    guarantee.  The weights are computed with the published coordinate descent, started from zero,
+    and an argmax over all policies.  After a merge they are computed at once.
 
     Parameters
     ----------
     policies
         The class: "maps", "thresholds" or a list of policies, see `PolicyClass`.
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     failure
-        The paper's δ: the probability with which the guarantee may fail.
+        δ of the guarantee: the probability that it fails.
     psi
-        ψ, above 0: what a policy's estimated regret is divided by.
+        ψ, above 0: the divisor of a policy's estimated regret.
     ratio
-        An epoch ends when there are so many times the trials of the last end, in (1, 2].
+        Ratio of the trials at which successive epochs end, in (1, 2].
     seed
-        Where the draws come from.
+        Seed or generator of the random draws.
 
     Examples
     --------
@@ -65,17 +67,17 @@ class ILTCB(ClassLearner):
       arm   pulls  estimate   bonus   index  chance
       wifi      0         –       –  0.0000  0.2500
       lte       1    4.0000  0.0000  4.0000  0.7500
-    a draw: from 1 policy weighed after trial 1, every arm with probability 0.25 or more
+    a draw: from 1 policy weighted after trial 1, every arm with probability 0.25 or more
     """
 
     guarantee = (
-        "O(√(KT log(NT/δ))) to the best of the N policies of its class with probability 1-δ, "
-        "with psi = 100 (Agarwal et al. 2014)"
+        "O(√(KT log(NT/δ))) against the best of the N policies of its class with probability 1-δ, "
+        "for psi = 100 (Agarwal et al. 2014)"
     )
 
     _knowledge: _Epochs
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         *,
@@ -90,14 +92,14 @@ class ILTCB(ClassLearner):
         self.psi = number("psi", psi, above=0.0)
         self.ratio = number("ratio", ratio, above=1.0)
         if self.ratio > 2:
-            raise ParameterError(f"ratio is a number in (1, 2], given {ratio!r}")
+            raise ParameterError(f"ratio must be a number in (1, 2], given {ratio!r}")
         history = _Epochs(problem, policies, delta, self.failure)
         history.psi, history.ratio = self.psi, self.ratio
         super().__init__(history, seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The class and δ where they were given, and the constants."""
+        """The class and δ, if they were given, and the constants."""
         stated = {"failure": self.failure, "psi": self.psi, "ratio": self.ratio}
         return {**self._class, **stated}
 
@@ -106,21 +108,21 @@ class ILTCB(ClassLearner):
         known = self._knowledge
         count = len(known.mixture.weights)
         return (
-            f"from {count} polic{'y' if count == 1 else 'ies'} weighed after trial "
+            f"from {count} polic{'y' if count == 1 else 'ies'} weighted after trial "
             f"{known.solved}, every arm with probability {known.floor:.2g} or more"
         )
 
 
 class _Epochs(WeighedHistory):
-    """Pulls, and weights found at the end of the last epoch."""
+    """Pulls, and the weights computed at the end of the last epoch."""
 
-    solved = 0  # the trials of which the weights were made
+    solved = 0  # the number of trials that the weights were computed from
     psi = 100.0
     ratio = 2.0
 
     @property
     def floor(self) -> float:
-        """μ, the probability that every arm has at least."""
+        """μ, the smallest probability of an arm."""
         return self._floor(self.solved)
 
     def _floor(self, trials: int) -> float:
@@ -147,7 +149,9 @@ class _Epochs(WeighedHistory):
     def _solution(self) -> Any:
         return self.solved
 
-    def _take_on(self, solution: Any) -> None:
+    def _restore_solution(self, solution: Any) -> None:
         if isinstance(solution, bool) or not isinstance(solution, int) or solution < 0:
-            raise SaveFileError(f"weights are of a number of trials, given {solution!r}")
+            raise SaveFileError(
+                f"the saved trial of the weights must be a whole number from 0, given {solution!r}"
+            )
         self.solved = solution

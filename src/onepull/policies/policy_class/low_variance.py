@@ -1,4 +1,4 @@
-"""Weights of policies under which no policy's estimate varies much."""
+"""Weights of policies under which each policy's estimate has a low variance."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ROUNDING = 1e-9
 def low_variance(
     policies: PolicyClass, merits: Array, frequencies: Array, floor: float
 ) -> dict[int, float]:
-    """Return weights, of sum at most one, that solve (OP) of Agarwal et al. (2014).
+    """Return weights with a sum of at most one that solve (OP) of Agarwal et al. (2014).
 
-    With b(π) = max v - v(π), where v(π) is the sum over cells of `merits[cell, arm]`, they
-    satisfy Σ Q(π) b(π) <= 2K and, for every policy, V(π) <= 2K + b(π): the mean over the
-    seen contexts of 1/Q^μ(π(x)|x), in which Q^μ = (1 - Kμ)Q + μ.  This is the paper's
-    coordinate descent (algorithm 2) from nothing, each step on the policy that the argmax
-    oracle finds worst; it takes at most 4 ln(1/(Kμ))/μ of them.
+    Let v(π) be the sum over cells of `merits[cell, arm]` and b(π) = max v - v(π).  The weights Q
+    satisfy Σ Q(π) b(π) <= 2K and V(π) <= 2K + b(π) for each policy.  V(π) is the mean over the
+    seen contexts of 1/Q^μ(π(x)|x), with Q^μ = (1 - Kμ)Q + μ.  The method is their coordinate
+    descent (algorithm 2), started from zero.  Each step changes the weight of the policy that the
+    argmax oracle finds worst; there are at most 4 ln(1/(Kμ))/μ steps.
 
     >>> from onepull import Finite, Interval, Problem, Table
     >>> problem = Problem(

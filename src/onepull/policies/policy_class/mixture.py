@@ -1,4 +1,4 @@
-"""Policies with weights: what a randomised choice among policies is made of."""
+"""Mixtures: policies with weights."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from onepull.policies.policy_class.policy_class import Maps, PolicyClass
 
 
 class MixtureState(msgspec.Struct, forbid_unknown_fields=True):
-    """The saved form: an arm for each cell of every policy, and the weights."""
+    """The saved form: the arm of each policy in each cell, and the weights."""
 
     maps: list[list[int]]
     weights: list[float]
 
 
 class Mixture:
-    """Policies with weights; nothing in it changes once it is made.
+    """Policies with weights; immutable.
 
-    The policies stand here as maps, so that they stay what they were when arms come and go.
+    The policies are stored as maps from cells to arms, so they do not change when arms are added
+    or removed.
 
     Attributes
     ----------
@@ -47,12 +48,12 @@ class Mixture:
 
     @classmethod
     def of(cls, policies: PolicyClass, weights: Array, chosen: Sequence[int]) -> Mixture:
-        """Return policies of a class, given by their numbers, with their weights."""
+        """Return the mixture of the policies of a class with the given numbers and weights."""
         return cls(policies.assignments[list(chosen)], weights)
 
     @classmethod
     def nothing(cls, cells: int) -> Mixture:
-        """Return the mixture of no policies."""
+        """Return the mixture without policies."""
         return cls(np.zeros((0, cells), np.int64), np.zeros(0))
 
     def table(self, arms: int) -> Array:
@@ -63,7 +64,7 @@ class Mixture:
         return table
 
     def without(self, arm: int) -> Mixture:
-        """Return the policies that never play an arm, which is then no longer there."""
+        """Return the mixture of the policies that never play an arm, with that arm removed."""
         kept = ~(self.maps == arm).any(axis=1)
         maps = self.maps[kept]
         return Mixture(maps - (maps > arm), self.weights[kept])
@@ -74,20 +75,20 @@ class Mixture:
 
     @classmethod
     def restored(cls, state: MixtureState, cells: int, arms: int) -> Mixture:
-        """Return a saved mixture; one that cannot be is refused."""
+        """Return a saved mixture; raises SaveFileError if it is invalid."""
         fits = len(state.maps) == len(state.weights) and all(
             len(row) == cells and all(0 <= arm < arms for arm in row) for row in state.maps
         )
         if not fits:
             raise SaveFileError(
-                f"weighted policies do not fit {cells} cells of contexts and {arms} arms"
+                f"the saved policies do not fit {cells} cells of contexts and {arms} arms"
             )
         if not all(0 <= weight < float("inf") for weight in state.weights):
-            raise SaveFileError("a weight of a policy is not a number from 0")
+            raise SaveFileError("a saved weight of a policy is not a finite number from 0")
         maps = np.array(state.maps, np.int64).reshape(-1, cells)
         return cls(maps, np.array(state.weights, dtype=np.float64))
 
 
 def chances(table: Array, floor: float) -> Any:
-    """Return the smoothed projection (1 - Kμ)·W + μ of `W[cell, arm]`."""
+    """Return the smoothed probabilities (1 - Kμ)·W + μ of `W[cell, arm]`."""
     return (1.0 - table.shape[1] * floor) * table + floor

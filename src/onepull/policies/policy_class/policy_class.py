@@ -1,4 +1,4 @@
-"""A finite class of policies written out, and the argmax oracle over it."""
+"""A finite class of policies as a table, with an argmax oracle."""
 
 from __future__ import annotations
 
@@ -14,31 +14,30 @@ from onepull.errors import InputError, ParameterError
 from onepull.factor import Cells
 
 MOST_POLICIES = 20_000
-FEW_MAPS = 5_000  # up to here all maps are taken unless something else is asked for
-MOST_ENTRIES = 20_000_000  # an arm for each policy and cell
+FEW_MAPS = 5_000  # the default class is all maps if there are at most this many
+MOST_ENTRIES = 20_000_000  # of the table of policies and cells
 
 Maps: TypeAlias = NDArray[np.int64]
 Kind: TypeAlias = str | Sequence[Sequence[str]] | None
 
 
 class PolicyClass:
-    """Policies from contexts to arms: one arm for each policy and cell of contexts.
+    """A finite class of policies that map contexts to arms: one arm per policy and cell.
 
-    Arms may come and go: a class that goes by name is made anew for the arms there are.  A
-    class that was listed stays as it is: an added arm is in none of its policies, and an
-    arm that one of them plays cannot be removed.
+    When an arm is added or removed, "maps" and "thresholds" are built again for the new arms.  A
+    list of policies does not change: none of its policies plays an added arm, and an arm that
+    one of them plays cannot be removed.
 
     Parameters
     ----------
     cells
-        The cells of the contexts; within a cell a policy plays one arm.
+        The cells of the contexts; a policy plays one arm in each cell.
     arms
-        The arms by name.
+        The names of the arms.
     kind
-        "maps": every map from cells to arms, K^M of them.  "thresholds": one arm always, or
-        one below a cut of one context field and another above.  A list of policies, each a
-        list of one arm for every cell.  Without any, all maps if there are no more than
-        5,000, else thresholds.
+        "maps": all K^M maps from cells to arms.  "thresholds": always one arm, or one arm below a
+        threshold of one context field and another above.  Or a list of policies, each a list with
+        one arm per cell.  By default all maps if there are at most 5,000, else thresholds.
 
     Attributes
     ----------
@@ -70,7 +69,7 @@ class PolicyClass:
         else:
             self.kind = [list(policy) for policy in _lists(kind)]
             self.assignments = _listed(self.kind, cells.features, self.arms)
-        # One row for each cell, so that a sum over cells adds long rows.
+        # One row per cell, so that a sum over cells adds long rows.
         steps = len(self.arms) * np.arange(cells.features)
         self._places = np.ascontiguousarray(self.assignments.T + steps[:, None])
 
@@ -95,12 +94,12 @@ class PolicyClass:
         return first, float(values[first])
 
     def keeps(self, arms: Sequence[str]) -> None:
-        """Refuse to go on with these arms where a listed policy plays another."""
+        """Raise InputError if a listed policy plays an arm that is not among these."""
         if isinstance(self.kind, list):
             played = {arm for policy in self.kind for arm in policy}
             if gone := sorted(played - set(arms)):
                 raise InputError(
-                    f"arm {gone[0]!r} is played by a policy of the class and cannot be removed"
+                    f"arm {gone[0]!r} is played by a listed policy and cannot be removed"
                 )
 
 
@@ -127,13 +126,13 @@ def _check(count: int, cells: int, what: str) -> None:
     if count > MOST_POLICIES or count * cells > MOST_ENTRIES:
         shown = f"{count:,}" if count < 10**15 else "too many to count"
         raise ParameterError(
-            f"{shown} {what} are more than {MOST_POLICIES:,} or, over {cells:,} cells, more "
-            "than can be gone through; take a larger delta, or list the policies"
+            f"{shown} {what} over {cells:,} cells are too many; at most {MOST_POLICIES:,} policies "
+            f"and {MOST_ENTRIES:,} entries are allowed; take a larger delta, or list the policies"
         )
 
 
 def _cuts(cells: Cells) -> list[NDArray[np.bool_]]:
-    """Return for every field and cut between two of its values the cells below the cut."""
+    """Return the cells below each threshold, for all thresholds of all fields."""
     found = []
     for column in np.array(cells.centres).T:
         found += [column < value for value in np.unique(column)[1:]]
@@ -148,8 +147,8 @@ def _lists(kind: Any) -> list[list[str]]:
     except TypeError:
         pass
     raise ParameterError(
-        "policies must be 'maps', 'thresholds' or a list of policies, each a list of one arm "
-        f"for every cell, given {kind!r}"
+        "policies must be 'maps', 'thresholds' or a list of policies, each a list with one arm "
+        f"per cell, given {kind!r}"
     )
 
 
@@ -159,7 +158,7 @@ def _listed(policies: list[list[str]], cells: int, arms: Sequence[str]) -> Maps:
     for number, policy in enumerate(policies):
         if len(policy) != cells:
             raise ParameterError(
-                f"policy {number} has {len(policy)} arms, and there are {cells} cells of contexts"
+                f"policy {number} must have one arm for each of {cells} cells, given {len(policy)}"
             )
         for arm in policy:
             if arm not in position:

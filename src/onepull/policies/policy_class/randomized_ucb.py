@@ -1,4 +1,4 @@
-"""RandomizedUCB: at each trial the least costly mixture of policies that varies little."""
+"""RandomizedUCB: at each trial the best mixture of policies with low variance."""
 
 from __future__ import annotations
 
@@ -23,32 +23,37 @@ from onepull.problem import Problem
 class RandomizedUCB(ClassLearner):
     """RandomizedUCB (Dudík et al. 2011, "Efficient optimal learning for contextual bandits").
 
-    At trial t a distribution P over the N policies has the least estimated regret Σ P(π) Δ(π)
-    such that for all distributions Q over them the mean over the seen contexts of
-    1/P^μ(π(x)|x), averaged over Q, is at most max(4K, (t-1) Δ(Q)² / (180 C)), where
+    Index: the arm's mean reward in the cell, weighted by inverse probability.  At trial t a
+    distribution P over the N policies minimises the estimated regret Σ P(π) Δ(π).  The constraint
+    holds for all distributions Q over the policies: the mean over the seen contexts of
+    1/P^μ(π(x)|x), averaged over Q, is at most max(4K, (t-1) Δ(Q)² / (180 C)), with
     C = 2 ln(N(t-1)/δ).  Arms are drawn from P^μ = (1 - Kμ)P + μ, where
-    μ = min(1/(2K), √(ln(Nt/δ) / (Kt))).  With probability 1 - δ the regret to the best policy
-    of the class is O(√(KT ln(NT/δ)) + K ln(NK/δ)).  Keeps every pull with its context,
-    arm, reward and probability: of order T.
+    μ = min(1/(2K), √(ln(Nt/δ) / (Kt))).
 
-    The paper allows the constraints a slack of K and the value one of order √(KC/t).  Here
-    P is found by an interior-point method instead of the ellipsoid, with slack K/2 and a
-    value within a tenth of √(KC/t).  It is looked at anew after every pull, and kept while
-    it is within the paper's slack and, by the prices of its constraints, near the least
-    value.  When arms come or go, that is with the next pull.
+    Use it to compete with a class of policies at the optimal rate; `ILTCB` is cheaper per trial.
+    With probability 1 - δ the regret against the best policy of the class is
+    O(√(KT ln(NT/δ)) + K ln(NK/δ)).  It stores the context, arm, reward and probability of each
+    pull, of order T numbers.
+
+    The publication allows a slack of K in the constraints and of order √(KC/t) in the value.  We
+    compute P with an interior-point method instead of the ellipsoid method, with a slack of K/2
+    and a value within a tenth of √(KC/t).  P is checked after each pull.  It is kept while it is
+    within the published slack and, by duality, close to the minimum.  After arms are added or
+    removed, it is checked with the next pull.
 
     Parameters
     ----------
     policies
         The class: "maps", "thresholds" or a list of policies, see `PolicyClass`.
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     failure
-        The paper's δ: the probability with which the guarantee may fail.
+        δ of the guarantee: the probability that it fails.
     caution
-        The paper's 180, above 0; less exploits sooner, without the guarantee.
+        The constant 180 of the constraint, above 0; smaller values exploit sooner, without the
+        guarantee.
     seed
-        Where the draws come from.
+        Seed or generator of the random draws.
 
     Examples
     --------
@@ -69,13 +74,13 @@ class RandomizedUCB(ClassLearner):
     """
 
     guarantee = (
-        "O(√(KT log(NT/δ))) to the best of the N policies of its class with probability 1-δ, "
-        "with the published constants (Dudík et al. 2011)"
+        "O(√(KT log(NT/δ))) against the best of the N policies of its class with probability 1-δ, "
+        "for the published constants (Dudík et al. 2011)"
     )
 
     _knowledge: _Trials
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         *,
@@ -93,7 +98,7 @@ class RandomizedUCB(ClassLearner):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The class and δ where they were given, and the constants."""
+        """The class and δ, if they were given, and the constants."""
         return {**self._class, "failure": self.failure, "caution": self.caution}
 
     def _reason(self, decision: Decision, indices: list[float]) -> str:
@@ -107,7 +112,7 @@ class RandomizedUCB(ClassLearner):
 
 
 class _Trials(WeighedHistory):
-    """Pulls, the mixture for the next trial, and the prices that prove it good."""
+    """Pulls, the mixture for the next trial, and its dual prices."""
 
     caution = 180.0
     prices: Mixture
@@ -128,7 +133,7 @@ class _Trials(WeighedHistory):
 
     @property
     def floor(self) -> float:
-        """μ, the probability that every arm has at least."""
+        """μ, the smallest probability of an arm."""
         arms, trial = len(self.problem.arms), self.trials + 1
         return min(0.5 / arms, math.sqrt(self.doubt(trial) / (2.0 * arms * trial)))
 
@@ -137,7 +142,7 @@ class _Trials(WeighedHistory):
         return True
 
     def program(self) -> Program:
-        """Return what the mixture for the next trial minimises."""
+        """Return the optimisation problem of the next trial."""
         seen = self.trials
         return Program(
             self.policies,
@@ -149,7 +154,7 @@ class _Trials(WeighedHistory):
         )
 
     def tolerance(self) -> float:
-        """Return how far from the least value a mixture may be."""
+        """Return how far the value of a mixture may be above the minimum."""
         trial = self.trials + 1
         return 0.1 * math.sqrt(len(self.problem.arms) * self.doubt(trial) / trial)
 
@@ -159,7 +164,7 @@ class _Trials(WeighedHistory):
         alone = Mixture.of(self.policies, np.ones(1), [program.leader])
         if program.excess(program.variances(alone.table(arms))) <= slack:
             self.prices = Mixture.nothing(self.cells.features)
-            self._mix(alone)  # which costs nothing
+            self._mix(alone)  # its estimated regret is 0
             return
         prices = self.prices.table(arms)
         if (
@@ -172,7 +177,7 @@ class _Trials(WeighedHistory):
         self._mix(Mixture.of(self.policies, np.array(list(weights.values())), list(weights)))
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
         super().change_arms(problem, removed)
         if removed is not None:
             self.prices = self.prices.without(removed)
@@ -180,9 +185,9 @@ class _Trials(WeighedHistory):
     def _solution(self) -> Any:
         return self.prices.state()
 
-    def _take_on(self, solution: Any) -> None:
+    def _restore_solution(self, solution: Any) -> None:
         try:
             saved = msgspec.convert(solution, MixtureState)
         except msgspec.ValidationError as error:
-            raise SaveFileError(f"not prices of constraints: {error}") from None
+            raise SaveFileError(f"the saved dual prices are invalid: {error}") from None
         self.prices = Mixture.restored(saved, self.cells.features, len(self.problem.arms))

@@ -1,4 +1,4 @@
-"""A history and the weighted policies that were made of it."""
+"""A history of pulls together with a mixture of policies computed from it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class _WeighedState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class WeighedHistory(History):
-    """Pulls, and a mixture of policies from which the next ones are drawn.
+    """Pulls, and the mixture of policies from which the next arm is drawn.
 
-    Every arm has at least the probability `floor`.  When an arm is removed, the policies that
-    play it lose their weight to the others, evenly to all arms if there are none; the
-    weights are found anew when their time comes.
+    Each arm has a probability of at least `floor`.  When an arm is removed, the policies that
+    play it are dropped and the weights of the others are scaled up.  If no policy is left, arms
+    are drawn uniformly.  The weights are recomputed when they are next due.
     """
 
     def __init__(
@@ -40,25 +40,25 @@ class WeighedHistory(History):
     ) -> None:
         self.failure = failure
         super().__init__(problem, policies, delta)
-        # Before anything is known every policy is as good as the first.
+        # Nothing is known yet, so any policy will do.
         self._mix(Mixture.of(self.policies, np.ones(1), [0]))
 
     @property
     @abstractmethod
     def floor(self) -> float:
-        """μ, the probability that every arm has at least."""
+        """μ, the smallest probability of an arm."""
 
     @abstractmethod
     def _solve(self) -> None:
-        """Find the weights anew."""
+        """Recompute the weights."""
 
     @property
     @abstractmethod
     def _is_due(self) -> bool:
-        """Whether the weights are to be found anew."""
+        """Whether the weights must be recomputed."""
 
     def _mix(self, mixture: Mixture) -> None:
-        """Draw from a mixture from now on."""
+        """Draw arms from a mixture from now on."""
         self.mixture = mixture
         arms, total = len(self.problem.arms), float(mixture.weights.sum())
         even = np.full((self.cells.features, arms), 1.0 / arms)
@@ -75,36 +75,36 @@ class WeighedHistory(History):
             self._solve()
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
         super().change_arms(problem, removed)
         self._mix(self.mixture if removed is None else self.mixture.without(removed))
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
-        """Add the pulls of `other` after those here, and find the weights anew."""
+        """Add the pulls of `other` after those here, and recompute the weights."""
         super().merge(other, arms)
         if self.pulls:
             self._solve()
 
     @abstractmethod
     def _solution(self) -> Any:
-        """Return what there is beside the mixture, as plain values."""
+        """Return what is saved besides the mixture, as plain values."""
 
     @abstractmethod
-    def _take_on(self, solution: Any) -> None:
-        """Take on what was saved beside the mixture, refusing what cannot be."""
+    def _restore_solution(self, solution: Any) -> None:
+        """Restore what was saved besides the mixture; raises SaveFileError if it is invalid."""
 
     def state(self) -> Any:
         """Return the pulls and the weights."""
         return _WeighedState(super().state(), self.mixture.state(), self._solution())
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         try:
             saved = msgspec.convert(state, _WeighedState)
         except msgspec.ValidationError as error:
-            raise SaveFileError(f"not a history with weights: {error}") from None
+            raise SaveFileError(f"the saved history with weights is invalid: {error}") from None
         arms = len(self.problem.arms)
         mixture = Mixture.restored(saved.mixture, self.cells.features, arms)
-        self._take_on(saved.solution)
+        self._restore_solution(saved.solution)
         super().restore(saved.history)
         self._mix(mixture)

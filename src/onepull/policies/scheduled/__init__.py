@@ -1,1 +1,1 @@
-"""Exploration by a schedule: ε-greedy and DSEE."""
+"""Policies that explore on a schedule: ε-greedy and DSEE."""

@@ -1,4 +1,4 @@
-"""DSEE: exploration by the calendar."""
+"""DSEE: exploration at scheduled trials."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ from onepull.problem import Problem
 class DSEE(TurnPolicy):
     """Deterministic sequencing of exploration and exploitation (Vakili, Liu, Zhao 2013).
 
-    The arms are explored in turn until each has had ⌈w ln n⌉ turns, at other trials the best
-    estimate is played; n counts what the sharing counts.  In a single context, with w large
-    enough for the smallest gap, wrong pulls are O(log n).  All arms are explored alike, so
-    with joint learning too even the arms that are best somewhere cost O(log n) (the paper's
-    remark 3).  Keeps what its sharing keeps.
+    Index: the estimate θ̂.  The arms are explored in turn until each has had ⌈w ln n⌉ turns; at
+    other trials the best estimate is played.  n counts the trials of the context if the sharing
+    is "per-context", and all trials otherwise.
+
+    Use it if exploration must happen at known trials, or for comparison.  In a single context,
+    with w large enough for the smallest gap, it makes O(log n) wrong pulls.  It explores all
+    arms equally, so even arms that are best in some context cost O(log n) with joint learning
+    (Sakulkar and Krishnamachari, remark 3).  It stores what its sharing stores.
 
     Parameters
     ----------
     sharing
-        Who learns from a pull: "joint", "per-context" or "blind".
+        Which contexts learn from a pull: "joint", "per-context" or "blind".
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     weight
-        w > 0: how many turns an arm gets, per unit of ln n.
+        w > 0: number of turns of each arm per unit of ln n.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Break ties at random with this seed or generator; without one the first arm wins.
 
     Examples
     --------
@@ -59,9 +62,9 @@ class DSEE(TurnPolicy):
 
     traits = Traits(arm_order_matters=True)
     guarantee = (
-        "O(log n) for every arm in a single context, with a weight that is large enough for the "
-        "smallest gap (Vakili, Liu and Zhao 2013); with joint learning even arms that are best "
-        "somewhere cost as much (remark 3)"
+        "O(log n) for each arm in a single context, with a weight that is large enough for the "
+        "smallest gap (Vakili, Liu and Zhao 2013); with joint learning also for arms that are best "
+        "in some context (Sakulkar and Krishnamachari, remark 3)"
     )
 
     def __init__(
@@ -79,7 +82,7 @@ class DSEE(TurnPolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if the contexts are cut into cells, and w."""
+        """The sharing, δ if contexts are divided into cells, and w."""
         return {"sharing": self._shared, **self._cut(), "weight": self.weight}
 
     def _reason(self, decision: Decision, indices: list[float]) -> str:

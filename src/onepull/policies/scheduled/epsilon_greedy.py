@@ -1,4 +1,4 @@
-"""ε-greedy: exploration by a coin."""
+"""ε-greedy: exploration at random trials."""
 
 from __future__ import annotations
 
@@ -21,22 +21,25 @@ from onepull.problem import Problem
 class EpsilonGreedy(TurnPolicy):
     """ε-greedy (Auer, Cesa-Bianchi, Fischer 2002): explore with probability cK/(d²n).
 
-    With probability ε_n = min(1, cK/(d²n)) an arm is drawn evenly, else the best estimate is
-    played; n counts what the sharing counts.  In a single context, with c > 5 and d below
-    every gap, wrong pulls are O(log n).  Arms are explored alike, so with joint learning
-    too even the arms that are best somewhere cost O(log n) (the paper's remark 3).  Keeps
-    what its sharing keeps.
+    Index: the estimate θ̂.  With probability ε_n = min(1, cK/(d²n)) an arm is drawn uniformly at
+    random, otherwise the best estimate is played.  n counts the trials of the context if the
+    sharing is "per-context", and all trials otherwise.
+
+    Use it for comparison.  In a single context, with c > 5 and d below every gap, it makes
+    O(log n) wrong pulls.  It explores all arms equally, so even arms that are best in some
+    context cost O(log n) with joint learning (Sakulkar and Krishnamachari, remark 3).  It stores
+    what its sharing stores.
 
     Parameters
     ----------
     sharing
-        Who learns from a pull: "joint", "per-context" or "blind".
+        Which contexts learn from a pull: "joint", "per-context" or "blind".
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     c, gap
         The constants of the schedule; `gap` is d as a share of the reward's range.
     seed
-        Where the draws come from.
+        Seed or generator of the random draws.
 
     Examples
     --------
@@ -58,12 +61,12 @@ class EpsilonGreedy(TurnPolicy):
 
     traits = Traits(randomised=True)
     guarantee = (
-        "O(log n) for every arm in a single context, with c > 5 and d below every gap (Auer, "
-        "Cesa-Bianchi and Fischer 2002); with joint learning even arms that are best somewhere "
-        "cost as much (remark 3)"
+        "O(log n) for each arm in a single context, with c > 5 and d below every gap (Auer, "
+        "Cesa-Bianchi and Fischer 2002); with joint learning also for arms that are best in some "
+        "context (Sakulkar and Krishnamachari, remark 3)"
     )
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         *,
@@ -76,14 +79,16 @@ class EpsilonGreedy(TurnPolicy):
         self.c = number("c", c, above=0.0)
         self.gap = number("gap", gap, above=0.0)
         if self.gap > 1:
-            raise ParameterError(f"gap is a share of the reward's range, in (0, 1], given {gap!r}")
+            raise ParameterError(
+                f"gap must be a share of the reward's range, in (0, 1], given {gap!r}"
+            )
         self._shared = sharing
         rule = epsilon_greedy(self.c, self.gap)
         super().__init__(shared(problem, sharing, delta), rule, seed=seed)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if the contexts are cut into cells, and the schedule's constants."""
+        """The sharing, δ if contexts are divided into cells, and the constants of the schedule."""
         return {"sharing": self._shared, **self._cut(), "c": self.c, "gap": self.gap}
 
     def _reason(self, decision: Decision, indices: list[float]) -> str:

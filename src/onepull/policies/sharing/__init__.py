@@ -1,1 +1,1 @@
-"""What a pull teaches, and whom: its context, every context, or nobody but the arm."""
+"""Sharing: which contexts learn from a pull (its own, all of them, or the context is ignored)."""

@@ -1,4 +1,4 @@
-"""Learning that ignores the context: one mean per arm, or pulls alone."""
+"""Learning that ignores the context: one mean per arm, or only the number of pulls."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from onepull.policies.sharing.observation import (
     observed_reward,
     observed_state,
 )
-from onepull.policies.sharing.sharing import OneBook
+from onepull.policies.sharing.sharing import SingleStatistics
 from onepull.problem import Problem
 from onepull.statistics import ArmStatistics
 
 
-class Blind(OneBook):
-    """An arm learns its own rewards, whatever the context was."""
+class Blind(SingleStatistics):
+    """Learns the mean reward of each arm and ignores the context."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -31,13 +31,13 @@ class Blind(OneBook):
         return answered(*view) if statistics.waiting else view
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one reward, or the context and state that give it."""
+        """Learn from one reward, or from the context and state that give it."""
         _, value = observed_reward(self.problem, fields, reward)
         self.statistics.update(arm, (value,))
 
 
-class PullsOnly(OneBook):
-    """Pulls are counted and nothing else is learned."""
+class PullsOnly(SingleStatistics):
+    """Counts pulls and learns nothing else."""
 
     counts_in_flight = False
     learns = False
@@ -47,7 +47,7 @@ class PullsOnly(OneBook):
         self.statistics = ArmStatistics.empty(arms=len(problem.arms), features=0)
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
-        """Take no notice: nothing goes by the counts."""
+        """Check the context and ignore the pulls, since no choice depends on counts."""
         Knowledge.expect(self, arm, fields, pulls)
 
     def view(self, context: Mapping[str, Any]) -> View:
@@ -56,7 +56,7 @@ class PullsOnly(OneBook):
         return self.statistics, [], *self.problem.payoff.whole_range
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Count a pull, after the same checks that a learner makes."""
+        """Count a pull, after the checks that learning policies make."""
         if reward is None:
             observed_state(self.problem, fields, reward)
         else:

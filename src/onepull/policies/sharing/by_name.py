@@ -1,4 +1,4 @@
-"""The ways of sharing that go by name."""
+"""The sharings by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onepull.policies.sharing.per_context import PerContext
 from onepull.policies.sharing.sharing import Sharing
 from onepull.problem import Problem
 
-# The ways of sharing that go by name, given δ and what stands in brackets behind the name.
+# A function of the problem, δ and the text in brackets after the name.
 SHARINGS: dict[str, Callable[[Problem, Any, Any], Sharing]] = {
     "joint": lambda problem, delta, _: Joint(partition(problem, delta)),
     "per-context": lambda problem, delta, _: PerContext(partition(problem, delta)),
@@ -28,7 +28,7 @@ _SETTING = {"sketch": "knots", "low-rank": "tolerance"}
 
 
 def shared(problem: Problem, sharing: Any, delta: float | Mapping[str, float] | None) -> Sharing:
-    """Return an empty sharing by its name; δ cuts interval contexts into cells.
+    """Return an empty sharing by its name; δ divides interval contexts into cells.
 
     >>> from onepull import Finite, Interval
     >>> problem = Problem(
@@ -42,12 +42,14 @@ def shared(problem: Problem, sharing: Any, delta: float | Mapping[str, float] | 
         known = [f"{name}({_SETTING[name]})" if name in _SETTING else name for name in SHARINGS]
         raise ParameterError(f"sharing must be one of {', '.join(known)}, given {sharing!r}")
     if delta is not None and name not in ("joint", "per-context"):
-        raise ParameterError(f"{name} sharing has no cells to cut, given delta={delta!r}")
+        raise ParameterError(
+            f"delta needs joint or per-context sharing, given delta={delta!r} with {name} sharing"
+        )
     return SHARINGS[name](problem, delta, rest[:-1])
 
 
 def _given(*, kind: Callable[[str], Any], **setting: str) -> dict[str, Any]:
-    """Return a setting as a keyword if it was given, read as a number."""
+    """Return a setting as a keyword argument, read as a number, or nothing if it is empty."""
     ((name, text),) = setting.items()
     try:
         return {name: kind(text)} if text else {}

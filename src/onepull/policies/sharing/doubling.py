@@ -1,4 +1,4 @@
-"""Phases: knowledge without a known horizon, on grids that get finer."""
+"""Learning in phases of doubling length, on grids that get finer, for an unknown horizon."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from onepull.statistics import ArmStatistics, StatisticsState
 
 
 class Doubling(Sharing):
-    """A fresh start after 2, 4, 8, … trials, each on a grid fine enough for its length.
+    """Phases of 2, 4, 8, … trials, each on a grid that fits its length.
 
-    This is how the paper runs CCB without knowing the horizon: phase k has 2^k trials, and a
-    grid `tuned(problem, 2^k)` starts it.  What earlier phases learned is given up, or, with
-    `carry`, interpolated from their grid to the next.
+    This is how the paper runs CCB with an unknown horizon.  Phase k has 2^k trials on the grid
+    `tuned(problem, 2^k)`.  What earlier phases learned is discarded or, with `carry`,
+    interpolated to the next grid.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class Doubling(Sharing):
         self.current = Joint(self.grid)
 
     @property
-    def books(self) -> Mapping[str, ArmStatistics]:
-        """The book of the current phase."""
+    def all_statistics(self) -> Mapping[str, ArmStatistics]:
+        """The statistics of the current phase."""
         return {str(self.phase): self.current.statistics}
 
-    def book(self, key: str) -> ArmStatistics:
-        """Return the book of the current phase."""
+    def statistics_for(self, key: str) -> ArmStatistics:
+        """Return the statistics of the current phase."""
         if key != str(self.phase):
-            raise SaveFileError(f"statistics of phase {key!r} do not fit phase {self.phase}")
+            raise SaveFileError(f"expected statistics of phase {self.phase}, given phase {key!r}")
         return self.current.statistics
 
     @property
@@ -54,7 +54,7 @@ class Doubling(Sharing):
         return self.phase == 1 and super().is_fresh
 
     def storage_after(self, trials: int) -> int:
-        """Return the numbers kept in the phase that so many trials lead to, the largest so far."""
+        """Return how many numbers the phase stores that is reached after a number of trials."""
         phase = max(1, (trials + 2).bit_length() - 1)
         return Joint(self.tuned(self.problem, 2**phase)).storage
 
@@ -63,11 +63,11 @@ class Doubling(Sharing):
         return self.current.view(context)
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
-        """Count pulls in flight in the current phase; the next one forgets them."""
+        """Count pulls in flight in the current phase; the next phase does not count them."""
         self.current.expect(arm, fields, pulls)
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one observation and begin the next phase when this one is over."""
+        """Learn from one observation, and begin the next phase if this one is over."""
         self.current.learn(arm, fields, reward)
         self._move_on()
 
@@ -87,7 +87,7 @@ class Doubling(Sharing):
             self.current.statistics.restore(learned)
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
         self.current.change_arms(problem, removed)
         self.problem = problem
 
@@ -95,8 +95,8 @@ class Doubling(Sharing):
         """Add what `other` has learned in the same phase."""
         if other.phase != self.phase:
             raise MergeError(
-                f"phases {self.phase} and {other.phase} learn on different grids; "
-                "policies that restart can be merged within one phase only"
+                f"phases {self.phase} and {other.phase} use different grids; only policies in the "
+                "same phase can be merged"
             )
         self.current.merge(other.current, arms)
         self._move_on()
@@ -106,11 +106,11 @@ class Doubling(Sharing):
         return {"phase": self.phase, "learned": self.current.state()}
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         try:
             saved = msgspec.convert(state, _PhaseState)
         except msgspec.ValidationError as error:
-            raise SaveFileError(f"not learned statistics: {error}") from None
+            raise SaveFileError(f"the saved statistics are invalid: {error}") from None
         if not 1 <= saved.phase <= 62:
             raise SaveFileError(f"phase {saved.phase} is not between 1 and 62")
         self._enter(saved.phase)

@@ -1,4 +1,4 @@
-"""Joint learning: every context learns from every pull."""
+"""Joint learning: all contexts learn from each pull."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from onepull.policies.sharing.in_flight import View, answered
 from onepull.policies.sharing.observation import (
     observed_state,
 )
-from onepull.policies.sharing.sharing import OneBook
+from onepull.policies.sharing.sharing import SingleStatistics
 from onepull.statistics import ArmStatistics
 
 
-class Joint(OneBook):
-    """Every context learns from every pull, through the known reward."""
+class Joint(SingleStatistics):
+    """All contexts learn from each pull, through the known reward."""
 
     def __init__(self, factor: Factorisation) -> None:
         self.problem = factor.problem
@@ -35,6 +35,6 @@ class Joint(OneBook):
         return answered(*view) if statistics.waiting else view
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one state, or the reward and context that tell it."""
+        """Learn from one state, or from a reward and context that determine it."""
         state = observed_state(self.problem, fields, reward)
         self.statistics.update(arm, self.factor.psi(state))

@@ -1,4 +1,4 @@
-"""What a policy has learned, whatever form that takes."""
+"""The interface of what a policy has learned."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from onepull.problem import Problem
 
 
 class Knowledge(ABC):
-    """Everything a policy has learned: it grows by observations, merges, and is saved."""
+    """Everything that a policy has learned.  It can be updated, merged, saved and restored."""
 
     problem: Problem
     counts_in_flight = False  # whether pulls count before they are observed
-    learns = True  # whether more is kept than the number of pulls
+    learns = True  # whether more than the number of pulls is stored
 
     @abstractmethod
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one observation; if it is refused, nothing has changed."""
+        """Learn from one observation; changes nothing if it raises an exception."""
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
-        """Count pulls whose feedback is under way, or fewer; this takes no notice of them."""
+        """Add `pulls` (or subtract, if negative) to the pulls in flight; ignored by default."""
         del arm, pulls
         if fields:
             self.problem.context.exactly(fields)
 
     @abstractmethod
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
-        """Return the pulls of every arm that count in a context, and the trials they are of."""
+        """Return each arm's number of pulls that count in a context, and their number of trials."""
 
     @property
     @abstractmethod
@@ -38,10 +38,10 @@ class Knowledge(ABC):
     @property
     @abstractmethod
     def storage(self) -> int:
-        """The number of numbers kept."""
+        """How many numbers are stored."""
 
     def storage_after(self, trials: int) -> int:
-        """Return the number of numbers kept after so many trials."""
+        """Return how many numbers are stored after a number of trials."""
         del trials
         return self.storage
 
@@ -52,7 +52,7 @@ class Knowledge(ABC):
 
     @abstractmethod
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
 
     @abstractmethod
     def merge(self, other: Self, arms: Sequence[int]) -> None:
@@ -64,7 +64,7 @@ class Knowledge(ABC):
 
     @abstractmethod
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
 
     @abstractmethod
     def copy(self) -> Self:

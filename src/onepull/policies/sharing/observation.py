@@ -1,4 +1,4 @@
-"""What an observation tells: the state, or the reward and its context."""
+"""Read observations: the state, or the reward and its context."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onepull.problem import Problem
 
 
 def observed_state(problem: Problem, fields: Mapping[str, Any], reward: Any) -> State:
-    """Return the state out of an observation: given, or told by the reward."""
+    """Return the state of an observation, either given or derived from the reward."""
     if reward is None:
         state = problem.state
         if len(fields) == len(state.names):
@@ -31,7 +31,7 @@ def observed_state(problem: Problem, fields: Mapping[str, Any], reward: Any) -> 
 def rewarded_context(
     problem: Problem, fields: Mapping[str, Any], reward: Any
 ) -> tuple[State, float]:
-    """Return the context, which must be told, and the reward."""
+    """Return the context and the reward; raises InputError if the context is missing."""
     context, value = observed_reward(problem, fields, reward)
     if context is None:
         raise problem.context.refusal({})
@@ -41,7 +41,7 @@ def rewarded_context(
 def observed_reward(
     problem: Problem, fields: Mapping[str, Any], reward: Any
 ) -> tuple[State | None, float]:
-    """Return the context, if told, and the reward: given, or of the context and state."""
+    """Return the context, if given, and the reward, either given or computed from the state."""
     given, state = _split(problem, fields) if fields else (set(), set())
     if reward is None:
         context = problem.context.read(fields)
@@ -55,14 +55,14 @@ def observed_reward(
 
 
 def check_reward(value: float, low: float, high: float) -> None:
-    """Refuse a reward that cannot be, rounding aside."""
+    """Raise RewardError if a reward is outside its range, apart from rounding."""
     slack = 1e-9 * max(1.0, abs(low), abs(high))
     if not low - slack <= value <= high + slack:
-        raise RewardError(f"reward {value!r} cannot be: it is in [{low:.6g}, {high:.6g}]")
+        raise RewardError(f"reward {value!r} is impossible; expected {low:.6g} to {high:.6g}")
 
 
 def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
-    """Return the context and the state names among the fields; refuse any other."""
+    """Return the context names and the state names among the fields; raises for other names."""
     names = set(fields)
     context, state = names & set(problem.context), names & set(problem.state)
     if stray := names - context - state:
@@ -71,12 +71,12 @@ def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[s
 
 
 def _reward(reward: Any) -> float:
-    if isinstance(reward, bool | np.bool_):  # met or missed: a comparison counts as 1 or 0
+    if isinstance(reward, bool | np.bool_):  # a comparison counts as 1 or 0
         return float(reward)
     try:
         value = real(reward)
     except TypeError:
-        raise RewardError(f"a reward is one number, given {reward!r}") from None
+        raise RewardError(f"a reward must be one number, given {reward!r}") from None
     if not math.isfinite(value):
-        raise RewardError(f"a reward is finite, given {reward!r}")
+        raise RewardError(f"a reward must be finite, given {reward!r}")
     return value

@@ -1,4 +1,4 @@
-"""Learning context by context: nothing is shared."""
+"""Learning per context: nothing is shared across contexts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from onepull.statistics import ArmStatistics
 
 
 class PerContext(Sharing):
-    """Each cell of contexts learns its own rewards, from its own pulls only."""
+    """Learns the mean rewards of each context, or cell of contexts, from its own pulls only."""
 
     def __init__(self, cells: Cells) -> None:
         self.problem = cells.problem
         self.cells, self.delta = cells, cells.delta
         self._lows, self._highs = cells.cell_bounds()
-        self._books: dict[int, ArmStatistics] = {}
+        self._statistics: dict[int, ArmStatistics] = {}
         self._kind: Callable[..., ArmStatistics] = ArmStatistics.empty
         self._unseen = self._empty()
 
@@ -32,53 +32,55 @@ class PerContext(Sharing):
         return self._kind(arms=len(self.problem.arms), features=1)
 
     def keep(self, empty: Callable[..., ArmStatistics]) -> Self:
-        """Keep statistics that forget, from now on; return itself."""
+        """Use statistics that forget from now on; return itself."""
         self._kind, self.forgets = empty, True
         self._unseen = self._empty()
         return self
 
     @property
-    def books(self) -> dict[str, ArmStatistics]:
-        """One book for each cell that has been seen."""
-        return {str(cell): book for cell, book in self._books.items()}
+    def all_statistics(self) -> dict[str, ArmStatistics]:
+        """The statistics of each cell that has been seen."""
+        return {str(cell): statistics for cell, statistics in self._statistics.items()}
 
-    def book(self, key: str) -> ArmStatistics:
-        """Return the book of a cell."""
+    def statistics_for(self, key: str) -> ArmStatistics:
+        """Return the statistics of a cell, created if needed."""
         cell = int(key) if key.isdecimal() else -1
         if not 0 <= cell < self.cells.features:
-            raise SaveFileError(f"context cell {key!r} is not one of {self.cells.features}")
-        return self._books.setdefault(cell, self._empty())
+            raise SaveFileError(
+                f"context cell {key!r} does not exist; expected 0 to {self.cells.features - 1}"
+            )
+        return self._statistics.setdefault(cell, self._empty())
 
     @property
     def storage(self) -> int:
-        """The number of numbers kept once every cell has been seen."""
+        """How many numbers are stored once every cell has been seen."""
         return self.cells.features * self._unseen.storage
 
     def storage_after(self, trials: int) -> int:
-        """Return the most numbers that may be kept after so many trials."""
+        """Return the largest possible number of stored numbers after a number of trials."""
         return self.cells.features * self._unseen.storage_after(trials)
 
     def view(self, context: Mapping[str, Any]) -> View:
-        """Return statistics, estimates and reward bounds of a context's own cell."""
+        """Return statistics, estimates and reward bounds of the cell of a context."""
         cell = self.cells.locate(context)
-        statistics = self._books.get(cell, self._unseen)
+        statistics = self._statistics.get(cell, self._unseen)
         view = statistics, statistics.means[0], self._lows[cell], self._highs[cell]
         return answered(*view) if statistics.waiting else view
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
         """Count pulls in flight in the cell of their context."""
-        self.book(str(self.cells.locate(fields))).expect(arm, pulls)
+        self.statistics_for(str(self.cells.locate(fields))).expect(arm, pulls)
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one reward in its context."""
+        """Learn from one reward in its context."""
         context, value = rewarded_context(self.problem, fields, reward)
         cell = self.cells.locate(dict(zip(self.problem.context, context, strict=True)))
         if reward is not None:
             check_reward(value, self._lows[cell], self._highs[cell])
-        self.book(str(cell)).update(arm, (value,))
+        self.statistics_for(str(cell)).update(arm, (value,))
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
         super().change_arms(problem, removed)
         self._unseen = self._empty()
 
@@ -86,5 +88,7 @@ class PerContext(Sharing):
         """Return an independent copy."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin._books = {cell: book.copy() for cell, book in self._books.items()}
+        twin._statistics = {
+            cell: statistics.copy() for cell, statistics in self._statistics.items()
+        }
         return twin

@@ -1,6 +1,6 @@
-"""What a pull teaches, and whom.
+"""The interface of a sharing: what a pull teaches, and in which contexts.
 
-What is shared and how it is used are two independent choices: any sharing goes with any rule.
+The sharing and the rule that chooses an arm are independent: any sharing works with any rule.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from onepull.statistics import ArmStatistics
 
 
 class Sharing(Knowledge):
-    """Statistics of the arms, kept in one book or in several."""
+    """Statistics of the arms, for all contexts together or for each cell of contexts."""
 
-    delta: float | dict[str, float] | None = None  # what interval contexts were cut by
-    error = 0.0  # how far an estimate may be off for want of features
-    keeps_states = False  # whether the states themselves are kept, so that the reward may change
+    delta: float | dict[str, float] | None = None  # largest width of a cell of contexts
+    error = 0.0  # bound on the error of an estimate that is caused by the factorisation
+    keeps_states = False  # whether states are stored, so that the reward can be changed
     counts_in_flight = True
-    forgets = False  # whether its statistics let go of the past
+    forgets = False  # whether its statistics forget old observations
 
     @abstractmethod
     def view(self, context: Mapping[str, Any]) -> View:
@@ -33,21 +33,22 @@ class Sharing(Knowledge):
 
     @property
     @abstractmethod
-    def books(self) -> Mapping[str, ArmStatistics]:
-        """All statistics kept, by a key that survives saving."""
+    def all_statistics(self) -> Mapping[str, ArmStatistics]:
+        """All statistics, by the key used in save files."""
 
     @abstractmethod
-    def book(self, key: str) -> ArmStatistics:
-        """Return the statistics under a key, opening them if need be."""
+    def statistics_for(self, key: str) -> ArmStatistics:
+        """Return the statistics with a key, created if needed."""
 
     def keep(self, empty: Callable[..., ArmStatistics]) -> Self:
-        """Keep `empty(arms=…, features=…)` from now on, statistics that forget; return itself."""
-        raise NotImplementedError(f"{type(self).__name__} keeps all it learns, given {empty}")
+        """Use the forgetting statistics `empty(arms=…, features=…)` from now on; return itself."""
+        raise NotImplementedError(f"{type(self).__name__} cannot forget, given {empty}")
 
     def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
-        """Return the lower and the upper bounds of what is kept means of.
+        """Return the lower and the upper bounds of the features whose means are stored.
 
         >>> from onepull import Finite, Interval
+        >>> from onepull.policies import shared
         >>> problem = Problem(
         ...     arms=["a"], context={"y": Finite([1, 2])}, state={"x": Interval(0, 3)}, reward="x*y"
         ... )
@@ -58,79 +59,83 @@ class Sharing(Knowledge):
         return [low], [high]
 
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
-        """Return the pulls of every arm that count in a context, and the trials they are of."""
+        """Return each arm's number of pulls that count in a context, and their number of trials."""
         statistics = self.view(context)[0]
         return statistics.counts, statistics.trial - 1
 
     @property
     def trials(self) -> int:
         """The number of observations behind the current estimates."""
-        return sum(book.trials for book in self.books.values())
+        return sum(statistics.trials for statistics in self.all_statistics.values())
 
     @property
     def storage(self) -> int:
-        """The number of numbers kept."""
-        return sum(book.storage for book in self.books.values())
+        """How many numbers are stored."""
+        return sum(statistics.storage for statistics in self.all_statistics.values())
 
     def storage_after(self, trials: int) -> int:
-        """Return the most numbers that may be kept after so many trials."""
-        return sum(book.storage_after(trials) for book in self.books.values())
+        """Return the largest possible number of stored numbers after a number of trials."""
+        return sum(statistics.storage_after(trials) for statistics in self.all_statistics.values())
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
         self.problem = problem
-        for book in self.books.values():
+        for statistics in self.all_statistics.values():
             if removed is None:
-                book.add_arm()
+                statistics.add_arm()
             else:
-                book.remove_arm(removed)
+                statistics.remove_arm(removed)
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
         """Add what `other` has learned; its arm `arms[j]` is arm j here."""
-        for key, book in other.books.items():
-            self.book(key).merge(book, arms)
+        for key, statistics in other.all_statistics.items():
+            self.statistics_for(key).merge(statistics, arms)
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
-        return {key: book.state() for key, book in self.books.items() if book.trials}
+        return {
+            key: statistics.state()
+            for key, statistics in self.all_statistics.items()
+            if statistics.trials
+        }
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         try:
             saved = msgspec.convert(state, dict[str, Any])
-            books = [(self.book(key), learned) for key, learned in saved.items()]
-            states = [msgspec.convert(learned, book.State) for book, learned in books]
+            known = [(self.statistics_for(key), learned) for key, learned in saved.items()]
+            states = [msgspec.convert(learned, statistics.State) for statistics, learned in known]
         except msgspec.ValidationError as error:
-            raise SaveFileError(f"not learned statistics: {error}") from None
-        for (book, _), learned in zip(books, states, strict=True):
-            book.restore(learned)
+            raise SaveFileError(f"the saved statistics are invalid: {error}") from None
+        for (statistics, _), learned in zip(known, states, strict=True):
+            statistics.restore(learned)
 
 
-class OneBook(Sharing):
-    """Statistics kept in a single book."""
+class SingleStatistics(Sharing):
+    """One set of statistics for all contexts."""
 
     statistics: ArmStatistics
 
     @property
-    def books(self) -> dict[str, ArmStatistics]:
-        """The one book."""
+    def all_statistics(self) -> dict[str, ArmStatistics]:
+        """The statistics, with the key "all"."""
         return {"all": self.statistics}
 
-    def book(self, key: str) -> ArmStatistics:
-        """Return the one book."""
+    def statistics_for(self, key: str) -> ArmStatistics:
+        """Return the statistics."""
         if key != "all":
-            raise SaveFileError(f"statistics {key!r} are unknown here; only 'all' are kept")
+            raise SaveFileError(f"statistics {key!r} are unknown; expected 'all'")
         return self.statistics
 
     def keep(self, empty: Callable[..., ArmStatistics]) -> Self:
-        """Keep statistics that forget, from now on; return itself."""
+        """Use statistics that forget from now on; return itself."""
         features = self.statistics.features
         self.statistics = empty(arms=len(self.problem.arms), features=features)
         self.forgets = True
         return self
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
-        """Count pulls in flight, whatever their context."""
+        """Count pulls in flight, in any context."""
         super().expect(arm, fields, pulls)
         self.statistics.expect(arm, pulls)
 

@@ -1,1 +1,1 @@
-"""Indices from the whole distribution of an arm's states."""
+"""Policies whose index uses the whole distribution of an arm's states, not only means."""

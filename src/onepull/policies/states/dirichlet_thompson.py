@@ -20,22 +20,24 @@ from onepull.problem import Problem
 
 @runs_rules
 class DirichletThompson(KeepsStates):
-    """Plays the arm whose law, drawn from its posterior, gives the highest reward.
+    """Thompson sampling with a Dirichlet posterior (Thompson 1933; Riou and Honda 2020).
 
-    The posterior of an arm's weights on the listed states is a Dirichlet law with `prior`
-    added to every count, so one draw ranks the arm in every context (Thompson 1933; for
-    listed rewards Riou and Honda 2020, whose bound is asymptotically the best possible in a
-    single context).  Its mean regret is low and its tail heavy.  Keeps the histogram (or
-    sketch) of the states of every arm.
+    Index: the estimate θ̂.  For a decision a distribution of the states is drawn for each arm
+    from its posterior, and the arm with the highest mean reward under it is played.  The
+    posterior is a Dirichlet distribution with `prior` added to the count of each listed state.
+
+    Use it if you want a randomised policy with low mean regret and accept that some runs have
+    high regret.  It is asymptotically optimal in a single context for rewards with finitely many
+    values (Riou and Honda 2020).  It stores the histogram (or sketch) of each arm's states.
 
     Parameters
     ----------
     prior
-        What is added to the count of every listed state, > 0.
+        Added to the count of each listed state, > 0.
     knots
-        Sketch interval fields of the state with so many knots; 65 if not given.
+        Number of knots of the sketch per interval field of the state; 65 by default.
     seed
-        Where the draws come from.
+        Seed or generator of the random draws.
 
     Examples
     --------
@@ -55,8 +57,8 @@ class DirichletThompson(KeepsStates):
     _generator: np.random.Generator
     _rule: PosteriorRule
     guarantee = (
-        "in a single context asymptotically the least possible, for listed rewards and a prior "
-        "of 1 (Riou and Honda 2020); for contexts that learn together none is known"
+        "asymptotically optimal in a single context for rewards with finitely many values and a "
+        "prior of 1 (Riou and Honda 2020); no bound is known for joint learning"
     )
 
     def __init__(
@@ -97,4 +99,5 @@ class DirichletThompson(KeepsStates):
 
     def _reason(self, decision: Decision, indices: list[float]) -> str:
         pulled = math.isfinite(max(indices[j] for j in decision.allowed))
-        return "highest reward of a law drawn from the posterior" if pulled else self._unseen
+        why = "highest mean reward under a distribution drawn from the posterior"
+        return why if pulled else self._unseen

@@ -1,4 +1,4 @@
-"""UCB-V on the known reward."""
+"""UCB-V for the known reward."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from onepull.problem import Problem
 
 
 class EmpiricalBernstein(StatePolicy):
-    """UCB-V (Audibert, Munos, Szepesvári 2009) on the known reward: narrow where it varies little.
+    """UCB-V (Audibert, Munos, Szepesvári 2009): an upper confidence bound that uses the variance.
 
-    Index: θ̂ + √(2V f/m) + 3G f/m with f = ζ ln n and V the variance of the reward that the
-    observed states give in this context.  Its regret is logarithmic, with the variance in
-    place of the squared range for ζ > 1.  Keeps the histogram (or sketch) of the states of
-    every arm.
+    Index: θ̂ + √(2V f/m) + 3G f/m with f = ζ ln n.  V is the variance of the rewards that the
+    observed states give in this context.
+
+    Use it if rewards vary little compared with their range G.  For ζ > 1 its regret in a single
+    context is logarithmic, with the variance in place of G².  It stores the histogram (or sketch)
+    of each arm's states.
 
     Parameters
     ----------
     zeta
-        ζ > 0.
+        ζ > 0: scale of the exploration.
     knots
-        Sketch interval fields of the state with so many knots; 65 if not given.
+        Number of knots of the sketch per interval field of the state; 65 by default.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Break ties at random with this seed or generator; without one the first arm wins.
 
     Examples
     --------
@@ -45,7 +47,7 @@ class EmpiricalBernstein(StatePolicy):
 
     guarantee = (
         "O(log n) in a single context, with the variance in place of G², for ζ > 1 (Audibert, "
-        "Munos and Szepesvári 2009); for contexts that learn together none is known"
+        "Munos and Szepesvári 2009); no bound is known for joint learning"
     )
 
     def __init__(

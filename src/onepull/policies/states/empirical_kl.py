@@ -1,4 +1,4 @@
-"""The empirical-likelihood bound on the known reward."""
+"""The empirical-likelihood bound for the known reward."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from onepull.problem import Problem
 
 
 class EmpiricalKL(StatePolicy):
-    """The empirical-likelihood upper bound on the known reward (Cappé et al. 2013).
+    """Empirical KL-UCB (Cappé et al. 2013) for the known reward.
 
-    Index: the highest mean reward of a law of states whose likelihood is within f(n)/m of
-    the observed one, f(n) = ln N + c ln ln N with N = n + head_start.  It always lies between
-    the estimate and the upper confidence bound with α = f/(2 ln n), and makes use of small
-    variance and of rewards that are rarely high.  With c = 3 its regret is asymptotically
-    that of the best index policy; c = 0 pays less at practical horizons, with a heavier tail,
-    which a head start makes lighter at next to no cost.  Keeps the histogram (or sketch) of
-    the states of every arm.
+    Index: the highest mean reward of any distribution of states whose divergence from the
+    observed one is at most f(n)/m, with f(n) = ln N + c ln ln N and N = n + head_start.
+
+    Use it as the default if states can be listed or are bounded; `recommended` does.  Its index
+    is between the estimate and the upper confidence bound with α = f/(2 ln n).  It is lower if
+    rewards vary little or are rarely high.  With c = 3 it is asymptotically optimal in a single
+    context.  With c = 0 it has less regret at practical horizons, but more runs with high
+    regret; a head start makes these rarer at almost no cost.  It stores the histogram (or sketch)
+    of each arm's states.
 
     Parameters
     ----------
     c
-        How much is explored beyond ln N.
+        Weight of the extra exploration term ln ln N.
     head_start
-        Trials that count as gone by before the first one: no bound is then trusted at a
-        higher risk than 1/head_start, however few trials there were.
+        Added to the trial number.  It keeps the bounds wide in the first trials: their nominal
+        error probability is at most 1/head_start.
     knots
-        Sketch interval fields of the state with so many knots; 65 if not given.
+        Number of knots of the sketch per interval field of the state; 65 by default.
     seed
-        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
-        without.
+        Break ties at random with this seed or generator, among the least pulled of the tied arms;
+        without one the first of these wins.
 
     Examples
     --------
@@ -57,9 +59,8 @@ class EmpiricalKL(StatePolicy):
 
     traits = Traits(breaks_ties_by_pulls=True)
     guarantee = (
-        "in a single context asymptotically the least possible, for laws of finitely many "
-        "values and c = 3 (Cappé et al. 2013); with less, and for contexts that learn together "
-        "none is known"
+        "asymptotically optimal in a single context for rewards with finitely many values and "
+        "c = 3 (Cappé et al. 2013); no bound is known for smaller c or for joint learning"
     )
 
     def __init__(
@@ -78,5 +79,5 @@ class EmpiricalKL(StatePolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """C, the head start, and the knots of a sketch."""
+        """The exploration weight c, the head start, and the knots of a sketch."""
         return {"c": self.c, "head_start": self.head_start, **self._sketched()}

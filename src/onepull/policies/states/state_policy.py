@@ -1,4 +1,4 @@
-"""Policies that know the distribution of every arm's state, not only means."""
+"""Base classes of policies that store the distribution of each arm's states."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from onepull.statistics import UNPULLED, ArmStatistics
 
 
 class LawView(NamedTuple):
-    """What a rule on states sees in a context."""
+    """What a rule on states reads in a context."""
 
     statistics: ArmStatistics
     estimates: Any
     low: float
     high: float
     values: Any  # the reward of each listed state
-    laws: list[Any]  # how often each arm showed each of them
+    laws: list[Any]  # for each arm, the frequency of each listed state
 
 
 class KeepsStates(RulePolicy):
-    """What policies on listed states have in common: a histogram of few states, else a sketch."""
+    """Base class of policies that store states: a histogram of listed states, or a sketch."""
 
     _knowledge: Joint
 
@@ -48,15 +48,15 @@ class KeepsStates(RulePolicy):
 
     @property
     def knots(self) -> int | None:
-        """How many knots an interval field of the state has, if there is one."""
+        """Number of knots per interval field of the state, if there is one."""
         return self._knowledge.factor.knots
 
     def _sketched(self) -> dict[str, Any]:
-        """Return the knots as a parameter, where there are any."""
+        """Return the knots as a parameter, if there are any."""
         return {} if self.knots is None else {"knots": self.knots}
 
     def _look(self, context: Mapping[str, Any]) -> LawView:
-        """Return the reward of each listed state, each arm's weights, and the reward's bounds."""
+        """Return each listed state's reward, each arm's frequencies, and the reward's bounds."""
         statistics, estimates, low, high = self._knowledge.view(context)
         factor = self._knowledge.factor
         values = factor.phi(self.problem.context.exactly(context)).tolist()
@@ -77,7 +77,7 @@ class KeepsStates(RulePolicy):
 
 @runs_rules
 class StatePolicy(KeepsStates):
-    """Plays the highest index of the arms' observed states: empirical KL, IMED, UCB-V.
+    """Base class of policies with an index from observed states: empirical KL, IMED, UCB-V.
 
     >>> from onepull import IMED, EmpiricalKL
     >>> issubclass(IMED, StatePolicy), issubclass(EmpiricalKL, StatePolicy)
@@ -124,7 +124,7 @@ class StatePolicy(KeepsStates):
 
 
 def surely_worst(values: Sequence[float]) -> list[float]:
-    """Return the law of an arm that has not answered yet: it surely shows the worst state.
+    """Return the distribution assumed for an arm without feedback: always the worst state.
 
     >>> surely_worst([2.0, 0.5, 1.0])
     [0.0, 1.0, 0.0]
@@ -134,7 +134,7 @@ def surely_worst(values: Sequence[float]) -> list[float]:
 
 
 def states_of(problem: Problem, knots: int | None = None) -> Atoms:
-    """Return the histogram of finitely many states, or the sketch of others."""
+    """Return a histogram if the states can be listed and no knots are given, else a sketch."""
     if is_finite(problem.state) and knots is None:
         return Histogram(problem)
     return Sketch(problem) if knots is None else Sketch(problem, knots=knots)

@@ -19,12 +19,27 @@ from onepull.spaces import Interval
 
 
 class CCB(KnownReward):
-    """CCB(ε, δ) for continuous contexts (the paper's algorithm 2): DCB(ε) on a grid.
+    """CCB(ε, δ) (Sakulkar and Krishnamachari, algorithm 2): DCB(ε) on a grid of contexts.
 
-    A context is served as the centre of its cell.  Quantisation costs at most δLT in
-    regret (theorem 4), for 1/δ numbers an arm; with a known horizon T choose δ for it, see
-    `for_horizon`, and with an unknown one use `DoublingCCB`.
+    Index: DCB's index at the centre of the cell that contains the context.
 
+    Use it if contexts are continuous and you need a proof.  If you know the horizon, choose δ
+    with `for_horizon`; if you do not, use `DoublingCCB`.  The grid costs at most δLT of regret
+    for an L-Lipschitz reward (theorem 4).  It stores about width/δ numbers per arm.
+
+    Parameters
+    ----------
+    delta
+        Largest width of a cell: one number for all interval fields, or one per field by name.
+    epsilon
+        ε > 0: exploration beyond UCB1's.
+    beyond_theory
+        Allow ε ≤ 0, for which the paper has no bound.
+    seed
+        Break ties at random with this seed or generator; without one the first arm wins.
+
+    Examples
+    --------
     >>> from onepull import Interval, Problem
     >>> problem = Problem(
     ...     arms=["a", "b"],
@@ -37,8 +52,8 @@ class CCB(KnownReward):
     """
 
     guarantee = (
-        "δLT, and DCB's on the centres of the cells, for ε > -1/2 (Sakulkar and Krishnamachari, "
-        "theorem 4, corrected)"
+        "at most δLT more than DCB's bound on the centres of the cells, for ε > -1/2 (Sakulkar and "
+        "Krishnamachari, theorem 4, corrected)"
     )
 
     def __init__(
@@ -54,7 +69,7 @@ class CCB(KnownReward):
         super().__init__(grid, epsilon=epsilon, beyond_theory=beyond_theory, seed=seed)
 
     @classmethod
-    def for_horizon(  # noqa: PLR0913 - a full statement
+    def for_horizon(  # noqa: PLR0913 - all are keyword-only
         cls,
         problem: Problem,
         *,
@@ -64,7 +79,7 @@ class CCB(KnownReward):
         beyond_theory: bool = False,
         seed: int | np.random.Generator | None = None,
     ) -> CCB:
-        """Return the policy with δ = T^-(1-growth) of a width, for a regret of order T^growth.
+        """Return CCB with δ = T^-(1-growth) times the width, for a regret of order T^growth.
 
         >>> from onepull import Interval, Problem
         >>> problem = Problem(
@@ -86,18 +101,36 @@ class CCB(KnownReward):
 
 
 class DoublingCCB(KnownReward):
-    """CCB without a horizon: phases of 2, 4, 8, … trials, each a fresh CCB for its length.
+    """CCB with phases of 2, 4, 8, … trials (Sakulkar and Krishnamachari), for an unknown horizon.
 
-    This is the paper's doubling trick, which gives up what earlier phases learned.  Phase
-    k has 2^k trials and δ = (2^k)^-(1-growth), for a regret of order T^growth.  Keeps
-    about T^(1-growth) numbers an arm; the grid stops getting finer at a million cells.
+    Index: CCB's.  Phase k has 2^k trials and a new CCB with δ = (2^k)^-(1-growth) times the
+    width, for a regret of order T^growth.
 
-    With `carry_over` nothing is given up: the means on one grid are interpolated to the next.
-    What was learned on a grid of width δ_k is off by at most Lδ_k/2 there, and weighs 2^k of
-    all trials, so an estimate is off by at most Lδ/(2 - 2^(1-growth)) in all: the same order
-    in δ, and as in T, as with a known horizon.  With finitely many states there is no need for a
-    grid at all: see `UpperConfidence` with the sharing "histogram".
+    Use it if contexts are continuous and the horizon is unknown.  If the states can be listed,
+    `UpperConfidence` with the sharing "histogram" needs no grid.  The published method discards
+    what earlier phases learned.  It stores about T^(1-growth) numbers per arm; a grid has at
+    most a million cells.
 
+    With `carry_over` the means on one grid are interpolated to the next, and nothing is
+    discarded.  What was learned on a grid of width δ_k is wrong by at most Lδ_k/2 and has a
+    weight of 2^k trials.  So the error of an estimate is at most Lδ/(2 - 2^(1-growth)), the same
+    order in δ and in T as with a known horizon.
+
+    Parameters
+    ----------
+    growth
+        Exponent of the regret in T, between 0 and 1.
+    epsilon
+        ε > 0: exploration beyond UCB1's.
+    carry_over
+        Whether to keep what was learned when the grid gets finer.
+    beyond_theory
+        Allow ε ≤ 0, for which the paper has no bound.
+    seed
+        Break ties at random with this seed or generator; without one the first arm wins.
+
+    Examples
+    --------
     >>> from onepull import Interval, Problem
     >>> policy = DoublingCCB(Problem(
     ...     arms=["a", "b"],
@@ -115,11 +148,11 @@ class DoublingCCB(KnownReward):
 
     traits = Traits(order_matters=True)
     guarantee = (
-        "of order T^growth, and √(T log T) at least, for fresh phases (Sakulkar and "
-        "Krishnamachari); with carry_over none is known"
+        "of order T^growth, and at least √(T log T), without carry_over (Sakulkar and "
+        "Krishnamachari); no bound is known with carry_over"
     )
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         *,
@@ -150,16 +183,16 @@ class DoublingCCB(KnownReward):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The order of growth, ε, and whether learning is carried over."""
+        """The exponent of the regret, ε, and `carry_over`."""
         carried = {"carry_over": True} if self.carry_over else {}
         return {"growth": self.growth, **carried, **super().parameters}
 
 
 def tuned_delta(problem: Problem, horizon: int, growth: float) -> float | dict[str, float]:
-    """Return δ_T = T^-(1-growth) of each interval's width, for a regret of order T^growth.
+    """Return δ_T = T^-(1-growth) times each interval's width, for a regret of order T^growth.
 
-    The paper's contexts are between 0 and 1; taken as a share of the width, a field is cut
-    into T^(1-growth) cells whatever its unit.
+    In the paper contexts are between 0 and 1.  Scaled by its width, a field in any unit is
+    divided into T^(1-growth) cells.
     """
     trials = number("horizon", horizon, above=1.0, at_least=True)
     share = trials ** -(1.0 - _growth(growth))

@@ -11,12 +11,14 @@ from onepull.problem import Problem
 
 
 class DCB(KnownReward):
-    """DCB(ε) for finitely many contexts (the paper's algorithm 1).
+    """DCB(ε) (Sakulkar and Krishnamachari, algorithm 1): joint learning for listed contexts.
 
-    Index: θ̂_ij + G_i·√((2+ε) ln n / m_j), where θ̂_ij is the mean over *all* pulls of arm
-    j of the reward they would have given in context i.  Arms that are best in some
-    context cost a bounded regret, the others a logarithmic one (theorem 3).  Keeps M+1
-    numbers an arm.
+    Index: θ̂_ij + G_i·√((2+ε) ln n / m_j).  θ̂_ij is the mean over *all* m_j pulls of arm j of
+    the reward that they would have given in context i, and G_i the range of the reward there.
+
+    Use it if contexts can be listed and you need a proof, or a decision in a few microseconds.
+    The regret is bounded for arms that are best in some context and logarithmic for the others
+    (theorem 3).  It stores M+1 numbers per arm, for M contexts.
 
     Parameters
     ----------
@@ -25,7 +27,7 @@ class DCB(KnownReward):
     beyond_theory
         Allow ε ≤ 0, for which the paper has no bound.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Break ties at random with this seed or generator; without one the first arm wins.
 
     Examples
     --------
@@ -42,7 +44,7 @@ class DCB(KnownReward):
     """
 
     guarantee = (
-        "O(log n) for every arm that is best nowhere, bounded for the others, for ε > -1/2 "
+        "O(log n) for each arm that is never best and O(1) for the others, for ε > -1/2 "
         "(Sakulkar and Krishnamachari, theorem 3, corrected)"
     )
 

@@ -1,4 +1,4 @@
-"""kl-UCB on the bounded reward."""
+"""kl-UCB for bounded rewards."""
 
 from __future__ import annotations
 
@@ -16,28 +16,32 @@ from onepull.problem import Problem
 
 
 class KLUCB(MeanPolicy):
-    """kl-UCB (Garivier and Cappé 2011) on any sharing of knowledge.
+    """kl-UCB (Garivier and Cappé 2011) for any sharing.
 
-    Index: the highest mean of a coin, stretched to the reward's range in the context, whose
-    divergence from the estimate is within f(n)/m, f(n) = ln N + c ln ln N with N = n +
-    head_start.  It lies below the upper confidence bound with α = f/(2 ln n), most where
-    rewards are near the ends of their range, and needs means only.  Its regret is logarithmic
-    for c ≥ 3.  Keeps what its sharing keeps.
+    Index: the highest mean θ with m·kl(θ̂, θ) ≤ f(n).  kl is the divergence of Bernoulli
+    distributions scaled to the reward's range in the context, and f(n) = ln N + c ln ln N with
+    N = n + head_start.
+
+    Use it if only means can be stored, because states are too many or unbounded.  Its index is
+    below that of `UpperConfidence` with α = f/(2 ln n), by most if rewards are near the ends of
+    their range.  Its regret in a single context is logarithmic for c ≥ 3.  It stores what its
+    sharing stores.
 
     Parameters
     ----------
     sharing
-        Who learns from a pull: "joint", "per-context", "blind", or through a factorisation.
+        Which contexts learn from a pull: "joint", "per-context", "blind" or a factorisation, see
+        `UpperConfidence`.
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     c
-        How much is explored beyond ln N.
+        Weight of the extra exploration term ln ln N.
     head_start
-        Trials that count as gone by before the first one: no bound is then trusted at a
-        higher risk than 1/head_start, however few trials there were.
+        Added to the trial number.  It keeps the bounds wide in the first trials: their nominal
+        error probability is at most 1/head_start.
     seed
-        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
-        without.
+        Break ties at random with this seed or generator, among the least pulled of the tied arms;
+        without one the first of these wins.
 
     Examples
     --------
@@ -55,11 +59,11 @@ class KLUCB(MeanPolicy):
 
     traits = Traits(breaks_ties_by_pulls=True)
     guarantee = (
-        "O(log n) in a single context for c ≥ 3 (Garivier and Cappé 2011); with less, and for "
-        "contexts that learn together none is known"
+        "O(log n) in a single context for c ≥ 3 (Garivier and Cappé 2011); no bound is known for "
+        "smaller c or for joint learning"
     )
 
-    def __init__(  # noqa: PLR0913 - a sharing and a rule
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         problem: Problem,
         *,
@@ -77,6 +81,6 @@ class KLUCB(MeanPolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if the contexts are cut into cells, c and the head start."""
+        """The sharing, δ if contexts are divided into cells, c and the head start."""
         rule = {"c": self.c, "head_start": self.head_start}
         return {"sharing": self._shared, **self._cut(), **rule}

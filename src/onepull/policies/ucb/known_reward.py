@@ -1,4 +1,4 @@
-"""What DCB and CCB have in common: ε, and the paper's condition on it."""
+"""Base class of DCB and CCB: ε, and the paper's condition on it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from onepull.policies.sharing.doubling import Doubling
 from onepull.policies.sharing.joint import Joint
 
 _WHY_POSITIVE = (
-    "theorem 2 bounds the wrong pulls of arms that are right somewhere by a series in "
-    "n^-(1+2ε), which diverges at ε = 0; beyond_theory=True runs it all the same"
+    "theorem 2 bounds the wrong pulls of arms that are best in some context by a series in "
+    "n^-(1+2ε), which diverges at ε = 0; pass beyond_theory=True to run it without that bound"
 )
 
 
 def _exploration(epsilon: Any, *, beyond_theory: bool) -> float:
-    """Return ε, refusing what the paper's proof does not cover unless asked for."""
+    """Return ε; raises ParameterError for ε ≤ 0 unless `beyond_theory` allows it."""
     value = number("epsilon", epsilon, above=-2.0 if beyond_theory else -math.inf)
     if value <= 0 and not beyond_theory:
         raise ParameterError(f"epsilon must be > 0, given {epsilon!r}: {_WHY_POSITIVE}")
@@ -29,7 +29,7 @@ def _exploration(epsilon: Any, *, beyond_theory: bool) -> float:
 
 
 class KnownReward(MeanPolicy):
-    """What DCB and CCB have in common: ε, with the paper's condition on it."""
+    """Base class of DCB and CCB: ε, with the paper's condition on it."""
 
     def __init__(
         self,
@@ -44,6 +44,6 @@ class KnownReward(MeanPolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """ε, and whether it was asked for against the theory."""
+        """ε, and `beyond_theory` if ε ≤ 0."""
         stated: dict[str, Any] = {"epsilon": self.epsilon}
         return stated if self.epsilon > 0 else {**stated, "beyond_theory": True}

@@ -1,4 +1,4 @@
-"""Multi-UCB: one UCB1 for every context."""
+"""Multi-UCB: a separate UCB1 for each context."""
 
 from __future__ import annotations
 
@@ -15,14 +15,23 @@ from onepull.problem import Problem
 
 
 class MultiUCB(MeanPolicy):
-    """One UCB1 for every context, each learning from its own pulls only.
+    """A separate UCB1 for each context; on cells, Query-ad-clustering (Lu, Pál and Pál 2010).
 
-    Index: r̄ + G·√(2 ln n_i / m_i), all of it counted within context i (or its cell) and
-    with G the range of the reward there.  On interval contexts, cut into cells no wider
-    than δ, it is the Query-ad-clustering of Lu, Pál and Pál (2010) with a free δ.  Its
-    regret is logarithmic in every context and arm apart: O(MK log n).  Keeps 2 numbers
-    for every context and arm.
+    Index: r̄ + G·√(2 ln n_i / m_i), computed from the pulls in context i (or its cell) only.  G
+    is the range of the reward there.
 
+    Use it for comparison: it shares nothing across contexts.  Its regret is O(MK log n) for M
+    contexts and K arms.  It stores 2 numbers per context and arm.
+
+    Parameters
+    ----------
+    delta
+        Divide interval contexts into cells no wider than this.
+    seed
+        Break ties at random with this seed or generator; without one the first arm wins.
+
+    Examples
+    --------
     >>> from onepull import Finite, Interval, Problem
     >>> policy = MultiUCB(Problem(
     ...     arms=["a", "b"],
@@ -36,8 +45,8 @@ class MultiUCB(MeanPolicy):
     """
 
     guarantee = (
-        "O(MK log n), UCB1's in every context; on cells Õ(T^2/3) for one Lipschitz field at the "
-        "best δ (Lu, Pál and Pál 2010)"
+        "O(MK log n), which is UCB1's bound in each context; on cells Õ(T^2/3) for one Lipschitz "
+        "field at the best δ (Lu, Pál and Pál 2010)"
     )
 
     def __init__(
@@ -51,5 +60,5 @@ class MultiUCB(MeanPolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """δ, if the contexts are cut into cells."""
+        """δ, if contexts are divided into cells."""
         return self._cut()

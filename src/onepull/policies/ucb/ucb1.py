@@ -1,4 +1,4 @@
-"""UCB1 and UCB1(ε): blind to the context."""
+"""UCB1 and UCB1(ε), which ignore the context."""
 
 from __future__ import annotations
 
@@ -14,12 +14,20 @@ from onepull.problem import Problem
 
 
 class UCB1(MeanPolicy):
-    """UCB1 (Auer, Cesa-Bianchi, Fischer 2002) on the rewards, blind to the context.
+    """UCB1 (Auer, Cesa-Bianchi, Fischer 2002) on rewards; it ignores the context.
 
     Index: r̄ + G·√(2 ln n / m), with G the range of the reward over all contexts and states.
-    In a single context its regret is O(K log n); where the best arm depends on the context
-    it grows linearly.  Keeps 2 numbers an arm.
 
+    Use it for comparison.  Its regret is O(K log n) in a single context, and linear if the best
+    arm depends on the context.  It stores 2 numbers per arm.
+
+    Parameters
+    ----------
+    seed
+        Break ties at random with this seed or generator; without one the first arm wins.
+
+    Examples
+    --------
     >>> from onepull import Finite, Interval, Problem
     >>> policy = UCB1(Problem(
     ...     arms=["wifi", "lte"],
@@ -34,8 +42,8 @@ class UCB1(MeanPolicy):
     """
 
     guarantee = (
-        "O(K log n) in a single context (Auer, Cesa-Bianchi and Fischer 2002); linear where the "
-        "best arm depends on the context"
+        "O(K log n) in a single context (Auer, Cesa-Bianchi and Fischer 2002); linear if the best "
+        "arm depends on the context"
     )
 
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator | None = None) -> None:
@@ -43,17 +51,28 @@ class UCB1(MeanPolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """None."""
+        """No parameters."""
         return {}
 
 
 class UCB1Epsilon(MeanPolicy):
-    """UCB1(ε), the UCB1 of the paper's lemma 1: a little more exploration, on rewards.
+    """UCB1(ε) (Sakulkar and Krishnamachari, lemma 1): UCB1 with slightly more exploration.
 
-    Index: r̄ + G·√((2+ε) ln n / m).  In a single context a wrong arm that has been pulled
-    often enough is chosen at trial n with probability at most 2n^-(3+2ε) (lemma 1).  Keeps
-    2 numbers an arm.
+    Index: r̄ + G·√((2+ε) ln n / m).
 
+    Use it for comparison: it ignores the context.  In a single context a wrong arm that has
+    been pulled often enough is chosen at trial n with probability at most 2n^-(3+2ε) (lemma 1).
+    It stores 2 numbers per arm.
+
+    Parameters
+    ----------
+    epsilon
+        ε ≥ 0: exploration beyond UCB1's.
+    seed
+        Break ties at random with this seed or generator; without one the first arm wins.
+
+    Examples
+    --------
     >>> from onepull import Finite, Interval, Problem
     >>> policy = UCB1Epsilon(Problem(
     ...     arms=["wifi", "lte"],
@@ -67,8 +86,8 @@ class UCB1Epsilon(MeanPolicy):
     """
 
     guarantee = (
-        "UCB1's with 2+ε in place of 2 (Auer, Cesa-Bianchi and Fischer 2002): O(K log n) in a "
-        "single context, linear where the best arm depends on the context"
+        "UCB1's bound with 2+ε in place of 2 (Auer, Cesa-Bianchi and Fischer 2002): O(K log n) in "
+        "a single context, linear if the best arm depends on the context"
     )
 
     def __init__(

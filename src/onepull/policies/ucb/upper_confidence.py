@@ -1,4 +1,4 @@
-"""Optimism: the rule that plays the highest upper confidence bound."""
+"""The upper confidence bound for any sharing and any width."""
 
 from __future__ import annotations
 
@@ -15,22 +15,27 @@ from onepull.problem import Problem
 
 
 class UpperConfidence(MeanPolicy):
-    """The upper confidence bound with any width, on any sharing of knowledge.
+    """The upper confidence bound of UCB1 (Auer, Cesa-Bianchi, Fischer 2002) for any sharing.
 
-    Index: θ̂ + G·√(α ln n / m).  Blind with α = 2 it is UCB1, per context Multi-UCB, joint
-    with α = 2+ε DCB(ε) or, given a δ, CCB(ε, δ): each has its own name, with its guarantee.
+    Index: θ̂ + G·√(α ln n / m).
+
+    Use it to choose the width or the sharing freely, for example to share through a
+    factorisation.  With "blind" and α = 2 it is UCB1, with "per-context" and α = 2 Multi-UCB,
+    with "joint" and α = 2+ε DCB(ε) or, given a δ, CCB(ε, δ).  Their guarantees hold for it.  It
+    stores what its sharing stores.
 
     Parameters
     ----------
     sharing
-        Who learns from a pull: "joint", "per-context" or "blind"; or every context through a
-        factorisation: "histogram", "sketch(knots)" or "low-rank(tolerance)".
+        Which contexts learn from a pull: "joint" (all), "per-context" (its own) or "blind" (the
+        context is ignored).  Or a factorisation through which all contexts learn: "histogram",
+        "sketch(knots)" or "low-rank(tolerance)".
     delta
-        Cuts interval contexts into cells no wider than this.
+        Divide interval contexts into cells no wider than this.
     alpha
-        α > 0, how wide the bound is.
+        α > 0: scale of the confidence width.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        Break ties at random with this seed or generator; without one the first arm wins.
 
     Examples
     --------
@@ -47,9 +52,8 @@ class UpperConfidence(MeanPolicy):
     """
 
     guarantee = (
-        "with joint learning that of DCB and CCB with ε = α - 2, for α > 3/2; blind or per "
-        "context with α = 2 that of UCB1 and Multi-UCB; through a factorisation that of DCB, "
-        "and 2·error·T"
+        "the bound of DCB and CCB with ε = α - 2 for joint learning and α > 3/2; of UCB1 and "
+        "Multi-UCB for α = 2, blind or per context; of DCB plus 2·error·T for a factorisation"
     )
 
     def __init__(
@@ -67,5 +71,5 @@ class UpperConfidence(MeanPolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if the contexts are cut into cells, and α."""
+        """The sharing, δ if contexts are divided into cells, and α."""
         return {"sharing": self._shared, **self._cut(), "alpha": self.alpha}

@@ -1,4 +1,4 @@
-"""Joint learning through features that mix: histograms, sketches and low rank, compiled."""
+"""Kernel for joint learning with a dense φ: histograms, sketches and low rank."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def dense(
     plain: Any,
     g: Any,
 ) -> None:
-    """Run a rule on the means of every feature, in a memory of any kind; an estimate is φ·mean.
+    """Run a rule on the means of all features, with any kind of forgetting.
 
-    `phi[rows[i]]`, `lows` and `highs` are those of the i-th context.  `features[atom]` lists
-    ψ of an atom; without atoms g is called for all pivots, or ψ is a plain function.
+    An estimate is φ·mean.  `phi[rows[i]]`, `lows[rows[i]]` and `highs[rows[i]]` belong to the i-th
+    context.  `features[atom]` is ψ of an atom.  For continuous states g is called at all pivots,
+    or ψ is a plain function.
     """
     first, key, start, count = stretch.first, stretch.key, laws.start, laws.size
     ordered, keep, alias = laws.ordered, laws.keep, laws.alias

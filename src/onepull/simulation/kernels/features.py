@@ -1,7 +1,8 @@
-"""ψ in compiled loops: by a plain function, or by the reward at some contexts.
+"""Compiled ψ: a plain function, or the reward at some contexts.
 
-As with rules, a type stands for a plain function.  That of the sketch has a name here, so that
-kernels compiled for it are kept on disk; those of a user's own are compiled once a process.
+As with rules, each type stands for one plain function.  The type of the sketch has a name here,
+so that kernels compiled for it can be cached on disk.  A user's own function is compiled once per
+process.
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ from onepull.simulation.compiled import inlined
 
 
 class NoPsi(NamedTuple):
-    """Features that are listed, or rewards at contexts."""
+    """No function: ψ is tabulated, or the reward at some contexts."""
 
     constants: Any
 
 
 class SketchPsi(NamedTuple):
-    """A state shared out among knots."""
+    """The interpolation weights of a state on the knots of a sketch."""
 
     constants: Any
 
 
-KernelPsi = Any  # one of the named tuples
+KernelPsi = Any  # one of the named tuples above
 _TYPES: dict[Any, type[Any]] = {shared_out: SketchPsi}
 _FUNCTIONS: dict[type[Any], Any] = {SketchPsi: shared_out}
 
 
 def is_own_psi(psi: KernelPsi) -> bool:
-    """Return whether ψ is a user's own function, for which kernels are not kept on disk."""
+    """Return whether ψ is a user's own function, for which kernels are not cached on disk."""
     return type(psi) not in {NoPsi, SketchPsi}
 
 
 def kernel_psi(factor: Factorisation) -> KernelPsi:
-    """Return ψ of a factorisation as kernels take it."""
+    """Return the kernel form of a factorisation's ψ."""
     plain = factor.plain_psi
     if plain is None:
         return NoPsi((0.0,))
@@ -59,7 +60,7 @@ def _type_of(plain: PlainPsi) -> type[Any]:
 
 
 def write_psi(psi: Any, shown: Any, out: Any) -> None:
-    """Write ψ of a state; the compiled forms are below."""
+    """Write ψ of a state into `out`; the compiled forms are below."""
     raise NotImplementedError
 
 

@@ -1,9 +1,9 @@
-"""The steps of the policies in compiled loops.
+"""Kernels for policies on mean rewards.
 
-There is a kernel for each way of sharing knowledge, and any rule of exploration goes with it.
-The mathematics is not here: a step calls the same plain functions that the library calls.  A
-kernel runs one policy through a stretch of trials, writes the arm it chooses at each, and
-leaves its state in arrays, so that stretches can be joined.
+There is one kernel per sharing, and it works with any rule.  The mathematics is not here: a
+kernel calls the same plain functions as the library.  It runs one policy through a stretch of
+trials and writes the arm chosen at each.  It leaves its state in arrays, so that the next stretch
+can continue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onepull.simulation.kernels.rules import decide
 
 @inlined
 def spread(shown: Any, values: Any, at: Any) -> None:
-    """Write one state beside every context: into the rows of `values` from `at` on."""
+    """Write one state into each column of `values`, in the rows beginning at `at`."""
     for f in range(shown.size):
         for r in range(values.shape[1]):
             values[at + f, r] = shown[f]
@@ -42,12 +42,11 @@ def joint(
     centres: Any,
     g: Any,
 ) -> None:
-    """Run a rule on joint learning, keeping the mean of every feature in a memory of any kind.
+    """Run a rule with joint learning on the means of all features, with any kind of forgetting.
 
-    `features[atom]` lists ψ of an atom; without atoms g is called for all centres.
+    `features[atom]` is ψ of an atom.  For continuous states g is called at all centres.
     """
-    # Everything into locals first: reaching into a tuple within the loop costs a count of
-    # references each time.
+    # Read everything into locals: an attribute of a tuple in the loop costs a reference count.
     first, key = stretch.first, stretch.key
     start, count, ordered = laws.start, laws.size, laws.ordered
     keep, alias = laws.keep, laws.alias
@@ -89,7 +88,7 @@ def joint(
 
 
 class HistogramState(NamedTuple):
-    """How often each arm showed each of its atoms."""
+    """How often each atom of each arm was observed."""
 
     counts: Array
     pulls: NDArray[np.int64]
@@ -109,10 +108,10 @@ def joint_histogram(
     laws: Any,
     rewards: Any,
 ) -> None:
-    """Run the same on counts of atoms: the work does not grow with the cells.
+    """Run a rule with joint learning on counts of atoms; the work does not grow with the cells.
 
-    `rewards[cell, arm, k]` is the reward of the arm's k-th atom at the centre of the cell,
-    so an estimate is their mean, weighted by the counts.
+    `rewards[cell, arm, k]` is the reward of the arm's k-th atom at the centre of the cell.  An
+    estimate is the mean of these rewards, weighted by the counts.
     """
     first, key = stretch.first, stretch.key
     start, count, ordered = laws.start, laws.size, laws.ordered
@@ -144,7 +143,7 @@ def joint_histogram(
 
 
 class CellState(NamedTuple):
-    """What a policy knows that learns its own rewards in every cell: `means[cell, arm]`."""
+    """The statistics of a policy that learns each cell separately: `means[cell, arm]`."""
 
     means: Array
     pulls: NDArray[np.int64]
@@ -165,10 +164,10 @@ def per_cell(
     rewards: Any,
     g: Any,
 ) -> None:
-    """Run a rule on what each cell learns by itself; with one cell, blind to the context.
+    """Run a rule that learns each cell separately; with one cell it ignores the context.
 
-    `rewards[context, atom]` is looked up where contexts and states have atoms; elsewhere g
-    is called.
+    `rewards[context, atom]` is looked up if contexts and states are discrete; otherwise g is
+    called.
     """
     first, key = stretch.first, stretch.key
     start, count, ordered = laws.start, laws.size, laws.ordered

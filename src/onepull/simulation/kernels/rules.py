@@ -1,10 +1,10 @@
-"""Rules in compiled loops.
+"""Compiled rules.
 
-A kernel is compiled for the type of its rule, so that none pays for another.  A type stands for
-the functions of a rule value, which are compiled as they are: the library runs the same ones.
-The types of the rules that come with the package have names here, so that kernels compiled for
-them are kept on disk.  A rule of a user's own gets a type when it is first seen, and is compiled
-once a process: the compiler would not notice if its functions changed.
+A kernel is compiled for the type of its rule.  Each type stands for the functions of one rule,
+which are compiled as they are; the library calls the same functions.  The rules of the package
+have named types here, so that kernels compiled for them can be cached on disk.  A user's own rule
+gets a type when it is first used, and is compiled once per process, since numba would not notice
+a change in its functions.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import ASIDE, bits, gamma, place, uniform
 from onepull.simulation.kernels.features import KernelPsi, is_own_psi
 
-TABULATED = 1 << 20  # trials whose exploration is kept in a table; further ones are computed
+TABULATED = 1 << 20  # trials whose exploration is tabulated; for later ones it is computed
 NONE = np.zeros(0, np.int64)
 
-# What the plain functions call by name.
+# Functions that the plain functions call by name.
 reachable(
     bernstein.bernstein_bound,
     bernstein.law_variance,
@@ -61,7 +61,7 @@ leading_law = inlined(rules.leading_law)
 
 
 class Functions(NamedTuple):
-    """The functions of a rule: what its type in compiled code stands for."""
+    """The functions of a rule, which determine its type in compiled code."""
 
     kind: type[Any]
     exploration: Any = None
@@ -82,16 +82,16 @@ class Ucb(NamedTuple):
 
 
 class PatientUcb(NamedTuple):
-    """The same, but an arm that was not seen for long comes first."""
+    """The same, but an arm that was not observed for `patience` trials comes first."""
 
     parameters: Any
     table: Array
     patience: int
-    seen: NDArray[np.int64]  # the trial at which each arm last was, written by the memory
+    seen: NDArray[np.int64]  # the trial at which each arm was last observed
 
 
 class RememberedUcb(NamedTuple):
-    """The upper confidence bound where so many trials are remembered."""
+    """The upper confidence bound for statistics that forget."""
 
     parameters: Any
     table: Array
@@ -112,7 +112,7 @@ class EmpiricalKl(NamedTuple):
 
 
 class Imed(NamedTuple):
-    """The least divergence from the best."""
+    """The least divergence from the best arm."""
 
     parameters: Any
     table: Array
@@ -126,7 +126,7 @@ class Bernstein(NamedTuple):
 
 
 class EpsilonGreedy(NamedTuple):
-    """The best estimate, or an arm drawn evenly."""
+    """The best estimate, or an arm drawn uniformly."""
 
     parameters: Any
     table: Any
@@ -142,14 +142,14 @@ class Dsee(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """The highest reward of a law drawn from a Dirichlet posterior."""
+    """The highest mean reward under a distribution drawn from a Dirichlet posterior."""
 
     prior: float
     key: Any
 
 
-KernelRule: TypeAlias = Any  # one of the named tuples
-Ruling: TypeAlias = Callable[[int], KernelRule]  # a rule, given the key of a policy's own luck
+KernelRule: TypeAlias = Any  # one of the named tuples above
+Ruling: TypeAlias = Callable[[int], KernelRule]  # from the random key of a policy to its rule
 
 _TYPES: dict[Functions, type[Any]] = {}
 _FUNCTIONS: dict[type[Any], Functions] = {}
@@ -160,10 +160,10 @@ def _name(functions: Functions, kind: type[Any]) -> None:
 
 
 def _functions(rule: Rule) -> Functions:
-    """Return the functions of a rule, which decide its type."""
+    """Return the functions of a rule, which determine its type."""
     if isinstance(rule, TurnRule):
         return Functions(TurnRule, turn=rule.turn, draws=rule.draws)
-    assert not isinstance(rule, PosteriorRule)  # noqa: S101 - it has a type of its own
+    assert not isinstance(rule, PosteriorRule)  # noqa: S101 - handled separately
     aim = rule.aim if isinstance(rule, MeanRule) else None
     return Functions(
         type(rule),
@@ -189,12 +189,12 @@ NAMED = frozenset(_FUNCTIONS)
 
 
 def is_own(rule: KernelRule) -> bool:
-    """Return whether a rule is a user's own, for which kernels are not kept on disk."""
+    """Return whether a rule is a user's own, for which kernels are not cached on disk."""
     return type(rule) in _FUNCTIONS and type(rule) not in NAMED
 
 
 def _type_of(functions: Functions) -> type[Any]:
-    """Return the type that stands for the functions of a rule, a new one if need be."""
+    """Return the type for the functions of a rule, created if needed."""
     if functions not in _TYPES:
         base = _TYPES[_LIKE[functions.kind, functions.is_patient]]
         own = NamedTuple(f"Own{len(_TYPES)}", list(base.__annotations__.items()))  # type: ignore[misc]  # made at run time
@@ -212,7 +212,7 @@ _LIKE = {
 
 @singledispatch
 def ruling(rule: Rule, arms: int, horizon: int) -> Ruling:
-    """Return a rule value as kernels take it, for so many arms and trials."""
+    """Return a function that makes the kernel form of a rule from a random key."""
     raise TypeError(f"{rule!r} is not a rule, given {arms} arms and {horizon} trials")
 
 
@@ -247,7 +247,7 @@ def _(rule: PosteriorRule, arms: int, horizon: int) -> Ruling:
 
 
 def _stated(kind: type[Any], parameters: tuple[float, ...], horizon: int) -> Any:
-    """Return a rule with a table of what it explores at each trial."""
+    """Return a kernel rule with a table of its exploration at each trial."""
     table = np.zeros(min(horizon + 2, TABULATED))
     rest = (0, NONE)[: len(kind._fields) - 2]
     rule = kind(tuple(map(float, parameters)), table, *rest)
@@ -257,7 +257,7 @@ def _stated(kind: type[Any], parameters: tuple[float, ...], horizon: int) -> Any
 
 
 def _tried(ruling: Ruling) -> Ruling:
-    """Return a ruling; a user's own is compiled and called once, so that what is wrong is told."""
+    """Return `ruling`; compile and call a user's own rule once, to find errors early."""
     rule = ruling(0)
     if is_own(rule):
         one, few, pulls = np.ones((1, 2)), np.ones((2, 1)), np.ones(2)
@@ -268,8 +268,8 @@ def _tried(ruling: Ruling) -> Ruling:
     return ruling
 
 
-class CannotCompile(Exception):  # noqa: N818 - not an error of the user's: it runs interpreted
-    """A rule of a user's own that the compiler does not take, and why."""
+class CannotCompile(Exception):  # noqa: N818 - not an error: the policy runs interpreted
+    """Raised if a user's own rule does not compile, with the compiler's message."""
 
 
 def _first_line(error: NumbaError) -> str:
@@ -280,7 +280,7 @@ def _first_line(error: NumbaError) -> str:
 
 @compiled
 def choose_once(rule: Any, values: Any, laws: Any, pulls: Any, means: Any) -> Any:
-    """Return what a rule plays in a small case."""
+    """Return the arm that a rule plays in a small example."""
     return decide_on(rule, values, laws, pulls, means, means, 0.0, 1.0, 2, 1)
 
 
@@ -288,30 +288,30 @@ _FRESH: dict[Any, Any] = {}
 
 
 def fresh(kernel: Any) -> Any:
-    """Return a kernel that is compiled for this process and not kept on disk."""
+    """Return a kernel that is compiled for this process and not cached on disk."""
     if kernel not in _FRESH:
         _FRESH[kernel] = compiled(kernel.py_func, keep=False)
     return _FRESH[kernel]
 
 
 def for_rule(kernel: Any, rule: KernelRule, psi: KernelPsi | None = None) -> Any:
-    """Return a kernel for a rule and a ψ: kept on disk, unless one of them is a user's own."""
+    """Return a kernel for a rule and a ψ; cached on disk unless one of them is a user's own."""
     own = is_own(rule) or (psi is not None and is_own_psi(psi))
     return fresh(kernel) if own else kernel
 
 
-# What kernels call; the compiled forms are below.
+# Functions that kernels call; the compiled forms are below.
 
 
 def explored(rule: Any, trial: Any) -> Any:
-    """Return how much a rule explores at a trial."""
+    """Return the exploration of a rule at a trial."""
     raise NotImplementedError
 
 
 def decide(
     rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
 ) -> Any:
-    """Return the arm that a rule plays in a cell: at its n-th trial, the world's `trial`."""
+    """Return the arm that a rule plays in a cell, at trial n of the cell and `trial` in total."""
     raise NotImplementedError
 
 
@@ -319,19 +319,19 @@ def decide_on(
     rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
     n: Any, trial: Any,
 ) -> Any:  # fmt: skip
-    """Return the arm that a rule plays, given φ and every arm's means of ψ."""
+    """Return the arm that a rule plays, given φ and each arm's means of ψ."""
     raise NotImplementedError
 
 
 @compiled
 def fill_table(rule: Any, table: Any) -> None:
-    """Write what a rule explores at trials 1 to the end of a table."""
+    """Write the exploration of a rule at each trial, beginning with 1, into a table."""
     for trial in range(1, table.size):
         table[trial] = explored(rule, trial)
 
 
 def _known(rule: Any) -> Functions | None:
-    """Return what the type of a rule stands for."""
+    """Return the functions of a rule's type, or None if it is not a rule."""
     if not isinstance(rule, (types.NamedTuple, types.NamedUniTuple)):
         return None
     return _FUNCTIONS.get(rule.instance_class)
@@ -425,7 +425,7 @@ def _by_mean(functions: Functions) -> Any:
 
 @inlined
 def the_mean(mean: Any, root: Any, aim: Any) -> Any:
-    """Return a mean: the index of a rule that plays the best estimate."""
+    """Return the mean, which is the index of a rule that plays the best estimate."""
     return mean
 
 
@@ -446,8 +446,8 @@ def _take_turns(functions: Functions) -> Any:
         best = leading_mean(means[cell], roots[row], the_mean, 0.0)
         if means[cell, best] == np.inf:
             return best
-        luck = uniform(rule.key, trial) if draws else 0.0
-        arm = turn(luck, n, means.shape[1], rule.table, *rule.parameters)
+        u = uniform(rule.key, trial) if draws else 0.0
+        arm = turn(u, n, means.shape[1], rule.table, *rule.parameters)
         return arm if arm >= 0 else best
 
     return decide
@@ -492,8 +492,8 @@ def _posterior(
     rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
     n: Any, trial: Any,
 ) -> Any:  # fmt: skip
-    # The library draws from numpy's generator.  A kernel cannot, and draws by place as all of
-    # the simulator does: the same law, other draws.
+    # The library draws from numpy's generator.  Kernels use the simulator's own random numbers:
+    # the same distribution, but other draws.
     best = 0
     highest = -np.inf
     for j in range(pulls.size):
