@@ -3,11 +3,10 @@
 All policies on means use these classes.  An arm that was never pulled has an infinite mean, so
 every rule that plays the highest index pulls it first without a special case.
 
-The functions at the top are steps.  `ArmStatistics` runs them in CPython, and the simulator
-compiles them for its arrays (`onepull.simulation.kernels.memory`).  Four of them have a second,
-compiled body there: `add_observation`, `move_means`, `clear_means` and `update_root`.  A kernel
-moves means in a loop, where the library moves a list or a numpy row, and no feedback is in flight
-in a kernel that uses them.  Every other step has one body.
+The functions at the top are steps.  The library runs them in CPython, and the simulator compiles
+them for its arrays (`onepull.simulation.kernels.memory`).  Three of them have a second body there:
+`move_means`, `clear_means` and `update_root`.  A kernel moves means in a loop, where the library
+moves a list or a numpy row, and no feedback is in flight in a kernel that uses them.
 """
 
 from __future__ import annotations
@@ -53,11 +52,6 @@ def moved(mean: Any, value: Any, weight: float) -> Any:
     4.0
     """
     return value if weight == 1.0 else mean + (value - mean) * weight
-
-
-def add_observation(kept: Any, arm: int, features: Any) -> None:
-    """Add one observation of an arm to statistics that keep everything."""
-    kept.update(arm, features)
 
 
 def move_means(kept: Any, arm: int, features: Any, weight: float) -> None:

@@ -1,7 +1,7 @@
 """Change detection: test whether the mean of a stream of observations changed.
 
 The functions are plain: `ChangeDetector` runs them and the simulator compiles them.  Those at the
-end of the steps, from `fill_bucket` on, have a second body in
+end of the steps, from `close_bucket` on, have a second body in
 `onepull.simulation.kernels.memory`.  The library keeps the raw rows of the current bucket and
 works with numpy on all features and cuts at once, since a loop in CPython over all of them would
 take a hundred times as long.  The compiler does not take cumulative sums along an axis, so a
@@ -106,15 +106,13 @@ def detector_scales(lows: Sequence[float], highs: Sequence[float]) -> tuple[Arra
     return begin, np.divide(1.0, widths, out=np.zeros(len(widths)), where=widths > 0.0)
 
 
-def detect(detectors: Any, failure: float, arm: int, features: Any) -> Any:
-    """Add one observation to the detector of an arm; return whether it finds a change.
+def finds_change(detectors: Any, failure: float, arm: int) -> Any:
+    """Close the full bucket of an arm and test; return whether there is a change.
 
     `detectors` is a sequence with a `ChangeDetector` for each arm, or the same in arrays.
     """
-    if not fill_bucket(detectors, arm, features):
-        return False
     tests, sizes, sums, count = close_bucket(detectors, arm)
-    level = alarm_level(tests, max(1, (count - 1) * len(features)), failure)
+    level = alarm_level(tests, max(1, (count - 1) * len(sums[0])), failure)
     if any_cut_exceeds(sizes, sums, count, level):
         return True
     keep_buckets(detectors, arm, tidied(sizes, sums, count))
@@ -128,11 +126,6 @@ def share_of_range(value: Any, low: Any, scale: Any) -> Any:
     [0.0, 0.25, 1.0]
     """
     return np.minimum(np.maximum((value - low) * scale, 0.0), 1.0)
-
-
-def fill_bucket(detectors: Any, arm: int, features: Any) -> Any:
-    """Add an observation to the current bucket of an arm; return whether the bucket is full."""
-    return detectors[arm].fill(features)
 
 
 def close_bucket(detectors: Any, arm: int) -> Any:
@@ -228,12 +221,10 @@ class ChangeDetector:
 
     def take(self, features: Features) -> bool:
         """Add one observation; return whether a change is found."""
-        return bool(detect((self,), self.failure, 0, features))
-
-    def fill(self, features: Features) -> bool:
-        """Add one observation to the current bucket; return whether the bucket is full."""
         self._filling.append([float(feature) for feature in features])
-        return len(self._filling) == SPAN
+        if len(self._filling) < SPAN:
+            return False
+        return bool(finds_change((self,), self.failure, 0))
 
     def close(self) -> tuple[int, list[int], list[Array], int]:
         """Close the current bucket; return the number of tests, sizes, sums and their number."""

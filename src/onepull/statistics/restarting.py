@@ -1,6 +1,6 @@
 """Statistics that forget an arm when a change detector finds that it changed.
 
-`watch` is a plain function: `Restarting` runs it and the simulator compiles it.
+`restart` is a plain function: `Restarting` runs it and the simulator compiles it.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import msgspec
 
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
-from onepull.statistics.arm_statistics import StatisticsState, add_observation, forget_arm
+from onepull.statistics.arm_statistics import StatisticsState, forget_arm
 from onepull.statistics.change_detector import (
     ChangeDetector,
     DetectorState,
-    detect,
     reset_detector,
 )
 from onepull.statistics.forgetting import Forgetting
 
 
-def watch(memory: Any, trial: int, arm: int, features: Any) -> None:
-    """Add the observation of a trial; if it shows a change, forget the arm, or all arms.
-
-    `memory` is a `Restarting`, or the same in arrays.
-    """
-    add_observation(memory.kept, arm, features)
-    memory.seen[arm] = trial
-    if detect(memory.detectors, memory.failure, arm, features):
-        for changed in range(len(memory.seen)):
-            if memory.together or changed == arm:
-                forget_arm(memory.kept, changed)
-                reset_detector(memory.detectors, changed)
-                memory.restarts[changed] = trial
+def restart(  # noqa: PLR0913, PLR0917 - the parts of a memory, which a kernel has apart
+    kept: Any,
+    detectors: Any,
+    restarts: Any,
+    trial: int,
+    arm: int,
+    together: bool,  # noqa: FBT001 - a part too
+) -> None:
+    """Forget an arm that changed, or all arms together."""
+    for changed in range(len(restarts)):
+        if together or changed == arm:
+            forget_arm(kept, changed)
+            reset_detector(detectors, changed)
+            restarts[changed] = trial
 
 
 class RestartingState(msgspec.Struct, forbid_unknown_fields=True):
@@ -114,7 +114,10 @@ class Restarting(Forgetting):
     def update(self, arm: int, features: Features) -> None:
         """Add one observation of an arm; forget the arm if it shows a change."""
         self.trials += 1
-        watch(self, self.trials, arm, features)
+        self.kept.update(arm, features)
+        self.seen[arm] = self.trials
+        if self.detectors[arm].take(features):
+            restart(self.kept, self.detectors, self.restarts, self.trials, arm, self.together)
 
     def add_arm(self) -> None:
         """Add an arm without observations at the end."""

@@ -1,7 +1,4 @@
-"""Statistics of a sliding window: of the last W observations.
-
-`slide` is a plain function: `Window` runs it and the simulator compiles it.
-"""
+"""Statistics of a sliding window: of the last W observations."""
 
 from __future__ import annotations
 
@@ -14,43 +11,11 @@ from onepull.payoff import Features
 from onepull.statistics.arm_statistics import (
     ArmStatistics,
     StatisticsState,
-    add_observation,
     remove_observation,
 )
 from onepull.statistics.forgetting import Forgetting
 
 GONE = -1  # in the ring: the arm of this observation was removed
-
-
-def slide(memory: Any, trial: int, arm: int, features: Any) -> None:
-    """Add the observation of a trial to a window, and remove the oldest if the window is full.
-
-    `memory` is a `Window`, or the same in arrays.
-    """
-    place = (trial - 1) % memory.window
-    if trial > memory.window:
-        oldest = memory.ring_arms[place]
-        if oldest != GONE:
-            remove_observation(memory.kept, oldest, memory.ring_rows[place])
-    write_ring(memory, place, arm, features)
-    add_observation(memory.kept, arm, features)
-    add_observation(memory.fresh, arm, features)
-    if place == memory.window - 1:
-        start_round(memory)
-
-
-# The library keeps a row and swaps two statistics; a kernel copies numbers, so it has bodies of
-# its own for these two.
-
-
-def write_ring(memory: Any, place: int, arm: int, features: Any) -> None:
-    """Write an observation into the ring of a window."""
-    memory.write(place, arm, features)
-
-
-def start_round(memory: Any) -> None:
-    """Replace the statistics of a window by those of the finished round of its ring."""
-    memory.start_round()
 
 
 class WindowState(msgspec.Struct, forbid_unknown_fields=True):
@@ -104,23 +69,24 @@ class Window(Forgetting):
 
     def update(self, arm: int, features: Features) -> None:
         """Add one observation of an arm, and remove the oldest if the window is full."""
+        place = self.trials % self.window
+        row = [float(feature) for feature in features]
         self.trials += 1
-        slide(self, self.trials, arm, [float(feature) for feature in features])
-
-    def write(self, place: int, arm: int, row: list[float]) -> None:
-        """Write an observation into the ring."""
-        if place == len(self.ring_arms):
+        if len(self.ring_arms) < self.window:
             self.ring_arms.append(arm)
             self.ring_rows.append(row)
         else:
+            oldest = self.ring_arms[place]
+            if oldest != GONE:
+                remove_observation(self.kept, oldest, self.ring_rows[place])
             self.ring_arms[place], self.ring_rows[place] = arm, row
-
-    def start_round(self) -> None:
-        """Replace the statistics of the window by those of the finished round."""
-        before, self.kept = self.kept, self.fresh
-        self.fresh = self._empty()
-        for arm, pulls in enumerate(before.in_flight):
-            self.expect(arm, pulls)
+        self.kept.update(arm, row)
+        self.fresh.update(arm, row)
+        if place == self.window - 1:
+            before, self.kept = self.kept, self.fresh
+            self.fresh = self._empty()
+            for j, pulls in enumerate(before.in_flight):
+                self.expect(j, pulls)
 
     def _empty(self) -> ArmStatistics:
         return ArmStatistics.empty(arms=len(self.kept.pulls), features=self.features)

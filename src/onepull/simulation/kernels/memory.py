@@ -2,8 +2,14 @@
 
 A loop is the same whatever is forgotten: it reads `means[feature, arm]`, the pulls and a row of
 roots, and calls `take_in`, which is compiled for the type of the memory.  The steps are the plain
-functions of `onepull.statistics`, compiled as they are.  Only the steps that move a whole row of
-numbers have a second body here: the library moves lists or numpy rows, a kernel loops.
+functions of `onepull.statistics`, compiled as they are, with these exceptions:
+
+- Steps that move a whole row of numbers have a second body here.  The library moves lists or
+  numpy rows, a kernel loops.
+- `_add`, `_slide` and the first lines of `_watch` run at every trial and are written for arrays.
+  Compiled from steps on whole memories, the compiler counts references to every array at each
+  step: a trial with a window took 4 times as long, and one with detectors 1.8 times.  They call
+  the library's `moved` and `inverse_root`.
 """
 
 from __future__ import annotations
@@ -30,7 +36,6 @@ from onepull.statistics import (
     inverse_root,
     moved,
     restarting,
-    window,
 )
 from onepull.statistics.change_detector import ALIKE, SPAN, detector_scales
 from onepull.statistics.window import GONE
@@ -41,16 +46,14 @@ root_of_count = inlined(arm_statistics.root_of_count)
 share_of_range = inlined(change_detector.share_of_range)
 ratio_of = inlined(change_detector.likelihood_ratio)
 fade = inlined(discounted.fade)
-slide = inlined(window.slide)
-watch = inlined(restarting.watch)
+finds_change = inlined(change_detector.finds_change)
+restart = inlined(restarting.restart)
 # What the plain functions call by name.
 reachable(
     arm_statistics.forget_arm,
     arm_statistics.inverse_root,
-    arm_statistics.remove_observation,
     change_detector.alarm_level,
     change_detector.coin_divergence,
-    change_detector.detect,
     change_detector.tidied,
     discounted.rescale,
 )
@@ -86,9 +89,8 @@ class Sliding(NamedTuple):
     pulls: NDArray[np.int64]
     roots: Array
     trials: NDArray[np.int64]
-    kept: Lasting
-    fresh: Lasting
-    window: int
+    next_means: Array
+    next_pulls: NDArray[np.int64]
     ring_arms: NDArray[np.int64]
     ring_rows: Array
 
@@ -113,7 +115,6 @@ class Watched(NamedTuple):
     pulls: NDArray[np.int64]
     roots: Array
     trials: NDArray[np.int64]
-    kept: Lasting
     seen: NDArray[np.int64]
     restarts: NDArray[np.int64]
     detectors: Detectors
@@ -139,9 +140,8 @@ def memory_of(
         weighed = Lasting(means, np.zeros(arms), roots.copy(), trials)
         return Fading(means, np.zeros(arms), roots, trials, weighed, np.ones(1), kept.discount)
     if isinstance(kept, Window):
-        fresh = Lasting(means.copy(order), counts.copy(), roots.copy(), trials)
         ring = np.full(kept.window, GONE), np.zeros((kept.window, features))
-        return Sliding(*lasting, lasting, fresh, kept.window, *ring)
+        return Sliding(*lasting, means.copy(order), counts.copy(), *ring)
     if isinstance(kept, Restarting):
         lows, scales = detector_scales(*kept.bounds)
         detectors = Detectors(
@@ -155,9 +155,7 @@ def memory_of(
             scales=scales,
         )
         seen = getattr(rule, "seen", counts.copy())  # a patient rule reads it
-        return Watched(
-            *lasting, lasting, seen, counts.copy(), detectors, kept.failure, kept.together
-        )
+        return Watched(*lasting, seen, counts.copy(), detectors, kept.failure, kept.together)
     return lasting
 
 
@@ -200,13 +198,52 @@ def _fade(memory: Any, arm: Any, table: Any, row: Any) -> None:
 
 
 def _slide(memory: Any, arm: Any, table: Any, row: Any) -> None:
+    means, pulls, roots = memory.means, memory.pulls, memory.roots
+    new, new_pulls = memory.next_means, memory.next_pulls
+    arms, rows = memory.ring_arms, memory.ring_rows
+    here = memory.trials[0] % arms.size
     memory.trials[0] += 1
-    slide(memory, memory.trials[0], arm, table[row])
+    old = arms[here]
+    if old != GONE:
+        pulls[old] -= 1
+        left = pulls[old]
+        roots[0, old] = root_of(left) if left > 0 else 0.0
+        for r in range(table.shape[1]):
+            away = move(means[r, old], rows[here, r], -1.0 / left) if left > 0 else np.inf
+            means[r, old] = away
+    arms[here] = arm
+    pulls[arm] += 1
+    new_pulls[arm] += 1
+    roots[0, arm] = root_of(pulls[arm])
+    for r in range(table.shape[1]):
+        rows[here, r] = table[row, r]
+        means[r, arm] = move(means[r, arm], table[row, r], 1.0 / pulls[arm])
+        new[r, arm] = move(new[r, arm], table[row, r], 1.0 / new_pulls[arm])
+    if here == arms.size - 1:
+        for j in range(pulls.size):
+            pulls[j] = new_pulls[j]
+            new_pulls[j] = 0
+            roots[0, j] = root_of(pulls[j]) if pulls[j] > 0 else 0.0
+            for r in range(table.shape[1]):
+                means[r, j] = new[r, j]
+                new[r, j] = np.inf
+
+
+add = inlined(_add)
 
 
 def _watch(memory: Any, arm: Any, table: Any, row: Any) -> None:
-    memory.trials[0] += 1
-    watch(memory, memory.trials[0], arm, table[row])
+    add(memory, arm, table, row)
+    detectors = memory.detectors
+    filled, filling = detectors.filled, detectors.filling
+    lows, scales = detectors.lows, detectors.scales
+    memory.seen[arm] = memory.trials[0]
+    filled[arm] += 1
+    for r in range(table.shape[1]):
+        filling[arm, r] += share_of_range(table[row, r], lows[r], scales[r])
+    if filled[arm] == SPAN and finds_change(detectors, memory.failure, arm):
+        kept = Lasting(memory.means, memory.pulls, memory.roots, memory.trials)
+        restart(kept, detectors, memory.restarts, memory.trials[0], arm, memory.together)
 
 
 _STEPS = {Lasting: _add, Fading: _fade, Sliding: _slide, Watched: _watch}
@@ -233,16 +270,20 @@ def _lasts(memory: Any) -> Any:
 
 
 def _class_of(memory: Any) -> Any:
-    return memory.instance_class if isinstance(memory, types.BaseNamedTuple) else None
+    if isinstance(memory, (types.NamedTuple, types.NamedUniTuple)):
+        return memory.instance_class
+    return None
 
 
 # The second bodies, for arrays.  The compiler wants the names and annotations of the first ones.
 
 
-def _compiled_for(kind: type[Any], step: Callable[..., Any]) -> Any:
+def _compiled_for(
+    kind: type[Any], step: Callable[..., Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a body of a step for memories of a type."""
 
-    def register(body: Any) -> Any:
+    def register(body: Callable[..., Any]) -> Callable[..., Any]:
         def chosen(memory: Any, *rest: Any) -> Any:
             del rest
             return body if _class_of(memory) is kind else None
@@ -255,16 +296,6 @@ def _compiled_for(kind: type[Any], step: Callable[..., Any]) -> Any:
     return register
 
 
-@_compiled_for(Lasting, arm_statistics.add_observation)
-def _add_observation(kept: Any, arm: int, features: Any) -> None:
-    means, pulls = kept.means, kept.pulls
-    pulls[arm] += 1
-    kept.roots[0, arm] = root_of(pulls[arm])
-    weight = 1.0 / pulls[arm]
-    for r in range(means.shape[0]):
-        means[r, arm] = move(means[r, arm], features[r], weight)
-
-
 @_compiled_for(Lasting, arm_statistics.move_means)
 def _move_means(kept: Any, arm: int, features: Any, weight: float) -> None:
     means = kept.means
@@ -274,40 +305,14 @@ def _move_means(kept: Any, arm: int, features: Any, weight: float) -> None:
 
 @_compiled_for(Lasting, arm_statistics.clear_means)
 def _clear_means(kept: Any, arm: int) -> None:
-    kept.means[:, arm] = np.inf
+    means = kept.means
+    for r in range(means.shape[0]):
+        means[r, arm] = np.inf
 
 
 @_compiled_for(Lasting, arm_statistics.update_root)
 def _update_root(kept: Any, arm: int, scale: float) -> None:
     kept.roots[0, arm] = root_of_count(kept.pulls[arm])
-
-
-@_compiled_for(Sliding, window.write_ring)
-def _write_ring(memory: Any, place: int, arm: int, features: Any) -> None:
-    rows = memory.ring_rows
-    memory.ring_arms[place] = arm
-    for r in range(rows.shape[1]):
-        rows[place, r] = features[r]
-
-
-@_compiled_for(Sliding, window.start_round)
-def _start_round(memory: Any) -> None:
-    kept, fresh = memory.kept, memory.fresh
-    kept.pulls[:] = fresh.pulls
-    kept.roots[:] = fresh.roots
-    kept.means[:] = fresh.means
-    fresh.pulls[:] = 0
-    fresh.roots[:] = 0.0
-    fresh.means[:] = np.inf
-
-
-@_compiled_for(Detectors, change_detector.fill_bucket)
-def _fill_bucket(detectors: Any, arm: int, features: Any) -> Any:
-    filling, lows, scales = detectors.filling, detectors.lows, detectors.scales
-    for r in range(filling.shape[1]):
-        filling[arm, r] += share_of_range(features[r], lows[r], scales[r])
-    detectors.filled[arm] += 1
-    return detectors.filled[arm] == SPAN
 
 
 @_compiled_for(Detectors, change_detector.close_bucket)
