@@ -1,4 +1,4 @@
-"""What pulls have shown of the arms: counts and means, kept for ever or forgotten."""
+"""What has been observed of each arm: counts and means, of everything or of the recent past."""
 
 from onepull.statistics.arm_statistics import (
     UNPULLED,

@@ -1,7 +1,12 @@
-"""What a policy has learned: pull counts and running means of features, arm by arm.
+"""What a policy has learned: pull counts and running means of features for each arm.
 
-No policy keeps books of its own.  An arm that was never pulled has an infinite mean, so
-every rule that looks for the highest index pulls it first without a special case.
+All policies on means use these classes.  An arm that was never pulled has an infinite mean, so
+every rule that plays the highest index pulls it first without a special case.
+
+The functions at the top are steps.  The library runs them in CPython, and the simulator compiles
+them for its arrays (`onepull.simulation.kernels.memory`).  Three of them have a second body there:
+`move_means`, `clear_means` and `update_root`.  A kernel moves means in a loop, where the library
+moves a list or a numpy row, and no feedback is in flight in a kernel that uses them.
 """
 
 from __future__ import annotations
@@ -28,28 +33,87 @@ def inverse_root(pulls: float) -> float:
     return 1.0 / sqrt(pulls)
 
 
-def moved(mean: Any, value: Any, weight: float) -> Any:
-    """Return a mean moved towards a value: numbers or arrays.
+def root_of_count(count: float) -> float:
+    """Return 1/√m for a number of pulls, and 0 for none.
 
-    With weight 1/m it takes in the m-th observation, with m₂/(m₁+m₂) another mean; with
-    -1/(m-1) it lets go of one of m.  A weight of one replaces the mean, which is infinite
-    before the first pull.
+    >>> root_of_count(4), root_of_count(0)
+    (0.5, 0.0)
+    """
+    return inverse_root(count) if count > 0 else 0.0
+
+
+def moved(mean: Any, value: Any, weight: float) -> Any:
+    """Return a mean moved towards a value; both are numbers or arrays.
+
+    Weight 1/m adds the m-th observation, m₂/(m₁+m₂) adds another mean, and -1/(m-1) removes one
+    of m observations.  Weight 1 replaces the mean, which is infinite before the first pull.
+
+    >>> moved(3.0, 6.0, 1 / 3)
+    4.0
     """
     return value if weight == 1.0 else mean + (value - mean) * weight
 
 
+def move_means(kept: Any, arm: int, features: Any, weight: float) -> None:
+    """Move all means of an arm towards an observation."""
+    kept.move(arm, features, weight)
+
+
+def clear_means(kept: Any, arm: int) -> None:
+    """Make all means of an arm infinite, as before its first pull."""
+    kept.move(arm, [UNPULLED] * kept.features, 1.0)
+
+
+def update_root(kept: Any, arm: int, scale: float) -> None:
+    """Recompute the root of an arm; `scale` is the weight of one pull in flight, inverted."""
+    kept.roots[arm] = root_of_count(kept.pulls[arm] + kept.in_flight[arm] / scale)
+
+
+def forget_arm(kept: Any, arm: int) -> None:
+    """Treat an arm as if it had never been pulled.
+
+    >>> statistics = ArmStatistics.empty(arms=1, features=1)
+    >>> statistics.update(0, [3.0])
+    >>> forget_arm(statistics, 0)
+    >>> statistics.pulls, statistics.roots, statistics.means
+    ([0], [0.0], [[inf]])
+    """
+    kept.pulls[arm] = 0
+    update_root(kept, arm, 1.0)
+    clear_means(kept, arm)
+
+
+def remove_observation(kept: Any, arm: int, features: Any) -> None:
+    """Remove one observation of an arm, which must have been added before.
+
+    >>> statistics = ArmStatistics.empty(arms=1, features=1)
+    >>> for value in (3.0, 4.0, 8.0):
+    ...     statistics.update(0, [value])
+    >>> remove_observation(statistics, 0, [3.0])
+    >>> statistics.pulls, statistics.means
+    ([2], [[6.0]])
+    """
+    pulls = kept.pulls[arm] - 1
+    if pulls == 0:
+        forget_arm(kept, arm)
+        return
+    kept.pulls[arm] = pulls
+    update_root(kept, arm, 1.0)
+    move_means(kept, arm, features, -1.0 / pulls)
+
+
 def weighted(phi: Array, means: Any) -> Array:
-    """Return φ·means for every arm, given `means[feature][arm]`; unpulled stays infinite."""
+    """Return φ·means for every arm, given `means[feature][arm]`; unpulled arms stay infinite."""
     table = np.asarray(means, dtype=np.float64)
     unpulled = np.isinf(table).any(axis=0)
-    # Not a matrix product: its rounding would depend on how many other arms there are.
-    # So would that of sums down columns, so every arm gets a row.
+    # The rounding of a matrix product, or of sums down columns, depends on the number of arms.
+    # So every arm gets a row of its own, which is summed alone.
     products = np.multiply(np.where(unpulled, 0.0, table).T, phi, order="C")
     return np.where(unpulled, UNPULLED, products.sum(axis=1))
 
 
 class StatisticsState(msgspec.Struct, forbid_unknown_fields=True):
-    """The saved form: for every arm its pulls and, if there were any, its means."""
+    """The saved form: each arm's pulls and, if it was pulled, its means."""
 
     trials: int
     pulls: list[int]
@@ -57,21 +121,21 @@ class StatisticsState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ArmStatistics(ABC):
-    """Pull counts and running means, one mean for each feature of each arm.
+    """Pull counts and running means, one mean per feature of each arm.
 
     Attributes
     ----------
     pulls
         m, the number of observations of each arm.
     roots
-        1/√m of each arm, pulls in flight included, and 0 for an arm that was never pulled.
+        1/√m of each arm, including pulls in flight; 0 for an arm that was never pulled.
     means
         `means[feature][arm]`.
     trials
-        All observations ever taken in, those of removed arms included.
+        The number of all observations so far, including those of removed arms.
     in_flight, waiting
-        The pulls of each arm whose feedback is under way, and of all.  They narrow the roots
-        and move no mean; they are neither saved nor merged.
+        The pulls of each arm whose feedback has not arrived, and their total.  They count in
+        the roots and not in the means.  They are neither saved nor merged.
 
     Examples
     --------
@@ -94,7 +158,7 @@ class ArmStatistics(ABC):
 
     @staticmethod
     def empty(*, arms: int, features: int) -> ArmStatistics:
-        """Return statistics without an observation; lists while small, arrays beyond."""
+        """Return statistics without observations: in lists if they are small, else in arrays."""
         kind = ListStatistics if arms + features < COMPACT else ArrayStatistics
         return kind(arms, features)
 
@@ -116,33 +180,33 @@ class ArmStatistics(ABC):
         return len(self.pulls) * (self.features + 1)
 
     def storage_after(self, trials: int) -> int:
-        """Return the most numbers that may be kept after so many trials."""
+        """Return the largest number of numbers that may be kept after so many trials."""
         del trials
         return self.storage
 
     @property
     def counts(self) -> list[int]:
-        """The pulls of each arm, those in flight included."""
+        """The pulls of each arm, including those in flight."""
         if not self.waiting:
             return self.pulls
         return [m + more for m, more in zip(self.pulls, self.in_flight, strict=True)]
 
     @property
     def trial(self) -> int:
-        """The number n of the trial at hand, after all observations and pulls in flight."""
+        """The number n of the current trial, after all observations and pulls in flight."""
         return self.trials + self.waiting + 1
 
     def update(self, arm: int, features: Features) -> None:
-        """Take in one observation of an arm; one of its pulls in flight, if any, has landed."""
+        """Add one observation of an arm; it answers one of the arm's pulls in flight, if any."""
         pulls = self.pulls[arm] = self.pulls[arm] + 1
         self.trials += 1
         if self.waiting:
             self.expect(arm, -1)
         self.roots[arm] = inverse_root(pulls + self.in_flight[arm])
-        self._move(arm, features, 1.0 / pulls)
+        self.move(arm, features, 1.0 / pulls)
 
     def expect(self, arm: int, pulls: int) -> None:
-        """Count pulls whose feedback is under way, or fewer of them, down to none.
+        """Add pulls in flight; a negative number removes them, down to none.
 
         >>> statistics = ArmStatistics.empty(arms=2, features=1)
         >>> statistics.expect(0, 4)
@@ -152,24 +216,20 @@ class ArmStatistics(ABC):
         change = max(pulls, -self.in_flight[arm])
         self.in_flight[arm] += change
         self.waiting += change
-        self._narrow(arm)
-
-    def _narrow(self, arm: int) -> None:
-        count = self.pulls[arm] + self.in_flight[arm]
-        self.roots[arm] = inverse_root(count) if count else 0.0
+        update_root(self, arm, 1.0)
 
     def unanswered(self, arm: int) -> bool:
-        """Whether an arm was pulled and has not answered yet."""
+        """Return whether an arm was pulled and no feedback has arrived yet."""
         return self.in_flight[arm] > 0 and not self.pulls[arm]
 
     def merge(self, other: ArmStatistics, arms: Sequence[int]) -> None:
-        """Add what `other` has observed; its arm `arms[j]` is arm j here."""
+        """Add what `other` has observed; arm j here is its arm `arms[j]`."""
         for mine, theirs in enumerate(arms):
             pulls = self.pulls[mine] + other.pulls[theirs]
             if other.pulls[theirs]:
-                self._move(mine, other.column(theirs).tolist(), other.pulls[theirs] / pulls)
+                self.move(mine, other.column(theirs).tolist(), other.pulls[theirs] / pulls)
                 self.pulls[mine] = pulls
-                self._narrow(mine)
+                update_root(self, mine, 1.0)
         self.trials += other.trials
 
     def copy(self) -> Self:
@@ -182,35 +242,39 @@ class ArmStatistics(ABC):
         return StatisticsState(self.trials, list(self.pulls), means)
 
     def restore(self, state: StatisticsState) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         if min(state.pulls, default=0) < 0 or state.trials < sum(state.pulls):
-            raise SaveFileError("pull counts are negative or exceed the number of trials")
+            raise SaveFileError(
+                "saved pull counts are negative or exceed the number of trials: got "
+                f"{state.pulls} with {state.trials} trials"
+            )
         self.take_on(state.pulls, state.means)
         self.trials = state.trials
 
     def take_on(self, pulls: Sequence[Any], means: Sequence[Sequence[float]]) -> None:
-        """Take on every arm's pulls and, if there were any, its means."""
+        """Set every arm's pulls and, if it was pulled, its means."""
         if len(pulls) != len(self.pulls) or len(means) != len(self.pulls):
             raise SaveFileError(
-                f"statistics of {len(pulls)} arms do not fit {len(self.pulls)} arms"
+                f"saved statistics of {len(pulls)} arms do not fit {len(self.pulls)} arms"
             )
         for count, row in zip(pulls, means, strict=True):
-            if len(row) != (self.features if count else 0):
+            expected = self.features if count else 0
+            if len(row) != expected:
                 raise SaveFileError(
-                    f"an arm with {count} pulls has {len(row)} means, not {self.features}"
+                    f"an arm with {count} pulls has {len(row)} means; expected {expected}"
                 )
         for j, (count, row) in enumerate(zip(pulls, means, strict=True)):
             self.pulls[j] = count
-            self._narrow(j)
-            self._move(j, np.array(row) if count else np.full(self.features, UNPULLED), 1.0)
+            update_root(self, j, 1.0)
+            self.move(j, np.array(row) if count else np.full(self.features, UNPULLED), 1.0)
 
     def score(self, rule: MeanRule, estimates: Any, aim: Any) -> Any:
-        """Return the index of every arm, given its estimate."""
+        """Return the index of every arm, given the estimates."""
         index = rule.index
         return [index(mean, root, aim) for mean, root in zip(estimates, self.roots)]  # noqa: B905 - one each
 
     def leader(self, rule: MeanRule, estimates: Any, aim: Any) -> int:
-        """Return the position of the arm that a rule plays, given every arm's estimate."""
+        """Return the position of the arm that a rule plays, given the estimates."""
         if rule.cap is None and not rule.breaks_ties_by_pulls:
             return leading_mean(estimates, self.roots, rule.index, aim)
         cap, by_pulls = rule.cap or no_mean_cap, rule.breaks_ties_by_pulls
@@ -221,20 +285,20 @@ class ArmStatistics(ABC):
         """Return the means of one arm."""
 
     @abstractmethod
-    def _move(self, arm: int, features: Any, weight: float) -> None:
-        """Move the means of one arm."""
+    def move(self, arm: int, features: Any, weight: float) -> None:
+        """Move all means of one arm towards an observation."""
 
     @abstractmethod
     def add_arm(self) -> None:
-        """Append an arm that was never pulled."""
+        """Add an arm without observations at the end."""
 
     @abstractmethod
     def remove_arm(self, arm: int) -> None:
-        """Forget one arm; the trials it took stay counted."""
+        """Remove one arm; its observations stay in `trials`."""
 
 
 class ListStatistics(ArmStatistics):
-    """Statistics in plain lists, quickest for a few dozen arms and features."""
+    """Statistics in plain lists, which are fastest for a few dozen arms and features."""
 
     __slots__ = ()
 
@@ -247,7 +311,8 @@ class ListStatistics(ArmStatistics):
         """Return the means of one arm."""
         return np.array([row[arm] for row in self.means], dtype=np.float64)
 
-    def _move(self, arm: int, features: Any, weight: float) -> None:
+    def move(self, arm: int, features: Any, weight: float) -> None:
+        """Move all means of one arm towards an observation."""
         for row, value in zip(self.means, features):  # noqa: B905 - one each
             row[arm] = moved(row[arm], value, weight)
 
@@ -257,12 +322,12 @@ class ListStatistics(ArmStatistics):
         return StatisticsState(self.trials, list(self.pulls), means)
 
     def take_on(self, pulls: Sequence[Any], means: Sequence[Sequence[float]]) -> None:
-        """Take on every arm's pulls and, if there were any, its means."""
+        """Set every arm's pulls and, if it was pulled, its means."""
         super().take_on(pulls, means)
         self.means = [[float(mean) for mean in row] for row in self.means]
 
     def add_arm(self) -> None:
-        """Append an arm that was never pulled."""
+        """Add an arm without observations at the end."""
         self.pulls.append(0)
         self.in_flight.append(0)
         self.roots.append(0.0)
@@ -270,7 +335,7 @@ class ListStatistics(ArmStatistics):
             row.append(UNPULLED)
 
     def remove_arm(self, arm: int) -> None:
-        """Forget one arm; the trials it took stay counted."""
+        """Remove one arm; its observations stay in `trials`."""
         self.waiting -= self.in_flight[arm]
         for numbers in (self.pulls, self.in_flight, self.roots, *self.means):
             del numbers[arm]
@@ -279,7 +344,7 @@ class ListStatistics(ArmStatistics):
 class ArrayStatistics(ArmStatistics):
     """Statistics in arrays, for many arms or many features.
 
-    Memory runs along an arm's features, since every observation writes all of them.
+    The features of an arm are next to each other in memory: an observation writes all of them.
     """
 
     __slots__ = ()
@@ -290,13 +355,13 @@ class ArrayStatistics(ArmStatistics):
         self.means = np.full((features, arms), UNPULLED, order="F")
 
     def score(self, rule: MeanRule, estimates: Any, aim: Any) -> Any:
-        """Return the index of every arm, given its estimate."""
+        """Return the index of every arm, given the estimates."""
         if rule.vectorised:
             return rule.index(estimates, self.roots, aim)
         return super().score(rule, estimates, aim)
 
     def leader(self, rule: MeanRule, estimates: Any, aim: Any) -> int:
-        """Return the position of the arm that a rule plays, given every arm's estimate."""
+        """Return the position of the arm that a rule plays, given the estimates."""
         if rule.vectorised and not rule.breaks_ties_by_pulls:
             return int(rule.index(estimates, self.roots, aim).argmax())
         return super().leader(rule, estimates, aim)
@@ -306,12 +371,13 @@ class ArrayStatistics(ArmStatistics):
         column: Array = self.means[:, arm]
         return column
 
-    def _move(self, arm: int, features: Any, weight: float) -> None:
+    def move(self, arm: int, features: Any, weight: float) -> None:
+        """Move all means of one arm towards an observation."""
         column = self.means[:, arm]
         column[:] = moved(column, features, weight)
 
     def add_arm(self) -> None:
-        """Append an arm that was never pulled."""
+        """Add an arm without observations at the end."""
         self.pulls.append(0)
         self.in_flight.append(0)
         self.roots = np.append(self.roots, 0.0)
@@ -319,7 +385,7 @@ class ArrayStatistics(ArmStatistics):
         self.means = np.asfortranarray(np.hstack([self.means, column]))
 
     def remove_arm(self, arm: int) -> None:
-        """Forget one arm; the trials it took stay counted."""
+        """Remove one arm; its observations stay in `trials`."""
         self.waiting -= self.in_flight[arm]
         del self.pulls[arm], self.in_flight[arm]
         self.roots = np.delete(self.roots, arm)

@@ -1,4 +1,12 @@
-"""Change detection: whether the mean of a stream stayed what it was."""
+"""Change detection: test whether the mean of a stream of observations changed.
+
+The functions are plain: `ChangeDetector` runs them and the simulator compiles them.  Those at the
+end of the steps, from `close_bucket` on, have a second body in
+`onepull.simulation.kernels.memory`.  The library keeps the raw rows of the current bucket and
+works with numpy on all features and cuts at once, since a loop in CPython over all of them would
+take a hundred times as long.  The compiler does not take cumulative sums along an axis, so a
+kernel loops.  Both call `likelihood_ratio` and `share_of_range`.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +21,16 @@ from onepull.arrays import Array
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
 
-SPAN = 16  # observations in a bucket at first, and between tests
-ALIKE = 4  # buckets of a size before two become one
+SPAN = 16  # observations in a new bucket, and between two tests
+ALIKE = 4  # buckets of one size that are kept before two are merged
 TINY = 1e-300
 
 
 def alarm_level(tests: int, ways: int, failure: float) -> float:
-    """Return what the k-th test's statistic exceeds in any of `ways` by chance.
+    """Return the level above which the k-th test, of `ways` statistics, reports a change.
 
-    Without a change each of them exceeds x with probability at most 4 (1 + x - ln 4) e^(-x);
-    the tests k = 1, 2, … share the failure probability as 1/(k(k+1)).
+    Without a change each statistic exceeds x with probability at most 4 (1 + x - ln 4) e^(-x).
+    Test k gets the share 1/(k(k+1)) of the failure probability.
 
     >>> from math import exp
     >>> level = alarm_level(10, 40, 0.01)
@@ -36,24 +44,24 @@ def alarm_level(tests: int, ways: int, failure: float) -> float:
 
 
 def coin_divergence(p: Any, q: Any) -> Any:
-    """Return KL between coins: numbers or arrays.
+    """Return the KL divergence between two Bernoulli laws; p and q are numbers or arrays.
 
     >>> float(coin_divergence(0.0, 0.5))   # ln 2
     0.6931471805599453
     """
-    # Where a coin never falls on one side, that counts for nothing.
+    # An outcome of probability 0 under p adds 0: the logarithm stays finite.
     heads = p * np.log(np.maximum(p, TINY) / np.maximum(q, TINY))
     tails = (1.0 - p) * np.log(np.maximum(1.0 - p, TINY) / np.maximum(1.0 - q, TINY))
     return heads + tails
 
 
 def likelihood_ratio(before: Any, sum_before: Any, total: Any, whole: Any) -> Any:
-    """Return n₁ kl(μ₁, μ) + n₂ kl(μ₂, μ) of a cut, given sizes and sums: numbers or arrays.
+    """Return n₁ kl(μ₁, μ) + n₂ kl(μ₂, μ) of a cut, given sizes and sums, numbers or arrays.
 
     >>> round(float(likelihood_ratio(8, 2.0, 16, 8.0)), 12)   # 16 kl(1/4, 1/2)
     2.092992575058
     """
-    # Rounding may carry a mean a little out of its range.
+    # Rounding may put a mean slightly outside [0, 1].
     mean = np.minimum(np.maximum(whole / total, 0.0), 1.0)
     older = np.minimum(np.maximum(sum_before / before, 0.0), 1.0)
     after = total - before
@@ -62,7 +70,7 @@ def likelihood_ratio(before: Any, sum_before: Any, total: Any, whole: Any) -> An
 
 
 def tidied(sizes: Any, sums: Any, count: int) -> int:
-    """Put the two oldest buckets of a size together where there are too many; return the number.
+    """Merge the two oldest buckets of a size if there are too many; return the number left.
 
     >>> sizes, sums = [32, 16, 16, 16, 16, 16], [9.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     >>> count = tidied(sizes, sums, 6)
@@ -88,7 +96,7 @@ def tidied(sizes: Any, sums: Any, count: int) -> int:
 
 
 def detector_scales(lows: Sequence[float], highs: Sequence[float]) -> tuple[Array, Array]:
-    """Return where features begin, and what makes shares of their ranges; nothing of none.
+    """Return each feature's lower bound and 1 / width, or 0 for a width of 0.
 
     >>> [scale.tolist() for scale in detector_scales([1, 3], [5, 3])]
     [[1.0, 3.0], [0.25, 0.0]]
@@ -98,8 +106,57 @@ def detector_scales(lows: Sequence[float], highs: Sequence[float]) -> tuple[Arra
     return begin, np.divide(1.0, widths, out=np.zeros(len(widths)), where=widths > 0.0)
 
 
+def finds_change(detectors: Any, failure: float, arm: int) -> Any:
+    """Close the full bucket of an arm and test; return whether there is a change.
+
+    `detectors` is a sequence with a `ChangeDetector` for each arm, or the same in arrays.
+    """
+    tests, sizes, sums, count = close_bucket(detectors, arm)
+    level = alarm_level(tests, max(1, (count - 1) * len(sums[0])), failure)
+    if any_cut_exceeds(sizes, sums, count, level):
+        return True
+    keep_buckets(detectors, arm, tidied(sizes, sums, count))
+    return False
+
+
+def share_of_range(value: Any, low: Any, scale: Any) -> Any:
+    """Return where a feature lies in its range, from 0 to 1; numbers or arrays.
+
+    >>> [float(share_of_range(value, 2.0, 0.25)) for value in (1.0, 3.0, 7.0)]
+    [0.0, 0.25, 1.0]
+    """
+    return np.minimum(np.maximum((value - low) * scale, 0.0), 1.0)
+
+
+def close_bucket(detectors: Any, arm: int) -> Any:
+    """Close the current bucket; return the number of tests, sizes, sums and their number."""
+    return detectors[arm].close()
+
+
+def any_cut_exceeds(sizes: Any, sums: Any, count: int, level: float) -> Any:
+    """Return whether the likelihood ratio of any feature at any cut is above a level.
+
+    >>> any_cut_exceeds([16, 16], [[4.0], [12.0]], 2, 4.0)   # 32 kl(1/4, 1/2) = 4.19
+    True
+    """
+    # Cumulative sums add in one order whatever the shape, so they agree with a loop bit for bit.
+    ends, parts = np.cumsum(sizes[:count])[:, None], np.cumsum(sums[:count], axis=0)
+    ratio = likelihood_ratio(ends[:-1], parts[:-1], ends[-1], parts[-1])
+    return bool((ratio > level).any())
+
+
+def keep_buckets(detectors: Any, arm: int, count: int) -> None:
+    """Keep the first buckets of an arm."""
+    detectors[arm].keep(count)
+
+
+def reset_detector(detectors: Any, arm: int) -> None:
+    """Forget all observations of an arm."""
+    detectors[arm].forget()
+
+
 class DetectorState(msgspec.Struct, forbid_unknown_fields=True):
-    """The saved form: the buckets, oldest first, and what fills the next one."""
+    """The saved form: the buckets, oldest first, and the rows of the current bucket."""
 
     tests: int = 0
     sizes: list[int] = []
@@ -110,19 +167,19 @@ class DetectorState(msgspec.Struct, forbid_unknown_fields=True):
 class ChangeDetector:
     """A likelihood-ratio test for a change in the mean of bounded features.
 
-    For every cut of what was seen into before and after it takes n₁ kl(μ₁, μ) + n₂ kl(μ₂, μ)
-    of every feature, the generalised likelihood ratio for coins, which bounds that of any
-    law on the same range (Besson and Kaufmann 2019).  Cuts are at the borders of buckets that
-    double in size with age (as in Bifet and Gavaldà 2007), so that n observations take
-    O(log n) memory; it tests whenever a bucket of 16 is full.  Without a change, the
-    probability that it ever sees one is at most `failure`: that is a union over features,
-    cuts and tests.  A change by a share d of a feature's range is seen after about
+    It cuts the observations into an older and a newer part and computes, for every feature and
+    every cut, n₁ kl(μ₁, μ) + n₂ kl(μ₂, μ).  This is the generalised likelihood ratio of Bernoulli
+    laws, and an upper bound for other laws on the same range (Besson and Kaufmann 2019).  The
+    cuts are between buckets, which double in size with age (as in Bifet and Gavaldà 2007), so
+    n observations take O(log n) memory.  It tests whenever a bucket of 16 is full.  Without a
+    change it ever reports one with probability at most `failure`, by a union bound over features,
+    cuts and tests.  A change by a share d of a feature's range is found after about
     ln(n²/failure) / (2 d²) observations.
 
     Parameters
     ----------
     lows, highs
-        Between what every feature is.
+        Each feature's bounds.
     failure
         The probability of a false alarm.
 
@@ -145,7 +202,7 @@ class ChangeDetector:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget all observations."""
         self._tests = 0
         self._sizes: list[int] = []
         self._sums: list[Array] = []
@@ -158,45 +215,48 @@ class ChangeDetector:
         return buckets + len(self._filling) * len(self._lows) + 1
 
     def storage_after(self, observations: int) -> int:
-        """Return the most numbers that so many observations may take."""
+        """Return the largest number of numbers that are kept after so many observations."""
         sizes = max(1, (observations // SPAN).bit_length())
         return ALIKE * sizes * (len(self._lows) + 1) + SPAN * len(self._lows) + 1
 
     def take(self, features: Features) -> bool:
-        """Take in one observation; say whether a change is seen."""
+        """Add one observation; return whether a change is found."""
         self._filling.append([float(feature) for feature in features])
         if len(self._filling) < SPAN:
             return False
-        shares = (np.array(self._filling) - self._lows) * self._scales
+        return bool(finds_change((self,), self.failure, 0))
+
+    def close(self) -> tuple[int, list[int], list[Array], int]:
+        """Close the current bucket; return the number of tests, sizes, sums and their number."""
+        shares = share_of_range(np.array(self._filling), self._lows, self._scales)
         self._sizes.append(SPAN)
-        self._sums.append(np.cumsum(np.clip(shares, 0.0, 1.0), axis=0)[-1])
+        self._sums.append(np.cumsum(shares, axis=0)[-1])
         self._filling = []
         self._tests += 1
-        if self._test():
-            return True
-        count = tidied(self._sizes, self._sums, len(self._sizes))
-        del self._sizes[count:], self._sums[count:]
-        return False
+        return self._tests, self._sizes, self._sums, len(self._sizes)
 
-    def _test(self) -> bool:
-        # Sums that run: they add in one order whatever the shape, so that a plain loop agrees.
-        ends, sums = np.cumsum(self._sizes)[:, None], np.cumsum(self._sums, axis=0)
-        ratio = likelihood_ratio(ends[:-1], sums[:-1], ends[-1], sums[-1])
-        level = alarm_level(self._tests, max(1, ratio.size), self.failure)
-        return bool(np.any(ratio > level))
+    def keep(self, count: int) -> None:
+        """Keep the first buckets."""
+        del self._sizes[count:], self._sums[count:]
 
     def state(self) -> DetectorState:
-        """Return everything seen as plain values."""
+        """Return the buckets and rows as plain values."""
         sums = [row.tolist() for row in self._sums]
         return DetectorState(self._tests, list(self._sizes), sums, list(self._filling))
 
     def restore(self, state: DetectorState) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         rows = [*state.filling, *state.sums]
         if any(len(row) != len(self._lows) for row in rows) or len(state.sizes) != len(state.sums):
-            raise SaveFileError(f"a change detector is not of {len(self._lows)} features")
+            raise SaveFileError(
+                "the rows of a saved change detector have a wrong length or number; expected "
+                f"{len(self._lows)} features in each"
+            )
         if len(state.filling) >= SPAN or min([state.tests, *state.sizes]) < 0:
-            raise SaveFileError("a change detector has counts that cannot be")
+            raise SaveFileError(
+                f"the counts of a saved change detector are invalid: expected below {SPAN} rows, "
+                f"got {len(state.filling)}, and no negative numbers"
+            )
         self._tests, self._sizes = state.tests, list(state.sizes)
         self._sums = [np.array(row, np.float64) for row in state.sums]
         self._filling = [[float(value) for value in row] for row in state.filling]

@@ -1,4 +1,7 @@
-"""Discounted statistics: every trial makes all that came before count a little less."""
+"""Discounted statistics: at every trial all earlier observations lose some weight.
+
+The steps are plain functions: `Discounted` runs them and the simulator compiles them.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,63 @@ import msgspec
 from onepull.errors import SaveFileError
 from onepull.index.rules import MeanRule
 from onepull.payoff import Features
-from onepull.statistics.arm_statistics import ArmStatistics, inverse_root
+from onepull.statistics.arm_statistics import (
+    ArmStatistics,
+    forget_arm,
+    inverse_root,
+    move_means,
+    update_root,
+)
 from onepull.statistics.forgetting import Forgetting
 
-FAINT = 1e-100  # how far the common scale may fall before the weights are worked into it
-NOTHING = 1e-200  # an arm that weighs less is as one that was never pulled
+FAINT = 1e-100  # when the common scale falls below, all weights are multiplied by it
+NOTHING = 1e-200  # an arm with less weight is treated as never pulled
+
+
+def fade(kept: Any, scale: float, discount: float, arm: int, features: Any) -> float:
+    """Add one observation and discount all others; return the new common scale.
+
+    The pulls of `kept` are weights: a discounted number of pulls is the weight times the scale.
+
+    >>> kept = ArmStatistics.empty(arms=2, features=1)
+    >>> scale = fade(kept, 1.0, 0.5, 0, [4.0])
+    >>> scale = fade(kept, scale, 0.5, 1, [7.0])
+    >>> [weight * scale for weight in kept.pulls]
+    [0.5, 1.0]
+    """
+    scale *= discount
+    if scale < FAINT:
+        rescale(kept, scale)
+        scale = 1.0
+    unit = 1.0 / scale
+    weight = kept.pulls[arm] + unit
+    kept.pulls[arm] = weight
+    update_root(kept, arm, scale)
+    move_means(kept, arm, features, unit / weight)
+    return scale
+
+
+def rescale(kept: Any, scale: float) -> None:
+    """Multiply all weights by the scale, and forget arms that have next to no weight.
+
+    >>> kept = ArmStatistics.empty(arms=1, features=1)
+    >>> _ = fade(kept, 1.0, 0.5, 0, [4.0])
+    >>> rescale(kept, 0.125)
+    >>> kept.pulls, kept.roots
+    ([0.25], [2.0])
+    """
+    weights = kept.pulls
+    for arm in range(len(weights)):
+        weight = weights[arm] * scale
+        if weight < NOTHING:
+            forget_arm(kept, arm)
+        else:
+            weights[arm] = weight
+            update_root(kept, arm, 1.0)
 
 
 class DiscountedState(msgspec.Struct, forbid_unknown_fields=True):
-    """The saved form: the common scale, and every arm's weight in it and its means."""
+    """The saved form: the common scale, and each arm's weight and means."""
 
     trials: int
     scale: float
@@ -26,13 +77,15 @@ class DiscountedState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Discounted(Forgetting):
-    """Statistics in which an observation made k trials ago counts γ^k (Garivier, Moulines 2011).
+    """Statistics in which an observation of k trials ago has weight γ^k (Garivier, Moulines 2011).
 
-    An arm's pulls are m = Σ γ^(t-s) over its observations at trials s, and its means are
-    weighed likewise.  Means stay what they are while an arm is not pulled, and all pulls
-    shrink alike, so one common scale shrinks for them: an observation costs as much as in
-    lasting statistics, and one number more is kept.
+    An arm's pulls are m = Σ γ^(t-s) over its observations at trials s, and its means have the
+    same weights.  The means of an arm do not change while it is not pulled, and all pulls shrink
+    by the same factor.  So one common scale is multiplied by γ, and an observation costs as much
+    as without discounting.
 
+    Examples
+    --------
     >>> statistics = Discounted(2, 1, discount=0.5)
     >>> for arm, value in [(0, 4.0), (0, 1.0), (1, 7.0)]:
     ...     statistics.update(arm, [value])
@@ -49,15 +102,15 @@ class Discounted(Forgetting):
         self.discount = discount
 
     @property
-    def pulls(self) -> list[float]:  # type: ignore[override]  # nobody writes from outside
+    def pulls(self) -> list[float]:  # type: ignore[override]  # read-only here
         """The discounted number of observations of each arm."""
-        return [weight * self._scale for weight in self._kept.pulls]
+        return [weight * self._scale for weight in self.kept.pulls]
 
     @property
     def roots(self) -> Any:
-        """1/√m of each arm, and 0 where nothing is remembered."""
+        """1/√m of each arm, and 0 if no observation of it is remembered."""
         swell = inverse_root(self._scale)
-        return [root * swell for root in self._kept.roots]
+        return [root * swell for root in self.kept.roots]
 
     @property
     def storage(self) -> int:
@@ -65,57 +118,43 @@ class Discounted(Forgetting):
         return super().storage + 1
 
     def update(self, arm: int, features: Features) -> None:
-        """Take in one observation of an arm; all others count a little less."""
+        """Add one observation of an arm; all others lose some weight."""
         self.trials += 1
-        self._scale *= self.discount
-        if self._scale < FAINT:
-            self._rescale()
-        kept, unit = self._kept, 1.0 / self._scale
+        kept = self.kept
         if kept.waiting:
             kept.expect(arm, -1)
-        weight = kept.pulls[arm] = kept.pulls[arm] + unit  # type: ignore[call-overload]  # weights
-        self._narrow(arm)
-        self._move(arm, features, unit / weight)
+        self._scale = fade(kept, self._scale, self.discount, arm, features)
 
     def expect(self, arm: int, pulls: int) -> None:
-        """Count pulls whose feedback is under way, or fewer; they count as if they came now."""
-        super().expect(arm, pulls)
-        self._narrow(arm)
-
-    def _narrow(self, arm: int) -> None:
-        kept = self._kept
-        weight = kept.pulls[arm] + kept.in_flight[arm] / self._scale
-        kept.roots[arm] = inverse_root(weight) if weight else 0.0
-
-    def _rescale(self) -> None:
-        weights, self._scale = self.pulls, 1.0
-        for arm, weight in enumerate(weights):
-            if weight < NOTHING:
-                self._forget(arm)
-            else:
-                self._kept.pulls[arm] = weight  # type: ignore[call-overload]  # a weight
-                self._narrow(arm)
+        """Add pulls in flight, with the weight of an observation made now."""
+        self.kept.expect(arm, pulls)
+        update_root(self.kept, arm, self._scale)
 
     def score(self, rule: MeanRule, estimates: Any, aim: Any) -> Any:
-        """Return the index of every arm, given its estimate."""
+        """Return the index of every arm, given the estimates."""
         return ArmStatistics.score(self, rule, estimates, aim)
 
     def leader(self, rule: MeanRule, estimates: Any, aim: Any) -> int:
-        """Return the position of the arm that a rule plays, given every arm's estimate."""
+        """Return the position of the arm that a rule plays, given the estimates."""
         return ArmStatistics.leader(self, rule, estimates, aim)
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
-        kept = self._kept.state()
+        kept = self.kept.state()
         weights = [float(weight) for weight in kept.pulls]
         return DiscountedState(self.trials, self._scale, weights, kept.means)
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         lowest = min(state.weights, default=0.0)
         if not (FAINT <= state.scale <= 1.0 and lowest >= 0.0 and max(state.weights) < 1e200):
-            raise SaveFileError("discounted pulls are negative or out of scale")
+            raise SaveFileError(
+                f"saved weights or scale out of range: expected a scale from {FAINT} to 1 and "
+                f"weights from 0 to below 1e200, got scale {state.scale} and {state.weights}"
+            )
         if sum(state.weights) * state.scale > state.trials * (1 + 1e-9):
-            raise SaveFileError("discounted pulls exceed the number of trials")
-        self._kept.take_on(state.weights, state.means)
+            raise SaveFileError(
+                f"the sum of the saved discounted pulls exceeds the {state.trials} trials"
+            )
+        self.kept.take_on(state.weights, state.means)
         self.trials, self._scale = state.trials, state.scale

@@ -1,4 +1,4 @@
-"""What all statistics that forget have in common."""
+"""The common part of all statistics that forget."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from onepull.arrays import Array
 from onepull.errors import MergeError
 from onepull.index.rules import MeanRule
 from onepull.payoff import Features
-from onepull.statistics.arm_statistics import UNPULLED, ArmStatistics
+from onepull.statistics.arm_statistics import ArmStatistics
 
 
 class Forgetting(ArmStatistics):
-    """Statistics of what is remembered, kept in a book of the lasting kind.
+    """Statistics of the observations that are remembered.
 
-    It has the same pulls, roots and means, but of what is remembered only.  An arm of which
-    nothing is left is as one that was never pulled.  `trials` counts all observations ever.
+    Pulls, roots and means are of these observations only.  They are in `kept`, statistics that do
+    not forget by themselves.  An arm without a remembered observation is treated as one that was
+    never pulled.  `trials` counts all observations.
 
+    Examples
+    --------
     >>> from onepull.statistics import Window
     >>> statistics = Window(2, 1, window=2)
     >>> for arm, value in [(0, 3.0), (1, 5.0), (1, 6.0)]:
@@ -27,87 +30,79 @@ class Forgetting(ArmStatistics):
     ([0, 2], [inf, 5.5], 3)
     """
 
-    __slots__ = ("_kept",)
+    __slots__ = ("kept",)
 
     def __init__(self, arms: int, features: int) -> None:
-        self._kept = ArmStatistics.empty(arms=arms, features=features)
+        self.kept = ArmStatistics.empty(arms=arms, features=features)
         self.trials = 0
 
     def __getstate__(self) -> Any:
-        """Copy what is kept; all else is a view of it."""
+        """Return the attributes to copy; the inherited ones are read from `kept`."""
         kinds = [kind for kind in type(self).__mro__ if issubclass(kind, Forgetting)]
         names = ["trials", *(name for kind in kinds for name in kind.__slots__)]
         return None, {name: getattr(self, name) for name in names}
 
     @property
     def means(self) -> Any:
-        """`means[feature][arm]` of what is remembered."""
-        return self._kept.means
+        """`means[feature][arm]` of the remembered observations."""
+        return self.kept.means
 
     @property
-    def pulls(self) -> list[Any]:  # type: ignore[override]  # nobody writes from outside
-        """How many observations of each arm are remembered."""
-        return self._kept.pulls
+    def pulls(self) -> list[Any]:  # type: ignore[override]  # read-only here
+        """The number of remembered observations of each arm."""
+        return self.kept.pulls
 
     @property
     def roots(self) -> Any:
-        """1/√m of each arm, and 0 where nothing is remembered."""
-        return self._kept.roots
+        """1/√m of each arm, and 0 if no observation of it is remembered."""
+        return self.kept.roots
 
     @property
-    def in_flight(self) -> list[int]:  # type: ignore[override]  # nobody writes from outside
-        """The pulls of each arm whose feedback is under way."""
-        return self._kept.in_flight
+    def in_flight(self) -> list[int]:  # type: ignore[override]  # read-only here
+        """The pulls of each arm whose feedback has not arrived."""
+        return self.kept.in_flight
 
     @property
-    def waiting(self) -> int:  # type: ignore[override]  # nobody writes from outside
-        """The pulls of all arms whose feedback is under way."""
-        return self._kept.waiting
+    def waiting(self) -> int:  # type: ignore[override]  # read-only here
+        """The number of all pulls whose feedback has not arrived."""
+        return self.kept.waiting
 
     def expect(self, arm: int, pulls: int) -> None:
-        """Count pulls whose feedback is under way, or fewer of them, down to none."""
-        self._kept.expect(arm, pulls)
-
-    def _narrow(self, arm: int) -> None:
-        self._kept._narrow(arm)  # noqa: SLF001 - its own book
+        """Add pulls in flight; a negative number removes them, down to none."""
+        self.kept.expect(arm, pulls)
 
     @abstractmethod
     def update(self, arm: int, features: Features) -> None:
-        """Take in one observation of an arm, and let go of what is past."""
+        """Add one observation of an arm, and forget what is too old."""
 
     def score(self, rule: MeanRule, estimates: Any, aim: Any) -> Any:
-        """Return the index of every arm, given its estimate."""
-        return self._kept.score(rule, estimates, aim)
+        """Return the index of every arm, given the estimates."""
+        return self.kept.score(rule, estimates, aim)
 
     def leader(self, rule: MeanRule, estimates: Any, aim: Any) -> int:
-        """Return the position of the arm that a rule plays, given every arm's estimate."""
-        return self._kept.leader(rule, estimates, aim)
+        """Return the position of the arm that a rule plays, given the estimates."""
+        return self.kept.leader(rule, estimates, aim)
 
     def column(self, arm: int) -> Array:
         """Return the means of one arm."""
-        return self._kept.column(arm)
+        return self.kept.column(arm)
 
     def merge(self, other: ArmStatistics, arms: Sequence[int]) -> None:
-        """Refuse: which of two was the later observation, nobody can tell."""
+        """Raise MergeError: the order of the observations of two statistics is not known."""
         del other, arms
         raise MergeError(
-            "what is forgotten goes by the order of observations, so what two policies learned "
-            "side by side cannot be added"
+            "statistics that forget cannot be merged: what they forget depends on the order of "
+            "observations, which is not known across two policies"
         )
 
     def add_arm(self) -> None:
-        """Append an arm that was never pulled."""
-        self._kept.add_arm()
+        """Add an arm without observations at the end."""
+        self.kept.add_arm()
 
     def remove_arm(self, arm: int) -> None:
-        """Forget one arm; the trials it took stay counted."""
-        self._kept.remove_arm(arm)
+        """Remove one arm; its observations stay in `trials`."""
+        self.kept.remove_arm(arm)
 
-    def _move(self, arm: int, features: Any, weight: float) -> None:
-        self._kept._move(arm, features, weight)  # noqa: SLF001 - its own book
-
-    def _forget(self, arm: int) -> None:
-        """Make an arm as if it had never been pulled."""
-        self._kept.pulls[arm] = 0
-        self._narrow(arm)
-        self._move(arm, [UNPULLED] * self.features, 1.0)
+    def move(self, arm: int, features: Any, weight: float) -> None:
+        """Move all means of one arm towards an observation."""
+        self.kept.move(arm, features, weight)

@@ -1,4 +1,7 @@
-"""Statistics that start an arm afresh when it has changed."""
+"""Statistics that forget an arm when a change detector finds that it changed.
+
+`restart` is a plain function: `Restarting` runs it and the simulator compiles it.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,33 @@ import msgspec
 
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
-from onepull.statistics.arm_statistics import StatisticsState
-from onepull.statistics.change_detector import ChangeDetector, DetectorState
+from onepull.statistics.arm_statistics import StatisticsState, forget_arm
+from onepull.statistics.change_detector import (
+    ChangeDetector,
+    DetectorState,
+    reset_detector,
+)
 from onepull.statistics.forgetting import Forgetting
 
 
+def restart(  # noqa: PLR0913, PLR0917 - the parts of a memory, which a kernel has apart
+    kept: Any,
+    detectors: Any,
+    restarts: Any,
+    trial: int,
+    arm: int,
+    together: bool,  # noqa: FBT001 - a part too
+) -> None:
+    """Forget an arm that changed, or all arms together."""
+    for changed in range(len(restarts)):
+        if together or changed == arm:
+            forget_arm(kept, changed)
+            reset_detector(detectors, changed)
+            restarts[changed] = trial
+
+
 class RestartingState(msgspec.Struct, forbid_unknown_fields=True):
-    """The saved form: lasting statistics, and for every arm when it was what, and its detector."""
+    """The saved form: statistics, and each arm's last trial, last restart and detector."""
 
     kept: StatisticsState
     seen: list[int]
@@ -24,16 +47,16 @@ class RestartingState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Restarting(Forgetting):
-    """Lasting statistics with a change detector for every arm, which forget an arm that changed.
+    """Statistics with a change detector for each arm; an arm that changed is forgotten.
 
     Parameters
     ----------
     lows, highs
-        Between what every feature is.
+        Each feature's bounds.
     failure
-        The probability that an arm is ever forgotten although nothing changed.
+        The probability that an arm is ever forgotten although it did not change.
     together
-        Whether all arms are forgotten when one has changed.
+        Whether all arms are forgotten when one changed.
 
     Attributes
     ----------
@@ -43,6 +66,8 @@ class Restarting(Forgetting):
         The trial at which each arm was last observed.
     restarts
         The trial at which each arm was last forgotten, 0 if never.
+    detectors
+        The change detector of each arm.
 
     Examples
     --------
@@ -53,10 +78,10 @@ class Restarting(Forgetting):
     ([112], [38], [1.0])
     """
 
-    __slots__ = ("_detectors", "bounds", "failure", "restarts", "seen", "together")
+    __slots__ = ("bounds", "detectors", "failure", "restarts", "seen", "together")
     State = RestartingState
 
-    def __init__(  # noqa: PLR0913 - a full statement
+    def __init__(  # noqa: PLR0913 - all are independent settings
         self,
         arms: int,
         features: int,
@@ -68,7 +93,7 @@ class Restarting(Forgetting):
     ) -> None:
         super().__init__(arms, features)
         self.bounds, self.failure, self.together = (list(lows), list(highs)), failure, together
-        self._detectors = [self._detector() for _ in range(arms)]
+        self.detectors = [self._detector() for _ in range(arms)]
         self.seen = [0] * arms
         self.restarts = [0] * arms
 
@@ -78,51 +103,51 @@ class Restarting(Forgetting):
     @property
     def storage(self) -> int:
         """The number of numbers kept."""
-        watched = sum(detector.storage for detector in self._detectors)
+        watched = sum(detector.storage for detector in self.detectors)
         return super().storage + 2 * len(self.seen) + watched
 
     def storage_after(self, trials: int) -> int:
-        """Return the most numbers that may be kept after so many trials."""
-        each = self._detectors[0].storage_after(trials)
+        """Return the largest number of numbers that may be kept after so many trials."""
+        each = self.detectors[0].storage_after(trials)
         return super().storage + len(self.seen) * (2 + each)
 
     def update(self, arm: int, features: Features) -> None:
-        """Take in one observation of an arm; forget the arm if it shows a change."""
-        self._kept.update(arm, features)
+        """Add one observation of an arm; forget the arm if it shows a change."""
         self.trials += 1
+        self.kept.update(arm, features)
         self.seen[arm] = self.trials
-        if self._detectors[arm].take(features):
-            for changed in range(len(self.seen)) if self.together else (arm,):
-                self._forget(changed)
-                self._detectors[changed].forget()
-                self.restarts[changed] = self.trials
+        if self.detectors[arm].take(features):
+            restart(self.kept, self.detectors, self.restarts, self.trials, arm, self.together)
 
     def add_arm(self) -> None:
-        """Append an arm that was never pulled."""
+        """Add an arm without observations at the end."""
         super().add_arm()
-        self._detectors.append(self._detector())
+        self.detectors.append(self._detector())
         self.seen.append(self.trials)
         self.restarts.append(0)
 
     def remove_arm(self, arm: int) -> None:
-        """Forget one arm; the trials it took stay counted."""
+        """Remove one arm; its observations stay in `trials`."""
         super().remove_arm(arm)
-        del self._detectors[arm], self.seen[arm], self.restarts[arm]
+        del self.detectors[arm], self.seen[arm], self.restarts[arm]
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
-        detectors = [detector.state() for detector in self._detectors]
-        return RestartingState(self._kept.state(), list(self.seen), list(self.restarts), detectors)
+        detectors = [detector.state() for detector in self.detectors]
+        return RestartingState(self.kept.state(), list(self.seen), list(self.restarts), detectors)
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         arms = len(self.seen)
         if not len(state.seen) == len(state.restarts) == len(state.detectors) == arms:
-            raise SaveFileError(f"statistics of {len(state.seen)} arms do not fit {arms} arms")
+            raise SaveFileError(f"saved restarts are of {len(state.seen)} arms; expected {arms}")
         if not all(0 <= trial <= state.kept.trials for trial in [*state.seen, *state.restarts]):
-            raise SaveFileError("an arm was seen or restarted at a trial that was not yet")
-        self._kept.restore(state.kept)
-        for detector, saved in zip(self._detectors, state.detectors, strict=True):
+            raise SaveFileError(
+                "an arm was seen or restarted at a trial outside the saved "
+                f"{state.kept.trials} trials"
+            )
+        self.kept.restore(state.kept)
+        for detector, saved in zip(self.detectors, state.detectors, strict=True):
             detector.restore(saved)
         self.trials, self.seen, self.restarts = (
             state.kept.trials,

@@ -1,4 +1,4 @@
-"""Statistics of a sliding window: the last W observations, and nothing before."""
+"""Statistics of a sliding window: of the last W observations."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ import msgspec
 
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
-from onepull.statistics.arm_statistics import ArmStatistics, StatisticsState
+from onepull.statistics.arm_statistics import (
+    ArmStatistics,
+    StatisticsState,
+    remove_observation,
+)
 from onepull.statistics.forgetting import Forgetting
 
-GONE = -1  # the arm of an observation whose arm was removed
+GONE = -1  # in the ring: the arm of this observation was removed
 
 
 class WindowState(msgspec.Struct, forbid_unknown_fields=True):
-    """The saved form: what the window holds, and the statistics of it as they are."""
+    """The saved form: the observations in the window, and their statistics."""
 
     kept: StatisticsState
     arms: list[int]
@@ -23,13 +27,24 @@ class WindowState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Window(Forgetting):
-    """Statistics of the last W observations, whichever arms they were of.
+    """Statistics of the last W observations of all arms together.
 
-    The window is a ring.  When an observation is overwritten, its arm's means move away from
-    it again, which leaves a little rounding behind.  So a second book takes in all that came
-    since the ring last began anew: when it is full, that book holds the same observations
-    without anything taken out, and takes over.
+    The observations are in a ring.  When one is overwritten it is removed from the means of its
+    arm, which leaves a rounding error.  To keep these errors from adding up, a second set of
+    statistics has only the observations since the ring was last at its start.  At the end of the
+    ring it has all W observations, with none removed, and replaces the first.
 
+    Attributes
+    ----------
+    window
+        W, the number of observations that are remembered.
+    kept, fresh
+        The statistics of the window, and of the current round of the ring.
+    ring_arms, ring_rows
+        The arm and the features of each observation in the ring.
+
+    Examples
+    --------
     >>> statistics = Window(2, 1, window=3)
     >>> for arm, value in [(0, 4.0), (0, 1.0), (1, 7.0), (0, 3.0)]:
     ...     statistics.update(arm, [value])
@@ -37,89 +52,88 @@ class Window(Forgetting):
     ([2, 1], [2.0, 7.0])
     """
 
-    __slots__ = ("_arms", "_next", "_rows", "window")
+    __slots__ = ("fresh", "ring_arms", "ring_rows", "window")
     State = WindowState
 
     def __init__(self, arms: int, features: int, *, window: int) -> None:
         super().__init__(arms, features)
         self.window = window
-        self._next = ArmStatistics.empty(arms=arms, features=features)
-        self._arms: list[int] = []
-        self._rows: list[list[float]] = []
+        self.fresh = ArmStatistics.empty(arms=arms, features=features)
+        self.ring_arms: list[int] = []
+        self.ring_rows: list[list[float]] = []
 
     @property
     def storage(self) -> int:
-        """The number of numbers kept once the window is full."""
+        """The number of numbers kept when the window is full."""
         return 2 * super().storage + self.window * (self.features + 1)
 
     def update(self, arm: int, features: Features) -> None:
-        """Take in one observation of an arm, and let go of the oldest if the window is full."""
+        """Add one observation of an arm, and remove the oldest if the window is full."""
         place = self.trials % self.window
         row = [float(feature) for feature in features]
         self.trials += 1
-        if len(self._arms) < self.window:
-            self._arms.append(arm)
-            self._rows.append(row)
+        if len(self.ring_arms) < self.window:
+            self.ring_arms.append(arm)
+            self.ring_rows.append(row)
         else:
-            self._let_go(self._arms[place], self._rows[place])
-            self._arms[place], self._rows[place] = arm, row
-        self._kept.update(arm, row)
-        self._next.update(arm, row)
+            oldest = self.ring_arms[place]
+            if oldest != GONE:
+                remove_observation(self.kept, oldest, self.ring_rows[place])
+            self.ring_arms[place], self.ring_rows[place] = arm, row
+        self.kept.update(arm, row)
+        self.fresh.update(arm, row)
         if place == self.window - 1:
-            before, self._kept = self._kept, self._next
-            self._next = self._empty()
+            before, self.kept = self.kept, self.fresh
+            self.fresh = self._empty()
             for j, pulls in enumerate(before.in_flight):
                 self.expect(j, pulls)
 
     def _empty(self) -> ArmStatistics:
-        return ArmStatistics.empty(arms=len(self._kept.pulls), features=self.features)
-
-    def _let_go(self, arm: int, row: list[float]) -> None:
-        if arm == GONE:
-            return
-        pulls = self._kept.pulls[arm] - 1
-        if pulls == 0:
-            self._forget(arm)
-            return
-        self._kept.pulls[arm] = pulls
-        self._narrow(arm)
-        self._move(arm, row, -1.0 / pulls)
+        return ArmStatistics.empty(arms=len(self.kept.pulls), features=self.features)
 
     def add_arm(self) -> None:
-        """Append an arm that was never pulled."""
+        """Add an arm without observations at the end."""
         super().add_arm()
-        self._next.add_arm()
+        self.fresh.add_arm()
 
     def remove_arm(self, arm: int) -> None:
-        """Forget one arm; its observations keep their places in the window."""
+        """Remove one arm; its observations keep their places in the window."""
         super().remove_arm(arm)
-        self._next.remove_arm(arm)
-        self._arms = [GONE if j == arm else j - (j > arm) for j in self._arms]
+        self.fresh.remove_arm(arm)
+        self.ring_arms = [GONE if j == arm else j - (j > arm) for j in self.ring_arms]
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
-        kept = self._kept.state()
+        kept = self.kept.state()
         kept.trials = self.trials
-        return WindowState(kept, list(self._arms), list(self._rows))
+        return WindowState(kept, list(self.ring_arms), list(self.ring_rows))
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
-        count, trials = len(self._kept.pulls), state.kept.trials
+        """Restore a saved state; raises SaveFileError if it is invalid."""
+        count, trials = len(self.kept.pulls), state.kept.trials
         if not len(state.arms) == len(state.rows) == min(trials, self.window):
             raise SaveFileError(
-                f"a window of {self.window} does not hold {len(state.arms)} observations "
-                f"after {trials} trials"
+                f"the saved window has {len(state.arms)} arms and {len(state.rows)} rows; "
+                f"expected {min(trials, self.window)} after {trials} trials with "
+                f"window={self.window}"
             )
         if any(len(row) != self.features for row in state.rows):
-            raise SaveFileError(f"an observation in the window has not {self.features} features")
+            raise SaveFileError(
+                f"a saved observation in the window has a wrong length; expected {self.features} "
+                "features"
+            )
         if state.kept.pulls != [state.arms.count(arm) for arm in range(count)] or any(
             not GONE <= arm < count for arm in state.arms
         ):
-            raise SaveFileError("the pulls do not fit the observations in the window")
-        self._kept.restore(state.kept)
-        self.trials, self._arms = trials, list(state.arms)
-        self._rows = [[float(value) for value in row] for row in state.rows]
-        self._next = self._empty()
-        for arm, row in zip(self._arms[: self.trials % self.window], self._rows, strict=False):
+            raise SaveFileError(
+                "the saved pulls are not the numbers of observations of each arm in the window"
+            )
+        self.kept.restore(state.kept)
+        self.trials, self.ring_arms = trials, list(state.arms)
+        self.ring_rows = [[float(value) for value in row] for row in state.rows]
+        self.fresh = self._empty()
+        for arm, row in zip(
+            self.ring_arms[: self.trials % self.window], self.ring_rows, strict=False
+        ):
             if arm != GONE:
-                self._next.update(arm, row)
+                self.fresh.update(arm, row)

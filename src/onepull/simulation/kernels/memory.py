@@ -1,12 +1,20 @@
-"""What compiled loops remember of the arms, and how an observation is taken in.
+"""What compiled loops remember of the arms, and how an observation is added.
 
-A loop is the same whatever is forgotten: it looks at `means[feature, arm]`, at pulls and at a
-row of roots, and calls `take_in`, which is compiled for the type of the memory.  The steps
-are those of `onepull.statistics.arm_statistics` and `onepull.forgetting`, in the same order.
+A loop is the same whatever is forgotten: it reads `means[feature, arm]`, the pulls and a row of
+roots, and calls `take_in`, which is compiled for the type of the memory.  The steps are the plain
+functions of `onepull.statistics`, compiled as they are, with these exceptions:
+
+- Steps that move a whole row of numbers have a second body here.  The library moves lists or
+  numpy rows, a kernel loops.
+- `_add`, `_slide` and the first lines of `_watch` run at every trial and are written for arrays.
+  Compiled from steps on whole memories, the compiler counts references to every array at each
+  step: a trial with a window took 4 times as long, and one with detectors 1.8 times.  They call
+  the library's `moved` and `inverse_root`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,52 +25,65 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.simulation.compiled import inlined, reachable
 from onepull.simulation.kernels.rules import KernelRule
-from onepull.statistics import ArmStatistics, Discounted, Restarting, Window, inverse_root, moved
-from onepull.statistics.change_detector import (
-    ALIKE,
-    SPAN,
-    alarm_level,
-    coin_divergence,
-    detector_scales,
-    likelihood_ratio,
-    tidied,
+from onepull.statistics import (
+    ArmStatistics,
+    Discounted,
+    Restarting,
+    Window,
+    arm_statistics,
+    change_detector,
+    discounted,
+    inverse_root,
+    moved,
+    restarting,
 )
-from onepull.statistics.discounted import FAINT, NOTHING
+from onepull.statistics.change_detector import ALIKE, SPAN, detector_scales
+from onepull.statistics.window import GONE
 
 move = inlined(moved)
 root_of = inlined(inverse_root)
-level_of = inlined(alarm_level)
-reachable(coin_divergence)
-ratio_of = inlined(likelihood_ratio)
-tidy = inlined(tidied)
+root_of_count = inlined(arm_statistics.root_of_count)
+share_of_range = inlined(change_detector.share_of_range)
+ratio_of = inlined(change_detector.likelihood_ratio)
+fade = inlined(discounted.fade)
+finds_change = inlined(change_detector.finds_change)
+restart = inlined(restarting.restart)
+# What the plain functions call by name.
+reachable(
+    arm_statistics.forget_arm,
+    arm_statistics.inverse_root,
+    change_detector.alarm_level,
+    change_detector.coin_divergence,
+    change_detector.tidied,
+    discounted.rescale,
+)
 
-BUCKETS = ALIKE * 32 + 1  # for more observations than can be
+BUCKETS = ALIKE * 32 + 1  # enough for any number of observations
 
 
 class Lasting(NamedTuple):
-    """All that was ever observed."""
+    """Statistics of all observations."""
 
     means: Array
-    pulls: NDArray[np.int64]
+    pulls: NDArray[Any]  # numbers, or weights if they are discounted
     roots: Array
     trials: NDArray[np.int64]
 
 
 class Fading(NamedTuple):
-    """Discounted statistics: pulls and roots as they are now, and in units of a common scale."""
+    """Discounted statistics; `kept` has the weights, and pulls and roots are kept / scaled."""
 
     means: Array
     pulls: Array
     roots: Array
     trials: NDArray[np.int64]
-    weights: Array
-    narrow: Array
+    kept: Lasting
     scale: Array
     discount: float
 
 
 class Sliding(NamedTuple):
-    """Statistics of a window, those since it last began anew, and what it holds."""
+    """Statistics of a window, those of the current round of its ring, and the ring."""
 
     means: Array
     pulls: NDArray[np.int64]
@@ -74,14 +95,9 @@ class Sliding(NamedTuple):
     ring_rows: Array
 
 
-class Watched(NamedTuple):
-    """All since an arm last changed, when it was seen, and its change detector: `[arm, …]`."""
+class Detectors(NamedTuple):
+    """The change detectors of all arms: `[arm, …]`."""
 
-    means: Array
-    pulls: NDArray[np.int64]
-    roots: Array
-    trials: NDArray[np.int64]
-    seen: NDArray[np.int64]
     tests: NDArray[np.int64]
     buckets: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -90,36 +106,45 @@ class Watched(NamedTuple):
     filling: Array
     lows: Array
     scales: Array
+
+
+class Watched(NamedTuple):
+    """Statistics since an arm's last change, when each was seen, and the detectors."""
+
+    means: Array
+    pulls: NDArray[np.int64]
+    roots: Array
+    trials: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    restarts: NDArray[np.int64]
+    detectors: Detectors
     failure: float
     together: bool
 
 
-FORGETTING = (Discounted, Window, Restarting)  # the statistics that forget and have a memory here
+FORGETTING = (Discounted, Window, Restarting)  # those that have a memory here
 Memory: TypeAlias = Lasting | Fading | Sliding | Watched
 
 
 def memory_of(
     kept: ArmStatistics | None, rule: KernelRule, arms: int, features: int, order: Literal["C", "F"]
 ) -> Memory:
-    """Return an empty memory for statistics of a kind, and for the rule that looks at it.
+    """Return an empty memory for statistics of a kind, and for the rule that reads it.
 
-    In order "F" it runs along the features.
+    In order "F" the features of an arm are next to each other.
     """
     means, trials = np.full((features, arms), np.inf, order=order), np.zeros(1, np.int64)
     counts, roots = np.zeros(arms, np.int64), np.zeros((1, arms))
+    lasting = Lasting(means, counts, roots, trials)
     if isinstance(kept, Discounted):
-        weights, narrow = np.zeros(arms), np.zeros(arms)
-        return Fading(
-            means, np.zeros(arms), roots, trials, weights, narrow, np.ones(1), kept.discount
-        )
+        weighed = Lasting(means, np.zeros(arms), roots.copy(), trials)
+        return Fading(means, np.zeros(arms), roots, trials, weighed, np.ones(1), kept.discount)
     if isinstance(kept, Window):
-        ring = np.full(kept.window, -1), np.zeros((kept.window, features))
-        return Sliding(means, counts, roots, trials, means.copy(order), counts.copy(), *ring)
+        ring = np.full(kept.window, GONE), np.zeros((kept.window, features))
+        return Sliding(*lasting, means.copy(order), counts.copy(), *ring)
     if isinstance(kept, Restarting):
         lows, scales = detector_scales(*kept.bounds)
-        return Watched(
-            means, counts, roots, trials,
-            seen=getattr(rule, "seen", counts.copy()),  # a patient rule looks at it
+        detectors = Detectors(
             tests=counts.copy(),
             buckets=counts.copy(),
             sizes=np.zeros((arms, BUCKETS), np.int64),
@@ -128,25 +153,25 @@ def memory_of(
             filling=np.zeros((arms, features)),
             lows=lows,
             scales=scales,
-            failure=kept.failure,
-            together=kept.together,
-        )  # fmt: skip
-    return Lasting(means, counts, roots, trials)
+        )
+        seen = getattr(rule, "seen", counts.copy())  # a patient rule reads it
+        return Watched(*lasting, seen, counts.copy(), detectors, kept.failure, kept.together)
+    return lasting
 
 
 def take_in(memory: Any, arm: Any, table: Any, row: Any) -> None:
-    """Take in an observation, a row of a table, and let go of what is past."""
+    """Add an observation, a row of a table, and forget what is too old."""
     raise NotImplementedError  # the compiled forms are below
 
 
 def lasts(memory: Any) -> bool:
-    """Whether nothing is ever let go: then `learn` is all there is to do, and quicker."""
+    """Return whether nothing is ever forgotten; then `learn` is enough, and faster."""
     raise NotImplementedError  # a constant for each type, below
 
 
 @inlined
 def learn(means: Any, pulls: Any, roots: Any, arm: Any, table: Any, row: Any) -> None:
-    """Take a row of a table into means of all that was observed."""
+    """Add a row of a table to the statistics of all observations."""
     pulls[arm] += 1
     roots[0, arm] = root_of(pulls[arm])
     weight = 1.0 / pulls[arm]
@@ -160,31 +185,16 @@ def _add(memory: Any, arm: Any, table: Any, row: Any) -> None:
 
 
 def _fade(memory: Any, arm: Any, table: Any, row: Any) -> None:
-    means, weights, narrow, scale = memory.means, memory.weights, memory.narrow, memory.scale
-    pulls, roots = memory.pulls, memory.roots
     memory.trials[0] += 1
-    scale[0] *= memory.discount
-    if scale[0] < FAINT:
-        for j in range(weights.size):
-            weights[j] *= scale[0]
-            if weights[j] < NOTHING:
-                weights[j] = 0.0
-                narrow[j] = 0.0
-                for r in range(table.shape[1]):
-                    means[r, j] = np.inf
-            else:
-                narrow[j] = root_of(weights[j])
-        scale[0] = 1.0
-    unit = 1.0 / scale[0]
-    weights[arm] += unit
-    narrow[arm] = root_of(weights[arm])
-    share = unit / weights[arm]
-    for r in range(table.shape[1]):
-        means[r, arm] = move(means[r, arm], table[row, r], share)
-    swell = root_of(scale[0])
-    for j in range(weights.size):
-        pulls[j] = weights[j] * scale[0]
-        roots[0, j] = narrow[j] * swell
+    kept = memory.kept
+    scale = fade(kept, memory.scale[0], memory.discount, arm, table[row])
+    memory.scale[0] = scale
+    # The library does this when it is asked for pulls and roots.
+    weights, narrow, pulls, roots = kept.pulls, kept.roots, memory.pulls, memory.roots
+    swell = root_of(scale)
+    for j in range(pulls.size):
+        pulls[j] = weights[j] * scale
+        roots[0, j] = narrow[0, j] * swell
 
 
 def _slide(memory: Any, arm: Any, table: Any, row: Any) -> None:
@@ -194,7 +204,7 @@ def _slide(memory: Any, arm: Any, table: Any, row: Any) -> None:
     here = memory.trials[0] % arms.size
     memory.trials[0] += 1
     old = arms[here]
-    if old >= 0:
+    if old != GONE:
         pulls[old] -= 1
         left = pulls[old]
         roots[0, old] = root_of(left) if left > 0 else 0.0
@@ -224,52 +234,16 @@ add = inlined(_add)
 
 def _watch(memory: Any, arm: Any, table: Any, row: Any) -> None:
     add(memory, arm, table, row)
-    filled, filling, buckets = memory.filled, memory.filling, memory.buckets
+    detectors = memory.detectors
+    filled, filling = detectors.filled, detectors.filling
+    lows, scales = detectors.lows, detectors.scales
     memory.seen[arm] = memory.trials[0]
     filled[arm] += 1
     for r in range(table.shape[1]):
-        share = (table[row, r] - memory.lows[r]) * memory.scales[r]
-        filling[arm, r] += np.minimum(np.maximum(share, 0.0), 1.0)
-    if filled[arm] < SPAN:
-        return
-    sizes, sums = memory.sizes[arm], memory.sums[arm]
-    sizes[buckets[arm]] = SPAN
-    sums[buckets[arm]] = filling[arm]
-    buckets[arm] += 1
-    filled[arm] = 0
-    filling[arm] = 0.0
-    memory.tests[arm] += 1
-    if not alarmed(sizes, sums, buckets[arm], memory.tests[arm], memory.failure):
-        buckets[arm] = tidy(sizes, sums, buckets[arm])
-        return
-    for j in range(buckets.size):
-        if memory.together or j == arm:
-            memory.means[:, j] = np.inf
-            memory.pulls[j] = 0
-            memory.roots[0, j] = 0.0
-            memory.tests[j] = 0
-            buckets[j] = 0
-            filled[j] = 0
-            filling[j] = 0.0
-
-
-@inlined
-def alarmed(sizes: Any, sums: Any, count: Any, tests: Any, failure: Any) -> Any:
-    """Whether the means of any feature differ before and after any border of buckets."""
-    many = sums.shape[1]
-    level = level_of(tests, max(1, (count - 1) * many), failure)
-    total = np.sum(sizes[:count])
-    for r in range(many):
-        whole = 0.0
-        for k in range(count):
-            whole += sums[k, r]
-        before, sum_before = 0, 0.0
-        for k in range(count - 1):
-            before += sizes[k]
-            sum_before += sums[k, r]
-            if ratio_of(before, sum_before, total, whole) > level:
-                return True
-    return False
+        filling[arm, r] += share_of_range(table[row, r], lows[r], scales[r])
+    if filled[arm] == SPAN and finds_change(detectors, memory.failure, arm):
+        kept = Lasting(memory.means, memory.pulls, memory.roots, memory.trials)
+        restart(kept, detectors, memory.restarts, memory.trials[0], arm, memory.together)
 
 
 _STEPS = {Lasting: _add, Fading: _fade, Sliding: _slide, Watched: _watch}
@@ -278,9 +252,7 @@ _STEPS = {Lasting: _add, Fading: _fade, Sliding: _slide, Watched: _watch}
 @overload(take_in, jit_options={"forceinline": True, "error_model": "numpy"})
 def _step(memory: Any, arm: Any, table: Any, row: Any) -> Any:
     """Return the step for the type of a memory."""
-    if isinstance(memory, (types.NamedTuple, types.NamedUniTuple)):
-        return _STEPS.get(memory.instance_class)
-    return None
+    return _STEPS.get(_class_of(memory))
 
 
 def _always(memory: Any) -> bool:
@@ -294,4 +266,98 @@ def _not_always(memory: Any) -> bool:
 @overload(lasts, jit_options={"forceinline": True})
 def _lasts(memory: Any) -> Any:
     """Return the answer for the type of a memory."""
-    return _always if memory.instance_class is Lasting else _not_always
+    return _always if _class_of(memory) is Lasting else _not_always
+
+
+def _class_of(memory: Any) -> Any:
+    if isinstance(memory, (types.NamedTuple, types.NamedUniTuple)):
+        return memory.instance_class
+    return None
+
+
+# The second bodies, for arrays.  The compiler wants the names and annotations of the first ones.
+
+
+def _compiled_for(
+    kind: type[Any], step: Callable[..., Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile a body of a step for memories of a type."""
+
+    def register(body: Callable[..., Any]) -> Callable[..., Any]:
+        def chosen(memory: Any, *rest: Any) -> Any:
+            del rest
+            return body if _class_of(memory) is kind else None
+
+        overload(step, jit_options={"forceinline": True, "error_model": "numpy"}, strict=False)(
+            chosen
+        )
+        return body
+
+    return register
+
+
+@_compiled_for(Lasting, arm_statistics.move_means)
+def _move_means(kept: Any, arm: int, features: Any, weight: float) -> None:
+    means = kept.means
+    for r in range(means.shape[0]):
+        means[r, arm] = move(means[r, arm], features[r], weight)
+
+
+@_compiled_for(Lasting, arm_statistics.clear_means)
+def _clear_means(kept: Any, arm: int) -> None:
+    means = kept.means
+    for r in range(means.shape[0]):
+        means[r, arm] = np.inf
+
+
+@_compiled_for(Lasting, arm_statistics.update_root)
+def _update_root(kept: Any, arm: int, scale: float) -> None:
+    kept.roots[0, arm] = root_of_count(kept.pulls[arm])
+
+
+@_compiled_for(Detectors, change_detector.close_bucket)
+def _close_bucket(detectors: Any, arm: int) -> Any:
+    sizes, sums, count = detectors.sizes[arm], detectors.sums[arm], detectors.buckets[arm]
+    sizes[count] = SPAN
+    sums[count] = detectors.filling[arm]
+    detectors.filling[arm] = 0.0
+    detectors.filled[arm] = 0
+    detectors.buckets[arm] = count + 1
+    detectors.tests[arm] += 1
+    return detectors.tests[arm], sizes, sums, count + 1
+
+
+@_compiled_for(Detectors, change_detector.keep_buckets)
+def _keep_buckets(detectors: Any, arm: int, count: int) -> None:
+    detectors.buckets[arm] = count
+
+
+@_compiled_for(Detectors, change_detector.reset_detector)
+def _reset_detector(detectors: Any, arm: int) -> None:
+    detectors.tests[arm] = 0
+    detectors.buckets[arm] = 0
+    detectors.filled[arm] = 0
+    detectors.filling[arm] = 0.0
+
+
+@overload(
+    change_detector.any_cut_exceeds, jit_options={"forceinline": True, "error_model": "numpy"}
+)
+def _any_cut_exceeds(sizes: Any, sums: Any, count: int, level: float) -> Any:
+    """Return the body for arrays."""
+
+    def looped(sizes: Any, sums: Any, count: int, level: float) -> Any:
+        total = np.sum(sizes[:count])
+        for r in range(sums.shape[1]):
+            whole = 0.0
+            for k in range(count):
+                whole += sums[k, r]
+            before, sum_before = 0, 0.0
+            for k in range(count - 1):
+                before += sizes[k]
+                sum_before += sums[k, r]
+                if ratio_of(before, sum_before, total, whole) > level:
+                    return True
+        return False
+
+    return looped
