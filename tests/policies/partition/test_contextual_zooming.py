@@ -22,6 +22,7 @@ from onepull import (
 )
 from onepull.distributions import Beta, Uniform
 from onepull.environment import Environment
+from onepull.policies.partition.balls import leading_ball, leading_of_many
 from onepull.testing.random_data import draw
 
 
@@ -155,6 +156,22 @@ def test_radii_halve_and_balls_of_a_radius_lie_apart():
         centres = np.sort(np.array(balls.centres)[of_radius, 0])
         assert np.all(np.diff(centres) > radius)
     assert min(balls.radii) <= 1 / 8
+
+
+@pytest.mark.parametrize("fields", [1, 3])
+def test_lists_and_arrays_lead_to_the_same_ball_bit_for_bit(fields):
+    generator = np.random.default_rng(fields)
+    for _ in range(200):
+        balls = int(generator.integers(1, 60))
+        centres = generator.random((balls, fields))
+        radii = np.append(1.0, 0.5 ** generator.integers(0, 5, balls - 1))
+        pulls = generator.integers(0, 9, balls)
+        means = np.where(pulls > 0, generator.random(balls), np.inf)
+        slopes, context = generator.random(fields) * 2, generator.random(fields)
+        rest = slopes.tolist(), float(generator.uniform(1, 9)), 0.3
+        lists = [part.tolist() for part in (context, centres, radii, pulls, means)]
+        arrays = context, centres, radii, pulls, means
+        assert leading_ball(*lists, *rest) == leading_of_many(*arrays, *rest)
 
 
 def test_contexts_that_differ_at_all_are_apart_where_the_slope_is_infinite():

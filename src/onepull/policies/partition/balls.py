@@ -1,13 +1,17 @@
 """One step of contextual zooming: plain functions of the balls of one arm.
 
-The library runs them in CPython on lists, the simulator compiles them for arrays.  They add and
-multiply in the same order, so both choose the same arms to the last bit.
+The library runs them in CPython on lists, the simulator compiles them for arrays, and both choose
+the same arms to the last bit.
 """
 
 from __future__ import annotations
 
 from math import inf, sqrt
 from typing import Any
+
+import numpy as np
+
+from onepull.arrays import Array
 
 
 def distance(one: Any, two: Any, slopes: Any) -> float:
@@ -60,24 +64,59 @@ def leading_ball(  # noqa: PLR0913, PLR0917 - plain arguments, so that a compile
     >>> leading_ball((0.0,), centres, radii, pulls, means, (1.0,), 4.0, 0.5)
     (0, 2.75)
     """
-    smallest = inf
+    smallest, best, highest = inf, 0, -inf
     for ball in range(len(radii) - 1, -1, -1):  # later balls are smaller: fewer distances
         radius = radii[ball]
-        if radius < smallest and distance(centres[ball], context, slopes) <= radius:
-            smallest = radius
-    best, highest = 0, -inf
-    for ball in range(len(radii)):
-        if radii[ball] != smallest or distance(centres[ball], context, slopes) > smallest:
+        if radius > smallest or distance(centres[ball], context, slopes) > radius:
             continue
-        centre = centres[ball]
-        bound = inf
+        bound, centre = inf, centres[ball]
         for other in range(len(radii)):
-            # Distances are not negative, so most others need none.
+            # A distance is at least 0, so most of the others need none.
             least = means[other] + radii[other]
             if least < bound:
                 least += confidence(pulls[other], log_horizon, width)
                 if least < bound:
                     bound = min(bound, least + distance(centres[other], centre, slopes))
-        if smallest + bound > highest:
-            best, highest = ball, smallest + bound
+        if radius < smallest or radius + bound >= highest:
+            smallest, best, highest = radius, ball, radius + bound
     return best, highest
+
+
+def leading_of_many(  # noqa: PLR0913, PLR0917 - the arguments of `leading_ball`
+    context: Any,
+    centres: Array,
+    radii: Array,
+    pulls: Array,
+    means: Array,
+    slopes: Any,
+    log_horizon: float,
+    width: float,
+) -> tuple[int, float]:
+    """Return what `leading_ball` returns, to the last bit, from arrays.
+
+    This is for CPython alone.  There a loop takes about a microsecond a ball, and arrays are
+    quicker for many balls.  Compiled code is quicker with the loop, which needs no new arrays.
+
+    >>> centres, radii = np.array([[0.5], [0.75]]), np.array([1.0, 0.5])
+    >>> pulls, means = np.array([3, 0]), np.array([0.25, inf])
+    >>> leading_of_many((0.75,), centres, radii, pulls, means, (1.0,), 4.0, 0.5)
+    (1, 2.5)
+    """
+    around = _distances(centres, context, slopes) <= radii
+    smallest = radii[around].min()
+    before = means + radii + width * np.sqrt(log_horizon / (1.0 + pulls))
+    best, highest = 0, -inf
+    for ball in np.flatnonzero(around & (radii == smallest)).tolist():
+        bound = (before + _distances(centres, centres[ball], slopes)).min()
+        if smallest + bound > highest:
+            best, highest = ball, float(smallest + bound)
+    return best, highest
+
+
+def _distances(centres: Array, context: Any, slopes: Any) -> Array:
+    """Return the distance of every centre, a row each, from a context."""
+    total = np.zeros(len(centres))
+    for f, slope in enumerate(slopes):  # not a matrix product: it would round differently
+        total += np.abs(centres[:, f] - context[f]) * slope
+    distances: Array = np.minimum(1.0, total)
+    return distances

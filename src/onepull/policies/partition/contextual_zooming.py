@@ -9,11 +9,12 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
+from onepull.arrays import Array
 from onepull.checks import number
 from onepull.errors import MergeError, ParameterError, SaveFileError
 from onepull.payoff import State
 from onepull.policies.decision import Decision
-from onepull.policies.partition.balls import leading_ball, opened_radius
+from onepull.policies.partition.balls import leading_ball, leading_of_many, opened_radius
 from onepull.policies.policy import Policy
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import rewarded_context
@@ -22,6 +23,7 @@ from onepull.problem import Problem
 from onepull.spaces import Space
 from onepull.statistics import ArmStatistics, StatisticsState
 
+MANY = 16  # from so many balls on, arrays are quicker than lists
 STEEPEST = 1e100  # replaces an infinite slope: any two different contexts are at distance 1
 
 
@@ -54,19 +56,24 @@ class Balls:
         self._slopes = similarity.slopes
         self.centres: list[State] = [similarity.middle]
         self.radii = [1.0]
+        self._arrays: tuple[Array, Array] | None = None  # centres and radii, until they change
         self.statistics = ArmStatistics.empty(arms=1, features=1)
 
     def leader(self, context: State, log_horizon: float, width: float) -> tuple[int, float]:
         """Return the relevant ball with the highest index, and that index."""
         pulls, means = self.statistics.pulls, self.statistics.means[0]
-        return leading_ball(
-            context, self.centres, self.radii, pulls, means, self._slopes, log_horizon, width
-        )
+        rest = self._slopes, log_horizon, width
+        if len(pulls) < MANY:
+            return leading_ball(context, self.centres, self.radii, pulls, means, *rest)
+        if self._arrays is None:
+            self._arrays = np.array(self.centres), np.array(self.radii)
+        return leading_of_many(context, *self._arrays, np.array(pulls), np.array(means), *rest)
 
     def activate(self, context: State, radius: float) -> None:
         """Add a ball around a context."""
         self.centres.append(context)
         self.radii.append(radius)
+        self._arrays = None
         self.statistics.add_arm()
 
     def copy(self) -> Balls:
