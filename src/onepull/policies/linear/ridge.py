@@ -1,10 +1,9 @@
 """Ridge regression of one model: θ̂ = (λI+A)⁻¹b, and a root of the inverse.
 
 `solve_ridge` and what it calls are plain functions.  The library runs them in CPython on lists,
-the simulator compiles them for arrays.  Their cost grows with d³, so beyond a few features the library calls LAPACK
-instead, which agrees to rounding.  The simulator never does: compiled code reaches LAPACK
-through scipy, which the package does not need otherwise, and for small d the call costs more than
-the loops.
+the simulator compiles them for arrays.  Their cost grows with d³, so beyond a few features the
+library calls LAPACK instead, which agrees to rounding.  The simulator never does: compiled code
+reaches LAPACK through scipy, and for small d the call costs more than the loops.
 """
 
 from __future__ import annotations

@@ -67,7 +67,8 @@ class Balls:
             return leading_ball(context, self.centres, self.radii, pulls, means, *rest)
         if self._arrays is None:
             self._arrays = np.array(self.centres), np.array(self.radii)
-        return leading_of_many(context, *self._arrays, np.array(pulls), np.array(means), *rest)
+        centres, radii = self._arrays
+        return leading_of_many(context, centres, radii, np.array(pulls), np.array(means), *rest)
 
     def activate(self, context: State, radius: float) -> None:
         """Add a ball around a context."""
