@@ -23,6 +23,7 @@ from onepull import (
 )
 from onepull.distributions import Beta, Independent, Uniform
 from onepull.environment import Environment
+from onepull.policies.linear.ridge import FEW, ridge
 
 ARMS = ["a", "b", "c"]
 
@@ -145,6 +146,18 @@ def test_indices_are_those_of_the_raw_data(rule, features):
         assert policy.traits.randomised or arm == explained.arm
         policy.observe(arm, y=y, z=z, x=x)
         data.take_in(arm, y, z, 5 * x * y - z)
+
+
+@pytest.mark.parametrize("size", [1, 2, FEW, FEW + 1, 9])
+def test_ridge_regression_is_its_definition_by_loops_and_by_lapack(size):
+    generator = np.random.default_rng(size)
+    data, moment = generator.normal(size=(2 * size, size)), generator.normal(size=size)
+    gram = data.T @ data
+    theta, root = ridge(gram, moment, regulariser=0.3)
+    inverse = np.linalg.inv(gram + 0.3 * np.eye(size))
+    assert np.array_equal(root, np.tril(root))
+    assert root.T @ root == pytest.approx(inverse, rel=1e-9, abs=1e-12)
+    assert theta == pytest.approx(inverse @ moment, rel=1e-9, abs=1e-12)
 
 
 def test_a_step_of_lin_ucb_by_hand():

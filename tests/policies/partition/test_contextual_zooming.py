@@ -22,6 +22,7 @@ from onepull import (
 )
 from onepull.distributions import Beta, Uniform
 from onepull.environment import Environment
+from onepull.policies.partition.balls import leading_ball, leading_of_many
 from onepull.testing.random_data import draw
 
 
@@ -130,8 +131,8 @@ def test_steps_by_hand():
     unit = 0.5 * math.sqrt(math.log(55))
     policy.observe("a", y=0.9, x=1.0)  # 0.45 of the range; conf = unit/√2 < 1: opens
     balls = policy._knowledge.balls[0]
-    assert balls.centres.tolist() == [[0.5], [0.9]]
-    assert balls.radii.tolist() == [1.0, 0.5]
+    assert balls.centres == [(0.5,), (0.9,)]
+    assert balls.radii == [1.0, 0.5]
     (inside,), (outside,) = policy.explain(y=0.8).arms, policy.explain(y=0.3).arms
     first = 0.45 + 1 + unit / math.sqrt(2)
     assert outside.index == pytest.approx(2 * (1 + first))
@@ -149,11 +150,28 @@ def test_radii_halve_and_balls_of_a_radius_lie_apart():
     for y in generator.random(600).tolist():
         policy.observe("a", y=y, x=float(generator.random()))
     balls = policy._knowledge.balls[0]
-    for radius in set(balls.radii.tolist()):
+    for radius in set(balls.radii):
         assert math.log2(radius).is_integer()
-        centres = np.sort(balls.centres[balls.radii == radius, 0])
+        of_radius = np.array(balls.radii) == radius
+        centres = np.sort(np.array(balls.centres)[of_radius, 0])
         assert np.all(np.diff(centres) > radius)
     assert min(balls.radii) <= 1 / 8
+
+
+@pytest.mark.parametrize("fields", [1, 3])
+def test_lists_and_arrays_lead_to_the_same_ball_bit_for_bit(fields):
+    generator = np.random.default_rng(fields)
+    for _ in range(200):
+        balls = int(generator.integers(1, 60))
+        centres = generator.random((balls, fields))
+        radii = np.append(1.0, 0.5 ** generator.integers(0, 5, balls - 1))
+        pulls = generator.integers(0, 9, balls)
+        means = np.where(pulls > 0, generator.random(balls), np.inf)
+        slopes, context = generator.random(fields) * 2, generator.random(fields)
+        rest = slopes.tolist(), float(generator.uniform(1, 9)), 0.3
+        lists = [part.tolist() for part in (context, centres, radii, pulls, means)]
+        arrays = context, centres, radii, pulls, means
+        assert leading_ball(*lists, *rest) == leading_of_many(*arrays, *rest)
 
 
 def test_contexts_that_differ_at_all_are_apart_where_the_slope_is_infinite():
@@ -240,8 +258,8 @@ def test_balls_that_cannot_be_are_refused(damage):
         "trials": 2,
         "balls": [
             {
-                "centres": balls.centres.tolist(),
-                "radii": balls.radii.tolist(),
+                "centres": [list(centre) for centre in balls.centres],
+                "radii": balls.radii.copy(),
                 "statistics": statistics,
             }
         ],

@@ -1,4 +1,4 @@
-"""Linear policies and zooming in compiled loops beside the library: the same arms each time."""
+"""Linear policies and zooming choose the same arms in compiled loops as in the library."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def listed(reward="log(1 + y * x)"):
 
 
 class SameLuck(Interpreted):
-    """Runs a policy that draws what the compiled one draws."""
+    """Runs a policy in the interpreter, with the draws of the compiled one."""
 
     def begin(self, own_key):
         runner: Any = super().begin(own_key)
@@ -69,7 +69,7 @@ class SameLuck(Interpreted):
 
 
 class Luck:
-    """Standard normal numbers by the trial, as the kernel takes them."""
+    """Standard normal numbers by trial, as the kernel draws them."""
 
     def __init__(self, key, policy):
         self.key, self.policy = np.uint64(key), policy
@@ -81,7 +81,7 @@ class Luck:
 
 
 def blocks(environment, policy, horizon=400):
-    """Return the same replications by the kernel and by the library."""
+    """Return the same replications, run by the kernel and by the library."""
     found = []
     for make in (None, SameLuck if policy.traits.randomised else Interpreted):
         simulation = Simulation(environment, {"policy": policy}, horizon=horizon, seed=3)
@@ -105,7 +105,7 @@ FEATURES = {
 @pytest.mark.parametrize("kind", [LinUCB, LinearThompson])
 @pytest.mark.parametrize("world", [continuous, listed])
 def test_the_kernel_chooses_what_the_library_chooses(world, kind, features):
-    """Rounding differs, so this would fail where indices tie to the last digits."""
+    """Rounding differs, so this would fail if two indices agreed to the last digits."""
     environment = world()
     policy = kind(environment.problem, features=FEATURES[features], regulariser=0.7)
     one, two = blocks(environment, policy)

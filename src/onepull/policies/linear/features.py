@@ -1,4 +1,4 @@
-"""What a linear policy sees of a request: numbers made of the context, perhaps of the arm."""
+"""The features of linear policies: numbers computed from the context and perhaps the arm."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from onepull.payoff.box_points import pieces, points
 from onepull.problem import Problem
 from onepull.spaces import Box
 
-PIECES = 1024  # into so many the contexts are cut to see that a feature is defined everywhere
+PIECES = 1024  # parts of the context space on which a feature is checked to be bounded
 
 Coded: TypeAlias = Callable[[Mapping[str, float], str], Sequence[float]]
 Written: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 
 class FeatureMap(ABC):
-    """Features of a context, the same for all arms or each arm's own.
+    """Features of a context: the same for all arms, or different for each arm.
 
     Attributes
     ----------
     size
         d, the number of features.
     is_shared
-        Whether one parameter vector serves all arms; else each arm has its own.
+        Whether all arms share one parameter vector; otherwise each arm has its own.
     """
 
     size: int
@@ -40,15 +40,15 @@ class FeatureMap(ABC):
     @property
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The keyword argument that builds this map again, if it needs one."""
+        """The keyword arguments that build this map again."""
 
     def written(self) -> dict[str, Any]:
-        """Return the same as a save file holds it."""
+        """Return the parameters as a save file holds them."""
         return self.parameters
 
     @abstractmethod
     def rows(self, context: State) -> Array:
-        """Return the features as rows: one for all arms, or one for each arm."""
+        """Return the features as rows: one row for all arms, or one for each arm."""
 
     def row(self, context: State, arm: int) -> Array:
         """Return the features of one arm."""
@@ -56,19 +56,19 @@ class FeatureMap(ABC):
         return row
 
     def table(self, contexts: Array) -> Array:
-        """Return the rows of each of many contexts, which are rows themselves."""
+        """Return the rows of many contexts, given as an array with one context a row."""
         return np.array([self.rows(tuple(context)) for context in contexts.tolist()])
 
     def with_arms(self, arms: Sequence[str]) -> Self:
-        """Return the map for other arms; one whose features are not known is refused."""
+        """Return the map for other arms; raises an error if an arm's features are not known."""
         del arms
         return self
 
 
 class ScaledFields(FeatureMap):
-    """One, and each context field scaled to [0, 1], over the root of their number.
+    """1 and each context field scaled to [0, 1], all divided by √d.
 
-    So no vector of features is longer than one.
+    So no vector of features is longer than 1.
 
     >>> from onepull import Finite, Interval, Problem
     >>> problem = Problem(
@@ -97,7 +97,7 @@ class ScaledFields(FeatureMap):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """None: this is what a policy takes unless told."""
+        """None: a policy uses this map by default."""
         return {}
 
     def rows(self, context: State) -> Array:
@@ -113,7 +113,7 @@ class ScaledFields(FeatureMap):
 
 
 class WrittenFeatures(FeatureMap):
-    """Formulas over the context fields, the same for all arms.
+    """Formulas of the context fields, the same for all arms.
 
     >>> from onepull import Interval
     >>> WrittenFeatures(["1", "y", "y**2"], Box(y=Interval(0, 1))).rows((0.5,))
@@ -144,9 +144,9 @@ class WrittenFeatures(FeatureMap):
 
 
 class ArmFeatures(FeatureMap):
-    """Formulas over the context fields, each arm's own, for one parameter vector.
+    """Formulas of the context fields for each arm; the arms share one parameter vector.
 
-    It may know arms that are not there yet.
+    Formulas may be given for arms that are added later.
 
     >>> from onepull import Interval
     >>> features = ArmFeatures({"a": ["y"], "b": ["1 - y"]}, Box(y=Interval(0, 1)), ["b", "a"])
@@ -167,7 +167,9 @@ class ArmFeatures(FeatureMap):
         self._texts = {arm: list(texts) for arm, texts in features.items()}
         sizes = {arm: len(functions) for arm, functions in self._known.items()}
         if len(set(sizes.values())) > 1:
-            raise ParameterError(f"every arm has as many features as the others, given {sizes}")
+            raise ParameterError(
+                f"every arm must have as many features as the others; given {sizes}"
+            )
         self._take_on(arms, ParameterError)
         self.size = max(sizes.values())
 
@@ -190,7 +192,7 @@ class ArmFeatures(FeatureMap):
         return np.array([function(*context) for function in self._functions[arm]])
 
     def with_arms(self, arms: Sequence[str]) -> Self:
-        """Return the map for other arms; one whose features are not known is refused."""
+        """Return the map for other arms; raises an error if an arm's features are not known."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin._take_on(arms, InputError)
@@ -198,7 +200,7 @@ class ArmFeatures(FeatureMap):
 
 
 class CodedFeatures(FeatureMap):
-    """A Python callable of a context and an arm, for one parameter vector.
+    """A Python callable of a context and an arm; the arms share one parameter vector.
 
     >>> from onepull import Interval
     >>> features = CodedFeatures(
@@ -226,10 +228,10 @@ class CodedFeatures(FeatureMap):
         return {"features": self._function}
 
     def written(self) -> dict[str, Any]:
-        """Refuse: no file holds a Python callable."""
+        """Raise `ParameterError`: a file cannot hold a Python callable."""
         raise ParameterError(
             "features given as a Python callable cannot be written to a file; "
-            "state them as formulas, or keep the policy in memory"
+            "give them as formulas, or keep the policy in memory"
         )
 
     def rows(self, context: State) -> Array:
@@ -237,12 +239,12 @@ class CodedFeatures(FeatureMap):
         return np.array([self.row(context, arm) for arm in range(len(self._arms))])
 
     def row(self, context: State, arm: int) -> Array:
-        """Return the features of one arm, refusing what are not so many finite numbers."""
+        """Return the features of one arm; `ParameterError` if they are not d finite numbers."""
         fields, name = dict(zip(self._names, context, strict=True)), self._arms[arm]
         asked = f"features(context, arm) with {fields} and {name!r}"
         try:
             given: Any = self._function(fields, name)
-        except Exception as error:  # whatever a caller's own code may raise
+        except Exception as error:  # a caller's own code may raise anything
             raise ParameterError(f"{asked} raised {type(error).__name__}: {error}") from error
         try:
             row = np.asarray(given, dtype=np.float64)
@@ -256,7 +258,7 @@ class CodedFeatures(FeatureMap):
         return row
 
     def with_arms(self, arms: Sequence[str]) -> Self:
-        """Return the map for other arms; one whose features are not known is refused."""
+        """Return the map for other arms; raises an error if an arm's features are not known."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin._arms = tuple(arms)
@@ -265,7 +267,7 @@ class CodedFeatures(FeatureMap):
 
 
 def feature_map(problem: Problem, features: Written | Coded | None) -> FeatureMap:
-    """Return the map that a policy was asked for: of fields, formulas or a callable."""
+    """Return the map for the `features` of a policy: of fields, formulas or a callable."""
     if features is None:
         return ScaledFields(problem.context)
     if isinstance(features, Mapping):
@@ -274,14 +276,14 @@ def feature_map(problem: Problem, features: Written | Coded | None) -> FeatureMa
         return CodedFeatures(features, problem.context, problem.arms)
     if isinstance(features, str) or not isinstance(features, Sequence):
         raise ParameterError(
-            "features must be a list of formulas, such a list for each arm or a callable, "
+            "features must be a list of formulas, one such list for each arm, or a callable; "
             f"given {features!r}"
         )
     return WrittenFeatures(features, problem.context)
 
 
 def _formulas(texts: Sequence[str], context: Box, where: str) -> list[Formula]:
-    """Return formulas of the context fields, refusing those that are not bounded on them."""
+    """Return formulas of the context fields; raises an error if one may be unbounded."""
     if not texts or isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise ParameterError(f"{where} must be a list of formulas, given {texts!r}")
     boxes, formulas = pieces(context, PIECES), []

@@ -1,4 +1,4 @@
-"""LinRel: optimism on the directions that linear models know."""
+"""LinRel: least squares on well-observed directions, full uncertainty on the others."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from onepull.checks import number
 from onepull.errors import ParameterError
 from onepull.index.hoeffding import optimistic
 from onepull.policies.linear.features import Coded, Written, feature_map
-from onepull.policies.linear.linear_model import LinearPolicy, Solution, along, lengths
+from onepull.policies.linear.linear_model import LinearPolicy, along, lengths
+from onepull.policies.linear.ridge import Solution
 from onepull.problem import Problem
 
-KNOWN = 1.0 - 1e-9  # an eigenvalue of one is one, rounding aside
+KNOWN = 1.0 - 1e-9  # the least eigenvalue that counts as 1, to allow for rounding
 
 
 def spectral(gram: Array, moment: Array) -> Solution:
-    """Return θ̂ on the eigenvectors with eigenvalues λ >= 1, and two turns of features.
+    """Return θ̂ on the eigenvectors with eigenvalues λ >= 1, and two matrices.
 
-    With A = UᵀΔU the first turns x to Δ^-½Ux on those, whose length is the paper's ‖a‖, the
-    second to Ux on the others, ṽ.
+    With A = UᵀΔU, the first matrix maps x to Δ^-½Ux on these eigenvectors; its length is the
+    paper's ‖a‖.  The second maps x to Ux on the other eigenvectors: ṽ.
     """
     values, vectors = np.linalg.eigh(gram)
     known = values >= KNOWN
@@ -32,26 +33,26 @@ def spectral(gram: Array, moment: Array) -> Solution:
 
 
 class LinRel(LinearPolicy):
-    """LinRel (Auer 2002): least squares where enough was seen, and doubt in full elsewhere.
+    """LinRel (Auer 2002): least squares on well-observed directions, full uncertainty elsewhere.
 
-    Index: θ̂ᵀx + ‖a‖·√(ln(2n/δ)) + ‖ṽ‖.  θ̂ and ‖a‖ are of the least squares on eigenvectors
-    of A = Σ x xᵀ with eigenvalues of at least 1, and ṽ is the rest of x, of which nothing is
-    held to be known, for rewards scaled to [0, 1].  If the mean reward is linear in features
+    Index: θ̂ᵀx + ‖a‖·√(ln(2n/δ)) + ‖ṽ‖, for rewards scaled to [0, 1].  θ̂ and ‖a‖ come from least
+    squares on the eigenvectors of A = Σ x xᵀ with eigenvalues of at least 1.  ṽ is the rest of x,
+    about which nothing is assumed to be known.  If the mean reward is linear in features
     no longer than 1, with a θ no longer than 1, regret is Õ(√T) for SupLinRel, which plays
-    this index on independent samples; there is no such bound for LinRel itself,
-    and if the mean is not linear, regret may grow linearly.  Here the trial n stands for the
-    paper's horizon, δ for its δ/K, so that no arm's index depends on how many others there
-    are, and every arm is pulled once first.  Keeps d²+d+1 numbers an arm, or d²+d and one an
-    arm where the arms share one θ.
+    this index on independent samples.  There is no such bound for LinRel itself, and if the mean
+    is not linear, regret may grow linearly.  Unlike in the paper, the trial n replaces the
+    horizon, δ replaces δ/K so that an arm's index does not depend on the number of arms, and every
+    arm is pulled once first.  The policy keeps d²+d+1 numbers for each arm.  If the arms share one
+    θ, it keeps d²+d numbers for all and one for each.
 
     Parameters
     ----------
     features
-        As for `LinUCB`; their length counts, and should be 1 at most.
+        As for `LinUCB`; each vector of features should have a length of at most 1.
     failure
-        δ in (0, 1): the probability at which the bounds of an arm may fail.
+        δ in (0, 1): the probability that the bounds of an arm fail.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        A seed or generator that draws among tied arms; without one the first arm wins.
 
     Examples
     --------
@@ -86,7 +87,9 @@ class LinRel(LinearPolicy):
     ) -> None:
         self.failure = number("failure", failure, above=0.0)
         if self.failure >= 1:
-            raise ParameterError(f"failure is a probability in (0, 1), given {failure!r}")
+            raise ParameterError(
+                f"failure must be between 0 and 1, both excluded; given {failure!r}"
+            )
         super().__init__(problem, feature_map(problem, features), spectral, seed=seed)
 
     def _constants(self) -> dict[str, Any]:

@@ -12,22 +12,24 @@ from onepull.arrays import Array
 from onepull.checks import number
 from onepull.policies.decision import Decision
 from onepull.policies.linear.features import Coded, Written, feature_map
-from onepull.policies.linear.linear_model import LinearPolicy, Solution, along, ridge
+from onepull.policies.linear.linear_model import LinearPolicy, along
+from onepull.policies.linear.ridge import Solution, ridge
 from onepull.policies.ties import even
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
 
 class LinearThompson(LinearPolicy):
-    """Linear Thompson sampling (Agrawal, Goyal 2012): the best arm of a drawn parameter.
+    """Linear Thompson sampling (Agrawal, Goyal 2012): the best arm under a drawn θ.
 
     For each request θ̃ is drawn from N(θ̂, v²(λI+A)⁻¹), with A = Σ x xᵀ, b = Σ r x and
     θ̂ = (λI+A)⁻¹b for rewards scaled to [0, 1], and the arm with the highest θ̃ᵀx is played.
     `explain` shows θ̂ᵀx, without a draw.  If the mean reward is linear in features no longer
     than 1, regret is Õ(d√(dT)) with v = R√(9d ln(n/δ)) and R = 1/2, the spread of a reward in
-    [0, 1]; the default is far below it, as is common, and has no such bound.  If the mean is
+    [0, 1].  The default v is far smaller, as is common, and has no such bound.  If the mean is
     not linear, regret may grow linearly.  Unlike in the paper, every arm is pulled once
-    first.  Keeps d²+d+1 numbers an arm, or d²+d and one an arm where the arms share one θ.
+    first.  The policy keeps d²+d+1 numbers for each arm.  If the arms share one θ, it keeps d²+d
+    numbers for all and one for each.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ class LinearThompson(LinearPolicy):
     regulariser
         λ > 0, 1 in the paper.
     seed
-        Where the draws come from.
+        The seed or generator of the draws.
 
     Examples
     --------
@@ -88,7 +90,7 @@ class LinearThompson(LinearPolicy):
         return along(rows, solution[0])
 
     def _drawn(self, solution: Solution) -> Array:
-        """Return θ̃ of every model, drawn anew."""
+        """Return a new draw of θ̃ for every model."""
         thetas, roots = solution
         assert self._generator is not None  # noqa: S101 - a randomised policy has one
         luck = self._generator.standard_normal((len(thetas), 1, thetas.shape[1]))

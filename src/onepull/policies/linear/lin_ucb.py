@@ -1,4 +1,4 @@
-"""LinUCB: optimism on linear models."""
+"""LinUCB: upper confidence bounds on linear models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from onepull.arrays import Array
 from onepull.checks import number
 from onepull.index.hoeffding import optimistic
 from onepull.policies.linear.features import Coded, Written, feature_map
-from onepull.policies.linear.linear_model import LinearPolicy, Solution, along, lengths, ridge
+from onepull.policies.linear.linear_model import LinearPolicy, along, lengths
+from onepull.policies.linear.ridge import Solution, ridge
 from onepull.problem import Problem
 
 ALPHA = 1.0 + math.sqrt(math.log(2.0 / 0.1) / 2.0)
@@ -27,21 +28,21 @@ class LinUCB(LinearPolicy):
     samples (Chu, Li, Reyzin, Schapire 2011), and Õ(d√T) for the index itself with an α that
     grows as √(d ln n) (Abbasi-Yadkori, Pál, Szepesvári 2011), where d counts the features of
     all models.  If it is not linear, regret may grow linearly.  Unlike in the papers, every
-    arm is pulled once first.  Keeps d²+d+1 numbers an arm, or d²+d and one an arm where the
-    arms share one θ.
+    arm is pulled once first.  The policy keeps d²+d+1 numbers for each arm.  If the arms share one
+    θ, it keeps d²+d numbers for all and one for each.
 
     Parameters
     ----------
     features
-        Formulas over the context fields, with a θ for each arm; such a list for each arm, or
-        a callable of the context and the arm, with one θ for all.  By default 1 and each
-        field scaled to [0, 1], over the root of their number.
+        A list of formulas of the context fields: every arm has a θ of its own.  Or one list of
+        formulas for each arm, or a callable of the context and the arm: the arms share one θ.
+        By default 1 and each field scaled to [0, 1], all divided by √d.
     alpha
         α; by default 1 + √(ln(2/δ)/2) with δ = 0.1, as in the paper.
     regulariser
         λ > 0, 1 in the papers.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        A seed or generator that draws among tied arms; without one the first arm wins.
 
     Examples
     --------

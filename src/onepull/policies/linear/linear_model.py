@@ -1,4 +1,4 @@
-"""Linear models of the reward: the sums they are made of, and what policies on them share."""
+"""Linear models of the reward, and what the policies that use them share."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from onepull.arrays import Array
 from onepull.errors import SaveFileError
 from onepull.policies.decision import Decision
 from onepull.policies.linear.features import FeatureMap
+from onepull.policies.linear.ridge import Solution
 from onepull.policies.policy import Policy
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import rewarded_context
@@ -20,53 +21,38 @@ from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED, ArmStatistics, StatisticsState
 
-# What a model is solved for: θ̂, and whatever else a rule needs, as arrays.
-Solution: TypeAlias = tuple[Array, ...]
 Solver: TypeAlias = Callable[[Array, Array], Solution]
 
 
-def ridge(gram: Array, moment: Array, *, regulariser: float) -> Solution:
-    """Return θ̂ = (λI+A)⁻¹b and a root R of that inverse, RᵀR = (λI+A)⁻¹.
-
-    With the root, √(xᵀ(λI+A)⁻¹x) is the length of Rx, and Rᵀz is normal with this
-    covariance if z is standard normal.
-    """
-    whole = gram + regulariser * np.eye(len(gram))
-    try:
-        root = np.linalg.inv(np.linalg.cholesky(whole))
-    except np.linalg.LinAlgError:  # rounding: no eigenvalue is below λ
-        values, vectors = np.linalg.eigh(whole)
-        root = vectors.T / np.sqrt(np.maximum(values, regulariser))[:, None]
-    return root.T @ (root @ moment), root
-
-
 def along(rows: Array, thetas: Array) -> Array:
-    """Return θᵀx of every arm, from a row of features for all arms or each, and a θ likewise.
+    """Return θᵀx of every arm; features and θ are one row for all arms, or a row for each arm.
 
-    A stack of products, so that an arm's bits do not depend on how many others there are.
+    Each arm has a product of its own, so its rounding does not depend on the number of arms.
+    Compiled code computes the same products in loops; numpy may add their terms in another order,
+    so the two agree to rounding.
     """
     products: Array = np.matmul(rows[:, None, :], thetas[:, :, None])[:, 0, 0]
     return products
 
 
 def lengths(rows: Array, roots: Array) -> Array:
-    """Return the length of Rx of every arm, in the same way."""
+    """Return the length of Rx of every arm; rows and roots are given as for `along`."""
     turned = np.matmul(roots, rows[:, :, None])[:, :, 0]
     return np.sqrt(along(turned, turned))
 
 
 class LinearModel(Knowledge):
-    """Gram sums A = Σ x xᵀ and b = Σ r x: of each arm, or of all where features are shared.
+    """The sums A = Σ x xᵀ and b = Σ r x: one pair for each arm, or one that all arms share.
 
     Rewards are scaled to [0, 1] by the range of the reward over all contexts and states.
-    Models are solved when they are asked for, each once after it has changed.
+    A model is solved at the first decision after it has changed.
 
     Parameters
     ----------
     features
         The features of a context, and whether all arms share one parameter vector.
     solve
-        From A and b of one model to its solution.
+        Returns the solution of one model, given its A and b.
     """
 
     def __init__(self, problem: Problem, features: FeatureMap, solve: Solver) -> None:
@@ -90,7 +76,7 @@ class LinearModel(Knowledge):
     def look(self, context: Mapping[str, Any]) -> tuple[Array, Solution]:
         """Return a context's features as rows, and the solutions of all models."""
         rows = self.features.rows(self.problem.context.exactly(context))
-        # Solved from the sums alone, so that a loaded policy goes on to the last bit.
+        # Solved from the sums alone, so that a loaded policy continues bit for bit.
         for model in self._stale:
             solution = self.solve(self.grams[model], self.moments[model])
             for whole, part in zip(self._solutions, solution, strict=True):
@@ -109,7 +95,7 @@ class LinearModel(Knowledge):
         self._stale.add(model)
 
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
-        """Return the pulls of every arm, which count in every context, and the trials."""
+        """Return the pulls of every arm, which are the same in every context, and the trials."""
         del context
         return self.counts.pulls, self.counts.trials
 
@@ -124,9 +110,9 @@ class LinearModel(Knowledge):
         return self.grams.size + self.moments.size + self.counts.storage
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed.
+        """Change to a problem with one more arm at the end, or with one arm removed.
 
-        What a removed arm taught a shared model stays: the others have learned it too.
+        A shared model keeps the observations of a removed arm.
         """
         self.features = self.features.with_arms(problem.arms)
         self.problem = problem
@@ -157,22 +143,22 @@ class LinearModel(Knowledge):
         return _Sums(self.counts.state(), self.grams.tolist(), self.moments.tolist())
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises `SaveFileError` if it is invalid."""
         try:
             saved = msgspec.convert(state, _Sums)
             grams, moments = np.array(saved.grams), np.array(saved.moments)
-        except ValueError as error:  # not of this form, or in rows of several lengths
-            raise SaveFileError(f"not learned sums: {error}") from None
+        except ValueError as error:  # another form, or rows of different lengths
+            raise SaveFileError(f"invalid saved sums: {error}") from None
         if grams.shape != self.grams.shape or moments.shape != self.moments.shape:
             raise SaveFileError(
-                f"sums of shape {grams.shape} and {moments.shape} do not fit "
-                f"{self.grams.shape} and {self.moments.shape}"
+                f"the saved sums have shapes {grams.shape} and {moments.shape}; "
+                f"expected {self.grams.shape} and {self.moments.shape}"
             )
         slack = 1e-9 * max(1.0, float(np.max(np.abs(grams))))
         if not np.array_equal(grams, grams.swapaxes(1, 2)) or np.any(
             np.linalg.eigvalsh(grams) < -slack
         ):
-            raise SaveFileError("its sums of squares are not such")
+            raise SaveFileError("a saved Gram matrix is not symmetric and positive semidefinite")
         self.counts.restore(saved.counts)
         self.grams, self.moments = grams, moments
         self._forget_solutions()
@@ -194,9 +180,9 @@ class _Sums(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LinearPolicy(Policy):
-    """What policies on linear models have in common.
+    """The base of all policies on linear models.
 
-    An arm that was never pulled comes first, whatever the others taught a shared model.
+    An arm that was never pulled comes first, even where the arms share a model.
     """
 
     traits = Traits(extrapolates=True)
@@ -220,7 +206,7 @@ class LinearPolicy(Policy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The features, if there were any given, and the rule's own."""
+        """The features, if they were given, and the constants of the rule."""
         return {**self._knowledge.features.parameters, **self._constants()}
 
     def _written(self) -> dict[str, Any]:
@@ -228,7 +214,7 @@ class LinearPolicy(Policy):
 
     @abstractmethod
     def _constants(self) -> dict[str, Any]:
-        """Return the rule's own parameters."""
+        """Return the constants of the rule."""
 
     @abstractmethod
     def _scores(self, rows: Array, solution: Solution) -> Array:

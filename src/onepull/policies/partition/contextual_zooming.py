@@ -1,4 +1,4 @@
-"""Contextual zooming: balls of contexts, smaller where requests and rewards are."""
+"""Contextual zooming: balls of contexts that get smaller where requests are frequent."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from onepull.checks import number
 from onepull.errors import MergeError, ParameterError, SaveFileError
 from onepull.payoff import State
 from onepull.policies.decision import Decision
+from onepull.policies.partition.balls import leading_ball, leading_of_many, opened_radius
 from onepull.policies.policy import Policy
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import rewarded_context
@@ -22,27 +23,24 @@ from onepull.problem import Problem
 from onepull.spaces import Space
 from onepull.statistics import ArmStatistics, StatisticsState
 
-STEEPEST = 1e100  # in place of an infinite slope: contexts that differ at all are far apart
+MANY = 16  # from so many balls on, arrays are quicker than lists
+STEEPEST = 1e100  # replaces an infinite slope: any two different contexts are at distance 1
 
 
 class Similarity:
     """How much the rewards of two contexts may differ, as a share of the reward's range.
 
-    D(y, y') = min(1, Σ L_f·|y_f - y'_f| / G) with the Lipschitz constants of the payoff.
+    `distance` takes `slopes`: the Lipschitz constant of the payoff in each context field, divided
+    by the range of the reward.  `middle` is the centre of every arm's first ball.
     """
 
     def __init__(self, problem: Problem) -> None:
         low, high = problem.payoff.whole_range
         steepness = problem.payoff.lipschitz
-        self.slopes = np.array(
-            [min(steepness[f].value / (high - low or 1.0), STEEPEST) for f in problem.context]
+        self.slopes = tuple(
+            min(steepness[f].value / (high - low or 1.0), STEEPEST) for f in problem.context
         )
         self.middle = tuple(map(_middle, problem.context.values()))
-
-    def distances(self, centres: Array, context: State | Array) -> Array:
-        """Return the distance of each centre, a row each, from a context."""
-        distances: Array = np.minimum(1.0, np.abs(centres - context) @ self.slopes)
-        return distances
 
 
 def _middle(space: Space) -> float:
@@ -51,48 +49,39 @@ def _middle(space: Space) -> float:
     return next((end for end in (space.low, space.high) if math.isfinite(end)), 0.0)
 
 
-def doubt(horizon: float, pulls: Any, width: float) -> Any:
-    """Return conf = width·√(ln T / (1 + n)) after n pulls: a number or an array."""
-    return width * np.sqrt(math.log(horizon) / (1.0 + pulls))
-
-
 class Balls:
     """The active balls of one arm, each with its pulls and the mean of its rewards."""
 
     def __init__(self, similarity: Similarity) -> None:
-        self._similarity = similarity
-        self.centres = np.array([similarity.middle])
-        self.radii = np.ones(1)
+        self._slopes = similarity.slopes
+        self.centres: list[State] = [similarity.middle]
+        self.radii = [1.0]
+        self._arrays: tuple[Array, Array] | None = None  # centres and radii, until they change
         self.statistics = ArmStatistics.empty(arms=1, features=1)
 
-    def relevant(self, context: State) -> Any:
-        """Return the balls whose domain a context is in: the smallest of those around it."""
-        around = self._similarity.distances(self.centres, context) <= self.radii
-        smallest = self.radii[around].min()
-        return np.flatnonzero(around & (self.radii == smallest))
-
-    def leader(self, context: State, horizon: float, width: float) -> tuple[int, float]:
+    def leader(self, context: State, log_horizon: float, width: float) -> tuple[int, float]:
         """Return the relevant ball with the highest index, and that index."""
-        before = np.array(self.statistics.means[0]) + self.radii
-        before += doubt(horizon, np.array(self.statistics.pulls), width)
-        best, highest = 0, -math.inf
-        for ball in self.relevant(context).tolist():
-            apart = self._similarity.distances(self.centres, self.centres[ball])
-            index = float(self.radii[ball] + (before + apart).min())
-            if index > highest:
-                best, highest = ball, index
-        return best, highest
+        pulls, means = self.statistics.pulls, self.statistics.means[0]
+        rest = self._slopes, log_horizon, width
+        if len(pulls) < MANY:
+            return leading_ball(context, self.centres, self.radii, pulls, means, *rest)
+        if self._arrays is None:
+            self._arrays = np.array(self.centres), np.array(self.radii)
+        centres, radii = self._arrays
+        return leading_of_many(context, centres, radii, np.array(pulls), np.array(means), *rest)
 
     def activate(self, context: State, radius: float) -> None:
         """Add a ball around a context."""
-        self.centres = np.append(self.centres, [context], axis=0)
-        self.radii = np.append(self.radii, radius)
+        self.centres.append(context)
+        self.radii.append(radius)
+        self._arrays = None
         self.statistics.add_arm()
 
     def copy(self) -> Balls:
-        """Return an independent copy; arrays are replaced when they change, never written to."""
+        """Return an independent copy."""
         twin = object.__new__(Balls)
         twin.__dict__.update(self.__dict__)
+        twin.centres, twin.radii = self.centres.copy(), self.radii.copy()
         twin.statistics = self.statistics.copy()
         return twin
 
@@ -112,23 +101,24 @@ class Zoom(Knowledge):
 
     @property
     def horizon(self) -> int:
-        """The horizon, or the next trial in its place."""
+        """The horizon if it is known, else the number of the next trial."""
         return self._given or self._trials + 1
 
     def leaders(self, context: State) -> list[tuple[int, float]]:
-        """Return the ball that speaks for each arm, and its index."""
-        return [balls.leader(context, self.horizon, self.width) for balls in self.balls]
+        """Return the leading ball of each arm, and its index."""
+        log_horizon = math.log(self.horizon)
+        return [balls.leader(context, log_horizon, self.width) for balls in self.balls]
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one reward in its context; it counts for the ball that led there."""
+        """Take in one reward in its context; it counts for the leading ball of that context."""
         context, value = rewarded_context(self.problem, fields, reward)
         balls = self.balls[arm]
-        ball, _ = balls.leader(context, self.horizon, self.width)
+        ball, _ = balls.leader(context, math.log(self.horizon), self.width)
         balls.statistics.update(ball, ((value - self.low) / self.range,))
         self._trials += 1
-        radius = float(balls.radii[ball])
-        if doubt(self.horizon, balls.statistics.pulls[ball], self.width) <= radius:
-            balls.activate(context, radius / 2)
+        radius, pulls = balls.radii[ball], balls.statistics.pulls[ball]
+        if new := opened_radius(radius, pulls, math.log(self.horizon), self.width):
+            balls.activate(context, new)
 
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return the pulls of every arm in all of its balls, and the trials."""
@@ -146,11 +136,11 @@ class Zoom(Knowledge):
         return sum(len(balls.radii) for balls in self.balls) * (len(self.problem.context) + 3)
 
     def storage_after(self, trials: int) -> int:
-        """Return the most numbers kept after so many trials: each may open a ball."""
+        """Return the most numbers kept after so many trials: each trial may open a ball."""
         return (len(self.balls) + trials) * (len(self.problem.context) + 3)
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Change to a problem with one more arm at the end, or with one arm removed."""
         self.problem = problem
         if removed is None:
             self.balls.append(Balls(self.similarity))
@@ -158,30 +148,31 @@ class Zoom(Knowledge):
             del self.balls[removed]
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
-        """Refuse: which balls there are depends on the order of the requests."""
+        """Raise `MergeError`: which balls are active depends on the order of the requests."""
         del other, arms
         raise MergeError(
             "the balls of contextual zooming depend on the order of the requests, "
-            "so those of two policies cannot be added up"
+            "so two of these policies cannot be merged"
         )
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
         balls = [
-            _BallState(balls.centres.tolist(), balls.radii.tolist(), balls.statistics.state())
+            _BallState([list(c) for c in balls.centres], balls.radii[:], balls.statistics.state())
             for balls in self.balls
         ]
         return _ZoomState(self._trials, balls)
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises `SaveFileError` if it is invalid."""
         try:
             saved = msgspec.convert(state, _ZoomState)
         except msgspec.ValidationError as error:
-            raise SaveFileError(f"not learned balls: {error}") from None
+            raise SaveFileError(f"invalid saved balls: {error}") from None
         if len(saved.balls) != len(self.balls):
             raise SaveFileError(
-                f"balls of {len(saved.balls)} arms do not fit {len(self.balls)} arms"
+                f"the file has balls for {len(saved.balls)} arms; the policy has "
+                f"{len(self.balls)} arms"
             )
         restored = [self._restored(one) for one in saved.balls]
         if saved.trials < sum(balls.statistics.trials for balls in restored):
@@ -190,13 +181,18 @@ class Zoom(Knowledge):
 
     def _restored(self, saved: _BallState) -> Balls:
         balls = Balls(self.similarity)
-        fits = (
-            len(saved.radii) == len(saved.centres) and saved.centres[:1] == balls.centres.tolist()
-        )
-        if not fits or any(len(c) != len(self.problem.context) for c in saved.centres):
-            raise SaveFileError("the centres of its balls do not fit the contexts")
+        middle, fields = list(self.similarity.middle), len(self.problem.context)
+        if len(saved.radii) != len(saved.centres):
+            raise SaveFileError(
+                f"an arm has {len(saved.centres)} centres and {len(saved.radii)} radii; "
+                "expected one of each for every ball"
+            )
+        if saved.centres[:1] != [middle]:
+            raise SaveFileError(f"the first ball of every arm must be centred at {middle}")
+        if any(len(centre) != fields for centre in saved.centres):
+            raise SaveFileError(f"every centre must have {fields} numbers, one a context field")
         if saved.radii[0] != 1.0 or not all(0.0 < radius <= 1.0 for radius in saved.radii):
-            raise SaveFileError("the radius of a ball is in (0, 1], that of the first is 1")
+            raise SaveFileError("radii must be in (0, 1], and the first radius must be 1")
         for centre, radius in zip(saved.centres[1:], saved.radii[1:], strict=True):
             balls.activate(tuple(centre), radius)
         balls.statistics.restore(saved.statistics)
@@ -224,29 +220,30 @@ class _ZoomState(msgspec.Struct, forbid_unknown_fields=True):
 class ContextualZooming(Policy):
     """Contextual zooming (Slivkins 2014, algorithm 1): balls that shrink where they are used.
 
-    Each arm has active balls of contexts, at first one around all of them.  Of those around a
-    context the smallest are relevant, and an arm's index is the highest of theirs: r(B) +
+    Each arm has active balls of contexts.  The first one holds all contexts.  The smallest balls
+    around a context are relevant, and the arm's index is the highest of theirs: r(B) +
     min over the arm's balls B' of (mean(B') + r(B') + conf(B') + D(B, B')), for rewards scaled
     to [0, 1], with conf(B) = 4·√(ln T / (1 + n(B))) after n(B) pulls.  Once conf(B) <= r(B),
-    pulls of B open a ball of half its radius around their context.  D is the distance of the
-    contexts by the Lipschitz constants of the reward, capped at its range.  Regret is
-    Õ(T^((1+c)/(2+c))) for contexts of dimension c, and less where good arms or requests
-    crowd.
+    each pull of B opens a ball of half its radius around its context.  D is the distance of two
+    contexts: the Lipschitz bound on the difference of their rewards, divided by the reward's range
+    and at most 1.  Regret is Õ(T^((1+c)/(2+c))) for contexts of dimension c, and less where good
+    arms or requests are concentrated.
 
-    The paper has one ball around all arms at first; here arms have nothing to do with each
-    other, so that each begins with its own and adding one leaves the others alone.  A ball
-    without pulls has an infinite bound of its own.  Without a horizon the next trial stands
-    for T.  Rewards that come late count for the ball that leads when they come.  Keeps a
-    centre, radius, count and mean for every ball, and cannot be merged.
+    The paper starts with one ball around all arms.  Here the arms are unrelated, so each arm
+    starts with its own ball, and adding an arm does not change the others.  A ball without pulls
+    has no bound of its own: its index comes from the arm's other balls.  Without a horizon, T is
+    the number of the next trial.  A late reward counts for the ball that leads when the reward
+    arrives.  The policy keeps a centre, a radius, a count and a mean for every ball, and cannot
+    be merged.
 
     Parameters
     ----------
     horizon
         T >= 2, if it is known.
     width
-        The constant of the confidence radius, 4 in the paper; less explores less.
+        The constant of conf, 4 in the paper; a smaller one explores less.
     seed
-        Draw among tied arms with this seed or generator; the first arm wins without.
+        A seed or generator that draws among tied arms; without one the first arm wins.
 
     Examples
     --------
@@ -258,7 +255,7 @@ class ContextualZooming(Policy):
     ...     reward="power * gain",
     ... ), horizon=1000, width=0.2)
     >>> policy.observe_many(["a", "b"], power=[1.0, 1.0], gain=[1.0, 3.0])
-    >>> policy.storage  # both arms have a ball of radius 1/2 by now, around power=1
+    >>> policy.storage  # both arms now also have a ball of radius 1/2 around power=1
     16
     >>> print(policy.explain(power=0.9))
     ContextualZooming at trial 3 with power=0.9
@@ -284,7 +281,7 @@ class ContextualZooming(Policy):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         if horizon is not None and (type(horizon) is not int or horizon < 2):
-            raise ParameterError(f"horizon must be a whole number from 2, given {horizon!r}")
+            raise ParameterError(f"horizon must be a whole number, 2 or more; given {horizon!r}")
         self.horizon = horizon
         self.width = number("width", width, above=0.0)
         super().__init__(Zoom(problem, horizon, self.width), seed=seed)
@@ -296,7 +293,7 @@ class ContextualZooming(Policy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The horizon, if it is known, and the constant of the confidence radius."""
+        """The horizon, if it is known, and the constant of conf."""
         known = {} if self.horizon is None else {"horizon": self.horizon}
         return {**known, "width": self.width}
 

@@ -1,7 +1,8 @@
 """Linear models in a compiled loop.
 
-Models are solved in loops of our own, the library's by LAPACK: the same to rounding.  So a
-policy chooses as the library does wherever indices do not tie to the last digits.
+Models are solved by the library's plain function.  The library uses numpy for indices, and LAPACK
+for models with many features: both round differently than loops do.  So a policy chooses what the
+library chooses unless two indices agree to the last digits.
 """
 
 from __future__ import annotations
@@ -14,18 +15,21 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.index.hoeffding import optimistic
 from onepull.policies.linear.linear_model import LinearPolicy
-from onepull.simulation.compiled import compiled, inlined
+from onepull.policies.linear.ridge import cholesky, invert, solve_ridge
+from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import ASIDE, atom, bits, normal, place, show
 from onepull.simulation.kernels.means import spread as beside
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 
+reachable(cholesky, invert)  # what the plain function calls
 index = inlined(optimistic)
+solve = inlined(solve_ridge)
 
 
 class LinearState(NamedTuple):
-    """What linear models know: sums by model, and the θ̂ and root that they are solved for."""
+    """The sums, θ̂ and root of every model, and the pulls of every arm."""
 
     grams: Array
     moments: Array
@@ -35,7 +39,7 @@ class LinearState(NamedTuple):
 
 
 class LinearRule(NamedTuple):
-    """What is added to θ̂ᵀx: α times its width, and v times the luck under a key."""
+    """α of LinUCB, v of Thompson sampling, λ of both, and the key of the draws."""
 
     alpha: float
     spread: float
@@ -44,36 +48,12 @@ class LinearRule(NamedTuple):
 
 
 @inlined
-def solve(state: Any, m: Any, regulariser: Any, lower: Any, turned: Any) -> None:
-    """Solve model m: λI+A = CCᵀ (Cholesky), the root is C⁻¹, and θ̂ = C⁻ᵀC⁻¹b."""
-    grams, moments, thetas, roots = state.grams, state.moments, state.thetas, state.roots
-    size = turned.size
-    for i in range(size):
-        for j in range(i + 1):
-            rest = grams[m, i, j] + (regulariser if i == j else 0.0)
-            for k in range(j):
-                rest -= lower[i, k] * lower[j, k]
-            # But for rounding no pivot is below λ.
-            lower[i, j] = np.sqrt(max(rest, regulariser)) if i == j else rest / lower[j, j]
-    for i in range(size):
-        for j in range(i):
-            total = 0.0
-            for k in range(j, i):
-                total += lower[i, k] * roots[m, k, j]
-            roots[m, i, j] = -total / lower[i, i]
-        roots[m, i, i] = 1.0 / lower[i, i]
-        turned[i] = 0.0
-        for k in range(i + 1):
-            turned[i] += roots[m, i, k] * moments[m, k]
-    for k in range(size):
-        thetas[m, k] = 0.0
-        for i in range(k, size):
-            thetas[m, k] += roots[m, i, k] * turned[i]
-
-
-@inlined
 def luck(state: Any, rule: Any, trial: Any, drawn: Any) -> None:
-    """Write θ̃ of every model: θ̂, or a draw around it."""
+    """Write θ̃ of every model: θ̂, or a draw around it.
+
+    The library draws from numpy's generator.  A kernel cannot: it draws by place as all of the
+    simulator does.
+    """
     thetas, roots = state.thetas, state.roots
     models, size = thetas.shape
     stream = bits(rule.key, trial) ^ ASIDE
@@ -88,8 +68,8 @@ def luck(state: Any, rule: Any, trial: Any, drawn: Any) -> None:
 
 
 @inlined
-def leading(state: Any, rule: Any, features: Any, drawn: Any) -> Any:
-    """Return the first arm that was never pulled, or else with the highest index."""
+def leading(state: Any, rule: Any, features: Any, drawn: Any, low: Any, width: Any) -> Any:
+    """Return the first arm that was never pulled, or else the first with the highest index."""
     pulls, roots = state.pulls, state.roots
     models, size = drawn.shape
     best, highest = 0, -np.inf
@@ -105,7 +85,8 @@ def leading(state: Any, rule: Any, features: Any, drawn: Any) -> Any:
             for k in range(i + 1):
                 turned += roots[m, i, k] * features[row, k]
             square += turned * turned
-        score = index(mean, np.sqrt(square), rule.alpha)
+        # In the unit of the reward, as the library compares them.
+        score = low + width * index(mean, np.sqrt(square), rule.alpha)
         if score > highest:
             best, highest = j, score
     return best
@@ -116,10 +97,10 @@ def earned(
     stretch: Any, i: Any, arm: Any, arms: Any, laws: Any, rewards: Any, g: Any, shown: Any,
     values: Any, value: Any,
 ) -> Any:  # fmt: skip
-    """Return the reward that an arm gives at the i-th trial of a stretch.
+    """Return the reward of an arm at the i-th trial of a stretch.
 
-    `rewards[context, atom]` is looked up where contexts and states have atoms; elsewhere g
-    is called, on room for one state and one column of values.
+    If contexts and states have atoms, it is `rewards[context, atom]`.  Otherwise g computes it;
+    `shown`, `values` and `value` are room for one state, its fields and its reward.
     """
     trial = stretch.first + i
     at_arm = place(trial, arms, arm)
@@ -151,15 +132,15 @@ def linear(
     rewards: Any,
     g: Any,
 ) -> None:
-    """Run a rule on linear models: `features[trial]` has a row for all arms, or for each."""
+    """Run a rule on linear models; `features[trial]` has one row for all arms, or one for each."""
     grams, moments, pulls = state.grams, state.moments, state.pulls
     models, size = moments.shape
     shown = np.zeros(laws.rows.shape[1])
     values, value = np.zeros((stretch.contexts.shape[1] + shown.size, 1)), np.zeros(1)
-    lower, turned, drawn = np.zeros((size, size)), np.zeros(size), np.zeros((models, size))
+    lower, drawn = np.zeros((size, size)), np.zeros((models, size))
     for i in range(chosen.size):
         luck(state, rule, stretch.first + i, drawn)
-        best = leading(state, rule, features[i], drawn)
+        best = leading(state, rule, features[i], drawn, low, width)
         chosen[i] = best
         reward = earned(stretch, i, best, pulls.size, laws, rewards, g, shown, values, value)
         m = best if models > 1 else 0
@@ -170,11 +151,11 @@ def linear(
             for other in range(size):
                 grams[m, k, other] += x * features[i, row, other]
         pulls[best] += 1
-        solve(state, m, rule.regulariser, lower, turned)
+        solve(grams[m], moments[m], rule.regulariser, lower, state.roots[m], state.thetas[m])
 
 
 class PreparedLinear(Prepared):
-    """LinUCB or linear Thompson sampling made ready."""
+    """LinUCB or linear Thompson sampling, ready to be simulated."""
 
     def __init__(self, policy: LinearPolicy) -> None:
         self.model = policy.model

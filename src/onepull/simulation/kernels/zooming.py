@@ -1,4 +1,4 @@
-"""Contextual zooming in a compiled loop."""
+"""Contextual zooming in a compiled loop, on the library's own plain functions."""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.policies import ContextualZooming
-from onepull.policies.partition.contextual_zooming import doubt
-from onepull.simulation.compiled import compiled, inlined
+from onepull.policies.partition.balls import (
+    confidence,
+    distance,
+    leading_ball,
+    opened_radius,
+)
+from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.kernels.linear import earned
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 from onepull.statistics import moved
 
-conf = inlined(doubt)
+reachable(confidence, distance)  # what the plain functions call
+leading = inlined(leading_ball)
+opened = inlined(opened_radius)
 move = inlined(moved)
 
 
 class ZoomState(NamedTuple):
-    """The balls of every arm, `[arm, ball]`, with room for more than `sizes` of them."""
+    """The balls of every arm, `[arm, ball]`; arm j has `sizes[j]` of them, the rest is room."""
 
     centres: Array
     radii: Array
@@ -32,7 +39,7 @@ class ZoomState(NamedTuple):
 
 
 def empty(arms: int, fields: int, room: int) -> ZoomState:
-    """Return room for so many balls."""
+    """Return a state without balls, with room for `room` balls an arm."""
     return ZoomState(
         np.zeros((arms, room, fields)),
         np.zeros((arms, room)),
@@ -43,7 +50,7 @@ def empty(arms: int, fields: int, room: int) -> ZoomState:
 
 
 def roomier(state: ZoomState, more: int) -> ZoomState:
-    """Return the same balls with room for so many more."""
+    """Return the same balls with room for `more` balls an arm."""
     used = int(state.sizes.max())
     wide = empty(len(state.sizes), state.centres.shape[2], used + more)
     for whole, part in zip(wide, state, strict=True):
@@ -52,38 +59,6 @@ def roomier(state: ZoomState, more: int) -> ZoomState:
         else:
             whole[:, :used] = part[:, :used]
     return wide
-
-
-@inlined
-def distance(one: Any, two: Any, slopes: Any) -> Any:
-    """Return how far two contexts are apart, 1 at most."""
-    total = 0.0
-    for f in range(slopes.size):
-        total += abs(one[f] - two[f]) * slopes[f]
-    return min(1.0, total)
-
-
-@inlined
-def leader(
-    state: Any, j: Any, context: Any, slopes: Any, horizon: Any, width: Any, before: Any
-) -> Any:
-    """Return the relevant ball of arm j with the highest index, and that index."""
-    centres, radii = state.centres[j], state.radii[j]
-    pulls, means = state.pulls[j], state.means[j]
-    smallest = np.inf
-    for b in range(state.sizes[j]):
-        before[b] = means[b] + radii[b] + conf(horizon, pulls[b], width)
-        if radii[b] < smallest and distance(centres[b], context, slopes) <= radii[b]:
-            smallest = radii[b]
-    best, highest = 0, -np.inf
-    for b in range(state.sizes[j]):
-        if radii[b] == smallest and distance(centres[b], context, slopes) <= radii[b]:
-            bound = np.inf
-            for other in range(state.sizes[j]):
-                bound = min(bound, before[other] + distance(centres[other], centres[b], slopes))
-            if radii[b] + bound > highest:
-                best, highest = b, radii[b] + bound
-    return best, highest
 
 
 @compiled
@@ -100,19 +75,24 @@ def zooming(
     rewards: Any,
     g: Any,
 ) -> None:
-    """Run contextual zooming; a horizon of 0 is one that is not known."""
+    """Run contextual zooming; a horizon of 0 means that it is not known."""
     sizes, radii, pulls, means = state.sizes, state.radii, state.pulls, state.means
     arms, fields = sizes.size, slopes.size
     shown = np.zeros(laws.rows.shape[1])
     values, value = np.zeros((fields + shown.size, 1)), np.zeros(1)
-    before = np.zeros(radii.shape[1])
     for i in range(chosen.size):
         context = stretch.contexts[i]
         trial = stretch.first + i
+        log_horizon = np.log(horizon if horizon > 0 else trial + 1)
         best, ball, highest = 0, 0, -np.inf
         for j in range(arms):
-            known = horizon if horizon > 0 else trial + 1
-            own, score = leader(state, j, context, slopes, known, width, before)
+            n = sizes[j]
+            own, index = leading(
+                context, state.centres[j, :n], radii[j, :n], pulls[j, :n], means[j, :n],
+                slopes, log_horizon, width,
+            )  # fmt: skip
+            # In the unit of the reward, as the library compares them.
+            score = low + scale * index
             if score > highest:
                 best, ball, highest = j, own, score
         chosen[i] = best
@@ -120,17 +100,18 @@ def zooming(
         pulls[best, ball] += 1
         weight = 1.0 / pulls[best, ball]
         means[best, ball] = move(means[best, ball], (reward - low) / scale, weight)
-        known = horizon if horizon > 0 else trial + 2
-        if conf(known, pulls[best, ball], width) <= radii[best, ball]:
+        log_horizon = np.log(horizon if horizon > 0 else trial + 2)
+        radius = opened(radii[best, ball], pulls[best, ball], log_horizon, width)
+        if radius > 0.0:
             new = sizes[best]
             for f in range(fields):
                 state.centres[best, new, f] = context[f]
-            radii[best, new] = radii[best, ball] / 2
+            radii[best, new] = radius
             sizes[best] += 1
 
 
 class PreparedZoom(Prepared):
-    """Contextual zooming made ready."""
+    """Contextual zooming, ready to be simulated."""
 
     nanoseconds = 1000.0
 
@@ -143,7 +124,8 @@ class PreparedZoom(Prepared):
         del own_key
         zoom, policy = self.policy.zoom, self.policy
         similarity = zoom.similarity
-        state = empty(len(zoom.balls), len(similarity.slopes), 1)
+        slopes = np.array(similarity.slopes)
+        state = empty(len(zoom.balls), len(slopes), 1)
         state.centres[:, 0] = similarity.middle
         state.radii[:, 0] = 1.0
         state.sizes[:] = 1
@@ -154,7 +136,7 @@ class PreparedZoom(Prepared):
                 self.rewards[id(world)] = world.rewards()
             state = roomier(state, len(chosen))
             zooming(
-                stretch, chosen, state, similarity.slopes, policy.horizon or 0, policy.width,
+                stretch, chosen, state, slopes, policy.horizon or 0, policy.width,
                 zoom.low, zoom.range, world.states, self.rewards[id(world)], world.g,
             )  # fmt: skip
 
