@@ -6,10 +6,10 @@ from typing import Any
 
 from onepull.index.empirical_kl import likely_cap, likely_index
 from onepull.index.empirical_likelihood import rounding
-from onepull.index.rules import leading_law
+from onepull.index.rules import comes_before, leading_law
 
 
-def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can take them
+def patient_leader(  # noqa: C901, PLR0912, PLR0913, PLR0917 - plain loops and arguments, for a compiler
     values: Any,
     laws: Any,
     pulls: Any,
@@ -57,7 +57,7 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
             best = j
     enough = means[here][best] - rounding(lows[here], tops[here])
     for j in range(arms):
-        if means[here][j] >= enough and (pulls[j], j) < (pulls[best], best):
+        if means[here][j] >= enough and comes_before(j, pulls[j], best, pulls[best], True):
             best = j
     for i in range(contexts):
         if absent[i] > patience and i != here:

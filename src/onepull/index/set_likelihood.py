@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from onepull.index.rules import comes_before
+
 FOGS = (1.0, 1e-2, 1e-4, 1e-6)  # observations of every state that are made up, fewer and fewer
 FAINTEST = FOGS[-1]
 STEPS = 50  # of Newton's method; it takes two to five
 HALVINGS = 30  # of a step; mostly none
 TURNS = 40  # of the search for the multiplier; it takes four to ten
 CLOSE = 1e-3  # of the multiplier, and of the slope in it: the bound is off by less, upwards
+UNKNOWN_BOUND = (inf, 0.0, 0.0)  # a bound, its rise and its risk before one is computed
 WHOLE = 0.9  # of the way to where a share would be nothing
 
 
@@ -190,3 +193,52 @@ def coarse_bound(  # noqa: PLR0913, PLR0917 - one arm's counts one by one, for a
             break
         beyond = step
     return max(least, mean), rise
+
+
+def bound_cap(bound: float, rise: float, risk: float, now: float) -> float:
+    """Return the most that a bound can be now, given the bound and its rise at an earlier risk.
+
+    The bound is concave in the risk, so it lies below its tangent.
+
+    >>> bound_cap(1.0, 0.5, 3.0, 3.2), bound_cap(*UNKNOWN_BOUND, 3.2)
+    (1.1, inf)
+    """
+    return bound + rise * (now - risk)
+
+
+def leading_bound(caps: Any, pulls: Any, bound: Any, *told: Any) -> int:
+    """Return the arm with the highest bound, the least pulled of several.
+
+    An arm that was never pulled comes first.  Bounds are slow to compute, so arms are tried in
+    order of decreasing cap until no cap reaches the highest bound found.
+
+    Parameters
+    ----------
+    caps
+        An array with a number for each arm that its bound does not exceed.  It is overwritten.
+    pulls
+        The pulls of each arm.
+    bound, told
+        `bound(arm, *told)` is the bound of an arm.
+
+    Examples
+    --------
+    >>> bounds = [0.6, 0.9, 0.9, 0.1]
+    >>> leading_bound(np.array([1.0, 0.9, 1.0, 0.8]), [9, 5, 7, 1], lambda arm: bounds[arm])
+    1
+    """
+    for arm in range(len(pulls)):
+        if pulls[arm] == 0:
+            return arm
+    best, highest = 0, -inf
+    for _ in range(len(pulls)):
+        arm = int(np.argmax(caps))
+        if caps[arm] < highest:
+            break
+        caps[arm] = -inf
+        found = bound(arm, *told)
+        if found > highest or (
+            found == highest and comes_before(arm, pulls[arm], best, pulls[best], True)
+        ):
+            best, highest = arm, found
+    return best

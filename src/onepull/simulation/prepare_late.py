@@ -73,11 +73,10 @@ class _LateJoint(_PreparedLate):
 
     def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
         usual = self.usual
-        features = usual.table(world, lambda world: world.features(usual.cells))
         for_rule(late_joint, one.rule)(
             stretch, chosen, one.state, one.mail, self.post, self.announced,
             usual.places.of(stretch, world), usual.lows, usual.highs, one.rule, world.states,
-            features, usual.centres, world.g,
+            usual.features.of(world), usual.centres, world.g,
         )  # fmt: skip
 
 
@@ -90,7 +89,7 @@ class _LateDense(_PreparedLate):
         for part, arms, rows, context in usual.parts(stretch, world, chosen):
             for_rule(late_dense, one.rule, usual.plain)(
                 part, arms, one.state, one.mail, self.post, self.announced, context[0], rows,
-                context[1], context[2], one.rule, world.states, usual.psi(world),
+                context[1], context[2], one.rule, world.states, usual.psi.of(world),
                 usual.pivots, usual.plain, world.g,
             )  # fmt: skip
 
@@ -107,7 +106,7 @@ class _LateCell(_PreparedLate):
         for_rule(late_per_cell, one.rule)(
             stretch, chosen, one.state, one.mail, self.post, self.announced,
             usual.places.of(stretch, world), usual.lows, usual.highs, one.rule, world.states,
-            usual.table(world), world.g,
+            usual.rewards.of(world), world.g,
         )  # fmt: skip
 
 

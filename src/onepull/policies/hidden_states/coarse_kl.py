@@ -12,16 +12,15 @@ import numpy as np
 from onepull.checks import number
 from onepull.errors import ParameterError
 from onepull.index.empirical_likelihood import exploration
-from onepull.index.rules import comes_before
-from onepull.index.set_likelihood import coarse_bound
+from onepull.index.set_likelihood import UNKNOWN_BOUND, bound_cap, leading_bound
 from onepull.payoff import Reward, State
 from onepull.policies.decision import Decision
+from onepull.policies.hidden_states.level_groups import bound_of_groups
 from onepull.policies.hidden_states.set_counts import Seen, Sightings
 from onepull.policies.hidden_states.told_sets import REMEMBERED, Readings
 from onepull.policies.policy import Policy
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
-from onepull.statistics import UNPULLED
 
 
 class CoarseKL(Policy):
@@ -139,21 +138,18 @@ class CoarseKL(Policy):
     def _bound(self, arm: int, context: State, risk: float) -> float:
         """Return the index of an arm."""
         if not self._knowledge.pulls[arm]:
-            return self._unanswered(arm, context, risk)
+            outlook = self._knowledge.readings.outlook(context)
+            low = float(outlook.highs.min())
+            return self._knowledge.index_before_answer(arm, low, outlook.top, risk)
         risk = self._knowledge.risk_of(arm, risk)
         known = self._knowledge.bounds[arm]
         if context not in known or known[context][2] != risk:
             seen, outlook = self._knowledge.of_arm(arm), self._knowledge.readings.outlook(context)
-            values = best_of_groups(outlook.highs, seen.group, len(seen.law))
-            found = coarse_bound(seen.told, seen.counts, values, outlook.top, seen.law, risk)
-            if len(known) >= REMEMBERED:  # of continuous contexts there is no end
+            found = bound_of_groups(*seen, outlook.highs, outlook.top, risk)
+            if len(known) >= REMEMBERED:  # continuous contexts may never come again
                 known.clear()
             known[context] = (*found, risk)
         return known[context][0]
-
-    def _unanswered(self, arm: int, context: State, risk: float) -> float:
-        outlook = self._knowledge.readings.outlook(context)
-        return self._knowledge.unanswered(arm, float(outlook.highs.min()), outlook.top, risk)
 
     def _look(self, context: Mapping[str, Any]) -> State:
         return self.problem.context.exactly(context)
@@ -166,47 +162,21 @@ class CoarseKL(Policy):
         if decision.allowed is not self._everyone:
             return super()._leader(decision)
         here, risk, known = decision.view, self._risk(), self._knowledge
-        counts = known.counts
-        if 0 in counts:
-            return counts.index(0)
-        # The bound is concave in the risk, so an old one and its rise tell how high it can be.
-        most = [UNPULLED] * len(counts)
-        for arm, bounds in enumerate(known.bounds):
-            if here in bounds:
-                bound, rise, then = bounds[here]
-                most[arm] = bound + rise * (known.risk_of(arm, risk) - then)
-        best, highest = 0, -UNPULLED
-        for arm in sorted(range(len(most)), key=most.__getitem__, reverse=True):
-            if most[arm] < highest:
-                break
-            bound = self._bound(arm, here, risk)
-            if bound > highest or (
-                bound == highest and comes_before(arm, counts[arm], best, counts[best], True)
-            ):
-                best, highest = arm, bound
-        return best
+        caps = [
+            bound_cap(*bounds.get(here, UNKNOWN_BOUND), known.risk_of(arm, risk))
+            for arm, bounds in enumerate(known.bounds)
+        ]
+        return leading_bound(np.array(caps), known.counts, self._bound, here, risk)
 
     def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        known, here = self._knowledge, decision.view
-        middles = known.readings.outlook(here).middles
+        known, outlook = self._knowledge, self._knowledge.readings.outlook(decision.view)
+        low = float(outlook.highs.min())
         return [
-            _mean(known.of_arm(arm), middles) if pulls else self._unanswered(arm, here, 0.0)
+            _mean(known.of_arm(arm), outlook.middles)
+            if pulls
+            else known.index_before_answer(arm, low, outlook.top, 0.0)
             for arm, pulls in enumerate(known.pulls)
         ]
-
-
-def best_of_groups(values: Any, group: Any, groups: int) -> Any:
-    """Return the highest value in every group of levels.
-
-    >>> best_of_groups(np.array([1.0, 2.0, 3.0]), np.array([0, -1, 0]), 1).tolist()
-    [3.0]
-    """
-    best = np.full(groups, -np.inf)
-    for s in range(len(values)):
-        g = group[s]
-        if g >= 0 and values[s] > best[g]:
-            best[g] = values[s]
-    return best
 
 
 def _mean(seen: Seen, values: Any) -> float:

@@ -12,42 +12,13 @@ from onepull.arrays import Array
 from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.set_likelihood import spread
+from onepull.policies.hidden_states.level_groups import group_levels, sets_of_groups
 from onepull.policies.hidden_states.told_sets import LevelSet, Readings
+from onepull.policies.sharing.in_flight import unanswered
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import observed_state, rewarded_context
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
-
-
-def told_apart(told: Any, group: Any) -> int:
-    """Write for every level which group it is in, and return how many groups there are.
-
-    Levels that are in the same of the sets in `told` are one group; -1 is in none.
-
-    >>> group = np.zeros(4, np.int64)
-    >>> told_apart(np.array([[1.0, 0, 1.0, 0], [1.0, 1.0, 1.0, 0]]), group), group.tolist()
-    (2, [0, 1, 0, -1])
-    """
-    groups = 0
-    sets, levels = told.shape
-    for s in range(levels):
-        group[s] = -1
-        for r in range(s):
-            if group[r] >= 0 and group[s] < 0:
-                same = True
-                for d in range(sets):
-                    if told[d, s] != told[d, r]:
-                        same = False
-                        break
-                if same:
-                    group[s] = group[r]
-        if group[s] < 0:
-            for d in range(sets):
-                if told[d, s] > 0.0:
-                    group[s] = groups
-                    groups += 1
-                    break
-    return groups
 
 
 class Seen(NamedTuple):
@@ -134,16 +105,17 @@ class Sightings(Knowledge):
         The index allows a loss of f/m in log-likelihood per observation.  With w pulls in flight
         it allows f/(m+w).
         """
-        return risk * (self.pulls[arm] / (self.pulls[arm] + self.in_flight[arm]))
-
-    def unanswered(self, arm: int, low: float, high: float, risk: float) -> float:
-        """Return the index of an arm that has not answered: never pulled, or pulls in flight.
-
-        Each pull in flight counts as if it had shown the worst reward.  So the arm no longer
-        comes first, and one that never answers is explored as rarely as the worst arm.
-        """
         waiting = self.in_flight[arm]
-        return likely_mean([low], [1.0], 1, high, risk / waiting) if waiting else UNPULLED
+        return risk * (self.pulls[arm] / (self.pulls[arm] + waiting)) if waiting else risk
+
+    def index_before_answer(self, arm: int, low: float, high: float, risk: float) -> float:
+        """Return the index of an arm without observations.
+
+        Each pull in flight counts as if it had shown the worst reward.
+        """
+        if not unanswered(self.pulls[arm], self.in_flight[arm]):
+            return UNPULLED
+        return likely_mean([low], [1.0], 1, high, risk / self.in_flight[arm])
 
     def _forget_work(self, arm: int) -> None:
         self._seen.pop(arm, None)
@@ -158,8 +130,7 @@ class Sightings(Knowledge):
             for row, (levels, _) in zip(told, sets, strict=True):
                 row[list(levels)] = 1.0
             group = np.zeros(self.readings.count, np.int64)
-            groups = told_apart(told, group)
-            apart = told[:, [int(np.argmax(group == g)) for g in range(groups)]]
+            apart = sets_of_groups(told, group, group_levels(told, group))
             counts = np.array([count for _, count in sets], dtype=float)
             self._seen[arm] = Seen(apart, counts, group, spread(apart, counts))
         return self._seen[arm]

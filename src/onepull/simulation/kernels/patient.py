@@ -17,7 +17,7 @@ from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.features import kernel_psi, write_psi
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import World
+from onepull.simulation.world import World, WorldTables
 from onepull.statistics import moved
 
 reachable(rules.leading_law, empirical_kl.likely_index, empirical_kl.likely_cap)
@@ -106,7 +106,7 @@ class PreparedPatient(Prepared):
         centres = np.array(self.cells.centres)
         self.values = factor.phi_many(centres)
         self.lows, self.tops = (np.array(bound) for bound in factor.bounds_many(centres))
-        self._features: dict[int, Array] = {}
+        self._features = WorldTables(lambda world: world.features(factor))
 
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
@@ -120,12 +120,10 @@ class PreparedPatient(Prepared):
         )
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-            if id(world) not in self._features:
-                self._features[id(world)] = world.features(self.factor)
             patient(
                 stretch, chosen, state, self.cells.locate_many(stretch.contexts), self.values,
                 self.lows, self.tops, self.policy.c, self.policy.patience, world.states,
-                self._features[id(world)], self.plain,
+                self._features.of(world), self.plain,
             )  # fmt: skip
 
         return FunctionRunner(run)

@@ -10,17 +10,24 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.environment.environment import Environment
+from onepull.index import rules
 from onepull.index import set_likelihood as coarsened
 from onepull.index.empirical_likelihood import exploration
+from onepull.index.set_likelihood import UNKNOWN_BOUND
 from onepull.policies import CoarseKL
-from onepull.policies.hidden_states.coarse_kl import best_of_groups
-from onepull.policies.hidden_states.set_counts import told_apart
+from onepull.policies.hidden_states.level_groups import (
+    alike,
+    best_of_groups,
+    bound_of_groups,
+    group_levels,
+    sets_of_groups,
+)
 from onepull.policies.hidden_states.told_sets import LevelSet
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import atom, place
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import World, lists_everything
+from onepull.simulation.world import World, WorldTables, lists_everything
 
 risk_at = inlined(exploration)
 
@@ -30,11 +37,16 @@ reachable(
     coarsened.spread,
     coarsened.log_likelihood,
     coarsened.coarse_bound,
+    rules.comes_before,
+    alike,
     best_of_groups,
-    told_apart,
+    bound_of_groups,
+    group_levels,
+    sets_of_groups,
 )
-bound_of = coarsened.coarse_bound
-law_of = coarsened.spread
+cap_of = inlined(coarsened.bound_cap)
+leader = inlined(coarsened.leading_bound)
+spread = coarsened.spread
 
 
 # The linear algebra in loops: the compiler's own needs another library.
@@ -143,6 +155,29 @@ class Tables(NamedTuple):
 
 
 @compiled
+def bound_of_arm(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
+    """Return an arm's bound in a context, and remember it."""
+    sets = np.flatnonzero(counts.seen[j])
+    told = np.empty((sets.size, tables.told.shape[1]))
+    for d in range(sets.size):
+        told[d] = tables.told[sets[d]]
+    group, seen = counts.group[j], counts.seen[j][sets]
+    if counts.is_stale[j]:
+        counts.groups[j] = group_levels(told, group)
+    groups = counts.groups[j]
+    apart = sets_of_groups(told, group, groups)
+    if counts.is_stale[j]:
+        counts.law[j, :groups] = spread(apart, seen)
+        counts.is_stale[j] = False
+    law = counts.law[j, :groups].copy()
+    found, rise = bound_of_groups(
+        apart, seen, group, law, tables.highs[row], tables.tops[row], risk
+    )
+    counts.bound[j, row], counts.rise[j, row], counts.risk[j, row] = found, rise, risk
+    return found
+
+
+@compiled
 def coarse(
     stretch: Any, chosen: Any, counts: Any, tables: Any, c: Any, head_start: Any, laws: Any
 ) -> None:
@@ -153,65 +188,23 @@ def coarse(
     pulls, bound, rise = counts.pulls, counts.bound, counts.rise
     trials = counts.trials[0]
     arms = pulls.size
-    most = np.empty(arms)
+    caps = np.empty(arms)
     for i in range(rows.size):
         row = rows[i]
         trials += 1
         trial = first + i
         risk = risk_at(trials + head_start, c)
-        unpulled = -1
         for j in range(arms):
-            if pulls[j] == 0 and unpulled < 0:
-                unpulled = j
-            # The bound is concave in the risk: this is the most that it can be.
-            most[j] = bound[j, row] + rise[j, row] * (risk - counts.risk[j, row])
-        best = max(unpulled, 0)
-        highest = -np.inf
-        while unpulled < 0:
-            j = int(np.argmax(most))
-            if most[j] == -np.inf or most[j] < highest:
-                break
-            most[j] = -np.inf
-            found = _bound(j, row, risk, counts, tables)
-            if found > highest or (found == highest and (pulls[j], j) < (pulls[best], best)):
-                best, highest = j, found
+            caps[j] = cap_of(bound[j, row], rise[j, row], counts.risk[j, row], risk)
+        best = leader(caps, pulls, bound_of_arm, row, risk, counts, tables)
         chosen[i] = best
         at_arm = place(trial, arms, best)
         drawn = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
         counts.seen[best, tables.shown[row, drawn]] += 1.0
         pulls[best] += 1
         counts.is_stale[best] = True
-        bound[best, :] = np.inf
-        rise[best, :] = 0.0
+        bound[best, :], rise[best, :], counts.risk[best, :] = UNKNOWN_BOUND
     counts.trials[0] = trials
-
-
-def _bound(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
-    """Return an arm's bound in a context, and keep it."""
-    sets = np.flatnonzero(counts.seen[j])
-    levels = tables.told.shape[1]
-    told = np.empty((sets.size, levels))
-    for d in range(sets.size):
-        told[d] = tables.told[sets[d]]
-    if counts.is_stale[j]:
-        counts.groups[j] = told_apart(told, counts.group[j])
-    groups = counts.groups[j]
-    apart = np.empty((sets.size, groups))
-    for s in range(levels - 1, -1, -1):
-        if counts.group[j, s] >= 0:
-            apart[:, counts.group[j, s]] = told[:, s]
-    seen = counts.seen[j][sets]
-    if counts.is_stale[j]:
-        counts.law[j, :groups] = law_of(apart, seen)
-        counts.is_stale[j] = False
-    values = best_of_groups(tables.highs[row], counts.group[j], groups)
-    law = counts.law[j, :groups].copy()
-    found, rise = bound_of(apart, seen, values, tables.tops[row], law, risk)
-    counts.bound[j, row], counts.rise[j, row], counts.risk[j, row] = found, rise, risk
-    return found
-
-
-reachable(_bound)
 
 
 class PreparedCoarse(Prepared):
@@ -222,7 +215,7 @@ class PreparedCoarse(Prepared):
         self.sees_states = sees_states
         self.readings = policy.sightings.readings
         self.nanoseconds = 120_000.0  # more where many levels are told apart
-        self._listed: dict[int, Tables] = {}
+        self._listed = WorldTables(self._tables)
 
     @staticmethod
     def fits(environment: Environment) -> bool:
@@ -235,9 +228,7 @@ class PreparedCoarse(Prepared):
         known: list[Counts] = []
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-            if id(world) not in self._listed:
-                self._listed[id(world)] = self._tables(world)
-            tables = self._listed[id(world)]
+            tables = self._listed.of(world)
             if not known:
                 known.append(self._nothing(tables))
             coarse(
@@ -258,9 +249,7 @@ class PreparedCoarse(Prepared):
             np.zeros(arms, np.int64),
             np.zeros((arms, levels)),
             np.ones(arms, np.bool_),
-            np.full((arms, contexts), np.inf),
-            np.zeros((arms, contexts)),
-            np.zeros((arms, contexts)),
+            *(np.full((arms, contexts), number) for number in UNKNOWN_BOUND),
         )
 
     def _tables(self, world: World) -> Tables:
