@@ -1,4 +1,4 @@
-"""A plan for each way of sharing knowledge; any rule of exploration goes with it."""
+"""Prepare policies for kernels: one class for each way of sharing, combined with any rule."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World, WorldTables
 from onepull.statistics import ArmStatistics, Forgetting
 
-FEW_FEATURES = 64  # up to here means are kept, beyond it counts of atoms where there are any
-MOST_WEIGHTS = 1 << 22  # numbers of φ worked out at a time
+FEW_FEATURES = 64  # up to this number keep means; above it keep counts of atoms, if any
+MOST_WEIGHTS = 1 << 22  # numbers of φ computed at a time
 
 
 @singledispatch
 def prepare_sharing(
     sharing: Sharing, environment: Environment, rule: Ruling, horizon: int
 ) -> Prepared:
-    """Return the plan for a rule of exploration on shared knowledge."""
+    """Prepare a rule on this way of sharing."""
     del environment, rule, horizon
     raise TypeError(f"no kernel for {type(sharing).__name__}")
 
@@ -46,7 +46,7 @@ def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> P
     factor = sharing.factor
     if isinstance(factor, Cells):
         return PreparedJoint(factor, environment, rule, kept=sharing.statistics)
-    assert isinstance(factor, Dense)  # noqa: S101 - `_has_kernel` has seen to it
+    assert isinstance(factor, Dense)  # noqa: S101 - `_has_kernel` has checked
     return PreparedDense(factor, environment, rule, kept=sharing.statistics)
 
 
@@ -70,7 +70,7 @@ def _(sharing: Doubling, environment: Environment, rule: Ruling, horizon: int) -
 
 
 class _Places:
-    """The cell of each context: looked up for atoms, worked out for others."""
+    """The cell of each context: looked up for atoms, computed for others."""
 
     def __init__(self, cells: Cells | None) -> None:
         self.cells = cells
@@ -90,7 +90,7 @@ class _Places:
 
 
 class PreparedJoint(Prepared):
-    """One pull teaches every cell."""
+    """Joint learning on cells: every cell learns from every pull."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class PreparedJoint(Prepared):
         self.lows, self.highs = (np.array(bound) for bound in cells.centre_bounds)
         self.centres = np.array(cells.centres)
         pieces = environment.pieces()
-        # Counts stand for one set of atoms, so they serve where the laws never change.
+        # Counts are of one set of atoms, so they need laws that never change.
         self.counts_atoms = (
             cells.features > FEW_FEATURES
             and not means_only
@@ -124,7 +124,7 @@ class PreparedJoint(Prepared):
             self.nanoseconds = 60.0 + 8.0 * cells.features
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         rule = self.rule(own_key)
         return _HistogramRunner(self, rule) if self.counts_atoms else _JointRunner(self, rule)
 
@@ -142,7 +142,7 @@ class _JointRunner:
         )  # fmt: skip
 
     def take_over(self, before: _JointRunner) -> None:
-        """Begin with what was learned on another grid."""
+        """Start with what was learned on another grid."""
         old, new = before.plan.cells, self.plan.cells
         means = self.state.means
         for j in range(means.shape[1]):
@@ -184,7 +184,7 @@ def _atom_rewards(plan: PreparedJoint, laws: Laws) -> Array:
 
 
 class PreparedDense(Prepared):
-    """One pull teaches every context, through features that mix."""
+    """Joint learning on dense features: every context learns from every pull."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class PreparedDense(Prepared):
         self._atoms = WorldTables(self._of_atoms)
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         rule = self.rule(own_key)
         state = memory_of(self.kept, rule, self.arms, self.factor.features, "F")
 
@@ -244,7 +244,7 @@ class PreparedDense(Prepared):
 
 
 class PreparedCell(Prepared):
-    """Each cell learns its own rewards; with a single cell, blind to the context."""
+    """Each cell learns from its own rewards; a single cell ignores the context."""
 
     def __init__(
         self,
@@ -260,7 +260,7 @@ class PreparedCell(Prepared):
         self.rewards = WorldTables(World.rewards)
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         rule = self.rule(own_key)
         shape = (len(self.lows), self.arms)
         state = kernels.CellState(
@@ -278,7 +278,7 @@ class PreparedCell(Prepared):
 
 
 class PreparedPhase(Prepared):
-    """Joint learning in phases of 2, 4, 8, … trials, fresh or with what the last one learned."""
+    """Joint learning in phases of 2, 4, 8, … trials that start fresh or keep what was learned."""
 
     def __init__(
         self, sharing: Doubling, environment: Environment, rule: Ruling, horizon: int
@@ -288,14 +288,14 @@ class PreparedPhase(Prepared):
         start, phase = 0, 1
         while start < horizon:
             grid = sharing.tuned(sharing.problem, 2**phase)
-            # What is carried over are means, as in the library.
+            # Means are carried over, as in the library.
             plan = PreparedJoint(grid, environment, rule, means_only=sharing.carry)
             self.phases.append((start, plan))
             start += 2**phase
             phase += 1
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         return _PhaseRunner(self.phases, own_key, carry=self.carry)
 
 

@@ -1,4 +1,4 @@
-"""What is known of each arm's states where a pull tells only a set that the state was in."""
+"""Counts of observations that give a set of states instead of a state."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from onepull.statistics import UNPULLED
 
 
 class Seen(NamedTuple):
-    """What an arm showed, as the likelihood takes it: groups of levels instead of levels."""
+    """An arm's observations by group of levels, as the likelihood takes them."""
 
     told: Array
     counts: Array
-    group: Any  # of each level, -1 where nothing was seen of it
+    group: Any  # of each level, -1 if it is in no observed set
     law: Array  # the most likely share of each group
 
 
 class Sightings(Knowledge):
     """Counts by arm and set of levels.
 
-    They are sums, so they merge without loss and may come in any order, from states and from
-    rewards.
+    They are sums, so they merge without loss.  Observations may be states or rewards, in any
+    order.
 
     Attributes
     ----------
     readings
-        What a reward tells about the state.
+        The levels of the state, and the levels consistent with a reward.
     sets
         How often each arm showed each set of levels.
     pulls
         The observations of each arm.
     in_flight
-        The pulls of each arm whose feedback is yet to come; they are neither saved nor merged.
+        The pulls of each arm that are not observed yet; they are neither saved nor merged.
     bounds
         For each arm and context: a bound, its slope in the risk, and the risk it was computed for.
     """
@@ -63,7 +63,7 @@ class Sightings(Knowledge):
         self.bounds: list[dict[Any, tuple[float, float, float]]] = [{} for _ in self.problem.arms]
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one state, or what a reward in its context tells of it."""
+        """Add one observation: a state, or a reward and its context."""
         if reward is None:
             found = self.readings.of_state(observed_state(self.problem, fields, None))
         else:
@@ -122,9 +122,9 @@ class Sightings(Knowledge):
         self.bounds[arm] = {}
 
     def of_arm(self, arm: int) -> Seen:
-        """Return what an arm showed, and its most likely law; it was pulled."""
+        """Return the observations of an arm that has any, and its most likely law."""
         if arm not in self._seen:
-            # In one order, so that those who saw the same compute the same.
+            # Sorted, so that equal counts give equal results.
             sets = sorted(self.sets[arm].items())
             told = np.zeros((len(sets), self.readings.count))
             for row, (levels, _) in zip(told, sets, strict=True):
@@ -137,11 +137,11 @@ class Sightings(Knowledge):
 
     @property
     def storage(self) -> int:
-        """The number of numbers kept: a count for every set that can be, and for every level."""
+        """The number of numbers kept: a count for every possible set and for every level."""
         return len(self.pulls) * (self.readings.count + self.readings.sets)
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Change to a problem with one more arm at the end, or with one arm removed."""
         self.problem = problem
         self._seen = {}
         if removed is None:
@@ -168,13 +168,15 @@ class Sightings(Knowledge):
         return _SightingsState(self._trials, sets)
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         try:
             saved = msgspec.convert(state, _SightingsState)
         except msgspec.ValidationError as error:
-            raise SaveFileError(f"not learned counts of sets: {error}") from None
+            raise SaveFileError(f"the saved counts of sets are invalid: {error}") from None
         if len(saved.sets) != len(self.pulls):
-            raise SaveFileError(f"counts of {len(saved.sets)} arms do not fit {len(self.pulls)}")
+            raise SaveFileError(
+                f"the saved counts are for {len(saved.sets)} arms; expected {len(self.pulls)}"
+            )
         sets = [{tuple(found): count for found, count in own} for own in saved.sets]
         for found, count in ((f, n) for own in sets for f, n in own.items()):
             if (
@@ -183,10 +185,15 @@ class Sightings(Knowledge):
                 or list(found) != sorted(set(found))
                 or not 0 <= found[0] <= found[-1] < self.readings.count
             ):
-                raise SaveFileError(f"{count} of {list(found)} is no count of a set of levels")
+                raise SaveFileError(
+                    f"the saved count {count} of the set {list(found)} is invalid; expected a "
+                    f"count of at least 1 and increasing levels below {self.readings.count}"
+                )
         pulls = [sum(own.values()) for own in sets]
         if saved.trials < sum(pulls):
-            raise SaveFileError("counts exceed the number of trials")
+            raise SaveFileError(
+                f"the saved counts sum to {sum(pulls)}, more than the {saved.trials} saved trials"
+            )
         self.sets, self.pulls, self._trials = sets, pulls, saved.trials
         self._seen, self.bounds = {}, [{} for _ in sets]
 

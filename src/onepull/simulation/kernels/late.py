@@ -145,7 +145,7 @@ def late_per_cell(
     rewards: Any,
     g: Any,
 ) -> None:
-    """Run a rule on what each cell learns by itself: `means[cell, arm]`."""
+    """Run a rule on the means of each cell: `means[cell, arm]`."""
     offset, key, rows, contexts = stretch.first, stretch.key, stretch.rows, stretch.contexts
     start, count, ordered, keep, alias = laws.start, laws.size, laws.ordered, laws.keep, laws.alias
     first, last, after, sent = mail.first, mail.last, mail.after, mail.arms

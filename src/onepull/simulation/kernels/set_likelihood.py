@@ -1,4 +1,4 @@
-"""Learning from rewards that tell sets of states, in a compiled loop."""
+"""The compiled loop of CoarseKL, which learns from sets of states."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ leader = inlined(coarsened.leading_bound)
 spread = coarsened.spread
 
 
-# The linear algebra in loops: the compiler's own needs another library.
+# Linear algebra as loops: compiling the calls of numpy would need scipy.
 
 
 @overload(coarsened.total)
@@ -105,7 +105,7 @@ def _tangent(rates: Any, counts: Any, likely: Any) -> Any:
 
 @overload(coarsened.solved)
 def _solved(matrix: Any, vector: Any) -> Any:
-    """By Cholesky's factors."""
+    """Solve by Cholesky factorisation."""
     del matrix, vector
 
     def solved(matrix: Any, vector: Any) -> Any:
@@ -131,7 +131,7 @@ def _solved(matrix: Any, vector: Any) -> Any:
 
 
 class Counts(NamedTuple):
-    """What is known: how often an arm showed a set, and what was worked out from it."""
+    """How often each arm showed each set, and what was computed from these counts."""
 
     seen: Array  # [arm, set]
     pulls: NDArray[np.int64]
@@ -139,18 +139,18 @@ class Counts(NamedTuple):
     group: NDArray[np.int64]  # [arm, level]
     groups: NDArray[np.int64]
     law: Array  # [arm, group]
-    is_stale: NDArray[np.bool_]  # whether an arm was pulled since then
+    is_stale: NDArray[np.bool_]  # whether an arm was pulled since its law was computed
     bound: Array  # [arm, context]
     rise: Array
     risk: Array
 
 
 class Tables(NamedTuple):
-    """What contexts and states mean to the policy, by their atoms."""
+    """The sets and rewards of the atoms of contexts and states."""
 
     told: Array  # [set, level]
-    shown: NDArray[np.int64]  # the set that each state in each context tells
-    highs: Array  # the most that a level is worth in each context
+    shown: NDArray[np.int64]  # the set observed for each context and state
+    highs: Array  # [context, level], the highest reward
     tops: Array
 
 
@@ -181,7 +181,7 @@ def bound_of_arm(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
 def coarse(
     stretch: Any, chosen: Any, counts: Any, tables: Any, c: Any, head_start: Any, laws: Any
 ) -> None:
-    """Run the highest likely mean through a stretch of trials."""
+    """Run CoarseKL through a stretch of trials."""
     first, key, rows = stretch.first, stretch.key, stretch.rows
     start, count, ordered = laws.start, laws.size, laws.ordered
     keep, alias = laws.keep, laws.alias
@@ -208,22 +208,22 @@ def coarse(
 
 
 class PreparedCoarse(Prepared):
-    """A policy on sets of states made ready, where contexts and states have atoms."""
+    """CoarseKL made ready for an environment whose contexts and states have atoms."""
 
     def __init__(self, policy: CoarseKL, *, sees_states: bool) -> None:
         self.policy = policy
         self.sees_states = sees_states
         self.readings = policy.sightings.readings
-        self.nanoseconds = 120_000.0  # more where many levels are told apart
+        self.nanoseconds = 120_000.0  # more if many levels are distinguished
         self._listed = WorldTables(self._tables)
 
     @staticmethod
     def fits(environment: Environment) -> bool:
-        """Whether all that contexts and states mean can be listed, and stays as it is."""
+        """Return whether all contexts and states can be listed and their laws never change."""
         return len(environment.pieces()) == 1 and lists_everything(environment)
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         del own_key
         known: list[Counts] = []
 
@@ -253,7 +253,7 @@ class PreparedCoarse(Prepared):
         )
 
     def _tables(self, world: World) -> Tables:
-        assert world.contexts is not None  # noqa: S101 - `fits` has seen to it
+        assert world.contexts is not None  # noqa: S101 - `fits` has checked
         contexts = [tuple(context) for context in world.contexts.tolist()]
         states = [tuple(state) for state in world.states.rows.tolist()]
         shown = [
