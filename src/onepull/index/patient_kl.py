@@ -1,4 +1,4 @@
-"""Exploring an arm in the context where that costs least."""
+"""The rule of PatientKL: explore an arm in the context where that costs least."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 from onepull.index.empirical_kl import likely_cap, likely_index
 from onepull.index.empirical_likelihood import rounding
-from onepull.index.rules import leading_law
+from onepull.index.rules import comes_before, leading_law
 
 
-def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can take them
+def patient_leader(  # noqa: C901, PLR0912, PLR0913, PLR0917 - plain loops and arguments, for a compiler
     values: Any,
     laws: Any,
     pulls: Any,
@@ -23,18 +23,18 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
 ) -> int:
     """Return the arm to pull if exploration waits for the context where it costs least.
 
-    An arm is due where its bound leads in some context and its mean does not.  It is pulled
-    in the context in which its mean falls short by least, of those that came within the last
-    `patience` trials; elsewhere the best mean is played, and of several the least pulled.
+    An arm is due if its bound is the highest in some context and its mean is not.  It is pulled
+    in the context where its mean is closest to the best, among the contexts of the last
+    `patience` trials.  Elsewhere the best mean is played; of several, the least pulled.
 
     Parameters
     ----------
     values, means, lows, tops
         By context: the reward of every state, every arm's mean, and the reward's bounds.
     here
-        The context that came now.
+        The current context.
     absent
-        The trials since each context last came.
+        The trials since each context last occurred.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
     >>> told = (values, laws, [90, 4], [[0.8, 0.5], [0.24, 0.15]], [0, 0], [1, 0.3], 4.6)
     >>> [patient_leader(*told, here, [1, 3], 10) for here in (0, 1)]
     [0, 1]
-    >>> patient_leader(*told, 0, [1, 11], 10)   # the other one has not come for too long
+    >>> patient_leader(*told, 0, [1, 11], 10)   # the other context has not occurred for too long
     1
     """
     arms, contexts = len(pulls), len(absent)
@@ -57,7 +57,7 @@ def patient_leader(  # noqa: C901, PLR0912 - plain loops, so that a compiler can
             best = j
     enough = means[here][best] - rounding(lows[here], tops[here])
     for j in range(arms):
-        if means[here][j] >= enough and (pulls[j], j) < (pulls[best], best):
+        if means[here][j] >= enough and comes_before(j, pulls[j], best, pulls[best], True):
             best = j
     for i in range(contexts):
         if absent[i] > patience and i != here:

@@ -1,8 +1,10 @@
-"""The likelihood of laws of which only sets of states were seen, and how high a mean may be.
+"""Likelihood of a law from observed sets of states, and the highest likely mean.
 
 Observations are sets: a row of `told` is 1 at the states of a set and 0 elsewhere, and `counts`
-says how often it was seen.  A set of one state is a state that was seen.  CPython runs these
-functions as they are; a compiler takes them too, with linear algebra of its own.
+says how often the set was observed.  A set of one state is an observed state.  CPython runs
+these functions, and the simulator compiles them.  Only the linear algebra (`mixtures`, `tangent`,
+`solved`, `total`) has a second, compiled form: numpy's is fastest in CPython, and compiling it
+would need scipy.
 """
 
 from __future__ import annotations
@@ -12,17 +14,20 @@ from typing import Any
 
 import numpy as np
 
-FOGS = (1.0, 1e-2, 1e-4, 1e-6)  # observations of every state that are made up, fewer and fewer
+from onepull.index.rules import comes_before
+
+FOGS = (1.0, 1e-2, 1e-4, 1e-6)  # barrier weights: pseudo-observations of every state
 FAINTEST = FOGS[-1]
 STEPS = 50  # of Newton's method; it takes two to five
 HALVINGS = 30  # of a step; mostly none
 TURNS = 40  # of the search for the multiplier; it takes four to ten
-CLOSE = 1e-3  # of the multiplier, and of the slope in it: the bound is off by less, upwards
-WHOLE = 0.9  # of the way to where a share would be nothing
+CLOSE = 1e-3  # tolerance of the multiplier and of the slope in it; the bound errs upwards
+UNKNOWN_BOUND = (inf, 0.0, 0.0)  # a bound, its rise and its risk before one is computed
+WHOLE = 0.9  # of the way to where a share would be zero
 
 
 def mixtures(rates: Any, shares: Any) -> Any:
-    """Return how likely every observation is: rates u.
+    """Return the probability of every observation: rates u.
 
     >>> mixtures(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0.25, 0.75])).tolist()
     [0.25, 1.0]
@@ -31,7 +36,7 @@ def mixtures(rates: Any, shares: Any) -> Any:
 
 
 def tangent(rates: Any, counts: Any, likely: Any) -> tuple[Any, Any]:
-    """Return the slope of Σ count ln(rates u) in u, and how it bends: Σ count · row rowᵀ.
+    """Return the gradient of Σ count ln(rates u) in u, and its negative Hessian.
 
     >>> slope, bend = tangent(np.array([[1.0, 2.0]]), np.array([3.0]), np.array([0.5]))
     >>> slope.tolist(), bend.tolist()
@@ -42,7 +47,7 @@ def tangent(rates: Any, counts: Any, likely: Any) -> tuple[Any, Any]:
 
 
 def solved(matrix: Any, vector: Any) -> Any:
-    """Return x with matrix x = vector; the matrix is symmetric and positive.
+    """Return x with matrix x = vector; the matrix is symmetric and positive definite.
 
     >>> solved(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])).tolist()
     [1.0, 0.5]
@@ -60,22 +65,22 @@ def total(weights: Any, values: Any) -> float:
 
 
 def _height(counts: Any, likely: Any, shares: Any, fog: float, weight: float) -> float:
-    """Return what `settled` makes highest; the weight is what a share costs."""
+    """Return what `settled` maximises; `weight` is the price of a share."""
     clear = total(counts, np.log(likely)) - weight * shares.sum()
     return clear + fog * np.log(shares).sum()  # type: ignore[no-any-return]  # a number
 
 
 def settled(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
-    """Return the shares u with the highest Σ count ln(rates u) + fog Σ ln u, summing to one.
+    """Return the shares u that maximise Σ count ln(rates u) + fog Σ ln u and sum to one.
 
-    Newton's method from some positive shares.  The fog keeps shares from being nothing, and
-    the likelihood within fog times their number of the highest there is.
+    Newton's method, started from positive shares.  The barrier `fog` keeps shares positive, and
+    the log-likelihood within fog times their number of the maximum.
     """
     weight = counts.sum() + fog * shares.size
     likely = mixtures(rates, shares)
     height = _height(counts, likely, shares, fog, weight)
     for _ in range(STEPS):
-        # Steps are taken in proportion to the shares, some of which are next to nothing.
+        # Steps are relative to the shares, some of which are close to zero.
         slope, bend = tangent(rates * shares, counts, likely)
         slope += fog - weight * shares
         for s in range(shares.size):
@@ -89,7 +94,7 @@ def settled(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
             tried = shares * (1.0 + size * step)
             likely = mixtures(rates, tried)
             height = _height(counts, likely, tried, fog, weight)
-            # Below so little, rounding decides.
+            # A gain this small is lost in rounding.
             if height >= before + 0.1 * size * gain or gain <= 1e-9:
                 break
             size *= 0.5
@@ -100,11 +105,11 @@ def settled(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
 
 
 def spread(rates: Any, counts: Any) -> Any:
-    """Return the most likely shares, from even ones on.
+    """Return the most likely shares, starting from equal ones.
 
-    With sets in place of rates that is the self-consistent law of Turnbull (1976): every
-    observation is shared out over its set as the law itself does.  What no observation tells
-    apart is shared evenly.
+    With sets in place of rates this is the self-consistent law of Turnbull (1976): every
+    observation is divided over its set in proportion to the law.  States that no observation
+    distinguishes get equal shares.
 
     >>> told = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 0.0]])
     >>> spread(told, np.array([1.0, 2.0, 1.0])).round(4).tolist()
@@ -129,10 +134,10 @@ def log_likelihood(rates: Any, counts: Any, shares: Any) -> float:
 def coarse_bound(
     told: Any, counts: Any, values: Any, top: float, law: Any, risk: float
 ) -> tuple[float, float]:
-    """Return the highest mean value of a law whose log-likelihood falls short by risk at most.
+    """Return the highest mean value of a law whose log-likelihood is within `risk` of the maximum.
 
-    The states are those that occur in some set; others may have the value `top`, the highest
-    of all.  With it comes by how much the bound rises for more risk, at most.
+    The second number is the slope of the bound in the risk.  The states are those that occur in
+    some set; other states may have the value `top`, the highest of all.
 
     For every λ > top, the laws of which Σ p (λ - value) = 1 have some highest likelihood
     Φ(λ), and a law with mean θ is λ - θ times one of them: so θ ≤ λ - exp((ℓ - risk - Φ)/m),
@@ -153,26 +158,26 @@ def coarse_bound(
     reach = gaps.max()
     if risk <= 0.0:
         return mean, inf
-    if short <= CLOSE * CLOSE * reach:  # but for fog
+    if short <= CLOSE * CLOSE * reach:  # up to the barrier
         return top, 0.0
     best = log_likelihood(told, counts, law)
     square = total(law, (values - mean) ** 2)
     beyond = max(mean + sqrt(0.5 * square * pulls / risk) - top, 1e-6 * reach)
-    low, high = 0.0, inf  # where the multiplier is too small, and where too large
+    low, high = 0.0, inf  # multipliers that are too small and too large
     wrong_low, wrong_high = 0.0, 0.0
     least_wrong = CLOSE * risk / pulls
     least, rise = top, 0.0
     shares = law
     for turn in range(TURNS):
-        costs = gaps + beyond  # not top + beyond - values, where rounding may leave nothing
+        costs = gaps + beyond  # not top + beyond - values, which may round to zero
         rates = told / costs
-        # Before the first turn nothing is near, afterwards the shares move but little.
+        # After the first turn the shares move little, so start from them.
         shares = settled(rates, counts, shares, FAINTEST) if turn else spread(rates, counts)
         likely = log_likelihood(rates, counts, shares) + FAINTEST * shares.size
         short = exp((best - risk - likely) / pulls)
         if top + beyond - short < least:
             least, rise = top + beyond - short, short / pulls
-        # The bound falls with λ as long as this is above nothing.
+        # The bound falls with λ as long as this is positive.
         wrong = log(total(shares, 1.0 / costs) * short)
         if wrong > 0.0:
             low, wrong_low = beyond, wrong
@@ -183,10 +188,59 @@ def coarse_bound(
         elif low == 0.0:
             step = 0.25 * beyond
         else:
-            # The chord in logarithms, kept off the ends so that both of them move.
+            # The secant in logarithms, kept away from the ends so that both move.
             part = min(max(wrong_low / (wrong_low - wrong_high), 0.1), 0.9)
             step = low * (high / low) ** part
         if abs(step - beyond) <= CLOSE * beyond or step < 1e-9 * reach or abs(wrong) <= least_wrong:
             break
         beyond = step
     return max(least, mean), rise
+
+
+def bound_cap(bound: float, rise: float, risk: float, now: float) -> float:
+    """Return the most that a bound can be now, given the bound and its rise at an earlier risk.
+
+    The bound is concave in the risk, so it lies below its tangent.
+
+    >>> bound_cap(1.0, 0.5, 3.0, 3.2), bound_cap(*UNKNOWN_BOUND, 3.2)
+    (1.1, inf)
+    """
+    return bound + rise * (now - risk)
+
+
+def leading_bound(caps: Any, pulls: Any, bound: Any, *told: Any) -> int:
+    """Return the arm with the highest bound, the least pulled of several.
+
+    An arm that was never pulled comes first.  Bounds are slow to compute, so arms are tried in
+    order of decreasing cap until no cap reaches the highest bound found.
+
+    Parameters
+    ----------
+    caps
+        An array with a number for each arm that its bound does not exceed.  It is overwritten.
+    pulls
+        The pulls of each arm.
+    bound, told
+        `bound(arm, *told)` is the bound of an arm.
+
+    Examples
+    --------
+    >>> bounds = [0.6, 0.9, 0.9, 0.1]
+    >>> leading_bound(np.array([1.0, 0.9, 1.0, 0.8]), [9, 5, 7, 1], lambda arm: bounds[arm])
+    1
+    """
+    for arm in range(len(pulls)):
+        if pulls[arm] == 0:
+            return arm
+    best, highest = 0, -inf
+    for _ in range(len(pulls)):
+        arm = int(np.argmax(caps))
+        if caps[arm] < highest:
+            break
+        caps[arm] = -inf
+        found = bound(arm, *told)
+        if found > highest or (
+            found == highest and comes_before(arm, pulls[arm], best, pulls[best], True)
+        ):
+            best, highest = arm, found
+    return best

@@ -1,7 +1,7 @@
-"""Feedback under way: when it comes, and in which order.
+"""The queue of late feedback: when each observation arrives, and in which order.
 
-A delay and a loss are drawn like everything else, by place: at trial t pulls of arm j are lost
-or late alike for whoever makes them, and none of the other draws is moved by it.
+Delays and losses are functions of trial and arm, like all draws.  So they are the same for every
+policy that pulls arm j at trial t, and they change no other draw.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from onepull.environment.environment import Environment
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import Laws, place, show, tabulate, uniform
 
-LOST = np.uint64(0x8CB92BA72F3D8DD7)  # sets the streams of losses and of delays apart
+LOST = np.uint64(0x8CB92BA72F3D8DD7)  # separate streams for losses and delays
 LATE = np.uint64(0xAEF17502108EF2D9)
 NEVER = -1
-LONGEST = 2.0**40  # trials; whatever takes longer never comes
+LONGEST = 2.0**40  # trials; feedback that takes longer never arrives
 
 
 class Post(NamedTuple):
-    """The laws of all arms' delays, and how likely each arm's feedback is lost."""
+    """The law of each arm's delay, and the probability that its feedback is lost."""
 
     delays: Laws
     losses: Array
@@ -37,7 +37,7 @@ def post_of(environment: Environment) -> Post:
 
 @compiled
 def comes_at(post: Any, key: Any, trial: Any, arm: Any, delay: Any) -> Any:
-    """Return the trial before which the feedback of a pull comes, or NEVER."""
+    """Return the trial before which the feedback of a pull arrives, or NEVER."""
     at_arm = place(trial, post.losses.size, arm)
     if uniform(key ^ LOST, at_arm) < post.losses[arm]:
         return NEVER
@@ -46,22 +46,22 @@ def comes_at(post: Any, key: Any, trial: Any, arm: Any, delay: Any) -> Any:
 
 
 class Mail(NamedTuple):
-    """Pulls whose feedback is under way, in a list for each trial before which it comes.
+    """Pulls in flight: a linked list for each trial before which feedback arrives.
 
-    `first` and `last` are the ends of the list of a trial, and `after` leads from the trial of
-    a pull to that of the next in its list; they are in the order of the pulls.
+    `first` and `last` are the ends of the list of a trial.  `after` gives the next pull in the
+    list.  A pull is named by its trial, and a list is in the order of the pulls.
     """
 
     first: NDArray[np.int32]
     last: NDArray[np.int32]
     after: NDArray[np.int32]
     arms: NDArray[np.int32]
-    cells: NDArray[np.int32]  # of the pull's context, where it matters
-    rewards: Array  # likewise
+    cells: NDArray[np.int32]  # the cell of each pull, if it matters
+    rewards: Array  # the reward of each pull, if it matters
 
 
 def no_mail(horizon: int, *, in_context: bool) -> Mail:
-    """Return the mail of a run in which nothing is under way yet."""
+    """Return an empty queue."""
     size = horizon if in_context else 0
     return Mail(
         first=np.full(horizon, NEVER, np.int32),
@@ -75,7 +75,7 @@ def no_mail(horizon: int, *, in_context: bool) -> Mail:
 
 @inlined
 def send(first: Any, last: Any, after: Any, trial: Any, when: Any) -> None:
-    """Put the pull of a trial at the end of the list of the trial before which it comes."""
+    """Append the pull of a trial to the list of the trial before which its feedback arrives."""
     if 0 <= when < first.size:
         if first[when] < 0:
             first[when] = trial

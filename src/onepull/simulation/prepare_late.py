@@ -1,4 +1,4 @@
-"""Plans for feedback that is late: the usual ones, with a queue between pull and lesson."""
+"""Policies prepared for late feedback: a queue between a pull and its observation."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from onepull.simulation.world import World
 
 @singledispatch
 def prepare_late(usual: Prepared, post: Post, horizon: int, *, announced: bool) -> Prepared | None:
-    """Return the plan that does what the usual one does on late feedback, if there is one."""
+    """Return the usual preparation changed for late feedback, or None if there is no kernel."""
     del usual, post, horizon, announced
     return None
 
 
 class _Run(NamedTuple):
-    """One policy in one replication: how it explores, what it knows, what is under way."""
+    """One policy in one replication: its rule, what it has learned, and its queue."""
 
     rule: KernelRule
     state: LateState
@@ -33,9 +33,9 @@ class _Run(NamedTuple):
 
 
 class _PreparedLate(Prepared):
-    """A usual plan with a queue."""
+    """A usual preparation with a queue."""
 
-    in_context = False  # whether what a pull teaches depends on its context
+    in_context = False  # whether an observation depends on the context of its pull
 
     def __init__(self, usual: Any, post: Post, horizon: int, *, announced: bool) -> None:
         self.usual, self.post, self.announced = usual, post, announced
@@ -44,14 +44,14 @@ class _PreparedLate(Prepared):
 
     @abstractmethod
     def _fresh(self) -> LateState:
-        """Return what a policy knows that has seen nothing."""
+        """Return the state of a policy without observations."""
 
     @abstractmethod
     def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
-        """Go through a stretch of trials."""
+        """Run a stretch of trials."""
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         mail = no_mail(self.horizon, in_context=self.in_context)
         one = _Run(self.usual.rule(own_key), self._fresh(), mail)
         return FunctionRunner(lambda stretch, world, chosen: self._run(stretch, world, chosen, one))
@@ -73,11 +73,10 @@ class _LateJoint(_PreparedLate):
 
     def _run(self, stretch: Stretch, world: World, chosen: Arms, one: _Run) -> None:
         usual = self.usual
-        features = usual.table(world, lambda world: world.features(usual.cells))
         for_rule(late_joint, one.rule)(
             stretch, chosen, one.state, one.mail, self.post, self.announced,
             usual.places.of(stretch, world), usual.lows, usual.highs, one.rule, world.states,
-            features, usual.centres, world.g,
+            usual.features.of(world), usual.centres, world.g,
         )  # fmt: skip
 
 
@@ -90,7 +89,7 @@ class _LateDense(_PreparedLate):
         for part, arms, rows, context in usual.parts(stretch, world, chosen):
             for_rule(late_dense, one.rule, usual.plain)(
                 part, arms, one.state, one.mail, self.post, self.announced, context[0], rows,
-                context[1], context[2], one.rule, world.states, usual.psi(world),
+                context[1], context[2], one.rule, world.states, usual.psi.of(world),
                 usual.pivots, usual.plain, world.g,
             )  # fmt: skip
 
@@ -107,7 +106,7 @@ class _LateCell(_PreparedLate):
         for_rule(late_per_cell, one.rule)(
             stretch, chosen, one.state, one.mail, self.post, self.announced,
             usual.places.of(stretch, world), usual.lows, usual.highs, one.rule, world.states,
-            usual.table(world), world.g,
+            usual.rewards.of(world), world.g,
         )  # fmt: skip
 
 

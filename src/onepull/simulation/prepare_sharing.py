@@ -1,10 +1,9 @@
-"""A plan for each way of sharing knowledge; any rule of exploration goes with it."""
+"""Prepare policies for kernels: one class for each way of sharing, combined with any rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +24,18 @@ from onepull.simulation.kernels.memory import memory_of
 from onepull.simulation.kernels.rules import KernelRule, Ruling, for_rule
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import LARGEST_TABLE, World
+from onepull.simulation.world import LARGEST_TABLE, World, WorldTables
 from onepull.statistics import ArmStatistics, Forgetting
 
-FEW_FEATURES = 64  # up to here means are kept, beyond it counts of atoms where there are any
-MOST_WEIGHTS = 1 << 22  # numbers of φ worked out at a time
+FEW_FEATURES = 64  # up to this number keep means; above it keep counts of atoms, if any
+MOST_WEIGHTS = 1 << 22  # numbers of φ computed at a time
 
 
 @singledispatch
 def prepare_sharing(
     sharing: Sharing, environment: Environment, rule: Ruling, horizon: int
 ) -> Prepared:
-    """Return the plan for a rule of exploration on shared knowledge."""
+    """Prepare a rule on this way of sharing."""
     del environment, rule, horizon
     raise TypeError(f"no kernel for {type(sharing).__name__}")
 
@@ -47,7 +46,7 @@ def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> P
     factor = sharing.factor
     if isinstance(factor, Cells):
         return PreparedJoint(factor, environment, rule, kept=sharing.statistics)
-    assert isinstance(factor, Dense)  # noqa: S101 - `_has_kernel` has seen to it
+    assert isinstance(factor, Dense)  # noqa: S101 - `_has_kernel` has checked
     return PreparedDense(factor, environment, rule, kept=sharing.statistics)
 
 
@@ -71,25 +70,27 @@ def _(sharing: Doubling, environment: Environment, rule: Ruling, horizon: int) -
 
 
 class _Places:
-    """The cell of each context: looked up for atoms, worked out for others."""
+    """The cell of each context: looked up for atoms, computed for others."""
 
     def __init__(self, cells: Cells | None) -> None:
         self.cells = cells
-        self._of_atoms: dict[int, NDArray[np.int64]] = {}
+        self._of_atoms = WorldTables(self._locate_atoms)
 
     def of(self, stretch: Stretch, world: World) -> NDArray[np.int64]:
         if self.cells is None:
             return np.zeros(len(stretch.rows), np.int64)
         if world.contexts is None:
             return self.cells.locate_many(stretch.contexts)
-        known = self._of_atoms.get(id(world))
-        if known is None:
-            known = self._of_atoms[id(world)] = self.cells.locate_many(world.contexts)
-        return known[stretch.rows]
+        return self._of_atoms.of(world)[stretch.rows]
+
+    def _locate_atoms(self, world: World) -> NDArray[np.int64]:
+        assert self.cells is not None  # noqa: S101 - `of` has checked both
+        assert world.contexts is not None  # noqa: S101
+        return self.cells.locate_many(world.contexts)
 
 
 class PreparedJoint(Prepared):
-    """One pull teaches every cell."""
+    """Joint learning on cells: every cell learns from every pull."""
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class PreparedJoint(Prepared):
         self.lows, self.highs = (np.array(bound) for bound in cells.centre_bounds)
         self.centres = np.array(cells.centres)
         pieces = environment.pieces()
-        # Counts stand for one set of atoms, so they serve where the laws never change.
+        # Counts are of one set of atoms, so they need laws that never change.
         self.counts_atoms = (
             cells.features > FEW_FEATURES
             and not means_only
@@ -117,21 +118,15 @@ class PreparedJoint(Prepared):
             and max(len(law.atoms[0]) for law in pieces[0].states if law.atoms) <= FEW_FEATURES
             and cells.features * self.arms <= LARGEST_TABLE
         )
-        self._tables: dict[int, Any] = {}
+        self.features = WorldTables(lambda world: world.features(cells))
+        self.atom_rewards = WorldTables(lambda world: _atom_rewards(self, world.states))
         if not self.counts_atoms:
             self.nanoseconds = 60.0 + 8.0 * cells.features
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         rule = self.rule(own_key)
         return _HistogramRunner(self, rule) if self.counts_atoms else _JointRunner(self, rule)
-
-    def table(self, world: World, make: Callable[[World], Array]) -> Array:
-        """Return a table of this plan for a world, made once."""
-        if id(world) not in self._tables:
-            self._tables[id(world)] = make(world)
-        table: Array = self._tables[id(world)]
-        return table
 
 
 class _JointRunner:
@@ -141,14 +136,13 @@ class _JointRunner:
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         plan = self.plan
-        features = plan.table(world, lambda world: world.features(plan.cells))
         for_rule(kernels.joint, self.rule)(
             stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
-            self.rule, world.states, features, plan.centres, world.g,
+            self.rule, world.states, plan.features.of(world), plan.centres, world.g,
         )  # fmt: skip
 
     def take_over(self, before: _JointRunner) -> None:
-        """Begin with what was learned on another grid."""
+        """Start with what was learned on another grid."""
         old, new = before.plan.cells, self.plan.cells
         means = self.state.means
         for j in range(means.shape[1]):
@@ -164,7 +158,7 @@ class _HistogramRunner:
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         plan = self.plan
-        rewards = plan.table(world, lambda world: _atom_rewards(plan, world.states))
+        rewards = plan.atom_rewards.of(world)
         if self.state is None:
             arms = plan.arms
             self.state = kernels.HistogramState(
@@ -190,7 +184,7 @@ def _atom_rewards(plan: PreparedJoint, laws: Laws) -> Array:
 
 
 class PreparedDense(Prepared):
-    """One pull teaches every context, through features that mix."""
+    """Joint learning on dense features: every context learns from every pull."""
 
     def __init__(
         self,
@@ -207,11 +201,11 @@ class PreparedDense(Prepared):
         self.plain = kernel_psi(factor)
         if factor.at_contexts is not None:
             self.pivots = np.array(factor.at_contexts)
-        self._tables: dict[int, tuple[Array, Array, Array]] = {}
-        self._features: dict[int, Array] = {}
+        self.psi = WorldTables(lambda world: world.features(factor))
+        self._atoms = WorldTables(self._of_atoms)
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         rule = self.rule(own_key)
         state = memory_of(self.kept, rule, self.arms, self.factor.features, "F")
 
@@ -219,7 +213,7 @@ class PreparedDense(Prepared):
             for part, arms, rows, context in self.parts(stretch, world, chosen):
                 for_rule(dense, rule, self.plain)(
                     part, arms, state, context[0], rows, context[1], context[2], rule,
-                    world.states, self.psi(world), self.pivots, self.plain, world.g,
+                    world.states, self.psi.of(world), self.pivots, self.plain, world.g,
                 )  # fmt: skip
 
         return FunctionRunner(run)
@@ -229,9 +223,7 @@ class PreparedDense(Prepared):
     ) -> Iterator[tuple[Stretch, Arms, NDArray[np.int64], tuple[Array, Array, Array]]]:
         """Yield parts of a stretch with φ and the bounds of their contexts."""
         if world.contexts is not None:
-            if id(world) not in self._tables:
-                self._tables[id(world)] = self._of(world.contexts)
-            yield stretch, chosen, stretch.rows, self._tables[id(world)]
+            yield stretch, chosen, stretch.rows, self._atoms.of(world)
             return
         step = max(256, MOST_WEIGHTS // self.factor.features)
         for first in range(0, len(chosen), step):
@@ -246,15 +238,13 @@ class PreparedDense(Prepared):
         lows, highs = self.factor.bounds_many(contexts)
         return self.factor.phi_many(contexts), np.array(lows), np.array(highs)
 
-    def psi(self, world: World) -> Array:
-        """Return ψ of every atom of a world, worked out once."""
-        if id(world) not in self._features:
-            self._features[id(world)] = world.features(self.factor)
-        return self._features[id(world)]
+    def _of_atoms(self, world: World) -> tuple[Array, Array, Array]:
+        assert world.contexts is not None  # noqa: S101 - `parts` has checked
+        return self._of(world.contexts)
 
 
 class PreparedCell(Prepared):
-    """Each cell learns its own rewards; with a single cell, blind to the context."""
+    """Each cell learns from its own rewards; a single cell ignores the context."""
 
     def __init__(
         self,
@@ -267,10 +257,10 @@ class PreparedCell(Prepared):
         self.arms = len(environment.problem.arms)
         self.rule, self.lows, self.highs = rule, lows, highs
         self.places = _Places(cells)
-        self.rewards: dict[int, Array] = {}
+        self.rewards = WorldTables(World.rewards)
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         rule = self.rule(own_key)
         shape = (len(self.lows), self.arms)
         state = kernels.CellState(
@@ -281,20 +271,14 @@ class PreparedCell(Prepared):
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
             for_rule(kernels.per_cell, rule)(
                 stretch, chosen, state, self.places.of(stretch, world), self.lows, self.highs,
-                rule, world.states, self.table(world), world.g,
+                rule, world.states, self.rewards.of(world), world.g,
             )  # fmt: skip
 
         return FunctionRunner(run)
 
-    def table(self, world: World) -> Array:
-        """Return the rewards of a world's atoms, looked up once."""
-        if id(world) not in self.rewards:
-            self.rewards[id(world)] = world.rewards()
-        return self.rewards[id(world)]
-
 
 class PreparedPhase(Prepared):
-    """Joint learning in phases of 2, 4, 8, … trials, fresh or with what the last one learned."""
+    """Joint learning in phases of 2, 4, 8, … trials that start fresh or keep what was learned."""
 
     def __init__(
         self, sharing: Doubling, environment: Environment, rule: Ruling, horizon: int
@@ -304,14 +288,14 @@ class PreparedPhase(Prepared):
         start, phase = 0, 1
         while start < horizon:
             grid = sharing.tuned(sharing.problem, 2**phase)
-            # What is carried over are means, as in the library.
+            # Means are carried over, as in the library.
             plan = PreparedJoint(grid, environment, rule, means_only=sharing.carry)
             self.phases.append((start, plan))
             start += 2**phase
             phase += 1
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         return _PhaseRunner(self.phases, own_key, carry=self.carry)
 
 

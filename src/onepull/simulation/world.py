@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.simulation.draws import tabulate
 
 LARGEST_TABLE = 1 << 24  # numbers
+
+Table = TypeVar("Table")
 
 
 def lists_everything(environment: Environment) -> bool:
@@ -58,3 +62,26 @@ class World:
             return np.zeros((0, 0))
         columns = [column[:, None] for column in self.contexts.T]
         return np.ascontiguousarray(self.problem.payoff.vector(*columns, *self.states.rows.T))
+
+
+class WorldTables(Generic[Table]):
+    """Tables computed from a world: each is made when first asked for, and kept with its world.
+
+    >>> from onepull.environment import channel_selection
+    >>> channels = channel_selection(2)
+    >>> world = World(channels, channels.pieces()[0], None)
+    >>> rewards = WorldTables(World.rewards)
+    >>> rewards.of(world).shape, rewards.of(world) is rewards.of(world)
+    ((4, 4), True)
+    """
+
+    def __init__(self, make: Callable[[World], Table]) -> None:
+        self._make = make
+        self._made: WeakKeyDictionary[World, Table] = WeakKeyDictionary()
+
+    def of(self, world: World) -> Table:
+        """Return the table of a world."""
+        table = self._made.get(world)
+        if table is None:
+            table = self._made[world] = self._make(world)
+        return table

@@ -138,11 +138,13 @@ def test_continuous_deadlines_teach_each_other():
     assert policy.choose(deadline=2.0) == "edge"
 
 
-def test_what_a_reward_cannot_be_is_refused_and_changes_nothing():
+def test_an_impossible_reward_is_refused_and_changes_nothing():
     policy = CoarseKL(served())
-    with pytest.raises(RewardError, match=r"reward 0\.5 cannot be with deadline=2: it is 0, 1"):
+    with pytest.raises(
+        RewardError, match=r"reward 0\.5 is impossible for deadline=2; expected 0, 1"
+    ):
         policy.observe("edge", deadline=2, reward=0.5)
-    with pytest.raises(RewardError, match="cannot be"):
+    with pytest.raises(RewardError, match="is impossible for deadline=2; expected 0 to 2"):
         CoarseKL(served("min(delay, deadline)", Interval(0, 5))).observe(
             "edge", deadline=2, reward=2.5
         )
@@ -154,7 +156,9 @@ def test_what_a_reward_cannot_be_is_refused_and_changes_nothing():
         reward="x + 5 * (x >= y)",
     )
     policy = CoarseKL(leaps)
-    with pytest.raises(RewardError, match=r"reward 4\.2 cannot be with y=4: it leaps from 4 to 9"):
+    with pytest.raises(
+        RewardError, match=r"4\.2 is impossible for y=4; the reward jumps from 4 to 9"
+    ):
         policy.observe("edge", y=4, reward=4.2)
     assert policy.is_fresh
     policy.observe_many(["edge"] * 4, y=[4] * 4, reward=[3.3, 4.0, 9.0, 12.0])
@@ -163,11 +167,11 @@ def test_what_a_reward_cannot_be_is_refused_and_changes_nothing():
 def test_states_that_cannot_be_kept_are_refused():
     with pytest.raises(ParameterError, match="the fields link, speed"):
         CoarseKL(offloading())
-    with pytest.raises(ParameterError, match="only a bounded one"):
+    with pytest.raises(ParameterError, match="only a bounded interval"):
         CoarseKL(mixed())
-    with pytest.raises(ParameterError, match="must go one way"):
+    with pytest.raises(ParameterError, match="must be monotone"):
         CoarseKL(served("(delay - deadline) ** 2", Interval(0, 5)))
-    with pytest.raises(ParameterError, match="they take no knots"):
+    with pytest.raises(ParameterError, match="knots are for an interval"):
         CoarseKL(served(), knots=9)
     with pytest.raises(ParameterError, match="knots must be a whole number from 2"):
         CoarseKL(served(delay=Interval(0, 5)), knots=1)
@@ -344,16 +348,16 @@ def test_it_is_saved_merged_and_asked_for_another_reward(tmp_path):
 @pytest.mark.parametrize(
     ("sets", "match"),
     [
-        ([[[[1, 0], 2]], []], "no count of a set"),
-        ([[[[0, 9], 2]], []], "no count of a set"),
-        ([[[[], 2]], []], "no count of a set"),
-        ([[[[0], 0]], []], "no count of a set"),
-        ([[[[0], 99]], []], "exceed"),
-        ([[["x", 1]], []], "not learned counts"),
-        ([[]], "do not fit"),
+        ([[[[1, 0], 2]], []], "the set .* is invalid"),
+        ([[[[0, 9], 2]], []], "the set .* is invalid"),
+        ([[[[], 2]], []], "the set .* is invalid"),
+        ([[[[0], 0]], []], "the set .* is invalid"),
+        ([[[[0], 99]], []], "sum to 99, more than the 5"),
+        ([[["x", 1]], []], "counts of sets are invalid"),
+        ([[]], "for 1 arms; expected 2"),
     ],
 )
-def test_a_state_that_cannot_be_is_refused(sets, match):
+def test_an_invalid_saved_state_is_refused(sets, match):
     policy = CoarseKL(served())
     policy.observe("edge", delay=3)
     with pytest.raises(SaveFileError, match=match):

@@ -50,8 +50,8 @@ def test_an_arm_that_is_due_is_explored_where_it_costs_least():
     # Its bound leads in both contexts; the shortfall is 0.3 in one and 3 in the other.
     assert policy.choose(worth=1) == "bad"
     assert policy.choose(worth=10) == "good"
-    assert policy.explain(worth=1).reason == "bad is due to be explored, and here it costs least"
-    assert "nothing is due" in policy.explain(worth=10).reason
+    assert policy.explain(worth=1).reason == "bad is due to be explored, and costs least here"
+    assert "no arm is due" in policy.explain(worth=10).reason
 
 
 def test_patience_ends():
@@ -221,9 +221,9 @@ def test_merged_and_saved():
     knowledge = one.sharing
     assert knowledge.came == [128, 124]
     state = msgspec.to_builtins(knowledge.state())
-    with pytest.raises(SaveFileError, match="not told by 2 trials up to 128"):
+    with pytest.raises(SaveFileError, match="expected 2 trials from 1 to 128"):
         knowledge.restore({**state, "came": [1]})
-    with pytest.raises(SaveFileError, match="not told by 2 trials up to 128"):
+    with pytest.raises(SaveFileError, match="expected 2 trials from 1 to 128"):
         knowledge.restore({**state, "came": [1, 10**6]})
 
 

@@ -1,1 +1,1 @@
-"""Policies that see rewards which hide the state."""
+"""Policies for rewards that do not determine the state."""

@@ -1,4 +1,4 @@
-"""Learning every context from rewards that tell no more than a set of states."""
+"""CoarseKL: learning every context from rewards that do not determine the state."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ import numpy as np
 from onepull.checks import number
 from onepull.errors import ParameterError
 from onepull.index.empirical_likelihood import exploration
-from onepull.index.rules import comes_before
-from onepull.index.set_likelihood import coarse_bound
+from onepull.index.set_likelihood import UNKNOWN_BOUND, bound_cap, leading_bound
 from onepull.payoff import Reward, State
 from onepull.policies.decision import Decision
+from onepull.policies.hidden_states.level_groups import bound_of_groups
 from onepull.policies.hidden_states.set_counts import Seen, Sightings
 from onepull.policies.hidden_states.told_sets import REMEMBERED, Readings
 from onepull.policies.policy import Policy
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
-from onepull.statistics import UNPULLED
 
 
 class CoarseKL(Policy):
-    """Optimism on the likelihood of what rewards tell, for rewards that hide the state.
+    """Empirical KL for rewards that do not determine the state.
 
-    A deadline that was met says that the delay was no longer; a reward clipped at both ends
-    tells states only in between; a sum does not tell its parts.  Every reward is used for what
-    it tells: the set of states that give it in that context.  The estimate of a context is
-    the mean reward under the self-consistent law of Turnbull (1976), the most likely one; what
-    no pull tells apart is shared evenly.  Index: the highest mean reward of a law whose
-    log-likelihood is within f(n) = ln N + c ln ln N of the highest, N = n + head_start.  Where
-    every pull tells its state that is `EmpiricalKL`, and where rewards hide one end of the
-    states the law is the product-limit law of Kaplan and Meier (1958).
+    A met deadline only says that the delay was not longer.  A reward clipped at both ends gives
+    the state only in between.  A sum does not give its parts.  This policy uses what a reward
+    does say: the state is one of those that give this reward in this context.  The estimate of
+    a context is the mean reward under the most likely law of the states, the self-consistent law
+    of Turnbull (1976).  States that no observation distinguishes get equal shares.  Index: the
+    highest mean reward of a law whose log-likelihood is within f(n) = ln N + c ln ln N of the
+    highest, with N = n + head_start.  If every pull determines its state, this is `EmpiricalKL`.
+    If rewards hide one end of the states, the law is the product-limit law of Kaplan and Meier
+    (1958).
 
-    It takes listed states of any fields and any reward of them, up to 256, or one bounded
-    interval with which the reward goes one way.  States may be observed too, and mixed with
-    rewards.  What no context tells stays unknown, and is as good as can be.  Keeps a count for
-    every set that an arm has shown; the time of a decision grows with the cube of how many
-    states are told apart.
+    The states are listed, up to 256 of any fields and with any reward, or one bounded interval in
+    which the reward is monotone.  Observed states and rewards can be mixed.  States that no
+    context distinguishes stay unknown, and the index takes the best of them.  The policy keeps a
+    count for every set that an arm has shown.  The time of a decision grows with the cube of the
+    number of distinguished states.
 
     Parameters
     ----------
     c
         How much is explored beyond ln N.
     head_start
-        Trials that count as gone by before the first one.
+        Trials to count as already done before the first one.
     knots
-        Cut an interval state at so many knots, and where the rewards of listed contexts jump or
-        begin to hide it; 17 if not given.  A cell counts as its middle in the estimate and as
-        its best end in the index.
+        The number of knots at which an interval state is cut; 17 if not given.  It is also cut
+        where the rewards of listed contexts jump or become flat.  A cell counts as its middle in
+        the estimate and as its best end in the index.
     seed
-        Draw among arms that tie, in pulls too, with this seed or generator; the first arm wins
-        without.
+        Seed or generator to draw among arms with equal index and equal pulls; without it the
+        first arm is taken.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class CoarseKL(Policy):
     ...     deadline=[1, 2, 4, 4, 1, 2, 4, 4],
     ...     reward=[1, 1, 1, 0, 0, 0, 1, 1],
     ... )
-    >>> print(policy.explain(deadline=2))   # what 1 and 4 told counts here
+    >>> print(policy.explain(deadline=2))   # observations at 1 and 4 count here
     CoarseKL at trial 9 with deadline=2
       arm    pulls  estimate   bonus   index
     → edge       4    0.7500  0.2378  0.9878
@@ -97,7 +97,7 @@ class CoarseKL(Policy):
 
     @property
     def sightings(self) -> Sightings:
-        """What is known of the states of every arm."""
+        """The observations of every arm."""
         return self._knowledge
 
     @property
@@ -108,9 +108,9 @@ class CoarseKL(Policy):
         return told if knots is None else {**told, "knots": knots}
 
     def with_reward(self, reward: Reward | str) -> Self:
-        """Return a policy for another reward that has learned what this one has.
+        """Return a policy for another reward that keeps what this one has learned.
 
-        What a pull told is a set of listed states, whatever reward told it.
+        An observation is a set of listed states, whatever the reward.
 
         >>> from onepull import Finite
         >>> policy = CoarseKL(Problem(
@@ -125,12 +125,12 @@ class CoarseKL(Policy):
         """
         if self._knowledge.readings.knots is not None:
             raise ParameterError(
-                "the cells of an interval state are cut for one reward; list its values to change "
-                "the reward later"
+                "the cells of an interval state are cut for one reward; to change the reward "
+                "later, list the values of the state: Finite([…])"
             )
         twin = self._rebuilt(self.problem.with_reward(reward), self._written())
-        twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - a twin's own
-        twin._generator = deepcopy(self._generator)  # noqa: SLF001 - a twin's own
+        twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - the new policy's own
+        twin._generator = deepcopy(self._generator)  # noqa: SLF001 - the new policy's own
         return twin
 
     def _risk(self) -> float:
@@ -139,21 +139,18 @@ class CoarseKL(Policy):
     def _bound(self, arm: int, context: State, risk: float) -> float:
         """Return the index of an arm."""
         if not self._knowledge.pulls[arm]:
-            return self._unanswered(arm, context, risk)
+            outlook = self._knowledge.readings.outlook(context)
+            low = float(outlook.highs.min())
+            return self._knowledge.index_before_answer(arm, low, outlook.top, risk)
         risk = self._knowledge.risk_of(arm, risk)
         known = self._knowledge.bounds[arm]
         if context not in known or known[context][2] != risk:
             seen, outlook = self._knowledge.of_arm(arm), self._knowledge.readings.outlook(context)
-            values = best_of_groups(outlook.highs, seen.group, len(seen.law))
-            found = coarse_bound(seen.told, seen.counts, values, outlook.top, seen.law, risk)
-            if len(known) >= REMEMBERED:  # of continuous contexts there is no end
+            found = bound_of_groups(*seen, outlook.highs, outlook.top, risk)
+            if len(known) >= REMEMBERED:  # continuous contexts may never come again
                 known.clear()
             known[context] = (*found, risk)
         return known[context][0]
-
-    def _unanswered(self, arm: int, context: State, risk: float) -> float:
-        outlook = self._knowledge.readings.outlook(context)
-        return self._knowledge.unanswered(arm, float(outlook.highs.min()), outlook.top, risk)
 
     def _look(self, context: Mapping[str, Any]) -> State:
         return self.problem.context.exactly(context)
@@ -166,51 +163,25 @@ class CoarseKL(Policy):
         if decision.allowed is not self._everyone:
             return super()._leader(decision)
         here, risk, known = decision.view, self._risk(), self._knowledge
-        counts = known.counts
-        if 0 in counts:
-            return counts.index(0)
-        # The bound is concave in the risk, so an old one and its rise tell how high it can be.
-        most = [UNPULLED] * len(counts)
-        for arm, bounds in enumerate(known.bounds):
-            if here in bounds:
-                bound, rise, then = bounds[here]
-                most[arm] = bound + rise * (known.risk_of(arm, risk) - then)
-        best, highest = 0, -UNPULLED
-        for arm in sorted(range(len(most)), key=most.__getitem__, reverse=True):
-            if most[arm] < highest:
-                break
-            bound = self._bound(arm, here, risk)
-            if bound > highest or (
-                bound == highest and comes_before(arm, counts[arm], best, counts[best], True)
-            ):
-                best, highest = arm, bound
-        return best
+        caps = [
+            bound_cap(*bounds.get(here, UNKNOWN_BOUND), known.risk_of(arm, risk))
+            for arm, bounds in enumerate(known.bounds)
+        ]
+        return leading_bound(np.array(caps), known.counts, self._bound, here, risk)
 
     def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        known, here = self._knowledge, decision.view
-        middles = known.readings.outlook(here).middles
+        known, outlook = self._knowledge, self._knowledge.readings.outlook(decision.view)
+        low = float(outlook.highs.min())
         return [
-            _mean(known.of_arm(arm), middles) if pulls else self._unanswered(arm, here, 0.0)
+            _mean(known.of_arm(arm), outlook.middles)
+            if pulls
+            else known.index_before_answer(arm, low, outlook.top, 0.0)
             for arm, pulls in enumerate(known.pulls)
         ]
 
 
-def best_of_groups(values: Any, group: Any, groups: int) -> Any:
-    """Return the highest value in every group of levels.
-
-    >>> best_of_groups(np.array([1.0, 2.0, 3.0]), np.array([0, -1, 0]), 1).tolist()
-    [3.0]
-    """
-    best = np.full(groups, -np.inf)
-    for s in range(len(values)):
-        g = group[s]
-        if g >= 0 and values[s] > best[g]:
-            best[g] = values[s]
-    return best
-
-
 def _mean(seen: Seen, values: Any) -> float:
-    """Return the mean value under the most likely law; a group's levels have even shares."""
+    """Return the mean value under the most likely law; levels of a group have equal shares."""
     groups = len(seen.law)
     live = seen.group >= 0
     sizes = np.bincount(seen.group[live], minlength=groups)

@@ -1,4 +1,4 @@
-"""Where a reward jumps, or begins or ends to be flat, as it goes with one state field."""
+"""Points where a reward jumps, or changes between flat and not flat, along one state field."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from onepull.problem import Problem
 
 PROBES = 9  # between two knots
 HALVINGS = 60
-STEEP = 4.0  # times the steps beside it: such a step may be a jump
+STEEP = 4.0  # a step this many times larger than its neighbours may be a jump
 
 
 def breaks_of(problem: Problem, context: State, knots: list[float]) -> set[float]:
-    """Return the points at which a context's reward jumps, or is flat on one side only.
+    """Return the points where a context's reward jumps, or is flat on one side only.
 
-    The reward goes one way with the state.  It is looked at in a few points between knots, so
-    steps that are narrower are not found.
+    The reward is monotone in the state.  It is computed at a few points between knots, so
+    narrower steps are not found.
 
     >>> from onepull import Finite, Interval
     >>> def cuts(reward):
@@ -41,7 +41,7 @@ def breaks_of(problem: Problem, context: State, knots: list[float]) -> set[float
 
     found = set()
     for i in np.flatnonzero(flat[:-1] != flat[1:]).tolist():
-        # Between probes i and i+1 it is flat and from there on not, or the other way round.
+        # The reward is flat on one side of probe i+1 and not on the other.
         inner, outer = (i + 1, i + 2) if flat[i] else (i + 1, i)
         level, a, b = float(rewards[i + 1]), float(probes[inner]), float(probes[outer])
         for _ in range(HALVINGS):
@@ -60,13 +60,13 @@ def breaks_of(problem: Problem, context: State, knots: list[float]) -> set[float
                 b = middle
             else:
                 a = middle
-        if abs(reward(b) - reward(a)) > steps[i] / 2:  # all of it in next to no time
+        if abs(reward(b) - reward(a)) > steps[i] / 2:  # a jump, not a steep slope
             found.add(_plain((a + b) / 2, width))
     return found
 
 
 def _plain(point: float, width: float) -> float:
-    """Return a number of few digits that is as good as a point, so that states may be equal."""
+    """Round a point to few digits, so that a state can be exactly equal to it."""
     for digits in range(13):
         if abs(round(point, digits) - point) <= 1e-8 * width:
             return round(point, digits)

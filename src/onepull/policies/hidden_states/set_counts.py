@@ -1,4 +1,4 @@
-"""What is known of each arm's states where a pull tells only a set that the state was in."""
+"""Counts of observations that give a set of states instead of a state."""
 
 from __future__ import annotations
 
@@ -12,69 +12,40 @@ from onepull.arrays import Array
 from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.set_likelihood import spread
+from onepull.policies.hidden_states.level_groups import group_levels, sets_of_groups
 from onepull.policies.hidden_states.told_sets import LevelSet, Readings
+from onepull.policies.sharing.in_flight import unanswered
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import observed_state, rewarded_context
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
 
-def told_apart(told: Any, group: Any) -> int:
-    """Write for every level which group it is in, and return how many groups there are.
-
-    Levels that are in the same of the sets in `told` are one group; -1 is in none.
-
-    >>> group = np.zeros(4, np.int64)
-    >>> told_apart(np.array([[1.0, 0, 1.0, 0], [1.0, 1.0, 1.0, 0]]), group), group.tolist()
-    (2, [0, 1, 0, -1])
-    """
-    groups = 0
-    sets, levels = told.shape
-    for s in range(levels):
-        group[s] = -1
-        for r in range(s):
-            if group[r] >= 0 and group[s] < 0:
-                same = True
-                for d in range(sets):
-                    if told[d, s] != told[d, r]:
-                        same = False
-                        break
-                if same:
-                    group[s] = group[r]
-        if group[s] < 0:
-            for d in range(sets):
-                if told[d, s] > 0.0:
-                    group[s] = groups
-                    groups += 1
-                    break
-    return groups
-
-
 class Seen(NamedTuple):
-    """What an arm showed, as the likelihood takes it: groups of levels instead of levels."""
+    """An arm's observations by group of levels, as the likelihood takes them."""
 
     told: Array
     counts: Array
-    group: Any  # of each level, -1 where nothing was seen of it
+    group: Any  # of each level, -1 if it is in no observed set
     law: Array  # the most likely share of each group
 
 
 class Sightings(Knowledge):
     """Counts by arm and set of levels.
 
-    They are sums, so they merge without loss and may come in any order, from states and from
-    rewards.
+    They are sums, so they merge without loss.  Observations may be states or rewards, in any
+    order.
 
     Attributes
     ----------
     readings
-        What a reward tells about the state.
+        The levels of the state, and the levels consistent with a reward.
     sets
         How often each arm showed each set of levels.
     pulls
         The observations of each arm.
     in_flight
-        The pulls of each arm whose feedback is yet to come; they are neither saved nor merged.
+        The pulls of each arm that are not observed yet; they are neither saved nor merged.
     bounds
         For each arm and context: a bound, its slope in the risk, and the risk it was computed for.
     """
@@ -92,7 +63,7 @@ class Sightings(Knowledge):
         self.bounds: list[dict[Any, tuple[float, float, float]]] = [{} for _ in self.problem.arms]
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one state, or what a reward in its context tells of it."""
+        """Add one observation: a state, or a reward and its context."""
         if reward is None:
             found = self.readings.of_state(observed_state(self.problem, fields, None))
         else:
@@ -134,43 +105,43 @@ class Sightings(Knowledge):
         The index allows a loss of f/m in log-likelihood per observation.  With w pulls in flight
         it allows f/(m+w).
         """
-        return risk * (self.pulls[arm] / (self.pulls[arm] + self.in_flight[arm]))
-
-    def unanswered(self, arm: int, low: float, high: float, risk: float) -> float:
-        """Return the index of an arm that has not answered: never pulled, or pulls in flight.
-
-        Each pull in flight counts as if it had shown the worst reward.  So the arm no longer
-        comes first, and one that never answers is explored as rarely as the worst arm.
-        """
         waiting = self.in_flight[arm]
-        return likely_mean([low], [1.0], 1, high, risk / waiting) if waiting else UNPULLED
+        return risk * (self.pulls[arm] / (self.pulls[arm] + waiting)) if waiting else risk
+
+    def index_before_answer(self, arm: int, low: float, high: float, risk: float) -> float:
+        """Return the index of an arm without observations.
+
+        Each pull in flight counts as if it had shown the worst reward.
+        """
+        if not unanswered(self.pulls[arm], self.in_flight[arm]):
+            return UNPULLED
+        return likely_mean([low], [1.0], 1, high, risk / self.in_flight[arm])
 
     def _forget_work(self, arm: int) -> None:
         self._seen.pop(arm, None)
         self.bounds[arm] = {}
 
     def of_arm(self, arm: int) -> Seen:
-        """Return what an arm showed, and its most likely law; it was pulled."""
+        """Return the observations of an arm that has any, and its most likely law."""
         if arm not in self._seen:
-            # In one order, so that those who saw the same compute the same.
+            # Sorted, so that equal counts give equal results.
             sets = sorted(self.sets[arm].items())
             told = np.zeros((len(sets), self.readings.count))
             for row, (levels, _) in zip(told, sets, strict=True):
                 row[list(levels)] = 1.0
             group = np.zeros(self.readings.count, np.int64)
-            groups = told_apart(told, group)
-            apart = told[:, [int(np.argmax(group == g)) for g in range(groups)]]
+            apart = sets_of_groups(told, group, group_levels(told, group))
             counts = np.array([count for _, count in sets], dtype=float)
             self._seen[arm] = Seen(apart, counts, group, spread(apart, counts))
         return self._seen[arm]
 
     @property
     def storage(self) -> int:
-        """The number of numbers kept: a count for every set that can be, and for every level."""
+        """The number of numbers kept: a count for every possible set and for every level."""
         return len(self.pulls) * (self.readings.count + self.readings.sets)
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Take on a problem with one arm more at the end, or one removed."""
+        """Change to a problem with one more arm at the end, or with one arm removed."""
         self.problem = problem
         self._seen = {}
         if removed is None:
@@ -197,13 +168,15 @@ class Sightings(Knowledge):
         return _SightingsState(self._trials, sets)
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         try:
             saved = msgspec.convert(state, _SightingsState)
         except msgspec.ValidationError as error:
-            raise SaveFileError(f"not learned counts of sets: {error}") from None
+            raise SaveFileError(f"the saved counts of sets are invalid: {error}") from None
         if len(saved.sets) != len(self.pulls):
-            raise SaveFileError(f"counts of {len(saved.sets)} arms do not fit {len(self.pulls)}")
+            raise SaveFileError(
+                f"the saved counts are for {len(saved.sets)} arms; expected {len(self.pulls)}"
+            )
         sets = [{tuple(found): count for found, count in own} for own in saved.sets]
         for found, count in ((f, n) for own in sets for f, n in own.items()):
             if (
@@ -212,10 +185,15 @@ class Sightings(Knowledge):
                 or list(found) != sorted(set(found))
                 or not 0 <= found[0] <= found[-1] < self.readings.count
             ):
-                raise SaveFileError(f"{count} of {list(found)} is no count of a set of levels")
+                raise SaveFileError(
+                    f"the saved count {count} of the set {list(found)} is invalid; expected a "
+                    f"count of at least 1 and increasing levels below {self.readings.count}"
+                )
         pulls = [sum(own.values()) for own in sets]
         if saved.trials < sum(pulls):
-            raise SaveFileError("counts exceed the number of trials")
+            raise SaveFileError(
+                f"the saved counts sum to {sum(pulls)}, more than the {saved.trials} saved trials"
+            )
         self.sets, self.pulls, self._trials = sets, pulls, saved.trials
         self._seen, self.bounds = {}, [{} for _ in sets]
 

@@ -1,4 +1,4 @@
-"""What a reward tells about a state: a set of states, one of which it was."""
+"""The set of states that are consistent with an observed reward."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from onepull.spaces import Interval
 
 KNOTS = 17
 MOST_LEVELS = 256
-MOST_CONTEXTS = 1024  # listed, so that cells can be cut where rewards begin to hide states
-INSIDE = 1e-9  # of a cell: so far from its ends the reward is looked at
-NEAR_END = 1e-3  # of a cell: if the reward is the same there, it is flat at that end
+MOST_CONTEXTS = 1024  # listed, so that cells can be cut where a reward becomes flat
+INSIDE = 1e-9  # of a cell: the reward is computed at this distance from its ends
+NEAR_END = 1e-3  # of a cell: a reward that is the same there is flat at that end
 REMEMBERED = 1024  # contexts
-BESIDE = 1e-6  # of the range of rewards: so little beside what can be, a reward is taken for it
-HALVINGS = 100  # of the states, to find one
+LISTED = 12  # possible rewards in an error message
+BESIDE = 1e-6  # of the range of rewards: tolerance for a reward next to a possible one
+HALVINGS = 100  # of an interval of states
 
-LevelSet: TypeAlias = tuple[int, ...]  # in order
+LevelSet: TypeAlias = tuple[int, ...]  # in increasing order
 
 
 class Outlook(NamedTuple):
-    """What the levels are worth in one context: the most, and the middle."""
+    """The highest and the middle reward of every level in one context, and the highest of all."""
 
     highs: Array
     middles: Array
@@ -39,7 +40,7 @@ class Outlook(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Levels that a context does not tell apart, in the order of their rewards."""
+    """Sets of levels that give the same reward in a context, in order of reward."""
 
     lows: list[float]
     highs: list[float]
@@ -47,16 +48,17 @@ class Blocks(NamedTuple):
 
 
 class Readings:
-    """The levels of a state, what they are worth, and what rewards tell about them.
+    """The levels of a state, their rewards, and the levels consistent with a reward.
 
-    Finitely many states are a level each, whatever fields they have and however the reward goes
-    with them.  One interval field is cut at `knots` at equal distances, and where the reward of
-    a listed context jumps or begins to be flat; every knot is a level, and every cell between
-    two.  There the reward must go one way with the state.  In one context the sets that
-    rewards tell have no level in common, so that nothing is told of a state by what it was not.
-    With continuous contexts the reward may jump or bend within a cell.  Where it is flat from
-    there on the cell counts with what is flat, and where it is flat on both sides it counts as
-    its middle: estimates are then off by up to the chance of states in such a cell.
+    If states are listed, each is a level.  They may have any fields and any reward.  A single
+    interval field is cut at equally spaced `knots`, and where the reward of a listed context
+    jumps or becomes flat.  Each knot is a level, and so is each cell between two knots.  For an
+    interval the reward must be monotone in the state.  In a given context different rewards
+    belong to disjoint sets of levels.
+
+    With continuous contexts the reward may jump or bend within a cell.  A cell that is flat at
+    one end counts as that end.  A cell that is flat at both ends counts as the nearer one.
+    Estimates are then off by up to the probability of the states in such a cell.
 
     >>> from onepull import Finite, Problem
     >>> readings = Readings(Problem(
@@ -75,7 +77,7 @@ class Readings:
         self.edges: list[float] = []
         if is_finite(problem.state):
             if knots is not None:
-                raise ParameterError("all states are listed: they take no knots")
+                raise ParameterError("knots are for an interval state; all states are listed here")
             self._rows = np.column_stack(list(product(listed(problem.state)).values()))
             self._place = {tuple(row): s for s, row in enumerate(self._rows.tolist())}
             self.count = len(self._rows)
@@ -85,8 +87,8 @@ class Readings:
             self.count = 2 * len(self.edges) - 1
         if self.count > MOST_LEVELS:
             raise ParameterError(
-                f"the state has {self.count:,} levels to be told apart, at most {MOST_LEVELS:,} "
-                "can be kept; list fewer states, or take fewer knots"
+                f"the state has {self.count:,} levels; at most {MOST_LEVELS:,} are allowed: list "
+                "fewer states or use fewer knots"
             )
         self.outlook = lru_cache(maxsize=REMEMBERED)(self._outlook)
         self._blocks = lru_cache(maxsize=REMEMBERED)(self._told_apart)
@@ -113,7 +115,7 @@ class Readings:
         return np.minimum(first, last), np.maximum(first, last)
 
     def _told_apart(self, context: State) -> Blocks:
-        """Return what a context tells apart: no level is in two blocks."""
+        """Return the levels of a context by their reward; each level is in one block."""
         if self.edges:
             lows, highs = self._settled(context, *self._ends(context, INSIDE))
         else:
@@ -133,7 +135,7 @@ class Readings:
         return found
 
     def _settled(self, context: State, lows: Array, highs: Array) -> tuple[Array, Array]:
-        """Return the ends of levels, those of cells that are partly flat made what they count as.
+        """Return the lowest and highest reward of each level, with partly flat cells made flat.
 
         A cell that is flat at one end counts as that reward; at both ends, as the nearer one.
         """
@@ -173,7 +175,7 @@ class Readings:
             away = max(blocks.lows[block] - reward, reward - blocks.highs[block])
             return away if away > close else 0.0
 
-        # The nearest one: next to a knot, or in a cell that a context cuts, none may be around it.
+        # The nearest block: next to a knot or in a cut cell, no block may contain the reward.
         next_to = bisect_left(blocks.highs, reward - close)
         near = range(max(next_to - 1, 0), min(next_to + 3, len(blocks.lows)))
         found = min(near, key=lambda block: (off(block), blocks.highs[block] - blocks.lows[block]))
@@ -182,10 +184,10 @@ class Readings:
         return blocks.levels[found]
 
     def _refuse_leap(self, context: State, reward: float, blocks: Blocks) -> None:
-        """Refuse a reward that no state gives, though some give less and some give more."""
+        """Raise if the reward lies inside a jump: states give less and more, but none gives it."""
         if not self.edges:
             raise self._refusal(context, reward, blocks)
-        # It goes one way with the state, so the states on either side of it can be found.
+        # The reward is monotone, so bisection finds the states on both sides.
         below, above = self.edges[0], self.edges[-1]
         if self._reward(context, below) > self._reward(context, above):
             below, above = above, below
@@ -198,7 +200,7 @@ class Readings:
         ends = self._reward(context, below), self._reward(context, above)
         if min(abs(end - reward) for end in ends) > BESIDE * (blocks.highs[-1] - blocks.lows[0]):
             raise self._refusal(
-                context, reward, blocks, f"it leaps from {ends[0]:.6g} to {ends[1]:.6g}"
+                context, reward, blocks, f"the reward jumps from {ends[0]:.6g} to {ends[1]:.6g}"
             )
 
     def _reward(self, context: State, state: float) -> float:
@@ -210,14 +212,15 @@ class Readings:
         pairs = zip(self.problem.context, context, strict=True)
         where = ", ".join(f"{name}={value:.12g}" for name, value in pairs)
         if self.edges:
-            because = because or f"it is in [{blocks.lows[0]:.6g}, {blocks.highs[-1]:.6g}]"
+            because = because or f"expected {blocks.lows[0]:.6g} to {blocks.highs[-1]:.6g}"
         else:
-            because = f"it is {', '.join(f'{low:.6g}' for low in blocks.lows[:12])}"
-        return RewardError(f"reward {reward!r} cannot be with {where}: {because}")
+            more = ", …" if len(blocks.lows) > LISTED else ""
+            because = f"expected {', '.join(f'{low:.6g}' for low in blocks.lows[:LISTED])}{more}"
+        return RewardError(f"reward {reward!r} is impossible for {where}; {because}")
 
     @cached_property
     def sets(self) -> int:
-        """How many sets of several levels there are that contexts tell; of many, a sample."""
+        """The number of sets with several levels, over all contexts or a sample of them."""
         sample = points(self.problem.context, MOST_CONTEXTS, np.random.default_rng(0))
         found: set[LevelSet] = set()
         for context in zip(*(column.tolist() for column in sample.values()), strict=True):
@@ -226,23 +229,23 @@ class Readings:
 
 
 def _edges(problem: Problem, knots: int) -> list[float]:
-    """Return where to cut an interval state: at knots, and where rewards start to hide it."""
+    """Return where to cut an interval state: at knots, and where a reward jumps or becomes flat."""
     if len(problem.state) > 1:
         raise ParameterError(
-            f"the state has the fields {', '.join(problem.state)}: what a reward tells of several "
-            "is kept only where all of their values are listed"
+            f"the state has the fields {', '.join(problem.state)}; a state with several fields "
+            "must list the values of each: Finite([…])"
         )
     ((name, space),) = problem.state.items()
-    assert isinstance(space, Interval)  # noqa: S101 - the listed ones are no business of this
+    assert isinstance(space, Interval)  # noqa: S101 - listed states are not cut
     if not math.isfinite(space.width):
         raise ParameterError(
-            f"state field {name!r} is {space!r}: only a bounded one can be cut into cells; "
+            f"state field {name!r} is {space!r}; only a bounded interval can be cut into cells: "
             "declare the bounds within which states matter"
         )
     if problem.payoff.monotone[name].value is None:
         raise ParameterError(
-            f"the reward must go one way with {name!r} in all contexts, so that the states that "
-            "give the same reward are neighbours; declare it if it does: Reward(…, monotone=…)"
+            f"the reward must be monotone in {name!r} in every context, so that the states with "
+            "the same reward are neighbours; if it is, declare it: Reward(…, monotone=…)"
         )
     even: list[float] = np.linspace(space.low, space.high, knots).tolist()
     found: set[float] = set()
@@ -250,7 +253,7 @@ def _edges(problem: Problem, knots: int) -> list[float]:
         contexts = product(listed(problem.context))
         for context in zip(*(column.tolist() for column in contexts.values()), strict=True):
             found |= breaks_of(problem, context, even)
-    # A knot next to a break is of no use.
+    # Drop knots next to a break.
     least = 1e-6 * space.width
     found |= {edge for edge in even if all(abs(edge - point) > least for point in found)}
     inner = [edge for edge in sorted(found) if least < edge - space.low < space.width - least]
@@ -262,5 +265,5 @@ def _edges(problem: Problem, knots: int) -> list[float]:
 
 
 def _slack(rewards: Array) -> float:
-    """Return by how much rewards may differ and count as the same."""
+    """Return the difference below which rewards count as equal."""
     return 1e-9 * float(np.abs(rewards).max())

@@ -1,4 +1,8 @@
-"""What a rule sees of the arms in a context, those that have not answered yet included."""
+"""Pulls in flight: what counts for an arm that was pulled but has not answered yet.
+
+Until its first answer such an arm counts as the worst there can be.  `unanswered` and
+`worst_state` are plain functions: the library runs them, the simulator compiles them.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,37 @@ import numpy as np
 from onepull.statistics import ArmStatistics
 
 # What an index rule needs for a context: the statistics whose pulls and trials count there,
-# the estimate of every arm, and the lowest and highest reward that can be.
+# the estimate of every arm, and the lowest and highest possible reward.
 View: TypeAlias = tuple[ArmStatistics, Any, float, float]
 
 
-def answered(statistics: ArmStatistics, estimates: Any, low: float, high: float) -> View:
-    """Return a view in which an arm with pulls in flight and no answer yet has an estimate.
+def unanswered(pulls: float, in_flight: float) -> bool:
+    """Return whether an arm has pulls in flight and no observation yet.
 
-    It is the lowest reward there can be.  So the arm no longer comes first, its pulls in
-    flight narrow its bound as those of others, and one that never answers is explored as
-    rarely as the worst of arms instead of for ever.
+    >>> unanswered(0, 2), unanswered(1, 2), unanswered(0, 0)
+    (True, False, False)
+    """
+    return in_flight > 0 and pulls == 0
+
+
+def worst_state(values: Any) -> int:
+    """Return the state with the lowest reward: what an unanswered arm counts as showing.
+
+    >>> worst_state([2.0, 0.5, 1.0])
+    1
+    """
+    worst = 0
+    for s in range(len(values)):
+        if values[s] < values[worst]:
+            worst = s
+    return worst
+
+
+def answered(statistics: ArmStatistics, estimates: Any, low: float, high: float) -> View:
+    """Return the view of a context with the lowest reward as estimate of unanswered arms.
+
+    So such an arm no longer comes first, and its pulls in flight narrow its bound.  An arm that
+    never answers is explored as rarely as the worst arm, instead of at every trial.
 
     >>> statistics = ArmStatistics.empty(arms=3, features=1)
     >>> statistics.update(0, [3.0])
@@ -26,7 +51,6 @@ def answered(statistics: ArmStatistics, estimates: Any, low: float, high: float)
     >>> answered(statistics, statistics.means[0], 0.5, 4.0)[1]
     [3.0, 0.5, inf]
     """
-    told = [
-        low if statistics.unanswered(arm) else estimate for arm, estimate in enumerate(estimates)
-    ]
+    arms = zip(estimates, statistics.pulls, statistics.in_flight, strict=True)
+    told = [low if unanswered(pulls, waiting) else estimate for estimate, pulls, waiting in arms]
     return statistics, np.array(told) if isinstance(estimates, np.ndarray) else told, low, high

@@ -1,4 +1,4 @@
-"""Exploring where it costs least."""
+"""PatientKL: exploring in the context where it costs least."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
-NEVER = -(10**12)  # when a context came that never did
+NEVER = -(10**12)  # the last trial of a context that has not occurred
 
 
 class Attendance(Joint):
-    """Joint learning, and when each context last came.
+    """Joint learning that remembers when each context last occurred.
 
-    A context counts where it comes along with an observation.
+    A context counts if it is given with an observation.
     """
 
     counts_in_flight = False
@@ -39,11 +39,11 @@ class Attendance(Joint):
         self.came = [NEVER] * cells.features
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
-        """Take no notice: what is due to be explored goes by what was observed."""
+        """Ignore pulls in flight: which arm is due depends on observations alone."""
         Knowledge.expect(self, arm, fields, pulls)
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
-        """Take in one state, and its context if told."""
+        """Add one observation, and its context if given."""
         told = {name: fields[name] for name in self.problem.context if name in fields}
         cell = self.cells.locate(told) if len(told) == len(self.problem.context) else None
         super().learn(arm, fields, reward)
@@ -61,7 +61,7 @@ class Attendance(Joint):
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
         """Add what `other` has learned; its arm `arms[j]` is arm j here."""
-        # The trials of the other count as those just before the next of ours.
+        # The trials of the other policy count as the latest ones here.
         later = self.statistics.trials
         super().merge(other, arms)
         self.came = [
@@ -74,18 +74,19 @@ class Attendance(Joint):
         return {"learned": super().state(), "came": list(self.came)}
 
     def restore(self, state: Any) -> None:
-        """Take on a saved state; one that cannot be is refused."""
+        """Restore a saved state; raises SaveFileError if it is invalid."""
         try:
             saved = msgspec.convert(state, _AttendanceState)
         except msgspec.ValidationError as error:
-            raise SaveFileError(f"not learned statistics: {error}") from None
+            raise SaveFileError(f"the saved statistics are invalid: {error}") from None
         super().restore(saved.learned)
         trials = self.statistics.trials
         if len(saved.came) != len(self.came) or not all(
             trial == NEVER or 0 < trial <= trials for trial in saved.came
         ):
             raise SaveFileError(
-                f"when contexts came is not told by {len(self.came)} trials up to {trials}"
+                f"the saved last trials of contexts are invalid; expected {len(self.came)} trials "
+                f"from 1 to {trials}, or {NEVER} for never"
             )
         self.came = list(saved.came)
 
@@ -104,27 +105,27 @@ class _AttendanceState(msgspec.Struct, forbid_unknown_fields=True):
 class PatientKL(KeepsStates):
     """`EmpiricalKL` that waits for the context in which exploring an arm costs least.
 
-    A pull of an arm tells the same about it in every context and costs differently.  An
-    upper confidence bound explores an arm where it is most easily mistaken for the best, the
-    least possible regret explores it where it is cheapest.  So an arm whose bound leads in
-    some context without its mean doing so is pulled in the context where its mean falls short
-    by least, of those that came within the last `patience` trials: contexts may be rare, or
-    stop coming, and exploration never waits longer.  There is no proof of its regret.
-    On the paper's seven channels, where waiting can save about a fifth, it saves a sixth of
-    `EmpiricalKL`'s; where all arms are best somewhere it loses more.  Keeps the histogram
-    (or sketch) of the states of every arm, and when each context last came.
+    A pull gives the same information in every context, but its cost differs.  An upper
+    confidence bound explores an arm where it is most easily mistaken for the best.  The least
+    possible regret explores it where it is cheapest.  So an arm whose bound is the highest in
+    some context, but whose mean is not, is pulled in the context where its mean is closest to
+    the best, among the contexts of the last `patience` trials.  Contexts may be rare or stop
+    occurring; exploration never waits longer than that.  There is no regret bound.  On the
+    paper's seven channels, where waiting can save about a fifth of `EmpiricalKL`'s regret, it
+    saves a sixth.  If every arm is best in some context, its regret is higher.  The policy keeps
+    the histogram (or sketch) of the states of every arm, and when each context last occurred.
 
     Parameters
     ----------
     delta
-        Cuts interval contexts into cells no wider than this; every decision looks at all of
-        them, so let them be few.
+        The largest width of the cells into which interval contexts are cut.  Every decision
+        goes through all cells, so keep them few.
     c
         How much is explored beyond ln n.
     patience
-        The longest wait for a cheap context, in trials; 0 is not to wait.
+        The longest wait for a cheap context, in trials; 0 means never to wait.
     knots
-        Sketch interval fields of the state with so many knots; 65 if not given.
+        The number of knots of a sketch of interval states; 65 if not given.
 
     Examples
     --------
@@ -136,7 +137,7 @@ class PatientKL(KeepsStates):
     ...     reward="min(bits, capacity)",
     ... ))
     >>> policy.observe_many(["wifi"] * 8 + ["lte"], capacity=[4] * 8 + [1], bits=[4, 1, 1] * 3)
-    >>> policy.choose(bits=4), policy.choose(bits=1)   # with one bit lte costs nothing
+    >>> policy.choose(bits=4), policy.choose(bits=1)   # with one bit lte loses nothing
     ('wifi', 'lte')
     """
 
@@ -214,8 +215,8 @@ class PatientKL(KeepsStates):
         if view.statistics.pulls[arm] == 0 or arm not in decision.allowed:
             return super()._reason(decision, indices)
         if max(view.estimates) - view.estimates[arm] <= rounding(view.low, view.high):
-            return "highest estimate, and nothing is due to be explored here"
-        return f"{self._arms[arm]} is due to be explored, and here it costs least"
+            return "highest estimate; no arm is due to be explored here"
+        return f"{self._arms[arm]} is due to be explored, and costs least here"
 
     def _why(self) -> str:
         return "highest estimate"

@@ -1,7 +1,8 @@
-"""The steps of policies whose feedback is late, in compiled loops.
+"""Compiled loops of policies with late feedback.
 
-They are those of `kernels` and `dense` with a queue between a pull and what it teaches.  The
-state of a pull is not kept meanwhile: it is a function of its place, and drawn when it comes.
+They are the loops of `means` and `dense` with a queue between a pull and its observation.  The
+queue does not hold states: the state of a pull is a function of trial and arm, and is drawn on
+arrival.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.simulation.compiled import compiled
+from onepull.policies.sharing import in_flight
+from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.feedback_queue import comes_at, send
 from onepull.simulation.kernels.features import write_psi
@@ -20,12 +22,15 @@ from onepull.simulation.kernels.means import spread
 from onepull.simulation.kernels.memory import move, root_of
 from onepull.simulation.kernels.rules import decide, decide_on
 
+unanswered = inlined(in_flight.unanswered)
+worst_state = inlined(in_flight.worst_state)
+
 
 class LateState(NamedTuple):
-    """What a policy knows: means, pulls that were answered, and pulls that count.
+    """What a policy knows: means, observed pulls, and pulls that count.
 
-    If pulls are announced, those in flight count too.  `trials` is the number that counts in
-    each cell, and so are the rows of pulls, counts and roots.
+    If pulls are announced, pulls in flight count too.  `pulls`, `counts`, `roots` and `trials`
+    have a row for each cell, or a single one.
     """
 
     means: Array
@@ -35,8 +40,35 @@ class LateState(NamedTuple):
     trials: NDArray[np.int64]
 
 
+@inlined
+def count_pull(counts: Any, roots: Any, row: Any, arm: Any) -> None:
+    """Let one more pull of an arm count."""
+    counts[row, arm] += 1
+    roots[row, arm] = root_of(counts[row, arm])
+
+
+@inlined
+def learn(means: Any, pulls: Any, arm: Any, table: Any, row: Any) -> None:
+    """Add an observation, a row of a table, to the means of an arm: `means[feature, arm]`."""
+    pulls[0, arm] += 1
+    weight = 1.0 / pulls[0, arm]
+    for r in range(means.shape[0]):
+        means[r, arm] = move(means[r, arm], table[row, r], weight)
+
+
+@inlined
+def states_beside(contexts: Any, fields: Any) -> Any:
+    """Return arguments of g: a column for each context, with room for a state below it."""
+    many, at = contexts.shape
+    values = np.zeros((at + fields, many))
+    for r in range(many):
+        for f in range(at):
+            values[f, r] = contexts[r, f]
+    return values
+
+
 @compiled
-def late_joint(  # noqa: C901 - a loop in full
+def late_joint(
     stretch: Any,
     chosen: Any,
     state: Any,
@@ -62,45 +94,37 @@ def late_joint(  # noqa: C901 - a loop in full
     known = features.shape[0] > 0
     at = centres.shape[1]
     shown, delay = np.zeros(laws.rows.shape[1]), np.zeros(1)
-    values = np.zeros((at + shown.size, centres.shape[0]))
-    rewards = np.zeros(centres.shape[0])
-    for r in range(rewards.size):
-        for f in range(at):
-            values[f, r] = centres[r, f]
+    values = states_beside(centres, shown.size)
+    psi = np.zeros((1, means.shape[0]))
+    worked_out = psi[0]
     for i in range(cells.size):
         trial = offset + i
         letter = first[trial]
         while letter >= 0:
             arm = sent[letter]
             at_arm = place(letter, arms, arm)
-            pulls[0, arm] += 1
-            weight = 1.0 / pulls[0, arm]
             if not announced:
                 trials += 1
-                counts[0, arm] += 1
-                roots[0, arm] = root_of(counts[0, arm])
+                count_pull(counts, roots, 0, arm)
             if known:
                 found = atom(start[arm], count[arm], ordered[arm], keep, alias, key, at_arm, letter)
-                for r in range(means.shape[0]):
-                    means[r, arm] = move(means[r, arm], features[found, r], weight)
+                learn(means, pulls, arm, features, found)
             else:
                 show(laws, arm, key, at_arm, letter, shown)
                 spread(shown, values, at)
-                g(values, rewards)
-                for r in range(means.shape[0]):
-                    means[r, arm] = move(means[r, arm], rewards[r], weight)
+                g(values, worked_out)
+                learn(means, pulls, arm, psi, 0)
             letter = after[letter]
         cell = cells[i]
         best = decide(rule, means, cell, roots, 0, lows[cell], highs[cell], trials + 1, trial)
         chosen[i] = best
         sent[trial] = best
         if announced:
-            if counts[0, best] == 0:
-                for r in range(means.shape[0]):
-                    means[r, best] = lows[r]  # until it answers
             trials += 1
-            counts[0, best] += 1
-            roots[0, best] = root_of(counts[0, best])
+            count_pull(counts, roots, 0, best)
+            if unanswered(pulls[0, best], counts[0, best] - pulls[0, best]):
+                for r in range(means.shape[0]):
+                    means[r, best] = lows[r]
         send(first, last, after, trial, comes_at(post, key, trial, best, delay))
     state.trials[0] = trials
 
@@ -121,7 +145,7 @@ def late_per_cell(
     rewards: Any,
     g: Any,
 ) -> None:
-    """Run a rule on what each cell learns by itself: `means[cell, arm]`."""
+    """Run a rule on the means of each cell: `means[cell, arm]`."""
     offset, key, rows, contexts = stretch.first, stretch.key, stretch.rows, stretch.contexts
     start, count, ordered, keep, alias = laws.start, laws.size, laws.ordered, laws.keep, laws.alias
     first, last, after, sent = mail.first, mail.last, mail.after, mail.arms
@@ -141,8 +165,7 @@ def late_per_cell(
             pulls[there, arm] += 1
             if not announced:
                 trials[there] += 1
-                counts[there, arm] += 1
-                roots[there, arm] = root_of(counts[there, arm])
+                count_pull(counts, roots, there, arm)
             means[there, arm] = move(means[there, arm], earned[letter], 1.0 / pulls[there, arm])
             letter = after[letter]
         cell = cells[i]
@@ -163,11 +186,10 @@ def late_per_cell(
         sent[trial] = best
         sent_in[trial] = cell
         if announced:
-            if counts[cell, best] == 0:
-                means[cell, best] = lows[cell]  # until it answers
             trials[cell] += 1
-            counts[cell, best] += 1
-            roots[cell, best] = root_of(counts[cell, best])
+            count_pull(counts, roots, cell, best)
+            if unanswered(pulls[cell, best], counts[cell, best] - pulls[cell, best]):
+                means[cell, best] = lows[cell]
         send(first, last, after, trial, comes_at(post, key, trial, best, delay))
 
 
@@ -194,18 +216,17 @@ def late_dense(  # noqa: C901, PLR0912, PLR0915 - a loop in full
     offset, key, start, count = stretch.first, stretch.key, laws.start, laws.size
     ordered, keep, alias = laws.ordered, laws.keep, laws.alias
     first, last, after, sent = mail.first, mail.last, mail.after, mail.arms
-    means, pulls, counts, roots = state.means, state.pulls[0], state.counts[0], state.roots
+    means, pulls, counts, roots = state.means, state.pulls, state.counts, state.roots
+    by_feature, counted = means.T, counts[0]
     trials = state.trials[0]
     arms, many = means.shape
     known = features.shape[0] > 0
     at = pivots.shape[1]
     shown, delay = np.zeros(laws.rows.shape[1]), np.zeros(1)
-    values = np.zeros((at + shown.size, pivots.shape[0]))
-    psi = np.zeros(many)
+    values = states_beside(pivots, shown.size)
+    psi = np.zeros((1, many))
+    worked_out = psi[0]
     estimates = np.zeros((1, arms))
-    for r in range(pivots.shape[0]):
-        for f in range(at):
-            values[f, r] = pivots[r, f]
     for i in range(rows.size):
         row = rows[i]
         trial = offset + i
@@ -213,47 +234,41 @@ def late_dense(  # noqa: C901, PLR0912, PLR0915 - a loop in full
         while letter >= 0:
             arm = sent[letter]
             at_arm = place(letter, arms, arm)
-            pulls[arm] += 1
-            weight = 1.0 / pulls[arm]
             if not announced:
                 trials += 1
-                counts[arm] += 1
-                roots[0, arm] = root_of(counts[arm])
+                count_pull(counts, roots, 0, arm)
             if known:
                 found = atom(start[arm], count[arm], ordered[arm], keep, alias, key, at_arm, letter)
-                for r in range(many):
-                    psi[r] = features[found, r]
+                learn(by_feature, pulls, arm, features, found)
             else:
                 show(laws, arm, key, at_arm, letter, shown)
                 if pivots.shape[0] > 0:
                     spread(shown, values, at)
-                    g(values, psi)
+                    g(values, worked_out)
                 else:
-                    write_psi(plain, shown, psi)
-            for r in range(many):
-                means[arm, r] = move(means[arm, r], psi[r], weight)
+                    write_psi(plain, shown, worked_out)
+                learn(by_feature, pulls, arm, psi, 0)
             letter = after[letter]
         for j in range(arms):
             mean = np.inf
-            if pulls[j] > 0:
+            if pulls[0, j] > 0:
                 mean = 0.0
                 for r in range(many):
                     mean += phi[row, r] * means[j, r]
-            elif counts[j] > 0:  # until it answers, it surely shows the worst of states
+            elif unanswered(pulls[0, j], counts[0, j] - pulls[0, j]):
                 mean = lows[row]
-                worst = np.argmin(phi[row])
+                worst = worst_state(phi[row])
                 for r in range(many):
                     means[j, r] = 1.0 if r == worst else 0.0
             estimates[0, j] = mean
         best = decide_on(
-            rule, phi[row], means, counts, estimates, roots, lows[row], highs[row], trials + 1,
+            rule, phi[row], means, counted, estimates, roots, lows[row], highs[row], trials + 1,
             trial,
         )  # fmt: skip
         chosen[i] = best
         sent[trial] = best
         if announced:
             trials += 1
-            counts[best] += 1
-            roots[0, best] = root_of(counts[best])
+            count_pull(counts, roots, 0, best)
         send(first, last, after, trial, comes_at(post, key, trial, best, delay))
     state.trials[0] = trials

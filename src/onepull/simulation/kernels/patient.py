@@ -1,4 +1,4 @@
-"""Exploration that waits for the cheapest context, in a compiled loop."""
+"""The compiled loop of PatientKL, which explores in the cheapest context."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.features import kernel_psi, write_psi
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import World
+from onepull.simulation.world import World, WorldTables
 from onepull.statistics import moved
 
 reachable(rules.leading_law, empirical_kl.likely_index, empirical_kl.likely_cap)
@@ -27,7 +27,7 @@ move = inlined(moved)
 
 
 class PatientState(NamedTuple):
-    """The weights of every arm's states, pulls, and when contexts last came."""
+    """The law of every arm's states, pulls, and when each context last occurred."""
 
     laws: Array
     pulls: NDArray[np.int64]
@@ -61,7 +61,7 @@ def patient(
     psi = np.zeros(many)
     means = np.zeros((values.shape[0], arms))
     absent = np.zeros(came.size, np.int64)
-    changed = -1  # the arm whose means are to be worked out again; at first all are
+    changed = -1  # the arm whose means to compute again; -1 for all
     for i in range(cells.size):
         trials += 1
         trial = first + i
@@ -100,16 +100,16 @@ class PreparedPatient(Prepared):
 
     def __init__(self, policy: PatientKL) -> None:
         factor = policy.sharing.factor
-        assert isinstance(factor, Atoms)  # noqa: S101 - all that this policy is made of
+        assert isinstance(factor, Atoms)  # noqa: S101 - the only factors of this policy
         self.policy, self.factor, self.cells = policy, factor, policy.sharing.cells
         self.plain = kernel_psi(factor)
         centres = np.array(self.cells.centres)
         self.values = factor.phi_many(centres)
         self.lows, self.tops = (np.array(bound) for bound in factor.bounds_many(centres))
-        self._features: dict[int, Array] = {}
+        self._features = WorldTables(lambda world: world.features(factor))
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         del own_key
         arms = len(self.policy.problem.arms)
         state = PatientState(
@@ -120,12 +120,10 @@ class PreparedPatient(Prepared):
         )
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-            if id(world) not in self._features:
-                self._features[id(world)] = world.features(self.factor)
             patient(
                 stretch, chosen, state, self.cells.locate_many(stretch.contexts), self.values,
                 self.lows, self.tops, self.policy.c, self.policy.patience, world.states,
-                self._features[id(world)], self.plain,
+                self._features.of(world), self.plain,
             )  # fmt: skip
 
         return FunctionRunner(run)

@@ -1,4 +1,4 @@
-"""Learning from rewards that tell sets of states, in a compiled loop."""
+"""The compiled loop of CoarseKL, which learns from sets of states."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.environment.environment import Environment
+from onepull.index import rules
 from onepull.index import set_likelihood as coarsened
 from onepull.index.empirical_likelihood import exploration
+from onepull.index.set_likelihood import UNKNOWN_BOUND
 from onepull.policies import CoarseKL
-from onepull.policies.hidden_states.coarse_kl import best_of_groups
-from onepull.policies.hidden_states.set_counts import told_apart
+from onepull.policies.hidden_states.level_groups import (
+    alike,
+    best_of_groups,
+    bound_of_groups,
+    group_levels,
+    sets_of_groups,
+)
 from onepull.policies.hidden_states.told_sets import LevelSet
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import atom, place
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import World, lists_everything
+from onepull.simulation.world import World, WorldTables, lists_everything
 
 risk_at = inlined(exploration)
 
@@ -30,14 +37,19 @@ reachable(
     coarsened.spread,
     coarsened.log_likelihood,
     coarsened.coarse_bound,
+    rules.comes_before,
+    alike,
     best_of_groups,
-    told_apart,
+    bound_of_groups,
+    group_levels,
+    sets_of_groups,
 )
-bound_of = coarsened.coarse_bound
-law_of = coarsened.spread
+cap_of = inlined(coarsened.bound_cap)
+leader = inlined(coarsened.leading_bound)
+spread = coarsened.spread
 
 
-# The linear algebra in loops: the compiler's own needs another library.
+# Linear algebra as loops: compiling the calls of numpy would need scipy.
 
 
 @overload(coarsened.total)
@@ -93,7 +105,7 @@ def _tangent(rates: Any, counts: Any, likely: Any) -> Any:
 
 @overload(coarsened.solved)
 def _solved(matrix: Any, vector: Any) -> Any:
-    """By Cholesky's factors."""
+    """Solve by Cholesky factorisation."""
     del matrix, vector
 
     def solved(matrix: Any, vector: Any) -> Any:
@@ -119,7 +131,7 @@ def _solved(matrix: Any, vector: Any) -> Any:
 
 
 class Counts(NamedTuple):
-    """What is known: how often an arm showed a set, and what was worked out from it."""
+    """How often each arm showed each set, and what was computed from these counts."""
 
     seen: Array  # [arm, set]
     pulls: NDArray[np.int64]
@@ -127,117 +139,96 @@ class Counts(NamedTuple):
     group: NDArray[np.int64]  # [arm, level]
     groups: NDArray[np.int64]
     law: Array  # [arm, group]
-    is_stale: NDArray[np.bool_]  # whether an arm was pulled since then
+    is_stale: NDArray[np.bool_]  # whether an arm was pulled since its law was computed
     bound: Array  # [arm, context]
     rise: Array
     risk: Array
 
 
 class Tables(NamedTuple):
-    """What contexts and states mean to the policy, by their atoms."""
+    """The sets and rewards of the atoms of contexts and states."""
 
     told: Array  # [set, level]
-    shown: NDArray[np.int64]  # the set that each state in each context tells
-    highs: Array  # the most that a level is worth in each context
+    shown: NDArray[np.int64]  # the set observed for each context and state
+    highs: Array  # [context, level], the highest reward
     tops: Array
+
+
+@compiled
+def bound_of_arm(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
+    """Return an arm's bound in a context, and remember it."""
+    sets = np.flatnonzero(counts.seen[j])
+    told = np.empty((sets.size, tables.told.shape[1]))
+    for d in range(sets.size):
+        told[d] = tables.told[sets[d]]
+    group, seen = counts.group[j], counts.seen[j][sets]
+    if counts.is_stale[j]:
+        counts.groups[j] = group_levels(told, group)
+    groups = counts.groups[j]
+    apart = sets_of_groups(told, group, groups)
+    if counts.is_stale[j]:
+        counts.law[j, :groups] = spread(apart, seen)
+        counts.is_stale[j] = False
+    law = counts.law[j, :groups].copy()
+    found, rise = bound_of_groups(
+        apart, seen, group, law, tables.highs[row], tables.tops[row], risk
+    )
+    counts.bound[j, row], counts.rise[j, row], counts.risk[j, row] = found, rise, risk
+    return found
 
 
 @compiled
 def coarse(
     stretch: Any, chosen: Any, counts: Any, tables: Any, c: Any, head_start: Any, laws: Any
 ) -> None:
-    """Run the highest likely mean through a stretch of trials."""
+    """Run CoarseKL through a stretch of trials."""
     first, key, rows = stretch.first, stretch.key, stretch.rows
     start, count, ordered = laws.start, laws.size, laws.ordered
     keep, alias = laws.keep, laws.alias
     pulls, bound, rise = counts.pulls, counts.bound, counts.rise
     trials = counts.trials[0]
     arms = pulls.size
-    most = np.empty(arms)
+    caps = np.empty(arms)
     for i in range(rows.size):
         row = rows[i]
         trials += 1
         trial = first + i
         risk = risk_at(trials + head_start, c)
-        unpulled = -1
         for j in range(arms):
-            if pulls[j] == 0 and unpulled < 0:
-                unpulled = j
-            # The bound is concave in the risk: this is the most that it can be.
-            most[j] = bound[j, row] + rise[j, row] * (risk - counts.risk[j, row])
-        best = max(unpulled, 0)
-        highest = -np.inf
-        while unpulled < 0:
-            j = int(np.argmax(most))
-            if most[j] == -np.inf or most[j] < highest:
-                break
-            most[j] = -np.inf
-            found = _bound(j, row, risk, counts, tables)
-            if found > highest or (found == highest and (pulls[j], j) < (pulls[best], best)):
-                best, highest = j, found
+            caps[j] = cap_of(bound[j, row], rise[j, row], counts.risk[j, row], risk)
+        best = leader(caps, pulls, bound_of_arm, row, risk, counts, tables)
         chosen[i] = best
         at_arm = place(trial, arms, best)
         drawn = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
         counts.seen[best, tables.shown[row, drawn]] += 1.0
         pulls[best] += 1
         counts.is_stale[best] = True
-        bound[best, :] = np.inf
-        rise[best, :] = 0.0
+        bound[best, :], rise[best, :], counts.risk[best, :] = UNKNOWN_BOUND
     counts.trials[0] = trials
 
 
-def _bound(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
-    """Return an arm's bound in a context, and keep it."""
-    sets = np.flatnonzero(counts.seen[j])
-    levels = tables.told.shape[1]
-    told = np.empty((sets.size, levels))
-    for d in range(sets.size):
-        told[d] = tables.told[sets[d]]
-    if counts.is_stale[j]:
-        counts.groups[j] = told_apart(told, counts.group[j])
-    groups = counts.groups[j]
-    apart = np.empty((sets.size, groups))
-    for s in range(levels - 1, -1, -1):
-        if counts.group[j, s] >= 0:
-            apart[:, counts.group[j, s]] = told[:, s]
-    seen = counts.seen[j][sets]
-    if counts.is_stale[j]:
-        counts.law[j, :groups] = law_of(apart, seen)
-        counts.is_stale[j] = False
-    values = best_of_groups(tables.highs[row], counts.group[j], groups)
-    law = counts.law[j, :groups].copy()
-    found, rise = bound_of(apart, seen, values, tables.tops[row], law, risk)
-    counts.bound[j, row], counts.rise[j, row], counts.risk[j, row] = found, rise, risk
-    return found
-
-
-reachable(_bound)
-
-
 class PreparedCoarse(Prepared):
-    """A policy on sets of states made ready, where contexts and states have atoms."""
+    """CoarseKL made ready for an environment whose contexts and states have atoms."""
 
     def __init__(self, policy: CoarseKL, *, sees_states: bool) -> None:
         self.policy = policy
         self.sees_states = sees_states
         self.readings = policy.sightings.readings
-        self.nanoseconds = 120_000.0  # more where many levels are told apart
-        self._listed: dict[int, Tables] = {}
+        self.nanoseconds = 120_000.0  # more if many levels are distinguished
+        self._listed = WorldTables(self._tables)
 
     @staticmethod
     def fits(environment: Environment) -> bool:
-        """Whether all that contexts and states mean can be listed, and stays as it is."""
+        """Return whether all contexts and states can be listed and their laws never change."""
         return len(environment.pieces()) == 1 and lists_everything(environment)
 
     def begin(self, own_key: int) -> Runner:
-        """Return a runner that has seen nothing."""
+        """Return a runner without observations."""
         del own_key
         known: list[Counts] = []
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-            if id(world) not in self._listed:
-                self._listed[id(world)] = self._tables(world)
-            tables = self._listed[id(world)]
+            tables = self._listed.of(world)
             if not known:
                 known.append(self._nothing(tables))
             coarse(
@@ -258,13 +249,11 @@ class PreparedCoarse(Prepared):
             np.zeros(arms, np.int64),
             np.zeros((arms, levels)),
             np.ones(arms, np.bool_),
-            np.full((arms, contexts), np.inf),
-            np.zeros((arms, contexts)),
-            np.zeros((arms, contexts)),
+            *(np.full((arms, contexts), number) for number in UNKNOWN_BOUND),
         )
 
     def _tables(self, world: World) -> Tables:
-        assert world.contexts is not None  # noqa: S101 - `fits` has seen to it
+        assert world.contexts is not None  # noqa: S101 - `fits` has checked
         contexts = [tuple(context) for context in world.contexts.tolist()]
         states = [tuple(state) for state in world.states.rows.tolist()]
         shown = [
