@@ -189,7 +189,7 @@ def test_a_sharing_must_be_written_right(sharing):
 def test_a_sharing_must_be_set_right():
     with pytest.raises(ParameterError, match=r"knots must be a whole number, given '2\.5'"):
         UpperConfidence(on("x * y"), sharing="sketch(2.5)")
-    with pytest.raises(ParameterError, match="delta=0.1 with sketch sharing"):
+    with pytest.raises(ParameterError, match=r"delta=0\.1 with sketch sharing"):
         UpperConfidence(on("x * y"), sharing="sketch(5)", delta=0.1)
 
 

@@ -9,7 +9,7 @@ from onepull.index.empirical_likelihood import rounding
 from onepull.index.rules import comes_before, leading_law
 
 
-def patient_leader(  # noqa: C901, PLR0912, PLR0913, PLR0917 - plain loops and arguments, for a compiler
+def patient_leader(  # noqa: C901, PLR0912 - plain loops and arguments, for a compiler
     values: Any,
     laws: Any,
     pulls: Any,

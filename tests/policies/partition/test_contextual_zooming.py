@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,9 +169,9 @@ def test_lists_and_arrays_lead_to_the_same_ball_bit_for_bit(fields):
         pulls = generator.integers(0, 9, balls)
         means = np.where(pulls > 0, generator.random(balls), np.inf)
         slopes, context = generator.random(fields) * 2, generator.random(fields)
-        rest = slopes.tolist(), float(generator.uniform(1, 9)), 0.3
-        lists = [part.tolist() for part in (context, centres, radii, pulls, means)]
-        arrays = context, centres, radii, pulls, means
+        rest: Any = slopes.tolist(), float(generator.uniform(1, 9)), 0.3
+        lists: Any = [part.tolist() for part in (context, centres, radii, pulls, means)]
+        arrays: Any = context, centres, radii, pulls, means
         assert leading_ball(*lists, *rest) == leading_of_many(*arrays, *rest)
 
 
