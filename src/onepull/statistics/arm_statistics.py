@@ -253,7 +253,7 @@ class ArmStatistics(ABC):
             expected = self.features if count else 0
             if len(row) != expected:
                 raise SaveFileError(
-                    f"an arm with {count} pulls has {len(row)} means; expected {expected}"
+                    f"an arm with {count} pulls has {len(row)} means, not {expected}"
                 )
         for j, (count, row) in enumerate(zip(pulls, means, strict=True)):
             self.pulls[j] = count

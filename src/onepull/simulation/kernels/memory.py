@@ -8,8 +8,8 @@ functions of `onepull.statistics`, compiled as they are, with these exceptions:
   numpy rows, a kernel loops.
 - `_add`, `_slide` and the first lines of `_watch` run at every trial and are written for arrays.
   Compiled from steps on whole memories, the compiler counts references to every array at each
-  step: a trial with a window took 4 times as long, and one with detectors 1.8 times.  They call
-  the library's `moved` and `inverse_root`.
+  step, which takes several times as long as the step itself.  They call the library's `moved`,
+  `inverse_root` and `share_of_range`.
 """
 
 from __future__ import annotations
