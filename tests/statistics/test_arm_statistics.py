@@ -192,7 +192,7 @@ def test_a_copy_is_independent(kind):
         (StatisticsState(1, [1], [[1.0, 2.0]]), "1 arms do not fit 2 arms"),
         (StatisticsState(1, [1, 0], [[1.0, 2.0]]), "do not fit"),
         (StatisticsState(1, [1, 0, 0], [[1.0, 2.0], [], []]), "3 arms do not fit 2 arms"),
-        (StatisticsState(1, [1, 0], [[1.0], []]), "has 1 means; expected 2"),
+        (StatisticsState(1, [1, 0], [[1.0], []]), "has 1 means, not 2"),
         (StatisticsState(1, [1, 0], [[1.0, 2.0], [1.0, 2.0]]), "0 pulls has 2 means"),
         (StatisticsState(2, [1, 1], [[1.0, 2.0], []]), "1 pulls has 0 means"),
         (StatisticsState(5, [2, -1], [[1.0, 2.0], []]), "negative"),

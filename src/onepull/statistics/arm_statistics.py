@@ -33,15 +33,6 @@ def inverse_root(pulls: float) -> float:
     return 1.0 / sqrt(pulls)
 
 
-def root_of_count(count: float) -> float:
-    """Return 1/√m for a number of pulls, and 0 for none.
-
-    >>> root_of_count(4), root_of_count(0)
-    (0.5, 0.0)
-    """
-    return inverse_root(count) if count > 0 else 0.0
-
-
 def moved(mean: Any, value: Any, weight: float) -> Any:
     """Return a mean moved towards a value; both are numbers or arrays.
 
@@ -65,8 +56,9 @@ def clear_means(kept: Any, arm: int) -> None:
 
 
 def update_root(kept: Any, arm: int, scale: float) -> None:
-    """Recompute the root of an arm; `scale` is the weight of one pull in flight, inverted."""
-    kept.roots[arm] = root_of_count(kept.pulls[arm] + kept.in_flight[arm] / scale)
+    """Recompute the root of an arm; a pull in flight has weight 1 / scale."""
+    count = kept.pulls[arm] + kept.in_flight[arm] / scale
+    kept.roots[arm] = inverse_root(count) if count > 0 else 0.0
 
 
 def forget_arm(kept: Any, arm: int) -> None:
@@ -261,7 +253,7 @@ class ArmStatistics(ABC):
             expected = self.features if count else 0
             if len(row) != expected:
                 raise SaveFileError(
-                    f"an arm with {count} pulls has {len(row)} means; expected {expected}"
+                    f"an arm with {count} pulls has {len(row)} means, not {expected}"
                 )
         for j, (count, row) in enumerate(zip(pulls, means, strict=True)):
             self.pulls[j] = count

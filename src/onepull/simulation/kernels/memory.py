@@ -8,8 +8,8 @@ functions of `onepull.statistics`, compiled as they are, with these exceptions:
   numpy rows, a kernel loops.
 - `_add`, `_slide` and the first lines of `_watch` run at every trial and are written for arrays.
   Compiled from steps on whole memories, the compiler counts references to every array at each
-  step: a trial with a window took 4 times as long, and one with detectors 1.8 times.  They call
-  the library's `moved` and `inverse_root`.
+  step, which takes several times as long as the step itself.  They call the library's `moved`,
+  `inverse_root` and `share_of_range`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
@@ -42,7 +42,6 @@ from onepull.statistics.window import GONE
 
 move = inlined(moved)
 root_of = inlined(inverse_root)
-root_of_count = inlined(arm_statistics.root_of_count)
 share_of_range = inlined(change_detector.share_of_range)
 ratio_of = inlined(change_detector.likelihood_ratio)
 fade = inlined(discounted.fade)
@@ -51,12 +50,11 @@ restart = inlined(restarting.restart)
 # What the plain functions call by name.
 reachable(
     arm_statistics.forget_arm,
-    arm_statistics.inverse_root,
-    change_detector.alarm_level,
     change_detector.coin_divergence,
-    change_detector.tidied,
     discounted.rescale,
 )
+for _function in (change_detector.alarm_level, change_detector.tidied):
+    register_jitable(error_model="numpy", forceinline=True)(_function)
 
 BUCKETS = ALIKE * 32 + 1  # enough for any number of observations
 
@@ -312,7 +310,8 @@ def _clear_means(kept: Any, arm: int) -> None:
 
 @_compiled_for(Lasting, arm_statistics.update_root)
 def _update_root(kept: Any, arm: int, scale: float) -> None:
-    kept.roots[0, arm] = root_of_count(kept.pulls[arm])
+    count = kept.pulls[arm]
+    kept.roots[0, arm] = root_of(count) if count > 0 else 0.0
 
 
 @_compiled_for(Detectors, change_detector.close_bucket)
