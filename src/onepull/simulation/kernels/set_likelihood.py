@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
@@ -154,7 +155,9 @@ class Tables(NamedTuple):
     tops: Array
 
 
-@compiled
+# The search is inlined: a kernel that passes a function on is kept on disk only then.  The bound
+# is not: it would be inlined with all that it calls.
+@numba.njit(error_model="numpy", forceinline=False)  # type: ignore[untyped-decorator]  # no types
 def bound_of_arm(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
     """Return an arm's bound in a context, and remember it."""
     sets = np.flatnonzero(counts.seen[j])
