@@ -157,7 +157,7 @@ class Tables(NamedTuple):
 
 # The search is inlined: a kernel that passes a function on is kept on disk only then.  The bound
 # is not: it would be inlined with all that it calls.
-@numba.njit(error_model="numpy", forceinline=False)  # type: ignore[untyped-decorator]  # no types
+@numba.njit(error_model="numpy", forceinline=False)
 def bound_of_arm(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
     """Return an arm's bound in a context, and remember it."""
     sets = np.flatnonzero(counts.seen[j])
