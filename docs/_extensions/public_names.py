@@ -20,6 +20,7 @@ PACKAGES = (
     "errors",
     "experiments",
     "factor",
+    "index",
     "planning",
     "policies",
     "report",

@@ -31,7 +31,7 @@ def test_quick_is_as_long_as_the_paper_with_fewer_runs():
 def test_reproduce(invoke, tmp_path):
     done = invoke("--tried", "--out", "new/folder")
     assert (tmp_path / "new" / "folder" / "report.html").exists()
-    assert done.stderr.splitlines()[-1] == "figures and report in new/folder/report.html"
+    assert done.stderr.splitlines()[-1] == "report written to new/folder/report.html"
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     # Nothing wraps: below each rule there is a line for each row.

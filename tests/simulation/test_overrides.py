@@ -119,8 +119,8 @@ def test_no_part_of_a_policy_is_skipped(kind):
     assert usual._prepared[0].is_compiled
     called = []
     for name in parts(kind):
-        own = redefined(kind, name)
         try:
+            own = redefined(kind, name)
             policy = own(environment.problem, **parameters)
             simulation = Simulation(environment, {"own": policy}, horizon=40)
             compiled = simulation._prepared[0].is_compiled

@@ -151,7 +151,7 @@ def test_a_rule_that_the_compiler_does_not_take_runs_in_the_interpreter():
             return {}
 
     simulation = Simulation(CHANNELS, {"own": Own(CHANNELS.problem)}, horizon=50)
-    assert "the compiler does not take its rule" in simulation.notes[0]
+    assert "its rule does not compile" in simulation.notes[0]
     assert np.all(simulation.block(0, 1).regrets >= 0)
 
 

@@ -294,7 +294,7 @@ def world_and_policy():
         ({"policies": {}}, "at least one policy, given none"),
         ({"policies": []}, "at least one policy, given none"),
         ({"policies": {"x": 3}}, "policy 'x' is not a Policy but 3"),
-        ({"policies": [3]}, "given 3 in it"),
+        ({"policies": [3]}, "it contains 3"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(changed, said):

@@ -77,11 +77,11 @@ def problem_of(written: Any) -> Problem:
 
     >>> problem_of({
     ...     "arms": ["a"],
-    ...     "context": {"amount": [1.0]},
-    ...     "state": {"price": [0.0, 2.0]},
-    ...     "reward": {"function": "operator:mul", "low": 0.0},
-    ... }).reward.source.__name__
-    'mul'
+    ...     "context": {"a": [1.0]},
+    ...     "state": {"b": [0.0, 2.0]},
+    ...     "reward": {"function": "operator:add", "low": 0.0},
+    ... }).payoff(a=1.0, b=2.0)
+    3.0
     """
     stated = written.get("reward") if isinstance(written, Mapping) else None
     if is_own(stated):

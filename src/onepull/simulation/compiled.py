@@ -18,6 +18,9 @@ from onepull.errors import MissingExtra
 
 try:
     import numba
+    from llvmlite import ir  # type: ignore[import-untyped]  # noqa: F401 - taken from here by others
+    from numba.core import types  # noqa: F401 - the same
+    from numba.extending import intrinsic  # noqa: F401 - the same
 except ImportError:
     raise MissingExtra(
         "the simulator needs the 'simulate' extra: pip install 'onepull[simulate]'"

@@ -11,17 +11,13 @@ from collections.abc import Sequence
 from math import cos, exp, log, pi, sqrt
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.distributions import Continuous, Distribution, Independent
 from onepull.distributions.continuous import BETA, GAMMA, LOG_NORMAL, NORMAL, RICIAN, UNIFORM
-from onepull.simulation.compiled import compiled, inlined
+from onepull.simulation.compiled import compiled, inlined, intrinsic, ir, numba, types
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)

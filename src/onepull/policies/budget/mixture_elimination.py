@@ -69,7 +69,7 @@ class MixtureElimination(Spender):
     ... ), costs={"lte": 1.0}, budget=1000, horizon=2000, sharing="joint", contexts=[0.5, 0.5])
     >>> policy.observe_many(["wifi", "lte"] * 500, capacity=[1.0, 4.0] * 500)
     >>> print(policy.explain(bits=4))
-    MixtureElimination at trial 1001 with bits=4
+    MixtureElimination at trial 1,001 with bits=4
       arm   pulls  estimate   bonus   index  chance
       wifi    500    1.0000  0.5152  1.5152  0.0492
       lte     500    4.0000  0.0000  4.0000  0.9508
