@@ -66,7 +66,7 @@ def test_a_printed_result_has_the_same_half_width(result):
     assert f"{row['regret']:,.2f} ± {row['regret ± 95 %']:,.2f}" in line
     html = result._repr_html_()
     assert "± 95 %" in html
-    assert f"<td>{row['regret ± 95 %']:,.2f}</td>" in html
+    assert f">{row['regret ± 95 %']:,.2f}<" in html
 
 
 def test_a_confidence_interval_is_cut_off_at_zero_only_if_no_value_is_negative():

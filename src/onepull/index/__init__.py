@@ -1,5 +1,5 @@
-"""Index rules: plain functions that compute the index of one arm from its statistics."""
+"""Plain functions of one arm, and rules made of them: from what pulls showed to an index."""
 
-from onepull.index.rules import MeanRule, PosteriorRule, Rule, StateRule, TurnRule
+from onepull.index.rules import MeanRule, PosteriorRule, StateRule, TurnRule
 
-__all__ = ["MeanRule", "PosteriorRule", "Rule", "StateRule", "TurnRule"]
+__all__ = ["MeanRule", "PosteriorRule", "StateRule", "TurnRule"]
