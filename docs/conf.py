@@ -61,7 +61,7 @@ nitpick_ignore_regex = [
         r"(abc|collections|concurrent|np|numpy|os|pathlib|msgspec)\..*|TypeAliasForwardRef|Path|Figure|RichTable|.*Array.*",
     ),
     # Types of parameters that users pass on but never make.
-    ("py:class", r"onepull\.[a-z_]+\..*"),
+    ("py:class", r"onepull\.[a-z_]+\..*|Rule|Sharing"),
 ]
 
 # The page

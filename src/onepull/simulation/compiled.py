@@ -18,13 +18,30 @@ from onepull.errors import MissingExtra
 
 try:
     import numba
-    from llvmlite import ir  # type: ignore[import-untyped]  # noqa: F401 - taken from here by others
-    from numba.core import types  # noqa: F401 - the same
-    from numba.extending import intrinsic  # noqa: F401 - the same
+    from llvmlite import ir  # type: ignore[import-untyped]
+    from numba.core import types
+    from numba.extending import intrinsic
 except ImportError:
     raise MissingExtra(
         "the simulator needs the 'simulate' extra: pip install 'onepull[simulate]'"
     ) from None
+
+# With the compiler's own names, for modules that must not import it before this one.
+__all__ = [
+    "DAYS_UNUSED",
+    "cache_folder",
+    "compiled",
+    "inlined",
+    "intrinsic",
+    "ir",
+    "is_warm",
+    "kept",
+    "numba",
+    "prune",
+    "reachable",
+    "source_digest",
+    "types",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
