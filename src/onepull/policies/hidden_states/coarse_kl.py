@@ -80,7 +80,7 @@ class CoarseKL(Policy):
 
     traits = Traits(breaks_ties_by_pulls=True)
     _knowledge: Sightings
-    guarantee = "none is known"
+    guarantee = "no bound is known"
 
     def __init__(
         self,

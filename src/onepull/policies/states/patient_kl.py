@@ -144,8 +144,8 @@ class PatientKL(KeepsStates):
     traits = Traits(breaks_ties_by_pulls=True, order_matters=True, arm_order_matters=True)
     _knowledge: Attendance
     guarantee = (
-        "none is known; it aims at the least that is possible, in which arms are explored where "
-        "it is cheapest (Graves and Lai 1997)"
+        "no bound is known; it aims at the lower bound of Graves and Lai (1997), which explores "
+        "each arm where it is cheapest"
     )
 
     def __init__(
