@@ -13,9 +13,12 @@ from beside import assert_identical, blocks
 from onepull import (
     DCB,
     EmpiricalKL,
+    EpsilonGreedy,
     Interval,
     MeanPolicy,
     MeanRule,
+    ParameterError,
+    Policy,
     Problem,
     StatePolicy,
     StateRule,
@@ -29,6 +32,7 @@ from onepull.environment import Environment, channel_selection
 from onepull.factor import Dense
 from onepull.factor.plain_psi import PlainPsi
 from onepull.index.hoeffding import hoeffding
+from onepull.index.schedules import epsilon_greedy
 from onepull.policies.sharing.joint import Joint
 from onepull.simulation import Simulation
 from onepull.testing import FACTORISATION_CHECKS, POLICY_CHECKS
@@ -245,3 +249,116 @@ def test_ours_keep_to_their_rules_and_a_redefined_index_is_played():
     policy = Last(CHANNELS.problem)
     assert policy.choose(bits=1) == policy.explain(bits=1).arm == CHANNELS.problem.arms[-1]
     assert Last.redefines() == ["_indices"]
+
+
+def far(u, trial, arms, table):  # noqa: ARG001 - as every turn
+    return trial % 10
+
+
+class Far(EveryTenth):
+    """Turns of arms that are not there."""
+
+    def __init__(self, problem, *, seed=None):
+        TurnPolicy.__init__(self, shared(problem, "joint", None), TurnRule(turn=far), seed=seed)
+
+
+def test_the_turn_of_an_arm_that_is_not_there_is_ignored():
+    assert_identical(*blocks(CHANNELS, Far(CHANNELS.problem), horizon=300))
+
+
+def huge(trial):
+    return sqrt(log(1 + trial**7))  # beyond 64 bits
+
+
+def test_exploration_is_that_of_whole_numbers_without_end():
+    class Own(MeanPolicy):
+        def __init__(self, problem):
+            rule = replace(hoeffding(1.0), exploration=huge, parameters=())
+            super().__init__(shared(problem, "joint", None), rule)
+
+        @property
+        def parameters(self):
+            return {}
+
+    assert_identical(*blocks(CHANNELS, Own(CHANNELS.problem), horizon=1500))
+
+
+def test_exploration_that_fails_is_told():
+    class Own(MeanPolicy):
+        def __init__(self, problem):
+            rule = replace(MOSS, exploration=lambda trial, _: log(log(trial)))
+            super().__init__(shared(problem, "joint", None), rule)
+
+        @property
+        def parameters(self):
+            return {}
+
+    simulation = Simulation(CHANNELS, {"own": Own(CHANNELS.problem)}, horizon=50)
+    assert "exploration fails at trial 1" in simulation.notes[0]
+
+
+def test_a_part_taken_from_beside_is_seen_too():
+    class Mixed(Policy):
+        def observe(self, arm, **fields):
+            super().observe(arm, **fields)
+
+    class Own(DCB, Mixed):
+        pass
+
+    assert Own.redefines() == ["observe"]
+
+
+class Plain(MeanPolicy):
+    """Any rule on joint learning."""
+
+    @property
+    def parameters(self):
+        return {}
+
+
+class PlainTurns(TurnPolicy):
+    """Any turns on joint learning."""
+
+    @property
+    def parameters(self):
+        return {}
+
+
+def test_patience_needs_statistics_that_know_when_an_arm_was_seen():
+    with pytest.raises(ParameterError, match="patience=50 needs statistics that remember"):
+        Plain(shared(CHANNELS.problem, "joint", None), hoeffding(2.0, patience=50))
+
+
+def test_turns_that_are_drawn_need_a_seed():
+    with pytest.raises(ParameterError, match="needs a seed or a generator, given None"):
+        PlainTurns(shared(CHANNELS.problem, "joint", None), epsilon_greedy(5.0, 0.5))
+
+
+class Odd(Uniform):
+    """Another density, and nothing to draw from."""
+
+    def density(self, x):
+        return x
+
+
+def test_a_law_that_cannot_be_drawn_from_is_refused():
+    world = smooth_world()
+    odd = Environment(
+        world.problem, states={"a": Odd(0, 3), "b": Rising(3.6)}, contexts=Uniform(0, 1)
+    )
+    policies = {"UCB": UpperConfidence(world.problem, sharing="sketch(9)")}
+    with pytest.raises(ParameterError, match="Odd needs quantile"):
+        Simulation(odd, policies, horizon=50).block(0, 1)
+
+
+def test_explained_chances_are_those_of_choices_among_eligible_arms():
+    """20,000 draws, within 5 standard errors: fails once in a million seeds."""
+    policy = EpsilonGreedy(CHANNELS.problem, c=1.0, gap=0.2, seed=1)
+    policy.observe_many(list(CHANNELS.problem.arms) * 100, capacity=[1, 2, 3, 4] * 100)
+    eligible = list(CHANNELS.problem.arms[:2])
+    told = {row.arm: row.chance for row in policy.explain(bits=4, eligible=eligible).arms}
+    chosen = [policy.choose(bits=4, eligible=eligible) for _ in range(20_000)]
+    for arm in eligible:
+        chance = told[arm] or 0.0
+        error = 5 * (chance * (1 - chance) / 20_000) ** 0.5
+        assert abs(chosen.count(arm) / 20_000 - chance) < error

@@ -287,7 +287,9 @@ def policy_of(name: str, parameters: Mapping[str, Any], known: Known) -> Policy:
         build = own_class(name, Policy, f"policy {name}")
     elif name != RECOMMENDED:
         build = registered()[name]
-    taken = inspect.signature(build).parameters
+    signature = inspect.signature(build).parameters
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    taken = {n: p for n, p in signature.items() if p.kind not in several}
     allowed = [n for n in taken if n not in ("problem", "states", "feedback")]
     if "delta" in allowed:
         allowed.append("growth")  # tunes delta to the horizon

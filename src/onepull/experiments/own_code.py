@@ -48,11 +48,13 @@ def own(name: str, where: str) -> Any:
     """
     module, _, attribute = name.partition(":")
     try:
-        return getattr(import_module(module), attribute)
-    except ImportError as error:
-        raise ProblemError(f"{where}: cannot import {module!r}: {error}") from None
-    except AttributeError:
-        raise ProblemError(f"{where}: module {module} has no {attribute!r}") from None
+        found = import_module(module)
+    except (Exception, SystemExit) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ProblemError(f"{where}: cannot import {module!r}: {reason}") from error
+    if not hasattr(found, attribute):
+        raise ProblemError(f"{where}: module {module} has no {attribute!r}")
+    return getattr(found, attribute)
 
 
 def own_class(name: str, kind: type[Any], where: str) -> Any:
@@ -64,7 +66,7 @@ def own_class(name: str, kind: type[Any], where: str) -> Any:
     onepull.errors.ProblemError: policy 1: 'math:sin' is not a Policy class
     """
     found = own(name, where)
-    if not (isinstance(found, type) and issubclass(found, kind)):
+    if not (isinstance(found, type) and issubclass(found, kind)) or inspect.isabstract(found):
         raise ProblemError(f"{where}: {name!r} is not a {kind.__name__} class")
     return found
 
@@ -77,11 +79,12 @@ def problem_of(written: Any) -> Problem:
 
     >>> problem_of({
     ...     "arms": ["a"],
-    ...     "context": {"a": [1.0]},
-    ...     "state": {"b": [0.0, 2.0]},
-    ...     "reward": {"function": "operator:add", "low": 0.0},
-    ... }).payoff(a=1.0, b=2.0)
-    3.0
+    ...     "context": {"amount": [1.0]},
+    ...     "state": {"price": [0.0, 2.0]},
+    ...     "reward": {"function": 3},
+    ... })
+    Traceback (most recent call last):
+    onepull.errors.ProblemError: reward: function takes "module:name", given 3
     """
     stated = written.get("reward") if isinstance(written, Mapping) else None
     if is_own(stated):

@@ -380,10 +380,11 @@ class Policy(ABC):
         callable, it is not in the file: pass the problem.
         """
         saved = savefile.decode(text, where)
-        kinds = {kind.__name__: kind for kind in _kinds(cls)}
+        kinds = {kind.__name__: kind for kind in _kinds(cls)} | {cls.__name__: cls}
         if saved.policy not in kinds:
             raise SaveFileError(
-                f"{where}: contains the policy {saved.policy}, which is not a known {cls.__name__}"
+                f"{where}: contains the policy {saved.policy}, which is not a known "
+                f"{cls.__name__}; import the module of a policy of your own first"
             )
         try:
             problem = savefile.problem_of(saved, problem)

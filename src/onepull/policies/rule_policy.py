@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from inspect import getattr_static
 from math import inf, isinf
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from onepull.errors import ParameterError
 from onepull.index.rules import MeanRule, Rule, TurnRule
+from onepull.index.schedules import drawn_evenly
 from onepull.payoff import Reward
 from onepull.payoff.reward import Source
 from onepull.policies.decision import Decision
@@ -84,12 +86,14 @@ class RulePolicy(Policy):
     @classmethod
     def redefines(cls) -> list[str]:
         """Return the overridden methods that keep the simulator from compiling this class."""
-        above: dict[str, Any] = {}
         for kind in cls.__mro__:
             if vars(kind).get("_runs_rules"):
                 known = {name for base in kind.__mro__ for name in vars(base)} - FREE
-                return sorted(known & above.keys())
-            above |= vars(kind)
+                return sorted(
+                    name
+                    for name in known
+                    if getattr_static(cls, name, None) is not getattr_static(kind, name, None)
+                )
         return ["the whole decision"]
 
     @property
@@ -164,6 +168,17 @@ class MeanPolicy(RulePolicy):
 
     _rule: MeanRule
 
+    def __init__(
+        self, sharing: Sharing, rule: MeanRule, *, seed: int | np.random.Generator | None = None
+    ) -> None:
+        kept = getattr(sharing, "statistics", None)
+        if rule.patience and kept is not None and not hasattr(kept, "seen"):
+            raise ParameterError(
+                f"patience={rule.patience} needs statistics that remember when an arm was last "
+                f"observed, given {type(kept).__name__}"
+            )
+        super().__init__(sharing, rule, seed=seed)
+
     def _leader(self, decision: Decision) -> int:
         rule = self._rule
         if decision.allowed is not self._everyone or rule.patience or not self._keeps_to_rule:
@@ -173,15 +188,19 @@ class MeanPolicy(RulePolicy):
         aim = rule.aim(low, high, rule.exploration(trial, *rule.parameters))
         return statistics.leader(rule, estimates, aim)  # type: ignore[no-any-return]  # a position
 
-    def _indices(self, decision: Decision) -> Any:
-        rule, error = self._rule, self._knowledge.error
+    def _scores(self, decision: Decision) -> Any:
+        """Return every index without the error of the features, which is the same for all arms."""
+        rule = self._rule
         statistics, estimates, low, high = decision.view
         aim = rule.aim_at(low, high, statistics.trial)
         scores = statistics.score(rule, estimates, aim)
         for arm in self._overdue(decision):
             # Above every possible index, below that of an arm that was never pulled.
             scores[arm] = high + (high - low) + rule.index(0.0, 1.0, aim)
-        # The error is the same for all arms and changes no choice, but it is part of the bound.
+        return scores
+
+    def _indices(self, decision: Decision) -> Any:
+        scores, error = self._scores(decision), self._knowledge.error
         return [score + error for score in scores] if error else scores
 
     def _overdue(self, decision: Decision) -> list[int]:
@@ -197,6 +216,8 @@ class MeanPolicy(RulePolicy):
         ]
 
     def _foremost(self, decision: Decision, indices: Any) -> list[int]:
+        if self._knowledge.error and self._keeps_to_rule:
+            indices = self._scores(decision)  # adding the error may round two indices to a tie
         best = best_of(indices, decision.allowed)
         if not self._rule.breaks_ties_by_pulls or len(best) == 1:
             return best
@@ -214,6 +235,18 @@ class TurnPolicy(RulePolicy):
     """
 
     _rule: TurnRule
+
+    def __init__(
+        self, sharing: Sharing, rule: TurnRule, *, seed: int | np.random.Generator | None = None
+    ) -> None:
+        if rule.draws and seed is None:
+            raise ParameterError(
+                f"{type(self).__name__} draws its turns: it needs a seed or a generator, given None"
+            )
+        super().__init__(sharing, rule, seed=seed)
+
+    def _foremost(self, decision: Decision, indices: Any) -> list[int]:
+        return best_of(indices, decision.allowed)
 
     def _set_problem(self, problem: Problem) -> None:
         super()._set_problem(problem)
@@ -250,8 +283,12 @@ class TurnPolicy(RulePolicy):
         if isinf(indices[best]):
             return best  # an arm that was never pulled comes first
         assert self._generator is not None  # noqa: S101 - a random rule has one
-        arm = self._turn(decision, self._generator.random(), len(allowed))
-        return allowed[arm] if arm >= 0 else best
+        u = self._generator.random()
+        if allowed is self._everyone:
+            arm = int(self._turn(decision, u, len(allowed)))
+        else:  # drawn evenly among those allowed, as often as among all
+            arm = drawn_evenly(u, self._rate(decision), len(allowed))
+        return allowed[arm] if 0 <= arm < len(allowed) else best
 
     def _chances(self, decision: Decision) -> Sequence[float] | None:
         if not self._rule.draws:

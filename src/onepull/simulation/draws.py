@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import cos, exp, log, pi, sqrt
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.distributions import Continuous, Distribution, Independent
 from onepull.distributions.continuous import BETA, GAMMA, LOG_NORMAL, NORMAL, RICIAN, UNIFORM
+from onepull.errors import ParameterError
 from onepull.simulation.compiled import compiled, inlined, intrinsic, ir, numba, types
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -72,9 +74,14 @@ def tabulate(laws: Sequence[Distribution]) -> Laws:
             continue
         for f, part in enumerate(law.laws if isinstance(law, Independent) else (law,)):
             if isinstance(part, Continuous):
-                kinds[j, f] = part.kind or address_of(part.quantile, len(part.shape))
+                kinds[j, f] = _kind_of(part)
                 shapes[j, f, : len(part.shape)] = part.shape
                 continue
+            if part.atoms is None:
+                raise ParameterError(
+                    f"{type(part).__name__} is neither discrete nor Continuous, so the simulator "
+                    "cannot draw from it; subclass Continuous and give quantile"
+                )
             points, weights = part.rule(1)
             kinds[j, f], shapes[j, f, :2] = LISTED, (len(keep), len(weights))
             thresholds, others = _alias(weights)
@@ -110,6 +117,23 @@ def _alias(weights: Array) -> tuple[Array, NDArray[np.int64]]:
     return keep, alias
 
 
+def _kind_of(law: Continuous) -> int:
+    """Return the kind of a law, or the address of its own quantile function."""
+    quantile = type(law).quantile
+    if quantile is not None:
+        return address_of(quantile, len(law.shape))
+    ours = next(kind for kind in type(law).__mro__ if "kind" in vars(kind))
+    if not law.kind or any(
+        "density" in vars(own) for own in type(law).__mro__[: type(law).__mro__.index(ours)]
+    ):
+        raise ParameterError(
+            f"{type(law).__name__} needs quantile, a plain function of u and its shape, to be "
+            "simulated"
+        )
+    return law.kind
+
+
+_LOCK = Lock()  # simulations may be prepared in several threads
 _COMPILED_QUANTILES: dict[Any, Any] = {}  # must not be freed while kernels call them
 
 
@@ -119,6 +143,11 @@ def address_of(quantile: Any, size: int) -> int:
     Kernels are compiled once for all distributions.  They call such a function by its address,
     which is stored as the kind of the distribution.
     """
+    with _LOCK:
+        return _address(quantile, size)
+
+
+def _address(quantile: Any, size: int) -> int:
     if (quantile, size) not in _COMPILED_QUANTILES:
         plain, number = inlined(quantile), types.float64
 

@@ -65,8 +65,8 @@ class LinearThompson(LinearPolicy):
     traits = Traits(extrapolates=True, randomised=True)
     guarantee = (
         "Õ(d√(dT)) if rewards are linear in the features, with a spread of √(9d log(n/δ))/2 "
-        "(Agrawal and Goyal 2012); no bound is known with the default; if rewards are not linear in "
-        "the features, regret may be"
+        "(Agrawal and Goyal 2012); no bound is known with the default; if rewards are not "
+        "linear in the features, regret may be linear"
     )
 
     def __init__(

@@ -31,8 +31,8 @@ class SketchPsi(NamedTuple):
 
 
 KernelPsi = Any  # one of the named tuples above
-_TYPES: dict[Any, type[Any]] = {shared_out: SketchPsi}
-_FUNCTIONS: dict[type[Any], Any] = {SketchPsi: shared_out}
+_TYPES: dict[tuple[Any, bool], type[Any]] = {(shared_out, True): SketchPsi}
+_FUNCTIONS: dict[type[Any], tuple[Any, bool]] = {SketchPsi: (shared_out, True)}
 
 
 def is_own_psi(psi: KernelPsi) -> bool:
@@ -53,10 +53,11 @@ def _as_array(constant: Any) -> Any:
 
 
 def _type_of(plain: PlainPsi) -> type[Any]:
-    if plain.function not in _TYPES:
+    key = plain.function, bool(plain.constants)
+    if key not in _TYPES:
         own = NamedTuple(f"OwnPsi{len(_TYPES)}", [("constants", Any)])  # type: ignore[misc]  # noqa: UP014 - made at run time
-        _TYPES[plain.function], _FUNCTIONS[own] = own, (plain.function, bool(plain.constants))
-    return _TYPES[plain.function]
+        _TYPES[key], _FUNCTIONS[own] = own, key
+    return _TYPES[key]
 
 
 def write_psi(psi: Any, shown: Any, out: Any) -> None:
@@ -73,8 +74,7 @@ def _write_psi(psi: Any, shown: Any, out: Any) -> Any:
             pass
 
         return nothing if known else None
-    told = _FUNCTIONS[psi.instance_class]
-    plain, has_constants = told if isinstance(told, tuple) else (told, True)
+    plain, has_constants = _FUNCTIONS[psi.instance_class]
     function = inlined(plain)
 
     def with_constants(psi: Any, shown: Any, out: Any) -> None:

@@ -9,8 +9,10 @@ a change in its functions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import singledispatch
+from threading import Lock
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,6 +39,7 @@ from onepull.simulation.kernels.features import KernelPsi, is_own_psi
 
 TABULATED = 1 << 20  # trials whose exploration is tabulated; for later ones it is computed
 NONE = np.zeros(0, np.int64)
+LOCK = Lock()  # simulations may be prepared in several threads
 
 # Functions that the plain functions call by name.
 reachable(
@@ -195,6 +198,11 @@ def is_own(rule: KernelRule) -> bool:
 
 def _type_of(functions: Functions) -> type[Any]:
     """Return the type for the functions of a rule, created if needed."""
+    with LOCK:
+        return _made_type(functions)
+
+
+def _made_type(functions: Functions) -> type[Any]:
     if functions not in _TYPES:
         base = _TYPES[_LIKE[functions.kind, functions.is_patient]]
         own = NamedTuple(f"Own{len(_TYPES)}", list(base.__annotations__.items()))  # type: ignore[misc]  # made at run time
@@ -219,7 +227,9 @@ def ruling(rule: Rule, arms: int, horizon: int) -> Ruling:
 @ruling.register
 def _(rule: MeanRule, arms: int, horizon: int) -> Ruling:
     kind = _type_of(_functions(rule))
-    stated = _stated(kind, rule.parameters, horizon)
+    stated = _stated(kind, rule, horizon)
+    if rule.patience and kind not in NAMED:
+        raise CannotCompile("only the Hoeffding index has a kernel with patience")
     if rule.patience:
         return lambda _: stated._replace(patience=rule.patience, seen=np.zeros(arms, np.int64))
     return _tried(lambda _: stated)
@@ -228,7 +238,7 @@ def _(rule: MeanRule, arms: int, horizon: int) -> Ruling:
 @ruling.register
 def _(rule: StateRule, arms: int, horizon: int) -> Ruling:
     del arms
-    stated = _stated(_type_of(_functions(rule)), rule.parameters, horizon)
+    stated = _stated(_type_of(_functions(rule)), rule, horizon)
     return _tried(lambda _: stated)
 
 
@@ -246,13 +256,20 @@ def _(rule: PosteriorRule, arms: int, horizon: int) -> Ruling:
     return lambda own_key: Posterior(rule.prior, np.uint64(own_key))
 
 
-def _stated(kind: type[Any], parameters: tuple[float, ...], horizon: int) -> Any:
+def _stated(kind: type[Any], rule_value: MeanRule | StateRule, horizon: int) -> Any:
     """Return a kernel rule with a table of its exploration at each trial."""
     table = np.zeros(min(horizon + 2, TABULATED))
     rest = (0, NONE)[: len(kind._fields) - 2]
+    parameters, exploration = rule_value.parameters, rule_value.exploration
     rule = kind(tuple(map(float, parameters)), table, *rest)
-    tabulate = fill_table if kind in NAMED else fresh(fill_table)
-    tabulate(rule, table)
+    if kind in NAMED:
+        fill_table(rule, table)
+        return rule
+    try:  # whole numbers of a compiler overflow, those of CPython do not
+        for trial in range(1, len(table)):
+            table[trial] = exploration(trial, *parameters)
+    except Exception as error:
+        raise CannotCompile(f"exploration fails at trial {trial}: {error}") from error
     return rule
 
 
@@ -263,8 +280,8 @@ def _tried(ruling: Ruling) -> Ruling:
         one, few, pulls = np.ones((1, 2)), np.ones((2, 1)), np.ones(2)
         try:
             fresh(choose_once)(rule, one[0, :1], few, pulls, one)
-        except NumbaError as error:
-            raise CannotCompile(_first_line(error)) from error
+        except (NumbaError, TypeError) as error:
+            raise CannotCompile(_cause(error)) from error
     return ruling
 
 
@@ -272,10 +289,24 @@ class CannotCompile(Exception):  # noqa: N818 - not an error: the policy runs in
     """Raised if a user's own rule does not compile, with the compiler's message."""
 
 
-def _first_line(error: NumbaError) -> str:
-    lines = [line.strip() for line in str(error).splitlines()]
-    told = [line for line in lines if line and not line.startswith(("Failed in", "During"))]
-    return told[0] if told else type(error).__name__
+# What tells the cause in the compiler's long messages, the most telling first.
+TELLING = (
+    "Untyped global name",
+    "Unknown attribute",
+    "Invalid use of",
+    "Cannot ",
+    "No implementation",
+)
+
+
+def _cause(error: Exception) -> str:
+    """Return the line of the compiler's message that tells most, without addresses."""
+    lines = [line.strip(" -\t") for line in str(error).splitlines() if line.strip()]
+    for words in TELLING:
+        told = [line for line in lines if line.startswith(words)]
+        if told:
+            return re.sub(r" at 0x[0-9a-f]+", "", told[-1])
+    return lines[0] if lines else type(error).__name__
 
 
 @compiled
@@ -289,9 +320,10 @@ _FRESH: dict[Any, Any] = {}
 
 def fresh(kernel: Any) -> Any:
     """Return a kernel that is compiled for this process and not cached on disk."""
-    if kernel not in _FRESH:
-        _FRESH[kernel] = compiled(kernel.py_func, keep=False)
-    return _FRESH[kernel]
+    with LOCK:
+        if kernel not in _FRESH:
+            _FRESH[kernel] = compiled(kernel.py_func, keep=False)
+        return _FRESH[kernel]
 
 
 def for_rule(kernel: Any, rule: KernelRule, psi: KernelPsi | None = None) -> Any:
@@ -447,8 +479,8 @@ def _take_turns(functions: Functions) -> Any:
         if means[cell, best] == np.inf:
             return best
         u = uniform(rule.key, trial) if draws else 0.0
-        arm = turn(u, n, means.shape[1], rule.table, *rule.parameters)
-        return arm if arm >= 0 else best
+        arm = int(turn(u, n, means.shape[1], rule.table, *rule.parameters))
+        return arm if 0 <= arm < means.shape[1] else best
 
     return decide
 
