@@ -138,7 +138,9 @@ class Policy(ABC):
         context
             All context fields by name.
         """
-        decision = self._decide(eligible, context)
+        allowed = self._everyone if eligible is None else self._positions(eligible)
+        # The same as `_decide`, which every other method calls, without two calls of functions.
+        decision = tuple.__new__(Decision, (context, self._look(context), allowed))
         if self._generator is None:
             return self._arms[self._leader(decision)]
         return self._arms[self._draw(decision)]

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from onepull.errors import ParameterError
-from onepull.index.rules import MeanRule, Rule, TurnRule
+from onepull.index.rules import MeanRule, Rule, TurnRule, leading_mean
 from onepull.index.schedules import drawn_evenly
 from onepull.payoff import Reward
 from onepull.payoff.reward import Source
@@ -178,15 +178,21 @@ class MeanPolicy(RulePolicy):
                 f"observed, given {type(kept).__name__}"
             )
         super().__init__(sharing, rule, seed=seed)
+        # At hand, since they are needed at every decision.
+        self._exploration, self._aim, self._index = rule.exploration, rule.aim, rule.index
+        self._numbers = rule.parameters
+        self._is_quick = self._keeps_to_rule and not rule.patience
+        self._is_plain = rule.cap is None and not rule.breaks_ties_by_pulls
 
     def _leader(self, decision: Decision) -> int:
-        rule = self._rule
-        if decision.allowed is not self._everyone or rule.patience or not self._keeps_to_rule:
+        _, (statistics, estimates, low, high), allowed = decision
+        if allowed is not self._everyone or not self._is_quick:
             return super()._leader(decision)
-        statistics, estimates, low, high = decision.view
         trial = statistics.trials + statistics.waiting + 1  # a property would be slower
-        aim = rule.aim(low, high, rule.exploration(trial, *rule.parameters))
-        return statistics.leader(rule, estimates, aim)  # type: ignore[no-any-return]  # a position
+        aim = self._aim(low, high, self._exploration(trial, *self._numbers))
+        if self._is_plain and statistics.in_lists:
+            return leading_mean(estimates, statistics.roots, self._index, aim)
+        return statistics.leader(self._rule, estimates, aim)  # type: ignore[no-any-return]  # a position
 
     def _scores(self, decision: Decision) -> Any:
         """Return every index without the error of the features, which is the same for all arms."""

@@ -147,6 +147,7 @@ class ArmStatistics(ABC):
     in_flight: list[int]
     waiting: int
     State: ClassVar[type[Any]] = StatisticsState  # what `state` returns
+    in_lists: ClassVar[bool] = False  # whether roots and means are plain lists
 
     @staticmethod
     def empty(*, arms: int, features: int) -> ArmStatistics:
@@ -293,6 +294,7 @@ class ListStatistics(ArmStatistics):
     """Statistics in plain lists, which are fastest for a few dozen arms and features."""
 
     __slots__ = ()
+    in_lists = True
 
     def __init__(self, arms: int, features: int) -> None:
         super().__init__(arms, features)
