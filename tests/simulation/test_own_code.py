@@ -35,6 +35,7 @@ from onepull.index.hoeffding import hoeffding
 from onepull.index.schedules import epsilon_greedy
 from onepull.policies.sharing.joint import Joint
 from onepull.simulation import Simulation
+from onepull.simulation.kernels.features import kernel_psi
 from onepull.testing import FACTORISATION_CHECKS, POLICY_CHECKS
 
 CHANNELS = channel_selection(4)
@@ -362,3 +363,34 @@ def test_explained_chances_are_those_of_choices_among_eligible_arms():
         chance = told[arm] or 0.0
         error = 5 * (chance * (1 - chance) / 20_000) ** 0.5
         assert abs(chosen.count(arm) / 20_000 - chance) < error
+
+
+def scaled(state, out, scale=1.0):
+    out[0] = scale * state[0]
+
+
+def test_features_with_and_without_constants_are_two_types():
+    one, two = Powers(smooth_world().problem), Powers(smooth_world().problem)
+    one.plain_psi, two.plain_psi = PlainPsi(scaled), PlainPsi(scaled, (4.0,))
+    assert type(kernel_psi(one)) is not type(kernel_psi(two))
+    assert type(kernel_psi(one)) is type(kernel_psi(one))
+
+
+def test_what_is_explained_is_chosen_though_features_err():
+    """Adding the same error to two indices may round them to a tie, which they were not."""
+    problem = Problem(
+        arms=["a", "b", "c"],
+        context={"y": Interval(0, 1)},
+        state={"x": Interval(0, 1)},
+        reward="x * y",
+    )
+    policy = UpperConfidence(problem, sharing="sketch(3)", alpha=1e-9)
+    generator = np.random.default_rng(3)
+    states = generator.random(30).tolist()
+    for arm in problem.arms:
+        for state in generator.permutation(states).tolist():
+            policy.observe(arm, x=state)
+    for y in generator.random(300).tolist():
+        chosen = policy.choose(y=y)
+        assert policy.explain(y=y).arm == chosen
+        assert policy.choose(y=y, eligible=list(problem.arms)) == chosen
