@@ -34,7 +34,7 @@ from onepull.distributions import Discrete, scaled_bernoulli
 from onepull.environment import Environment, channel_selection, energy_harvesting
 from onepull.simulation import Simulation, simulate
 from onepull.simulation.draws import Laws, keys, tabulate
-from onepull.simulation.kernels.rules import ruling
+from onepull.simulation.kernels.ruling import ruling
 from onepull.simulation.result import Block
 
 SEED = 1

@@ -34,7 +34,7 @@ from onepull.simulation.feedback_queue import NEVER, Post, comes_at, post_of
 from onepull.simulation.kernels.linear import PreparedLinear
 from onepull.simulation.kernels.memory import FORGETTING
 from onepull.simulation.kernels.patient import PreparedPatient
-from onepull.simulation.kernels.rules import CannotCompile, ruling
+from onepull.simulation.kernels.ruling import CannotCompile, ruling
 from onepull.simulation.kernels.set_likelihood import PreparedCoarse
 from onepull.simulation.kernels.zooming import PreparedZoom
 from onepull.simulation.prepare_late import prepare_late

@@ -10,7 +10,8 @@ import numpy as np
 
 from onepull.simulation.feedback_queue import Mail, Post, no_mail
 from onepull.simulation.kernels.late import LateState, late_dense, late_joint, late_per_cell
-from onepull.simulation.kernels.rules import KernelRule, for_rule
+from onepull.simulation.kernels.rule_types import KernelRule
+from onepull.simulation.kernels.ruling import for_rule
 from onepull.simulation.prepare_sharing import PreparedCell, PreparedDense, PreparedJoint
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch

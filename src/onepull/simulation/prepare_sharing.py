@@ -21,7 +21,8 @@ from onepull.simulation.kernels import means as kernels
 from onepull.simulation.kernels.dense import dense
 from onepull.simulation.kernels.features import kernel_psi
 from onepull.simulation.kernels.memory import memory_of
-from onepull.simulation.kernels.rules import KernelRule, Ruling, for_rule
+from onepull.simulation.kernels.rule_types import KernelRule
+from onepull.simulation.kernels.ruling import Ruling, for_rule
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World, WorldTables

@@ -6,6 +6,7 @@ from onepull.statistics.arm_statistics import (
     StatisticsState,
     inverse_root,
     moved,
+    unanswered,
     weighted,
 )
 from onepull.statistics.change_detector import ChangeDetector
@@ -25,5 +26,6 @@ __all__ = [
     "Window",
     "inverse_root",
     "moved",
+    "unanswered",
     "weighted",
 ]

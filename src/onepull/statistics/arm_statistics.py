@@ -55,6 +55,15 @@ def clear_means(kept: Any, arm: int) -> None:
     kept.move(arm, [UNPULLED] * kept.features, 1.0)
 
 
+def unanswered(pulls: float, in_flight: float) -> bool:
+    """Return whether an arm has pulls in flight and no observation yet.
+
+    >>> unanswered(0, 2), unanswered(1, 2), unanswered(0, 0)
+    (True, False, False)
+    """
+    return in_flight > 0 and pulls == 0
+
+
 def update_root(kept: Any, arm: int, scale: float) -> None:
     """Recompute the root of an arm; a pull in flight has weight 1 / scale."""
     count = kept.pulls[arm] + kept.in_flight[arm] / scale
@@ -213,7 +222,7 @@ class ArmStatistics(ABC):
 
     def unanswered(self, arm: int) -> bool:
         """Return whether an arm was pulled and no feedback has arrived yet."""
-        return self.in_flight[arm] > 0 and not self.pulls[arm]
+        return unanswered(self.pulls[arm], self.in_flight[arm])
 
     def merge(self, other: ArmStatistics, arms: Sequence[int]) -> None:
         """Add what `other` has observed; arm j here is its arm `arms[j]`."""

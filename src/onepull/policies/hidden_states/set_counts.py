@@ -14,11 +14,10 @@ from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.set_likelihood import spread
 from onepull.policies.hidden_states.level_groups import group_levels, sets_of_groups
 from onepull.policies.hidden_states.told_sets import LevelSet, Readings
-from onepull.policies.sharing.in_flight import unanswered
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import observed_state, rewarded_context
 from onepull.problem import Problem
-from onepull.statistics import UNPULLED
+from onepull.statistics import UNPULLED, unanswered
 
 
 class Seen(NamedTuple):

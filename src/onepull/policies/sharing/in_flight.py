@@ -1,7 +1,7 @@
 """Pulls in flight: what counts for an arm that was pulled but has not answered yet.
 
-Until its first answer such an arm counts as the worst there can be.  `unanswered` and
-`worst_state` are plain functions: the library runs them, the simulator compiles them.
+Until its first answer such an arm counts as the worst there can be.  `worst_state` is a
+plain function: the library runs it, the simulator compiles it.
 """
 
 from __future__ import annotations
@@ -10,20 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from onepull.statistics import ArmStatistics
+from onepull.statistics import ArmStatistics, unanswered
 
 # What an index rule needs for a context: the statistics whose pulls and trials count there,
 # the estimate of every arm, and the lowest and highest possible reward.
 View: TypeAlias = tuple[ArmStatistics, Any, float, float]
-
-
-def unanswered(pulls: float, in_flight: float) -> bool:
-    """Return whether an arm has pulls in flight and no observation yet.
-
-    >>> unanswered(0, 2), unanswered(1, 2), unanswered(0, 0)
-    (True, False, False)
-    """
-    return in_flight > 0 and pulls == 0
 
 
 def worst_state(values: Any) -> int:

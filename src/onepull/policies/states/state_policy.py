@@ -13,6 +13,7 @@ from onepull.index.rules import PosteriorRule, StateRule, leading_law, no_law_ca
 from onepull.payoff.box_points import is_finite
 from onepull.policies.decision import Decision
 from onepull.policies.rule_policy import RulePolicy, runs_rules
+from onepull.policies.sharing.in_flight import worst_state
 from onepull.policies.sharing.joint import Joint
 from onepull.policies.ties import best_of
 from onepull.problem import Problem
@@ -129,7 +130,7 @@ def surely_worst(values: Sequence[float]) -> list[float]:
     >>> surely_worst([2.0, 0.5, 1.0])
     [0.0, 1.0, 0.0]
     """
-    worst = values.index(min(values))
+    worst = worst_state(values)
     return [float(s == worst) for s in range(len(values))]
 
 

@@ -21,8 +21,9 @@ from onepull.simulation.kernels.features import write_psi
 from onepull.simulation.kernels.means import spread
 from onepull.simulation.kernels.memory import move, root_of
 from onepull.simulation.kernels.rules import decide, decide_on
+from onepull.statistics import arm_statistics
 
-unanswered = inlined(in_flight.unanswered)
+unanswered = inlined(arm_statistics.unanswered)
 worst_state = inlined(in_flight.worst_state)
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.simulation.compiled import inlined, reachable
-from onepull.simulation.kernels.rules import KernelRule
+from onepull.simulation.kernels.rule_types import KernelRule
 from onepull.statistics import (
     ArmStatistics,
     Discounted,
