@@ -7,7 +7,7 @@ SITE   := $(VENV)/.site
 PEERS  := $(VENV)/.peers
 
 .DEFAULT_GOAL := reproduce
-.PHONY: reproduce quick test check docs format benchmark clean
+.PHONY: reproduce quick test torture check docs format benchmark clean
 
 ## The paper's experiments, run again: tables here, figures and a report in reproduction/.
 reproduce: $(READY)
@@ -22,6 +22,13 @@ quick: $(READY)
 ## over tests from the others when it is done; matrix products leave the other cores alone.
 test: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+
+## Random cases of every kind, for MINUTES; goes on where the last run stopped.  AREAS limits it to
+## some areas, and WRITE names the page that gets the tables.
+MINUTES ?= 10
+torture: $(READY)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/torture $(AREAS) --minutes $(MINUTES) \
+		$(if $(WRITE),--write $(WRITE))
 
 ## Formatting, lint, types, layers, lists of public names and the documentation site.
 check: $(READY) docs
@@ -63,4 +70,5 @@ $(PEERS): $(READY)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache \
+		.torture

@@ -13,7 +13,7 @@ import pytest
 import onepull
 
 ROOT = Path(__file__).parent.parent
-PROJECT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PROJECT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
 PAGES = [
     *PROJECT,
     *sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts),

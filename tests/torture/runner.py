@@ -1,0 +1,68 @@
+"""Run areas in processes of their own, watch them, and count what happens."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from torture.area import Area, Outcome, run_case
+from torture.record import Record
+from torture.worker import work
+
+SILENCE = 60.0  # seconds after which a case hangs
+
+
+def torture(
+    areas: Iterable[Area], minutes: float, record: Record, tell: Callable[[Area, Outcome], None]
+) -> None:
+    """Run the areas one after the other, each for its share of the time.
+
+    Cases that failed before are tried again first; those that pass now are no failures.
+    """
+    chosen = list(areas)
+    total = sum(area.share for area in chosen)
+    for area in chosen:
+        tally = record.of(area.name)
+        for seed in [*tally.failures]:
+            again = run_case(area, int(seed))
+            if again.failure is None:
+                del tally.failures[seed]
+        until = time.monotonic() + 60 * minutes * area.share / total
+        while time.monotonic() < until:
+            for outcome in outcomes(area, tally.next_seed, until):
+                tally.add(outcome)
+                tell(area, outcome)
+            record.save()
+
+
+def outcomes(area: Area, first: int, until: float) -> Iterable[Outcome]:
+    """Run cases in a new process until the time is up, or until one of them ends the process."""
+    spawn: Any = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe()
+    process = spawn.Process(target=work, args=(area.name, first, until, theirs), daemon=False)
+    process.start()
+    theirs.close()
+    seed, done_before = first, time.monotonic()
+    try:
+        while True:
+            if not ours.poll(1.0):
+                if time.monotonic() - done_before > SILENCE:
+                    yield Outcome(seed, False, SILENCE, f"hung for {SILENCE:g} s")
+                    return
+                continue
+            done_before = time.monotonic()
+            what, told = ours.recv()
+            if what == "at":
+                seed = told
+            elif what == "end":
+                return
+            else:
+                yield from told
+    except EOFError:
+        process.join()
+        yield Outcome(seed, False, 0.0, f"ended the process with code {process.exitcode}")
+    finally:
+        process.kill()
+        process.join()
