@@ -5,15 +5,20 @@ of a term on that box.  For each field of interest it also holds an interval tha
 slopes (difference quotients) along that field.  A jump counts as an infinite slope, so a
 threshold is 'nondecreasing' although it has no derivative.
 
-Rounding is monotone in IEEE arithmetic, so the bounds hold for the *computed* values of a
-formula, which are the rewards that a policy sees.
+The bounds hold for the *computed* values of a formula, which are the rewards that a policy
+sees, whether they are computed on numbers, on arrays or in machine code.  Rounding is monotone
+in IEEE arithmetic, so the bounds of sums, products, quotients, roots and remainders need no
+margin.  `exp`, the logarithms and general powers come from mathematical libraries, which may
+differ by some units in the last place: their bounds are widened by `outward`, before a jump
+such as `floor` makes a large difference of a small one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import reduce
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +27,12 @@ from onepull.arrays import Array
 
 Bounds: TypeAlias = tuple[Array, Array]
 
+# A library function is off by at most 4 units in the last place, as numpy states for its own.
+# So two of them differ by at most 8; two more cover the rounding of the margin itself.
+MARGIN = 10 * 2.0**-52
+TINY = float(np.finfo(float).tiny)  # below it, numbers lose digits and may become 0
+DISTINCT = 2.0**50  # quotients below it are told apart from their neighbours
+
 
 class Undefined(Exception):  # noqa: N818 - turned into a FormulaError, which points at the place
     """A term has no finite value somewhere on the box."""
@@ -29,7 +40,10 @@ class Undefined(Exception):  # noqa: N818 - turned into a FormulaError, which po
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """Bounds on the values of a term, and on its slopes along the fields of interest."""
+    """Bounds on the values of a term, and on its slopes along the fields of interest.
+
+    Both ends of an interval have the same shape.
+    """
 
     low: Array
     high: Array
@@ -50,7 +64,26 @@ def product(a: Bounds, b: Bounds) -> Bounds:
     """Multiply two intervals, with 0 times infinity taken as 0."""
     with np.errstate(all="ignore"):
         corners = [np.where((x == 0) | (y == 0), 0.0, x * y) for x in a for y in b]
-    return np.minimum.reduce(corners), np.maximum.reduce(corners)
+    return extremes(corners)
+
+
+def extremes(values: Sequence[Array]) -> Bounds:
+    """Return the smallest interval that contains all values."""
+    return reduce(np.minimum, values), reduce(np.maximum, values)
+
+
+def outward(low: Array, high: Array) -> Bounds:
+    """Widen an interval by what library functions may be off.
+
+    Zero stays zero, and no bound changes its sign.
+    """
+    return -_above(-low), _above(high)
+
+
+def _above(value: Array) -> Array:
+    least = np.where(value > 0, TINY, 0.0)
+    more = value * np.where(value > 0, 1 + MARGIN, 1 - MARGIN)
+    return np.where(np.abs(value) < TINY, least, more)
 
 
 def total(parts: Sequence[Bounds]) -> Bounds:
@@ -169,7 +202,7 @@ def over(a: Enclosure, b: Enclosure) -> Enclosure:
     inverse = reciprocal(b)
     with np.errstate(all="ignore"):
         corners = [np.where((x == 0) | np.isinf(y), 0.0, x / y) for x in a.bounds for y in b.bounds]
-        low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+        low, high = extremes(corners)
         by_divisor = product((-high, -low), inverse.bounds)
     return Enclosure(low, high, chain([a, b], [inverse.bounds, by_divisor]))
 
@@ -184,7 +217,11 @@ def exponential(a: Enclosure) -> Enclosure:
     """Enclose exp(a)."""
     if np.any(a.high > 709):
         raise Undefined("exp may overflow: its argument can exceed 709")
-    return rising(np.exp, lambda low, high: (np.exp(low), np.exp(high)))(a)
+    low, high = outward(np.exp(a.low), np.exp(a.high))
+    high = np.maximum(high, TINY)  # it may have become 0
+    low = np.where(a.low >= 0, np.maximum(low, 1.0), low)
+    high = np.where(a.high <= 0, np.minimum(high, 1.0), high)
+    return Enclosure(low, high, chain([a], [(low, high)]))
 
 
 def logarithm(
@@ -199,7 +236,8 @@ def logarithm(
     def enclose(a: Enclosure) -> Enclosure:
         if np.any(a.low <= -shift):
             raise Undefined(f"{name} is not defined: its argument can be {0.0 - shift:g} or less")
-        return rising(function, slope)(a)
+        wide = rising(function, slope)(a)
+        return Enclosure(*outward(*wide.bounds), wide.slopes)
 
     return enclose
 
@@ -230,20 +268,28 @@ def quotient(a: Enclosure, b: Enclosure) -> Enclosure:
 
 def remainder(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a % b, which has the sign of b."""
-    reciprocal(b)  # raises if b may be 0
-    corners = [(x, y) for x in a.bounds for y in b.bounds]
-    steps = [np.floor_divide(x, y) for x, y in corners]
-    least, most = np.minimum.reduce(steps), np.maximum.reduce(steps)
-    # Both ends lie between the same two multiples of b, small enough to be exact.
-    same = (least == most) & (np.abs(most) < 2**53)
+    if np.any((b.low <= 0) & (b.high >= 0)):
+        raise Undefined("may divide by zero")
+    steps, ends, small = [], [], np.True_
+    for x, y in [(x, y) for x in a.bounds for y in b.bounds]:
+        # The remainder after a large quotient takes long to compute, and says nothing.
+        here = np.abs(x / y) < DISTINCT
+        divisor = np.where(here, y, 1.0)
+        dividend = np.where(here, x, 0.0)
+        end = np.mod(dividend, divisor)
+        steps.append(np.rint((dividend - end) / divisor))
+        ends.append(end)
+        small = small & here
+    least, most = extremes(steps)
+    # All of the box lies between the same two multiples of b.
+    same = small & (least == most)
     slopes = {
         name: (np.where(same, low, -np.inf), np.where(same, high, np.inf))
         for name, (low, high) in chain([a, b], [point(1.0), (-most, -least)]).items()
     }
-    ends = [np.mod(x, y) for x, y in corners]
-    known = same | ((a.low == a.high) & (b.low == b.high))
-    low = np.where(known, np.minimum.reduce(ends), np.minimum(b.low, 0.0))
-    high = np.where(known, np.maximum.reduce(ends), np.maximum(b.high, 0.0))
+    low, high = extremes(ends)
+    low = np.where(same, low, np.minimum(b.low, 0.0))
+    high = np.where(same, high, np.maximum(b.high, 0.0))
     return Enclosure(low, high, slopes)
 
 
@@ -252,7 +298,7 @@ def power(a: Enclosure, b: Enclosure) -> Enclosure:
     exponent = float(np.ravel(b.low)[0])
     constant = not b.slopes and np.all((b.low == exponent) & (b.high == exponent))
     if constant and exponent.is_integer():
-        return _whole_power(a, exponent)
+        return whole_power(a, exponent)
     if np.any(a.low < 0):
         raise Undefined(
             "a power with a fractional exponent is not defined: its base can be negative"
@@ -260,31 +306,70 @@ def power(a: Enclosure, b: Enclosure) -> Enclosure:
     if np.any((a.low <= 0) & (b.low <= 0)):
         raise Undefined("a power is not defined: its base can be 0 with an exponent of 0 or less")
     with np.errstate(all="ignore"):
-        corners = [np.power(x, y) for x in a.bounds for y in b.bounds]
-        low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
-        lowered = [np.power(x, y - 1) for x in a.bounds for y in b.bounds]
-        by_base = product(b.bounds, (np.minimum.reduce(lowered), np.maximum.reduce(lowered)))
+        low, high = outward(*extremes([np.power(x, y) for x in a.bounds for y in b.bounds]))
+        high = np.where(a.high > 0, np.maximum(high, TINY), high)  # it may have become 0
+        # 1 ** b is 1, and so is a ** 0.
+        rises = ((a.low >= 1) & (b.low >= 0)) | ((a.high <= 1) & (b.high <= 0))
+        falls = ((a.low >= 1) & (b.high <= 0)) | ((a.high <= 1) & (b.low >= 0))
+        low = np.where(rises, np.maximum(low, 1.0), low)
+        high = np.where(falls, np.minimum(high, 1.0), high)
+        lowered = extremes([np.power(x, y - 1) for x in a.bounds for y in b.bounds])
+        by_base = product(b.bounds, lowered)
         by_exponent = product((low, high), (np.log(a.low), np.log(a.high)))
     _refuse_overflow(low, high)
     return Enclosure(low, high, chain([a, b], [by_base, by_exponent]))
 
 
-def _whole_power(a: Enclosure, exponent: float) -> Enclosure:
+def whole_power(a: Enclosure, exponent: float) -> Enclosure:
+    """Enclose a ** exponent, for a whole exponent."""
     if exponent < 0 and np.any((a.low <= 0) & (a.high >= 0)):
         raise Undefined("may divide by zero: a negative power of something that can be 0")
-
-    def bounds(n: float) -> Bounds:
-        with np.errstate(all="ignore"):
-            ends = np.power(a.low, n), np.power(a.high, n)
-        low, high = np.minimum(*ends), np.maximum(*ends)
-        if n % 2 == 0 and n > 0:
-            low = np.where((a.low <= 0) & (a.high >= 0), 0.0, low)
-        return low, high
-
-    low, high = bounds(exponent)
+    low, high = _between_powers(a, exponent)
     _refuse_overflow(low, high)
-    partial = product(point(exponent), bounds(exponent - 1)) if exponent else ZERO
+    partial = product(point(exponent), _between_powers(a, exponent - 1)) if exponent else ZERO
     return Enclosure(low, high, chain([a], [partial]))
+
+
+def _between_powers(a: Enclosure, n: float) -> Bounds:
+    low, high = extremes([_raised(a.low, n), _raised(a.high, n)])
+    if not 0 <= n <= 4:
+        low, high = outward(low, high)
+        within = (np.abs(a.low) <= 1) & (np.abs(a.high) <= 1) & (n > 0)
+        low = np.where(within, np.maximum(low, -1.0), low)
+        high = np.where(within, np.minimum(high, 1.0), high)
+        # They may have become 0.
+        low = np.where((low == 0) & (a.low < 0), -TINY, low)
+        high = np.where((high == 0) & ((a.low != 0) | (a.high != 0)), TINY, high)
+    if n % 2 == 0 and n > 0:
+        low = np.where((a.low <= 0) & (a.high >= 0), 0.0, np.maximum(low, 0.0))
+    return low, high
+
+
+def _raised(x: Array, n: float) -> Array:
+    with np.errstate(all="ignore"):
+        product = _PRODUCTS.get(n)
+        return np.power(x, n) if product is None else product(x)
+
+
+# Small powers are products, which every form of a formula rounds alike.
+
+
+def square(x: Any) -> Any:
+    """Return x ** 2."""
+    return x * x
+
+
+def cube(x: Any) -> Any:
+    """Return x ** 3."""
+    return x * x * x
+
+
+def fourth(x: Any) -> Any:
+    """Return x ** 4."""
+    return (x * x) * (x * x)
+
+
+_PRODUCTS: dict[float, Callable[[Any], Any]] = {2: square, 3: cube, 4: fourth}
 
 
 def _refuse_overflow(low: Array, high: Array) -> None:

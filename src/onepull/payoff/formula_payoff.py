@@ -42,7 +42,7 @@ class FormulaPayoff(Payoff):
         self.formula = Formula(str(reward.source), self.names)
         self.scalar = self.formula.scalar
         self.vector = self.formula.vector
-        self._boxes = max(LEAST, WORK // self.formula.size)
+        self._boxes = max(LEAST, WORK // self.formula.cost)
         self._strict_at = lru_cache(maxsize=4096)(self._strictly_monotone)
         # Raises FormulaError if the formula is undefined anywhere on the declared spaces.
         self.formula.enclose(box_points.pieces(Box({**context, **state}), min(PIECES, self._boxes)))
