@@ -59,6 +59,14 @@ class Enclosure:
         """Where a bound is infinite."""
         return np.isinf(self.low) | np.isinf(self.high)
 
+    def without(self, boxes: NDArray[np.bool_]) -> Enclosure:
+        """Return the enclosure with NaN for some boxes.
+
+        The checks ignore NaN, and the choice between two branches never picks it.
+        """
+        low, high = (np.where(boxes, np.nan, end) for end in self.bounds)
+        return Enclosure(low, high, self.slopes)
+
 
 def product(a: Bounds, b: Bounds) -> Bounds:
     """Multiply two intervals, with 0 times infinity taken as 0."""
@@ -107,14 +115,21 @@ def point(value: float) -> Bounds:
 ZERO = point(0.0)
 
 
-def chain(arguments: Sequence[Enclosure], partials: Sequence[Bounds]) -> dict[str, Bounds]:
-    """Return the slopes of f(arguments) by the chain rule, from bounds on f's partial slopes."""
+def chain(
+    arguments: Sequence[Enclosure], partials: Callable[[], Sequence[Bounds]]
+) -> dict[str, Bounds]:
+    """Return the slopes of f(arguments) by the chain rule, from bounds on f's partial slopes.
+
+    The partial slopes are computed only if the slopes of an argument are of interest.
+    """
+    names = dict.fromkeys(name for argument in arguments for name in argument.slopes)
+    known = partials() if names else ()
     slopes = {}
-    for name in dict.fromkeys(name for argument in arguments for name in argument.slopes):
+    for name in names:
         low, high = total(
             [
                 product(partial, argument.slopes[name])
-                for argument, partial in zip(arguments, partials, strict=True)
+                for argument, partial in zip(arguments, known, strict=True)
                 if name in argument.slopes
             ]
         )
@@ -148,7 +163,7 @@ def rising(
 
     def enclose(a: Enclosure) -> Enclosure:
         with np.errstate(all="ignore"):
-            slopes = chain([a], [slope(a.low, a.high)])
+            slopes = chain([a], lambda: [slope(a.low, a.high)])
             return Enclosure(function(a.low), function(a.high), slopes)
 
     return enclose
@@ -169,12 +184,12 @@ def greater(a: Enclosure, b: Enclosure) -> Enclosure:
 def plus(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a + b."""
     one = point(1.0)
-    return Enclosure(*total([a.bounds, b.bounds]), chain([a, b], [one, one]))
+    return Enclosure(*total([a.bounds, b.bounds]), chain([a, b], lambda: [one, one]))
 
 
 def negative(a: Enclosure) -> Enclosure:
     """Enclose -a."""
-    return Enclosure(-a.high, -a.low, chain([a], [point(-1.0)]))
+    return Enclosure(-a.high, -a.low, chain([a], lambda: [point(-1.0)]))
 
 
 def minus(a: Enclosure, b: Enclosure) -> Enclosure:
@@ -184,7 +199,29 @@ def minus(a: Enclosure, b: Enclosure) -> Enclosure:
 
 def times(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a * b."""
-    return Enclosure(*product(a.bounds, b.bounds), chain([a, b], [b.bounds, a.bounds]))
+    return Enclosure(*product(a.bounds, b.bounds), chain([a, b], lambda: [b.bounds, a.bounds]))
+
+
+def square(x: Any) -> Any:
+    """Return x ** 2, which every form of a formula rounds alike."""
+    return x * x
+
+
+def cube(x: Any) -> Any:
+    """Return x ** 3, which every form of a formula rounds alike."""
+    return x * x * x
+
+
+def squared(a: Enclosure) -> Enclosure:
+    """Enclose a ** 2."""
+    low, high = extremes([square(a.low), square(a.high)])
+    low = np.where((a.low <= 0) & (a.high >= 0), 0.0, low)
+    return Enclosure(low, high, chain([a], lambda: [product(point(2.0), a.bounds)]))
+
+
+def cubed(a: Enclosure) -> Enclosure:
+    """Enclose a ** 3."""
+    return rising(cube, lambda *ends: product(point(3.0), squared(Enclosure(*ends)).bounds))(a)
 
 
 def reciprocal(a: Enclosure) -> Enclosure:
@@ -193,18 +230,22 @@ def reciprocal(a: Enclosure) -> Enclosure:
         raise Undefined("may divide by zero")
     with np.errstate(all="ignore"):
         low, high = 1 / a.high, 1 / a.low
-    steep = product((low, high), (low, high))
-    return Enclosure(low, high, chain([a], [(-steep[1], -steep[0])]))
+
+    def partials() -> list[Bounds]:
+        steep = product((low, high), (low, high))
+        return [(-steep[1], -steep[0])]
+
+    return Enclosure(low, high, chain([a], partials))
 
 
 def over(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a / b; raises `Undefined` if b may be 0."""
-    inverse = reciprocal(b)
+    inverse = reciprocal(b).bounds
     with np.errstate(all="ignore"):
         corners = [np.where((x == 0) | np.isinf(y), 0.0, x / y) for x in a.bounds for y in b.bounds]
-        low, high = extremes(corners)
-        by_divisor = product((-high, -low), inverse.bounds)
-    return Enclosure(low, high, chain([a, b], [inverse.bounds, by_divisor]))
+    low, high = extremes(corners)
+    slopes = chain([a, b], lambda: [inverse, product((-high, -low), inverse)])
+    return Enclosure(low, high, slopes)
 
 
 def magnitude(a: Enclosure) -> Enclosure:
@@ -221,7 +262,7 @@ def exponential(a: Enclosure) -> Enclosure:
     high = np.maximum(high, TINY)  # it may have become 0
     low = np.where(a.low >= 0, np.maximum(low, 1.0), low)
     high = np.where(a.high <= 0, np.minimum(high, 1.0), high)
-    return Enclosure(low, high, chain([a], [(low, high)]))
+    return Enclosure(low, high, chain([a], lambda: [(low, high)]))
 
 
 def logarithm(
@@ -261,11 +302,6 @@ def staircase(
     return rising(function, slope)
 
 
-def quotient(a: Enclosure, b: Enclosure) -> Enclosure:
-    """Enclose a // b, the floor of a / b."""
-    return staircase(np.floor)(over(a, b))
-
-
 def remainder(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a % b, which has the sign of b."""
     if np.any((b.low <= 0) & (b.high >= 0)):
@@ -285,7 +321,7 @@ def remainder(a: Enclosure, b: Enclosure) -> Enclosure:
     same = small & (least == most)
     slopes = {
         name: (np.where(same, low, -np.inf), np.where(same, high, np.inf))
-        for name, (low, high) in chain([a, b], [point(1.0), (-most, -least)]).items()
+        for name, (low, high) in chain([a, b], lambda: [point(1.0), (-most, -least)]).items()
     }
     low, high = extremes(ends)
     low = np.where(same, low, np.minimum(b.low, 0.0))
@@ -298,7 +334,7 @@ def power(a: Enclosure, b: Enclosure) -> Enclosure:
     exponent = float(np.ravel(b.low)[0])
     constant = not b.slopes and np.all((b.low == exponent) & (b.high == exponent))
     if constant and exponent.is_integer():
-        return whole_power(a, exponent)
+        return _whole_power(a, exponent)
     if np.any(a.low < 0):
         raise Undefined(
             "a power with a fractional exponent is not defined: its base can be negative"
@@ -313,63 +349,42 @@ def power(a: Enclosure, b: Enclosure) -> Enclosure:
         falls = ((a.low >= 1) & (b.high <= 0)) | ((a.high <= 1) & (b.low >= 0))
         low = np.where(rises, np.maximum(low, 1.0), low)
         high = np.where(falls, np.minimum(high, 1.0), high)
+    _refuse_overflow(low, high)
+
+    def partials() -> list[Bounds]:
         lowered = extremes([np.power(x, y - 1) for x in a.bounds for y in b.bounds])
         by_base = product(b.bounds, lowered)
-        by_exponent = product((low, high), (np.log(a.low), np.log(a.high)))
-    _refuse_overflow(low, high)
-    return Enclosure(low, high, chain([a, b], [by_base, by_exponent]))
+        return [by_base, product((low, high), (np.log(a.low), np.log(a.high)))]
+
+    return Enclosure(low, high, chain([a, b], partials))
 
 
-def whole_power(a: Enclosure, exponent: float) -> Enclosure:
-    """Enclose a ** exponent, for a whole exponent."""
+def _whole_power(a: Enclosure, exponent: float) -> Enclosure:
     if exponent < 0 and np.any((a.low <= 0) & (a.high >= 0)):
         raise Undefined("may divide by zero: a negative power of something that can be 0")
-    low, high = _between_powers(a, exponent)
-    _refuse_overflow(low, high)
-    partial = product(point(exponent), _between_powers(a, exponent - 1)) if exponent else ZERO
-    return Enclosure(low, high, chain([a], [partial]))
 
-
-def _between_powers(a: Enclosure, n: float) -> Bounds:
-    low, high = extremes([_raised(a.low, n), _raised(a.high, n)])
-    if not 0 <= n <= 4:
-        low, high = outward(low, high)
-        within = (np.abs(a.low) <= 1) & (np.abs(a.high) <= 1) & (n > 0)
-        low = np.where(within, np.maximum(low, -1.0), low)
-        high = np.where(within, np.minimum(high, 1.0), high)
+    def bounds(n: float) -> Bounds:
+        if n == 0:
+            return np.ones_like(a.low), np.ones_like(a.low)
+        low, high = outward(*extremes([np.power(a.low, n), np.power(a.high, n)]))
         # They may have become 0.
         low = np.where((low == 0) & (a.low < 0), -TINY, low)
         high = np.where((high == 0) & ((a.low != 0) | (a.high != 0)), TINY, high)
-    if n % 2 == 0 and n > 0:
-        low = np.where((a.low <= 0) & (a.high >= 0), 0.0, np.maximum(low, 0.0))
-    return low, high
+        # A power of 1 is 1, and one of -1 is 1 or -1.
+        within = (np.abs(a.low) <= 1) & (np.abs(a.high) <= 1) & (n > 0)
+        low = np.where(within, np.maximum(low, -1.0), low)
+        high = np.where(within, np.minimum(high, 1.0), high)
+        if n % 2 == 0 and n > 0:
+            low = np.where((a.low <= 0) & (a.high >= 0), 0.0, np.maximum(low, 0.0))
+        return low, high
 
+    low, high = bounds(exponent)
+    _refuse_overflow(low, high)
 
-def _raised(x: Array, n: float) -> Array:
-    with np.errstate(all="ignore"):
-        product = _PRODUCTS.get(n)
-        return np.power(x, n) if product is None else product(x)
+    def partials() -> list[Bounds]:
+        return [product(point(exponent), bounds(exponent - 1))]
 
-
-# Small powers are products, which every form of a formula rounds alike.
-
-
-def square(x: Any) -> Any:
-    """Return x ** 2."""
-    return x * x
-
-
-def cube(x: Any) -> Any:
-    """Return x ** 3."""
-    return x * x * x
-
-
-def fourth(x: Any) -> Any:
-    """Return x ** 4."""
-    return (x * x) * (x * x)
-
-
-_PRODUCTS: dict[float, Callable[[Any], Any]] = {2: square, 3: cube, 4: fourth}
+    return Enclosure(low, high, chain([a], partials))
 
 
 def _refuse_overflow(low: Array, high: Array) -> None:

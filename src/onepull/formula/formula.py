@@ -16,7 +16,7 @@ from onepull.arrays import Array
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.enclosure import Enclosure, Undefined, point
-from onepull.formula.grammar import Apply, Field, Number, Term, check_names, parse, plain
+from onepull.formula.grammar import Apply, Field, Number, Term, check_names, names_in, parse, plain
 from onepull.formula.operations import Operation
 
 LARGEST = sys.float_info.max
@@ -46,7 +46,7 @@ class Formula:
     @cached_property
     def cost(self) -> int:
         """What enclosing one box costs, in units of a sum."""
-        return _cost(self.tree, len(self.names))
+        return _cost(self.tree)
 
     @cached_property
     def body(self) -> ast.expr:
@@ -114,7 +114,8 @@ class Formula:
         anywhere on a box.
         """
         fields, finite = {}, {}
-        for name, (low, high) in box.items():
+        for name in names_in(self.tree):
+            low, high = box[name]
             bounds = np.asarray(low, float), np.asarray(high, float)
             fields[name] = Enclosure(*bounds, {name: point(1.0)} if name in along else {})
             finite[name] = Enclosure(*(np.clip(end, -LARGEST, LARGEST) for end in bounds))
@@ -135,13 +136,14 @@ class Formula:
                 return fields[name]
             case Apply(operation=op.WHERE, terms=(condition, body, orelse)):
                 truth = self._enclose(condition, fields, overflow=overflow)
-                when = self._given(condition, fields, truth.high == 0, truth=True)
-                otherwise = self._given(condition, fields, truth.low == 1, truth=False)
-                parts = [
-                    truth,
-                    self._enclose(body, when, overflow=overflow),
-                    self._enclose(orelse, otherwise, overflow=overflow),
-                ]
+                parts = [truth]
+                for branch, taken, never in (
+                    (body, True, truth.high == 0),
+                    (orelse, False, truth.low == 1),
+                ):
+                    known = self._narrow(condition, fields, truth=taken)
+                    here = {name: known[name].without(never) for name in names_in(branch)}
+                    parts.append(self._enclose(branch, here, overflow=overflow))
             case Apply(terms=terms):
                 parts = [self._enclose(part, fields, overflow=overflow) for part in terms]
         try:
@@ -152,32 +154,10 @@ class Formula:
             start, stop = term.span
             raise FormulaError(str(reason), text=self.text, start=start, stop=stop) from None
 
-    def _given(
-        self,
-        condition: Term,
-        fields: dict[str, Enclosure],
-        impossible: NDArray[np.bool_],
-        *,
-        truth: bool,
-    ) -> dict[str, Enclosure]:
-        """Return the fields narrowed to where `condition` is true, or false.
-
-        Boxes where that is impossible become NaN: the checks ignore them, and the choice
-        between the branches never picks them.
-        """
-        known = self._narrow(condition, fields, truth=truth)
-        return {
-            name: Enclosure(
-                np.where(impossible, np.nan, field.low),
-                np.where(impossible, np.nan, field.high),
-                field.slopes,
-            )
-            for name, field in known.items()
-        }
-
     def _narrow(
         self, condition: Term, fields: dict[str, Enclosure], *, truth: bool
     ) -> dict[str, Enclosure]:
+        """Return the fields narrowed to where `condition` is true, or false."""
         match condition:
             case Apply(operation=op.NOT, terms=(inner,)):
                 return self._narrow(inner, fields, truth=not truth)
@@ -237,13 +217,13 @@ def _is_plain(term: Term) -> bool:
     )
 
 
-def _cost(term: Term, fields: int) -> int:
+def _cost(term: Term) -> int:
     if not isinstance(term, Apply):
         return 1
-    costs = [_cost(inner, fields) for inner in term.terms]
+    costs = [_cost(inner) for inner in term.terms]
     if term.operation is op.WHERE:
         # A condition is worked out again to narrow the fields of each branch.
-        costs += [2 * costs[0], 2 * fields]
+        costs += [2 * costs[0], *[len(names_in(branch)) for branch in term.terms[1:]]]
     return term.operation.cost + sum(costs)
 
 

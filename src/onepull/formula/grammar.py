@@ -46,12 +46,16 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An operation applied to terms; `height` is the number of operations within one another."""
+    """An operation applied to terms.
+
+    `height` counts the operations within one another, and `names` holds the fields that occur.
+    """
 
     operation: Operation
     terms: tuple[Term, ...]
     span: tuple[int, int] = (0, 0)
     height: int = 1
+    names: frozenset[str] = frozenset()
 
 
 Term: TypeAlias = Number | Field | Apply
@@ -155,7 +159,7 @@ _BINDS = {
 _INFIX = {
     operation.name: operation
     for operation in (
-        *(op.ADD, op.SUBTRACT, op.MULTIPLY, op.DIVIDE, op.QUOTIENT, op.REMAINDER, op.POWER),
+        *(op.ADD, op.SUBTRACT, op.MULTIPLY, op.DIVIDE, op.REMAINDER, op.POWER),
         *(op.LESS, op.LESS_EQUAL, op.GREATER, op.GREATER_EQUAL, op.EQUAL, op.UNEQUAL),
         *(op.AND, op.OR),
     )
@@ -234,9 +238,9 @@ class _Parser:
             elif binds == _POWER:
                 term = self.power(term, start)
             else:
-                operation = _INFIX[self.take().text]
+                sign = self.take().text
                 right = self.number(self.expression(binds))
-                term = self.apply(operation, (self.number(term), right), start)
+                term = self.arithmetic(sign, (self.number(term), right), start)
         self.nesting -= 1
         return term
 
@@ -288,6 +292,12 @@ class _Parser:
         if isinstance(term, Number):
             return Number(-term.value, (sign.start, self.stop))
         return self.apply(op.NEGATIVE, (term,), sign.start)
+
+    def arithmetic(self, sign: str, sides: tuple[Term, Term], start: int) -> Term:
+        if sign != "//":
+            return self.apply(_INFIX[sign], sides, start)
+        quotient = self.apply(op.DIVIDE, sides, start)
+        return self.wrapped(op.FLOOR, quotient)
 
     def power(self, base: Term, start: int) -> Term:
         self.take()
@@ -363,7 +373,8 @@ class _Parser:
         height = 1 + max([_height(term) for term in terms])
         if height > DEPTH:
             raise self.refuse(span, f"a formula may have at most {DEPTH} operations in one another")
-        return Apply(operation, terms, span, height)
+        names = frozenset().union(*[names_in(term) for term in terms])
+        return Apply(operation, terms, span, height, names)
 
     def count(self, parts: int, span: tuple[int, int]) -> None:
         self.size += parts
@@ -373,14 +384,25 @@ class _Parser:
     def number(self, term: Term) -> Term:
         """Return a term as a number; a comparison becomes 0 or 1."""
         if _gives(term) == "truth":
-            return Apply(op.INDICATOR, (term,), term.span, _height(term))
+            return self.wrapped(op.INDICATOR, term)
         return term
+
+    def wrapped(self, operation: Operation, term: Term) -> Apply:
+        """Apply an operation that is not written in the formula, and not counted."""
+        return Apply(operation, (term,), term.span, _height(term), names_in(term))
 
     def truth(self, term: Term) -> Term:
         """Return a term that must be a condition."""
         if _gives(term) != "truth":
             raise self.refuse(term.span, "expected a condition, such as 'x >= y', not a number")
         return term
+
+
+def names_in(term: Term) -> frozenset[str]:
+    """Return the fields that occur in a term."""
+    if isinstance(term, Apply):
+        return term.names
+    return frozenset([term.name]) if isinstance(term, Field) else frozenset()
 
 
 def _gives(term: Term) -> str:
@@ -393,4 +415,5 @@ def _height(term: Term) -> int:
 
 def _shown(text: str) -> str:
     """Return text that any terminal and file can take, of the same length."""
-    return "".join([c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[: LENGTH + 1]])
+    unknown = "\N{REPLACEMENT CHARACTER}"
+    return "".join([c if c.isprintable() else unknown for c in text[: LENGTH + 1]])

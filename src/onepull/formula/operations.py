@@ -18,7 +18,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial, reduce
+from functools import cache, reduce
 from types import CodeType
 from typing import Any
 
@@ -37,7 +37,6 @@ NAMESPACE: dict[str, Any] = {
     "_exp": math.exp,
     "_float": float,
     "_floor": math.floor,
-    "_fourth": enclose.fourth,
     "_log": math.log,
     "_log10": math.log10,
     "_log1p": math.log1p,
@@ -185,15 +184,14 @@ def _function(
     return Operation(name, (1, 1), _template(scalar), _template(vector), enclosure, **more)
 
 
-def _power(exponent: int, product: str, function: str) -> Operation:
+def _power(name: str, product: str, function: str, enclosure: Any) -> Operation:
     """Return a whole power: a product of names or numbers, else a function of the term."""
     repeated, called = _template(product), _template(f"{function}(a)")
 
     def code(term: ast.expr) -> ast.expr:
         return repeated(term) if _is_simple(term) else called(term)
 
-    enclosure = partial(enclose.whole_power, exponent=exponent)
-    return Operation(f"** {exponent}", (1, 1), code, code, enclosure)
+    return Operation(name, (1, 1), code, code, enclosure)
 
 
 # Operations
@@ -220,14 +218,6 @@ REMAINDER = Operation(
     enclose.remainder,
     may_be_nan=lambda a, _: a.infinite,
     cost=40,
-)
-QUOTIENT = Operation(
-    "//",
-    (2, 2),
-    _template("_float(_floor(a / b))"),
-    _template("_np.floor(a / b)"),
-    enclose.quotient,
-    may_be_nan=lambda a, b: a.infinite | enclose.over(a, b).infinite,
 )
 NEGATIVE = _function("-", "-a", "-a", enclose.negative)
 
@@ -326,11 +316,12 @@ FUNCTIONS = {
     )
 }
 
+FLOOR = FUNCTIONS["floor"]
+
 # Powers with these exponents are worked out by operations that are the same in every library.
 POWERS = {
     -1.0: _function("** -1", "1.0 / a", "1.0 / a", enclose.reciprocal),
     0.5: FUNCTIONS["sqrt"],
-    2.0: _power(2, "a * a", "_square"),
-    3.0: _power(3, "a * a * a", "_cube"),
-    4.0: _power(4, "(a * a) * (a * a)", "_fourth"),
+    2.0: _power("** 2", "a * a", "_square", enclose.squared),
+    3.0: _power("** 3", "a * a * a", "_cube", enclose.cubed),
 }

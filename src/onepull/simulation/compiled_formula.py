@@ -75,7 +75,7 @@ def machine_code(payoff: Payoff) -> Any:
     scope: dict[str, Any] = {**NAMESPACE, "__builtins__": {}, "_nan": float("nan")}
     scope.update(_range=range, _float=float, __name__=__name__)
     scope.update(_floor=_floor, _ceil=_ceil, _pow=_pow)
-    scope.update({name: inlined(scope[name]) for name in ("_square", "_cube", "_fourth")})
+    scope.update({name: inlined(scope[name]) for name in ("_square", "_cube")})
     _name_pow()
     del scope["_np"]
     # Numba caches only functions that are in a file, and names its cache after the file.
