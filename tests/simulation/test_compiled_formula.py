@@ -26,6 +26,10 @@ TEXTS = [
     "x % -(abs(y) + 0.5)",
     "x ** 2",
     "x ** 3",
+    "x ** 4",
+    "(x + y) ** 2 - (x - y) ** 3",
+    "x ** 5",
+    "abs(x) ** (1 / 3)",
     "(abs(x) + 0.1) ** -1",
     "2 ** clip(x, -9, 9)",
     "abs(x) ** 0.5",
@@ -100,4 +104,4 @@ def test_every_operation_is_compared():
     for text in TEXTS:
         visit(Formula(text, ["x", "y"]).tree)
     known = {value for value in vars(op).values() if isinstance(value, op.Operation)}
-    assert used - {None} == known | set(op.FUNCTIONS.values())
+    assert used - {None} == known | set(op.FUNCTIONS.values()) | set(op.POWERS.values())

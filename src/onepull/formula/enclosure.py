@@ -5,15 +5,20 @@ of a term on that box.  For each field of interest it also holds an interval tha
 slopes (difference quotients) along that field.  A jump counts as an infinite slope, so a
 threshold is 'nondecreasing' although it has no derivative.
 
-Rounding is monotone in IEEE arithmetic, so the bounds hold for the *computed* values of a
-formula, which are the rewards that a policy sees.
+The bounds hold for the *computed* values of a formula, which are the rewards that a policy
+sees, whether they are computed on numbers, on arrays or in machine code.  Rounding is monotone
+in IEEE arithmetic, so the bounds of sums, products, quotients, roots and remainders need no
+margin.  `exp`, the logarithms and general powers come from mathematical libraries, which may
+differ by some units in the last place: their bounds are widened by `outward`, before a jump
+such as `floor` makes a large difference of a small one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import reduce
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +27,12 @@ from onepull.arrays import Array
 
 Bounds: TypeAlias = tuple[Array, Array]
 
+# A library function is off by at most 4 units in the last place, as numpy states for its own.
+# So two of them differ by at most 8; two more cover the rounding of the margin itself.
+MARGIN = 10 * 2.0**-52
+TINY = float(np.finfo(float).tiny)  # below it, numbers lose digits and may become 0
+DISTINCT = 2.0**50  # quotients below it are told apart from their neighbours
+
 
 class Undefined(Exception):  # noqa: N818 - turned into a FormulaError, which points at the place
     """A term has no finite value somewhere on the box."""
@@ -29,7 +40,10 @@ class Undefined(Exception):  # noqa: N818 - turned into a FormulaError, which po
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """Bounds on the values of a term, and on its slopes along the fields of interest."""
+    """Bounds on the values of a term, and on its slopes along the fields of interest.
+
+    Both ends of an interval have the same shape.
+    """
 
     low: Array
     high: Array
@@ -45,12 +59,39 @@ class Enclosure:
         """Where a bound is infinite."""
         return np.isinf(self.low) | np.isinf(self.high)
 
+    def without(self, boxes: NDArray[np.bool_]) -> Enclosure:
+        """Return the enclosure with NaN for some boxes.
+
+        The checks ignore NaN, and the choice between two branches never picks it.
+        """
+        low, high = (np.where(boxes, np.nan, end) for end in self.bounds)
+        return Enclosure(low, high, self.slopes)
+
 
 def product(a: Bounds, b: Bounds) -> Bounds:
     """Multiply two intervals, with 0 times infinity taken as 0."""
     with np.errstate(all="ignore"):
         corners = [np.where((x == 0) | (y == 0), 0.0, x * y) for x in a for y in b]
-    return np.minimum.reduce(corners), np.maximum.reduce(corners)
+    return extremes(corners)
+
+
+def extremes(values: Sequence[Array]) -> Bounds:
+    """Return the smallest interval that contains all values."""
+    return reduce(np.minimum, values), reduce(np.maximum, values)
+
+
+def outward(low: Array, high: Array) -> Bounds:
+    """Widen an interval by what library functions may be off.
+
+    Zero stays zero, and no bound changes its sign.
+    """
+    return -_above(-low), _above(high)
+
+
+def _above(value: Array) -> Array:
+    least = np.where(value > 0, TINY, 0.0)
+    more = value * np.where(value > 0, 1 + MARGIN, 1 - MARGIN)
+    return np.where(np.abs(value) < TINY, least, more)
 
 
 def total(parts: Sequence[Bounds]) -> Bounds:
@@ -74,14 +115,21 @@ def point(value: float) -> Bounds:
 ZERO = point(0.0)
 
 
-def chain(arguments: Sequence[Enclosure], partials: Sequence[Bounds]) -> dict[str, Bounds]:
-    """Return the slopes of f(arguments) by the chain rule, from bounds on f's partial slopes."""
+def chain(
+    arguments: Sequence[Enclosure], partials: Callable[[], Sequence[Bounds]]
+) -> dict[str, Bounds]:
+    """Return the slopes of f(arguments) by the chain rule, from bounds on f's partial slopes.
+
+    The partial slopes are computed only if the slopes of an argument are of interest.
+    """
+    names = dict.fromkeys(name for argument in arguments for name in argument.slopes)
+    known = partials() if names else ()
     slopes = {}
-    for name in dict.fromkeys(name for argument in arguments for name in argument.slopes):
+    for name in names:
         low, high = total(
             [
                 product(partial, argument.slopes[name])
-                for argument, partial in zip(arguments, partials, strict=True)
+                for argument, partial in zip(arguments, known, strict=True)
                 if name in argument.slopes
             ]
         )
@@ -115,7 +163,7 @@ def rising(
 
     def enclose(a: Enclosure) -> Enclosure:
         with np.errstate(all="ignore"):
-            slopes = chain([a], [slope(a.low, a.high)])
+            slopes = chain([a], lambda: [slope(a.low, a.high)])
             return Enclosure(function(a.low), function(a.high), slopes)
 
     return enclose
@@ -136,12 +184,12 @@ def greater(a: Enclosure, b: Enclosure) -> Enclosure:
 def plus(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a + b."""
     one = point(1.0)
-    return Enclosure(*total([a.bounds, b.bounds]), chain([a, b], [one, one]))
+    return Enclosure(*total([a.bounds, b.bounds]), chain([a, b], lambda: [one, one]))
 
 
 def negative(a: Enclosure) -> Enclosure:
     """Enclose -a."""
-    return Enclosure(-a.high, -a.low, chain([a], [point(-1.0)]))
+    return Enclosure(-a.high, -a.low, chain([a], lambda: [point(-1.0)]))
 
 
 def minus(a: Enclosure, b: Enclosure) -> Enclosure:
@@ -151,7 +199,29 @@ def minus(a: Enclosure, b: Enclosure) -> Enclosure:
 
 def times(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a * b."""
-    return Enclosure(*product(a.bounds, b.bounds), chain([a, b], [b.bounds, a.bounds]))
+    return Enclosure(*product(a.bounds, b.bounds), chain([a, b], lambda: [b.bounds, a.bounds]))
+
+
+def square(x: Any) -> Any:
+    """Return x ** 2, which every form of a formula rounds alike."""
+    return x * x
+
+
+def cube(x: Any) -> Any:
+    """Return x ** 3, which every form of a formula rounds alike."""
+    return x * x * x
+
+
+def squared(a: Enclosure) -> Enclosure:
+    """Enclose a ** 2."""
+    low, high = extremes([square(a.low), square(a.high)])
+    low = np.where((a.low <= 0) & (a.high >= 0), 0.0, low)
+    return Enclosure(low, high, chain([a], lambda: [product(point(2.0), a.bounds)]))
+
+
+def cubed(a: Enclosure) -> Enclosure:
+    """Enclose a ** 3."""
+    return rising(cube, lambda *ends: product(point(3.0), squared(Enclosure(*ends)).bounds))(a)
 
 
 def reciprocal(a: Enclosure) -> Enclosure:
@@ -160,18 +230,22 @@ def reciprocal(a: Enclosure) -> Enclosure:
         raise Undefined("may divide by zero")
     with np.errstate(all="ignore"):
         low, high = 1 / a.high, 1 / a.low
-    steep = product((low, high), (low, high))
-    return Enclosure(low, high, chain([a], [(-steep[1], -steep[0])]))
+
+    def partials() -> list[Bounds]:
+        steep = product((low, high), (low, high))
+        return [(-steep[1], -steep[0])]
+
+    return Enclosure(low, high, chain([a], partials))
 
 
 def over(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a / b; raises `Undefined` if b may be 0."""
-    inverse = reciprocal(b)
+    inverse = reciprocal(b).bounds
     with np.errstate(all="ignore"):
         corners = [np.where((x == 0) | np.isinf(y), 0.0, x / y) for x in a.bounds for y in b.bounds]
-        low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
-        by_divisor = product((-high, -low), inverse.bounds)
-    return Enclosure(low, high, chain([a, b], [inverse.bounds, by_divisor]))
+    low, high = extremes(corners)
+    slopes = chain([a, b], lambda: [inverse, product((-high, -low), inverse)])
+    return Enclosure(low, high, slopes)
 
 
 def magnitude(a: Enclosure) -> Enclosure:
@@ -184,7 +258,11 @@ def exponential(a: Enclosure) -> Enclosure:
     """Enclose exp(a)."""
     if np.any(a.high > 709):
         raise Undefined("exp may overflow: its argument can exceed 709")
-    return rising(np.exp, lambda low, high: (np.exp(low), np.exp(high)))(a)
+    low, high = outward(np.exp(a.low), np.exp(a.high))
+    high = np.maximum(high, TINY)  # it may have become 0
+    low = np.where(a.low >= 0, np.maximum(low, 1.0), low)
+    high = np.where(a.high <= 0, np.minimum(high, 1.0), high)
+    return Enclosure(low, high, chain([a], lambda: [(low, high)]))
 
 
 def logarithm(
@@ -199,7 +277,8 @@ def logarithm(
     def enclose(a: Enclosure) -> Enclosure:
         if np.any(a.low <= -shift):
             raise Undefined(f"{name} is not defined: its argument can be {0.0 - shift:g} or less")
-        return rising(function, slope)(a)
+        wide = rising(function, slope)(a)
+        return Enclosure(*outward(*wide.bounds), wide.slopes)
 
     return enclose
 
@@ -223,27 +302,30 @@ def staircase(
     return rising(function, slope)
 
 
-def quotient(a: Enclosure, b: Enclosure) -> Enclosure:
-    """Enclose a // b, the floor of a / b."""
-    return staircase(np.floor)(over(a, b))
-
-
 def remainder(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a % b, which has the sign of b."""
-    reciprocal(b)  # raises if b may be 0
-    corners = [(x, y) for x in a.bounds for y in b.bounds]
-    steps = [np.floor_divide(x, y) for x, y in corners]
-    least, most = np.minimum.reduce(steps), np.maximum.reduce(steps)
-    # Both ends lie between the same two multiples of b, small enough to be exact.
-    same = (least == most) & (np.abs(most) < 2**53)
+    if np.any((b.low <= 0) & (b.high >= 0)):
+        raise Undefined("may divide by zero")
+    steps, ends, small = [], [], np.True_
+    for x, y in [(x, y) for x in a.bounds for y in b.bounds]:
+        # The remainder after a large quotient takes long to compute, and says nothing.
+        here = np.abs(x / y) < DISTINCT
+        divisor = np.where(here, y, 1.0)
+        dividend = np.where(here, x, 0.0)
+        end = np.mod(dividend, divisor)
+        steps.append(np.rint((dividend - end) / divisor))
+        ends.append(end)
+        small = small & here
+    least, most = extremes(steps)
+    # All of the box lies between the same two multiples of b.
+    same = small & (least == most)
     slopes = {
         name: (np.where(same, low, -np.inf), np.where(same, high, np.inf))
-        for name, (low, high) in chain([a, b], [point(1.0), (-most, -least)]).items()
+        for name, (low, high) in chain([a, b], lambda: [point(1.0), (-most, -least)]).items()
     }
-    ends = [np.mod(x, y) for x, y in corners]
-    known = same | ((a.low == a.high) & (b.low == b.high))
-    low = np.where(known, np.minimum.reduce(ends), np.minimum(b.low, 0.0))
-    high = np.where(known, np.maximum.reduce(ends), np.maximum(b.high, 0.0))
+    low, high = extremes(ends)
+    low = np.where(same, low, np.minimum(b.low, 0.0))
+    high = np.where(same, high, np.maximum(b.high, 0.0))
     return Enclosure(low, high, slopes)
 
 
@@ -260,13 +342,21 @@ def power(a: Enclosure, b: Enclosure) -> Enclosure:
     if np.any((a.low <= 0) & (b.low <= 0)):
         raise Undefined("a power is not defined: its base can be 0 with an exponent of 0 or less")
     with np.errstate(all="ignore"):
-        corners = [np.power(x, y) for x in a.bounds for y in b.bounds]
-        low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
-        lowered = [np.power(x, y - 1) for x in a.bounds for y in b.bounds]
-        by_base = product(b.bounds, (np.minimum.reduce(lowered), np.maximum.reduce(lowered)))
-        by_exponent = product((low, high), (np.log(a.low), np.log(a.high)))
+        low, high = outward(*extremes([np.power(x, y) for x in a.bounds for y in b.bounds]))
+        high = np.where(a.high > 0, np.maximum(high, TINY), high)  # it may have become 0
+        # 1 ** b is 1, and so is a ** 0.
+        rises = ((a.low >= 1) & (b.low >= 0)) | ((a.high <= 1) & (b.high <= 0))
+        falls = ((a.low >= 1) & (b.high <= 0)) | ((a.high <= 1) & (b.low >= 0))
+        low = np.where(rises, np.maximum(low, 1.0), low)
+        high = np.where(falls, np.minimum(high, 1.0), high)
     _refuse_overflow(low, high)
-    return Enclosure(low, high, chain([a, b], [by_base, by_exponent]))
+
+    def partials() -> list[Bounds]:
+        lowered = extremes([np.power(x, y - 1) for x in a.bounds for y in b.bounds])
+        by_base = product(b.bounds, lowered)
+        return [by_base, product((low, high), (np.log(a.low), np.log(a.high)))]
+
+    return Enclosure(low, high, chain([a, b], partials))
 
 
 def _whole_power(a: Enclosure, exponent: float) -> Enclosure:
@@ -274,17 +364,27 @@ def _whole_power(a: Enclosure, exponent: float) -> Enclosure:
         raise Undefined("may divide by zero: a negative power of something that can be 0")
 
     def bounds(n: float) -> Bounds:
-        with np.errstate(all="ignore"):
-            ends = np.power(a.low, n), np.power(a.high, n)
-        low, high = np.minimum(*ends), np.maximum(*ends)
+        if n == 0:
+            return np.ones_like(a.low), np.ones_like(a.low)
+        low, high = outward(*extremes([np.power(a.low, n), np.power(a.high, n)]))
+        # They may have become 0.
+        low = np.where((low == 0) & (a.low < 0), -TINY, low)
+        high = np.where((high == 0) & ((a.low != 0) | (a.high != 0)), TINY, high)
+        # A power of 1 is 1, and one of -1 is 1 or -1.
+        within = (np.abs(a.low) <= 1) & (np.abs(a.high) <= 1) & (n > 0)
+        low = np.where(within, np.maximum(low, -1.0), low)
+        high = np.where(within, np.minimum(high, 1.0), high)
         if n % 2 == 0 and n > 0:
-            low = np.where((a.low <= 0) & (a.high >= 0), 0.0, low)
+            low = np.where((a.low <= 0) & (a.high >= 0), 0.0, np.maximum(low, 0.0))
         return low, high
 
     low, high = bounds(exponent)
     _refuse_overflow(low, high)
-    partial = product(point(exponent), bounds(exponent - 1)) if exponent else ZERO
-    return Enclosure(low, high, chain([a], [partial]))
+
+    def partials() -> list[Bounds]:
+        return [product(point(exponent), bounds(exponent - 1))]
+
+    return Enclosure(low, high, chain([a], partials))
 
 
 def _refuse_overflow(low: Array, high: Array) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from onepull.arrays import Array
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.enclosure import Enclosure, Undefined, point
-from onepull.formula.grammar import Apply, Field, Number, Term, parse
+from onepull.formula.grammar import Apply, Field, Number, Term, check_names, names_in, parse, plain
 from onepull.formula.operations import Operation
 
 LARGEST = sys.float_info.max
@@ -34,38 +35,33 @@ class Formula:
     """
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
-        self.names = tuple(names)
-        self.tree = parse(text, self.names)
-        self.text = " ".join(text.split())
+        self.names = check_names(names)
+        self.text = plain(text)
+        self.tree = parse(self.text, self.names)
 
     def __repr__(self) -> str:
         """Show the text."""
         return f"Formula({self.text!r}, {list(self.names)})"
 
     @cached_property
-    def size(self) -> int:
-        """The cost of enclosing one box: its terms, and the fields that its choices narrow."""
-        return _size(self.tree, len(self.names))
+    def cost(self) -> int:
+        """What enclosing one box costs, in units of a sum."""
+        return _cost(self.tree)
 
     @cached_property
-    def body(self) -> str:
-        """Python source of the formula as an expression in the names."""
-        return _scalar(self.tree)
-
-    @property
-    def source(self) -> str:
-        """Python source of the function on numbers."""
-        return f"lambda {', '.join(self.names)}: {self.body}"
+    def body(self) -> ast.expr:
+        """The code of the formula on numbers, an expression in the names."""
+        return _code(self.tree, _scalar)
 
     @cached_property
     def scalar(self) -> Callable[..., float]:
         """The function on numbers, one for each name in order."""
-        return _evaluate(self.source)
+        return self._function(self.body)
 
     @cached_property
     def arrays(self) -> Callable[..., Any]:
         """The function on arrays; its result has the shape of those it depends on."""
-        compute = _evaluate(f"lambda {', '.join(self.names)}: {_vector(self.tree)}")
+        compute = self._function(_code(self.tree, _vector))
 
         # A branch may divide by zero in elements where it is not taken.  Numpy can ignore that,
         # Python's own floats cannot.
@@ -74,6 +70,14 @@ class Formula:
             return compute(*[np.asarray(column, np.float64) for column in columns])
 
         return quietly
+
+    def _function(self, body: ast.expr) -> Callable[..., Any]:
+        source = f"lambda {', '.join(self.names)}: _value"
+        # The code is built from a checked tree and sees no builtins.
+        function: Callable[..., Any] = eval(  # noqa: S307 - our own code
+            op.program(source, {"_value": body}), dict(op.NAMESPACE)
+        )
+        return function
 
     def vector(self, *columns: Any) -> Array:
         """Evaluate the formula on arrays that broadcast together, one for each name in order."""
@@ -90,18 +94,16 @@ class Formula:
         [1.0, 2.0, 2.0]
         """
         fixed = len(points[0])
-        bodies = [
-            _scalar(_substitute(self.tree, dict(zip(self.names, values, strict=False))))
-            for values in points
-        ]
-        scope = dict(op.NAMESPACE)
-        # The source is generated from a checked tree, as in `_evaluate`.
-        exec(  # noqa: S102 - our own source
-            f"def rows(_state):\n"
-            f"    {', '.join(self.names[fixed:])}, = _state\n"
-            f"    return [{', '.join(bodies)}]",
-            scope,
+        bodies = []
+        for values in points:
+            here = dict(zip(self.names, values, strict=False))
+            bodies.append(_code(_substitute(self.tree, here), _scalar))
+        source = (
+            f"def rows(_state):\n    {', '.join(self.names[fixed:])}, = _state\n    return _value"
         )
+        scope = dict(op.NAMESPACE)
+        code = op.program(source, {"_value": op.listing(bodies)}, mode="exec")
+        exec(code, scope)  # noqa: S102 - built from a checked tree, as in `_function`
         rows: Callable[[tuple[float, ...]], list[float]] = scope["rows"]
         return rows
 
@@ -112,14 +114,17 @@ class Formula:
         anywhere on a box.
         """
         fields, finite = {}, {}
-        for name, (low, high) in box.items():
+        for name in names_in(self.tree):
+            low, high = box[name]
             bounds = np.asarray(low, float), np.asarray(high, float)
             fields[name] = Enclosure(*bounds, {name: point(1.0)} if name in along else {})
             finite[name] = Enclosure(*(np.clip(end, -LARGEST, LARGEST) for end in bounds))
+        bounded = not any(np.any(field.infinite) for field in fields.values())
         with np.errstate(all="ignore"):
-            # Fields are finite here, so an infinity is an overflow.
-            self._enclose(self.tree, finite, overflow=True)
-            return self._enclose(self.tree, fields)
+            # Where fields are finite, an infinity is an overflow.
+            if not bounded:
+                self._enclose(self.tree, finite, overflow=True)
+            return self._enclose(self.tree, fields, overflow=bounded)
 
     def _enclose(
         self, term: Term, fields: dict[str, Enclosure], *, overflow: bool = False
@@ -131,13 +136,14 @@ class Formula:
                 return fields[name]
             case Apply(operation=op.WHERE, terms=(condition, body, orelse)):
                 truth = self._enclose(condition, fields, overflow=overflow)
-                when = self._given(condition, fields, truth.high == 0, truth=True)
-                otherwise = self._given(condition, fields, truth.low == 1, truth=False)
-                parts = [
-                    truth,
-                    self._enclose(body, when, overflow=overflow),
-                    self._enclose(orelse, otherwise, overflow=overflow),
-                ]
+                parts = [truth]
+                for branch, taken, never in (
+                    (body, True, truth.high == 0),
+                    (orelse, False, truth.low == 1),
+                ):
+                    known = self._narrow(condition, fields, truth=taken)
+                    here = {name: known[name].without(never) for name in names_in(branch)}
+                    parts.append(self._enclose(branch, here, overflow=overflow))
             case Apply(terms=terms):
                 parts = [self._enclose(part, fields, overflow=overflow) for part in terms]
         try:
@@ -148,32 +154,10 @@ class Formula:
             start, stop = term.span
             raise FormulaError(str(reason), text=self.text, start=start, stop=stop) from None
 
-    def _given(
-        self,
-        condition: Term,
-        fields: dict[str, Enclosure],
-        impossible: NDArray[np.bool_],
-        *,
-        truth: bool,
-    ) -> dict[str, Enclosure]:
-        """Return the fields narrowed to where `condition` is true, or false.
-
-        Boxes where that is impossible become NaN: the checks ignore them, and the choice
-        between the branches never picks them.
-        """
-        known = self._narrow(condition, fields, truth=truth)
-        return {
-            name: Enclosure(
-                np.where(impossible, np.nan, field.low),
-                np.where(impossible, np.nan, field.high),
-                field.slopes,
-            )
-            for name, field in known.items()
-        }
-
     def _narrow(
         self, condition: Term, fields: dict[str, Enclosure], *, truth: bool
     ) -> dict[str, Enclosure]:
+        """Return the fields narrowed to where `condition` is true, or false."""
         match condition:
             case Apply(operation=op.NOT, terms=(inner,)):
                 return self._narrow(inner, fields, truth=not truth)
@@ -200,15 +184,15 @@ class Formula:
         if isinstance(low, Field) and _is_plain(high):
             field, limit = fields[low.name], self._enclose(high, fields).high
             limit = np.nextafter(limit, -np.inf) if strict else limit
-            narrowed[low.name] = Enclosure(
-                field.low, np.maximum(field.low, np.minimum(field.high, limit)), field.slopes
-            )
+            most = np.maximum(field.low, np.minimum(field.high, limit))
+            least = np.broadcast_to(field.low, most.shape)
+            narrowed[low.name] = Enclosure(least, most, field.slopes)
         if isinstance(high, Field) and _is_plain(low):
             field, limit = fields[high.name], self._enclose(low, fields).low
             limit = np.nextafter(limit, np.inf) if strict else limit
-            narrowed[high.name] = Enclosure(
-                np.minimum(field.high, np.maximum(field.low, limit)), field.high, field.slopes
-            )
+            least = np.minimum(field.high, np.maximum(field.low, limit))
+            most = np.broadcast_to(field.high, least.shape)
+            narrowed[high.name] = Enclosure(least, most, field.slopes)
         return narrowed
 
 
@@ -233,35 +217,32 @@ def _is_plain(term: Term) -> bool:
     )
 
 
-def _size(term: Term, fields: int) -> int:
+def _cost(term: Term) -> int:
     if not isinstance(term, Apply):
         return 1
-    own = 1 + 2 * fields if term.operation is op.WHERE else 1
-    return own + sum(_size(inner, fields) for inner in term.terms)
+    costs = [_cost(inner) for inner in term.terms]
+    if term.operation is op.WHERE:
+        # A condition is worked out again to narrow the fields of each branch.
+        costs += [2 * costs[0], *[len(names_in(branch)) for branch in term.terms[1:]]]
+    return term.operation.cost + sum(costs)
 
 
-def _evaluate(source: str) -> Callable[..., Any]:
-    # The source is generated from a checked tree and sees no builtins.
-    function: Callable[..., Any] = eval(source, dict(op.NAMESPACE))  # noqa: S307 - our own
-    return function
+def _scalar(operation: Operation) -> op.Code:
+    return operation.scalar
 
 
-def _scalar(term: Term) -> str:
-    return _source(term, lambda operation: operation.scalar)
+def _vector(operation: Operation) -> op.Code:
+    return operation.vector
 
 
-def _vector(term: Term) -> str:
-    return _source(term, lambda operation: operation.vector)
-
-
-def _source(term: Term, form: Callable[[Operation], Callable[..., str]]) -> str:
+def _code(term: Term, form: Callable[[Operation], op.Code]) -> ast.expr:
     match term:
         case Number(value=value):
-            return repr(value)
+            return op.constant(value)
         case Field(name=name):
-            return name
+            return op.name(name)
         case Apply(operation=operation, terms=terms):
-            return form(operation)(*(_source(inner, form) for inner in terms))
+            return form(operation)(*[_code(inner, form) for inner in terms])
 
 
 def _substitute(term: Term, values: Mapping[str, float]) -> Term:
@@ -270,20 +251,22 @@ def _substitute(term: Term, values: Mapping[str, float]) -> Term:
         case Field(name=name) if name in values:
             return Number(values[name], term.span)
         case Apply(operation=operation, terms=terms):
-            replaced = tuple(_substitute(inner, values) for inner in terms)
-            term = Apply(operation, replaced, term.span)
-            if operation.gives == "number" and all(isinstance(r, Number) for r in replaced):
-                return _constant(term)
+            replaced = [_substitute(inner, values) for inner in terms]
+            if operation.gives == "number":
+                numbers = [inner.value for inner in replaced if isinstance(inner, Number)]
+                if len(numbers) == len(replaced) and (value := _value(operation, numbers)):
+                    return value
+            return Apply(operation, tuple(replaced), term.span)
     return term
 
 
-def _constant(term: Apply) -> Term:
-    """Return a term without names as a number, or unchanged if it has no finite value.
+def _value(operation: Operation, numbers: Sequence[float]) -> Number | None:
+    """Return an operation on numbers, None if it has no finite value.
 
     The latter happens in branches of a choice that are never taken.
     """
     try:
-        value = float(_evaluate(f"lambda: {_scalar(term)}")())
+        value = float(operation.on_numbers(len(numbers))(*numbers))
     except (ArithmeticError, TypeError, ValueError):
-        return term
-    return Number(value, term.span) if math.isfinite(value) else term
+        return None
+    return Number(value) if math.isfinite(value) else None

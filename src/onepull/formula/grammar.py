@@ -1,18 +1,19 @@
 """Parse the text of a formula into a tree.
 
-Python's parser reads the text, and the tree is rebuilt node by node from a whitelist.  It can
-only hold numbers, declared names and the operations of `operations.py`.  Length, size, depth
-and exponents are limited, so no formula can hang or exhaust memory.
+The parser reads the text token by token and accepts only numbers, declared names and the
+operations of `operations.py`.  It checks length, size, depth and exponents as it reads, so no
+text takes long, and no text is nested deeper than the limits below.
 """
 
 from __future__ import annotations
 
-import ast
 import math
-import warnings
-from collections.abc import Collection
+import re
+import reprlib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from keyword import iskeyword
+from typing import NamedTuple, TypeAlias
 
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
@@ -21,7 +22,10 @@ from onepull.formula.operations import Operation
 LENGTH = 4000
 SIZE = 1000
 DEPTH = 60
+NESTING = 2 * DEPTH  # brackets, signs and branches within one another
 EXPONENT = 100.0
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,245 +46,374 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An operation applied to terms."""
+    """An operation applied to terms.
+
+    `height` counts the operations within one another, and `names` holds the fields that occur.
+    """
 
     operation: Operation
     terms: tuple[Term, ...]
     span: tuple[int, int] = (0, 0)
+    height: int = 1
+    names: frozenset[str] = frozenset()
 
 
 Term: TypeAlias = Number | Field | Apply
 
-_INFIX: dict[type[ast.AST], Operation] = {
-    ast.Add: op.ADD,
-    ast.Sub: op.SUBTRACT,
-    ast.Mult: op.MULTIPLY,
-    ast.Div: op.DIVIDE,
-    ast.FloorDiv: op.QUOTIENT,
-    ast.Mod: op.REMAINDER,
-    ast.Pow: op.POWER,
-    ast.Lt: op.LESS,
-    ast.LtE: op.LESS_EQUAL,
-    ast.Gt: op.GREATER,
-    ast.GtE: op.GREATER_EQUAL,
-    ast.Eq: op.EQUAL,
-    ast.NotEq: op.UNEQUAL,
-    ast.And: op.AND,
-    ast.Or: op.OR,
-}
+
+def check_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of a formula's fields; raises `FormulaError` if one cannot be a name."""
+    if isinstance(names, str):
+        raise FormulaError(
+            "the names of a formula must be a list of names, given a text",
+            text=names[:LENGTH],
+            start=0,
+            stop=1,
+        )
+    for name in names:
+        valid = isinstance(name, str) and NAME.fullmatch(name) and not iskeyword(name)
+        if not valid or name in op.FUNCTIONS:
+            raise FormulaError(
+                "a name is a letter followed by letters, digits and _, and neither a Python "
+                f"keyword nor a function of the formula language; given {reprlib.repr(name)}",
+                text=_shown(str(name)),
+                start=0,
+                stop=min(len(str(name)), LENGTH),
+            )
+    if len(set(names)) < len(names):
+        raise FormulaError(
+            "the names of a formula must differ", text=", ".join(names)[:LENGTH], start=0, stop=1
+        )
+    return tuple(names)
 
 
-def parse(text: str, names: Collection[str]) -> Term:
-    """Return the tree of `text`, a number-valued formula over `names`."""
+def plain(text: str) -> str:
+    """Return the text of a formula on one line; raises `FormulaError` if it cannot be one."""
     if not isinstance(text, str):
         raise FormulaError(
-            f"a formula must be text, given {type(text).__name__}", text=repr(text), start=0, stop=1
+            f"a formula must be text, given {type(text).__name__}",
+            text=_shown(reprlib.repr(text)),
+            start=0,
+            stop=1,
         )
-    text = " ".join(text.split())
+    if len(text) <= 16 * LENGTH:  # layout may take more characters than the formula
+        text = " ".join(text.split())
     if not text:
         raise FormulaError("a formula cannot be empty", text="", start=0, stop=1)
     if len(text) > LENGTH:
         raise FormulaError(
             f"a formula may have at most {LENGTH} characters, given {len(text)}",
-            text=text,
+            text=_shown(text[: LENGTH + 1]),
             start=LENGTH,
-            stop=len(text),
+            stop=LENGTH + 1,
         )
     for place, character in enumerate(text):
         # Lines have been joined, so a comment would hide the rest of the formula.
         if not (character.isascii() and character.isprintable()) or character == "#":
             raise FormulaError(
-                f"a formula must be plain ASCII without comments, given {character!r}",
-                text=text,
+                f"a formula must be plain ASCII without comments, given {character!a}",
+                text=_shown(text),
                 start=place,
                 stop=place + 1,
             )
-    return _Reader(text, names).read()
+    return text
 
 
-class _Reader:
-    """Rebuilds a parsed text as a tree; anything outside the language raises `FormulaError`."""
+def parse(text: str, names: Collection[str]) -> Term:
+    """Return the tree of `text`, a number-valued formula over `names`."""
+    return _Parser(plain(text), names).formula()
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    stop: int
+
+
+# Possessive repeats ('*+') never go back, so a long token takes time linear in its length.
+_DECIMAL = r"(?:[0-9][0-9_]*+\.?+[0-9_]*+|\.[0-9][0-9_]*+)(?:[eE][+-]?[0-9][0-9_]*+)?+"
+_TOKENS = re.compile(
+    rf"""\s*(?:
+      (?P<dotted>[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)++)
+    | (?P<text>[A-Za-z]{{0,2}}(?P<quote>['"])[^'"]*+(?P=quote))
+    | (?P<complex>{_DECIMAL}[jJ])
+    | (?P<number>0[xX][0-9A-Fa-f_]++ | 0[oO][0-7_]++ | 0[bB][01_]++ | {_DECIMAL})
+    | (?P<name>[A-Za-z_][A-Za-z0-9_]*+)
+    | (?P<sign>\*\*|//|<<|>>|<=|>=|==|!=|:=|\.\.\.|[-+*/%<>(),])
+    | (?P<other>.)
+    )""",
+    re.VERBOSE,
+)
+_REFUSED = {"dotted": "a dotted name", "text": "text", "complex": "a complex number"}
+
+# How tightly each operator binds, from loose to tight.
+_CHOICE, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _UNARY, _POWER = range(1, 10)
+_BINDS = {
+    **{"if": _CHOICE, "or": _OR, "and": _AND},
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), _COMPARISON),
+    **dict.fromkeys(("+", "-"), _SUM),
+    **dict.fromkeys(("*", "/", "//", "%"), _PRODUCT),
+    "**": _POWER,
+}
+_INFIX = {
+    operation.name: operation
+    for operation in (
+        *(op.ADD, op.SUBTRACT, op.MULTIPLY, op.DIVIDE, op.REMAINDER, op.POWER),
+        *(op.LESS, op.LESS_EQUAL, op.GREATER, op.GREATER_EQUAL, op.EQUAL, op.UNEQUAL),
+        *(op.AND, op.OR),
+    )
+}
+_BASES = frozenset("xXoObB")
+_END = "the end of the formula"
+
+
+class _Parser:
+    """Builds the tree of a text by precedence climbing."""
 
     def __init__(self, text: str, names: Collection[str]) -> None:
         self.text = text
         self.names = names
         self.size = 0
+        self.nesting = 0
+        self.place = 0  # where the next token is looked for
+        self.stop = 0  # where the last token that was taken ends
+        self.next = self.token()
 
-    def read(self) -> Term:
-        try:
-            with warnings.catch_warnings():
-                # Python warns about odd literals; the whitelist below decides.
-                warnings.simplefilter("ignore")
-                body = ast.parse(self.text, mode="eval").body
-        except SyntaxError as error:
-            start = max(0, (error.offset or 1) - 1)
-            reason = f"not a formula: {error.msg}"
-            raise FormulaError(reason, text=self.text, start=start, stop=start + 1) from None
-        except (ValueError, MemoryError, RecursionError):
-            raise FormulaError(
-                "not a formula: nested too deeply", text=self.text, start=0, stop=len(self.text)
-            ) from None
-        return self.number(body, 0)
+    # Tokens
 
-    def refuse(self, node: ast.AST, reason: str) -> FormulaError:
-        start, stop = _span(node)
-        return FormulaError(reason, text=self.text, start=start, stop=max(stop, start + 1))
+    def token(self) -> _Token:
+        match = _TOKENS.match(self.text, self.place)
+        if match is None:
+            return _Token("end", "", len(self.text), len(self.text) + 1)
+        kind = match.lastgroup or "other"
+        kind = "text" if kind == "quote" else kind
+        token = _Token(kind, match[kind], *match.span(kind))
+        if kind in _REFUSED:
+            raise self.refuse(token[2:], f"{_REFUSED[kind]} is not part of the formula language")
+        self.place = token.stop
+        return token
 
-    def number(self, node: ast.expr, depth: int) -> Term:
-        """Read a term as a number; a comparison becomes 0 or 1."""
-        term = self.term(node, depth)
-        if _gives(term) == "truth":
-            return Apply(op.INDICATOR, (term,), _span(node))
+    def take(self) -> _Token:
+        taken = self.next
+        self.stop = taken.stop
+        self.next = self.token()
+        return taken
+
+    def expect(self, text: str) -> None:
+        if self.next.text != text:
+            raise self.unexpected(f"expected {text!r}")
+        self.take()
+
+    def unexpected(self, wanted: str) -> FormulaError:
+        token = self.next
+        given = _END if token.kind == "end" else repr(token.text)
+        return self.refuse(token[2:], f"not a formula: {wanted}, given {given}")
+
+    def refuse(self, span: tuple[int, int], reason: str) -> FormulaError:
+        return FormulaError(reason, text=self.text, start=span[0], stop=span[1])
+
+    # Terms
+
+    def formula(self) -> Term:
+        term = self.number(self.expression(0))
+        if self.next.kind != "end":
+            raise self.unexpected("expected an operator")
         return term
 
-    def truth(self, node: ast.expr, depth: int) -> Term:
-        """Read a term as a condition."""
-        term = self.term(node, depth)
-        if _gives(term) != "truth":
-            raise self.refuse(node, "expected a condition, such as 'x >= y', not a number")
+    def expression(self, binding: int) -> Term:
+        """Read a term whose operators bind more tightly than `binding`."""
+        self.nesting += 1
+        if self.nesting > NESTING:
+            raise self.refuse(self.next[2:], f"a formula may be nested at most {NESTING} deep")
+        start = self.next.start
+        term = self.operand(binding)
+        while (binds := _BINDS.get(self.next.text, 0)) > binding:
+            if binds == _CHOICE:
+                term = self.choice(term, start)
+            elif binds == _COMPARISON:
+                term = self.comparison(term, start)
+            elif binds in (_AND, _OR):
+                term = self.junction(term, start, binds)
+            elif binds == _POWER:
+                term = self.power(term, start)
+            else:
+                sign = self.take().text
+                right = self.number(self.expression(binds))
+                term = self.arithmetic(sign, (self.number(term), right), start)
+        self.nesting -= 1
         return term
 
-    def term(self, node: ast.expr, depth: int) -> Term:  # noqa: C901, PLR0911 - the whitelist
-        self.size += 1
-        if self.size > SIZE:
-            raise self.refuse(node, f"a formula may have at most {SIZE} parts")
-        if depth > DEPTH:
-            raise self.refuse(node, f"a formula may be nested at most {DEPTH} deep")
-        match node:
-            case ast.Constant():
-                return self.constant(node)
-            case ast.Name(id=name):
-                return self.field(node, name)
-            case ast.BinOp(left=left, op=kind, right=right):
-                return self.binary(node, kind, (left, right), depth)
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return Apply(op.NOT, (self.truth(operand, depth + 1),), _span(node))
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return Apply(op.NEGATIVE, (self.number(operand, depth + 1),), _span(node))
-            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return self.number(operand, depth + 1)
-            case ast.BoolOp(op=kind, values=values):
-                terms = tuple(self.truth(value, depth + 1) for value in values)
-                return Apply(_INFIX[type(kind)], terms, _span(node))
-            case ast.Compare():
-                return self.comparison(node, depth)
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                return self.choice(node, (test, body, orelse), depth)
-            case ast.Call():
-                return self.call(node, depth)
-        raise self.refuse(node, f"{_kind(node)} is not part of the formula language")
+    def operand(self, binding: int) -> Term:
+        token = self.next
+        if token.kind == "number":
+            return self.constant(self.take())
+        if token.text in ("-", "+"):
+            self.take()
+            return self.signed(token, self.number(self.expression(_UNARY)))
+        if token.text == "not" and binding < _NOT:
+            self.take()
+            return self.apply(op.NOT, (self.truth(self.expression(_NOT - 1)),), token.start)
+        if token.text == "(":
+            self.take()
+            term = self.expression(0)
+            self.expect(")")
+            return term
+        if token.kind == "name" and not iskeyword(token.text):
+            self.take()
+            return self.call(token) if self.next.text == "(" else self.field(token)
+        raise self.unexpected("expected a number, a field, a function or '('")
 
-    def constant(self, node: ast.Constant) -> Number:
-        if isinstance(node.value, bool) or not isinstance(node.value, (int, float)):
-            raise self.refuse(node, f"{_kind(node)} is not part of the formula language")
+    def constant(self, token: _Token) -> Number:
+        self.count(1, token[2:])
         try:
-            value = float(node.value)
+            value = float(int(token.text, 0) if token.text[1:2] in _BASES else token.text)
         except OverflowError:
             value = math.inf
+        except ValueError:
+            raise self.refuse(token[2:], "not a formula: this is not a number") from None
         if not math.isfinite(value):
-            raise self.refuse(node, "this number is too large")
-        return Number(value, _span(node))
+            raise self.refuse(token[2:], "this number is too large")
+        return Number(value, token[2:])
 
-    def field(self, node: ast.Name, name: str) -> Field:
-        if name not in self.names:
-            hint = "call it with parentheses" if name in op.FUNCTIONS else self.vocabulary()
-            raise self.refuse(node, f"unknown name {name!r}; {hint}")
-        return Field(name, _span(node))
+    def field(self, token: _Token) -> Field:
+        self.count(1, token[2:])
+        if token.text not in self.names:
+            hint = "call it with parentheses" if token.text in op.FUNCTIONS else self.vocabulary()
+            raise self.refuse(token[2:], f"unknown name {token.text!r}; {hint}")
+        return Field(token.text, token[2:])
 
     def vocabulary(self) -> str:
         return f"the fields are {', '.join(self.names) or 'none'}"
 
-    def binary(
-        self, node: ast.BinOp, kind: ast.operator, sides: tuple[ast.expr, ast.expr], depth: int
-    ) -> Term:
-        operation = _INFIX.get(type(kind))
+    def signed(self, sign: _Token, term: Term) -> Term:
+        if sign.text == "+":
+            return term
+        if isinstance(term, Number):
+            return Number(-term.value, (sign.start, self.stop))
+        return self.apply(op.NEGATIVE, (term,), sign.start)
+
+    def arithmetic(self, sign: str, sides: tuple[Term, Term], start: int) -> Term:
+        if sign != "//":
+            return self.apply(_INFIX[sign], sides, start)
+        quotient = self.apply(op.DIVIDE, sides, start)
+        return self.wrapped(op.FLOOR, quotient)
+
+    def power(self, base: Term, start: int) -> Term:
+        self.take()
+        exponent = self.number(self.expression(_UNARY - 1))
+        terms: tuple[Term, ...] = (self.number(base), exponent)
+        operation = op.POWER
+        if isinstance(exponent, Number):
+            if abs(exponent.value) > EXPONENT:
+                allowed = f"between -{EXPONENT:g} and {EXPONENT:g}"
+                raise self.refuse(exponent.span, f"an exponent must lie {allowed}")
+            if exponent.value in op.POWERS:
+                operation, terms = op.POWERS[exponent.value], terms[:1]
+        return self.apply(operation, terms, start)
+
+    def comparison(self, left: Term, start: int) -> Term:
+        links: list[Term] = []
+        left = self.number(left)
+        while _BINDS.get(self.next.text) == _COMPARISON:
+            operation, before = _INFIX[self.take().text], self.size
+            right = self.number(self.expression(_COMPARISON))
+            links.append(self.apply(operation, (left, right), start))
+            if _BINDS.get(self.next.text) == _COMPARISON:
+                # 'a < b < c' is 'a < b and b < c', so b is worked out twice.
+                self.count(self.size - before, (start, self.stop))
+            left = right
+        return links[0] if len(links) == 1 else self.apply(op.AND, tuple(links), start)
+
+    def junction(self, first: Term, start: int, binds: int) -> Term:
+        word, terms = self.next.text, [self.truth(first)]
+        while self.next.text == word:
+            self.take()
+            terms.append(self.truth(self.expression(binds)))
+        return self.apply(_INFIX[word], tuple(terms), start)
+
+    def choice(self, body: Term, start: int) -> Term:
+        self.take()
+        body = self.number(body)
+        condition = self.truth(self.expression(_CHOICE))
+        self.expect("else")
+        orelse = self.number(self.expression(0))
+        return self.apply(op.WHERE, (condition, body, orelse), start)
+
+    def call(self, name: _Token) -> Term:
+        operation = op.FUNCTIONS.get(name.text)
         if operation is None:
-            raise self.refuse(node, "this operator is not part of the formula language")
-        left, right = (self.number(side, depth + 1) for side in sides)
-        if operation is op.POWER and _largest(right) > EXPONENT:
-            raise self.refuse(
-                sides[1], f"an exponent must lie between -{EXPONENT:g} and {EXPONENT:g}"
-            )
-        return Apply(operation, (left, right), _span(node))
-
-    def comparison(self, node: ast.Compare, depth: int) -> Term:
-        sides = [self.number(node.left, depth + 1)]
-        for side in node.comparators:
-            before = self.size
-            sides.append(self.number(side, depth + 1))
-            if side is not node.comparators[-1]:
-                self.size += self.size - before  # 'a < b < c' is 'a < b and b < c'
-        if self.size > SIZE:
-            raise self.refuse(node, f"a formula may have at most {SIZE} parts")
-        links = []
-        for kind, left, right in zip(node.ops, sides, sides[1:], strict=False):
-            if type(kind) not in _INFIX:
+            known = ", ".join(sorted(op.FUNCTIONS))
+            raise self.refuse(name[2:], f"not a function of the formula language; use {known}")
+        self.take()
+        terms: list[Term] = []
+        while self.next.text != ")":
+            if self.next.text in ("*", "**"):
                 raise self.refuse(
-                    node, "this comparison is not part of the language; use < <= > >= == or !="
+                    self.next[2:], f"{operation.name} takes positional arguments only"
                 )
-            links.append(Apply(_INFIX[type(kind)], (left, right), _span(node)))
-        self.size += len(links)
-        return links[0] if len(links) == 1 else Apply(op.AND, tuple(links), _span(node))
-
-    def choice(
-        self, node: ast.expr, parts: tuple[ast.expr, ast.expr, ast.expr], depth: int
-    ) -> Term:
-        condition = self.truth(parts[0], depth + 1)
-        branches = (self.number(part, depth + 1) for part in parts[1:])
-        return Apply(op.WHERE, (condition, *branches), _span(node))
-
-    def call(self, node: ast.Call, depth: int) -> Term:
-        known = ", ".join(sorted(op.FUNCTIONS))
-        if not isinstance(node.func, ast.Name) or node.func.id not in op.FUNCTIONS:
-            raise self.refuse(node.func, f"not a function of the formula language; use {known}")
-        operation = op.FUNCTIONS[node.func.id]
-        for argument in (*node.args, *node.keywords):
-            if isinstance(argument, (ast.Starred, ast.keyword)):
-                raise self.refuse(argument, f"{operation.name} takes positional arguments only")
+            terms.append(self.expression(0))
+            if self.next.text != ",":
+                break
+            self.take()
+        self.expect(")")
         least, most = operation.arguments
-        if len(node.args) < least or (most is not None and len(node.args) > most):
+        if len(terms) < least or (most is not None and len(terms) > most):
             wanted = f"{least}" if least == most else f"{least} or more"
-            given = len(node.args)
-            raise self.refuse(node, f"{operation.name} takes {wanted} arguments, given {given}")
-        if operation is op.WHERE:
-            condition, body, orelse = node.args
-            return self.choice(node, (condition, body, orelse), depth)
-        terms = tuple(self.number(argument, depth + 1) for argument in node.args)
-        return Apply(operation, terms, _span(node))
+            reason = f"{operation.name} takes {wanted} arguments, given {len(terms)}"
+            raise self.refuse((name.start, self.stop), reason)
+        for i, term in enumerate(terms):
+            first = operation is op.WHERE and i == 0
+            terms[i] = self.truth(term) if first else self.number(term)
+        return self.apply(operation, tuple(terms), name.start)
+
+    def apply(self, operation: Operation, terms: tuple[Term, ...], start: int) -> Apply:
+        span = (start, self.stop)
+        self.count(operation.cost, span)
+        height = 1 + max([_height(term) for term in terms])
+        if height > DEPTH:
+            raise self.refuse(span, f"a formula may have at most {DEPTH} operations in one another")
+        names = frozenset().union(*[names_in(term) for term in terms])
+        return Apply(operation, terms, span, height, names)
+
+    def count(self, parts: int, span: tuple[int, int]) -> None:
+        self.size += parts
+        if self.size > SIZE:
+            raise self.refuse(span, f"a formula may have at most {SIZE} parts")
+
+    def number(self, term: Term) -> Term:
+        """Return a term as a number; a comparison becomes 0 or 1."""
+        if _gives(term) == "truth":
+            return self.wrapped(op.INDICATOR, term)
+        return term
+
+    def wrapped(self, operation: Operation, term: Term) -> Apply:
+        """Apply an operation that is not written in the formula, and not counted."""
+        return Apply(operation, (term,), term.span, _height(term), names_in(term))
+
+    def truth(self, term: Term) -> Term:
+        """Return a term that must be a condition."""
+        if _gives(term) != "truth":
+            raise self.refuse(term.span, "expected a condition, such as 'x >= y', not a number")
+        return term
 
 
-def _span(node: ast.AST) -> tuple[int, int]:
-    return getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None) or 0
+def names_in(term: Term) -> frozenset[str]:
+    """Return the fields that occur in a term."""
+    if isinstance(term, Apply):
+        return term.names
+    return frozenset([term.name]) if isinstance(term, Field) else frozenset()
 
 
 def _gives(term: Term) -> str:
     return term.operation.gives if isinstance(term, Apply) else "number"
 
 
-def _largest(term: Term) -> float:
-    """Return the size of a constant exponent; enclosures bound the others."""
-    match term:
-        case Number(value=value):
-            return abs(value)
-        case Apply(operation=op.NEGATIVE, terms=(inner,)):
-            return _largest(inner)
-    return 0.0
+def _height(term: Term) -> int:
+    return term.height if isinstance(term, Apply) else 0
 
 
-_KINDS: dict[type[ast.AST], str] = {
-    ast.Attribute: "a dotted name",
-    ast.Subscript: "indexing",
-    ast.Lambda: "a function",
-    ast.NamedExpr: "an assignment",
-    ast.ListComp: "a loop",
-    ast.SetComp: "a loop",
-    ast.DictComp: "a loop",
-    ast.GeneratorExp: "a loop",
-    ast.JoinedStr: "text",
-}
-
-
-def _kind(node: ast.AST) -> str:
-    if isinstance(node, ast.Constant):
-        return "text" if isinstance(node.value, (str, bytes)) else repr(node.value)
-    return _KINDS.get(type(node), f"a {type(node).__name__.lower()}")
+def _shown(text: str) -> str:
+    """Return text that any terminal and file can take, of the same length."""
+    unknown = "\N{REPLACEMENT CHARACTER}"
+    return "".join([c if c.isprintable() else unknown for c in text[: LENGTH + 1]])

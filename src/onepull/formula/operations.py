@@ -1,16 +1,25 @@
 """The operations of the formula language, one record each.
 
-A record holds one form of the operation for each use of a formula: Python source on numbers
-(for CPython and for the compiler), Python source on numpy arrays, and an enclosure.  To add a
-function to the language, add a record here.
+A record holds one form of the operation for each use of a formula: Python code on numbers (for
+CPython and for the compiler), Python code on numpy arrays, and an enclosure.  To add a function
+to the language, add a record here.
+
+Code is built as syntax trees from the templates below, never as text, so a deep formula does
+not need a deep stack in Python's parser.
+
+The forms on numbers, on arrays and in machine code give the same floats, with one exception:
+`exp`, the logarithms and `**` come from mathematical libraries that differ in the last digits.
+`enclosure.py` widens its bounds by what they may differ.
 """
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -19,11 +28,12 @@ from numpy.typing import NDArray
 from onepull.formula import enclosure as enclose
 from onepull.formula.enclosure import Enclosure
 
-# The names that generated source may use.  Field names start with a letter, so none clashes.
+# The names that generated code may use.  Field names start with a letter, so none clashes.
 NAMESPACE: dict[str, Any] = {
     "__builtins__": {},
     "_abs": abs,
     "_ceil": math.ceil,
+    "_cube": enclose.cube,
     "_exp": math.exp,
     "_float": float,
     "_floor": math.floor,
@@ -36,9 +46,10 @@ NAMESPACE: dict[str, Any] = {
     "_np": np,
     "_pow": math.pow,
     "_sqrt": math.sqrt,
+    "_square": enclose.square,
 }
 
-Source = Callable[..., str]
+Code = Callable[..., ast.expr]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,48 +58,111 @@ class Operation:
 
     name: str
     arguments: tuple[int, int | None]
-    scalar: Source
-    vector: Source
+    scalar: Code
+    vector: Code
     enclosure: Callable[..., Enclosure]
     gives: str = "number"
     # Tells where infinite arguments would make the result NaN.
     may_be_nan: Callable[..., NDArray[np.bool_]] | None = None
+    # How many parts of a formula it counts as: the time that it takes, for the slowest numbers.
+    cost: int = 1
+
+    @cache  # noqa: B019 - the operations live as long as the program
+    def on_numbers(self, count: int) -> Callable[..., float]:
+        """Return the function of `count` numbers."""
+        names = [f"_{i}" for i in range(count)]
+        body = self.scalar(*(ast.Name(name, ast.Load(), **_PLACE) for name in names))
+        function: Callable[..., float] = eval(  # noqa: S307 - our own code
+            program(f"lambda {', '.join(names)}: _value", {"_value": body}), dict(NAMESPACE)
+        )
+        return function
 
 
-def _template(text: str) -> Source:
-    return text.format
+# Code
+
+_PLACE = {"lineno": 1, "col_offset": 0}
 
 
-def _fold(text: str) -> Source:
-    """Return the source of an associative operation on one or more terms.
+def program(
+    source: str, terms: Mapping[str, ast.expr], *, file: str = "<formula>", mode: str = "eval"
+) -> CodeType:
+    """Compile `source`, our own code, with `terms` in place of some of its names."""
+    tree: Any = _filled(ast.parse(source, mode=mode), terms)
+    return compile(tree, file, mode)  # type: ignore[no-any-return]
 
-    It nests as a balanced tree, since Python limits the depth of parentheses.
-    """
 
-    def source(*terms: str) -> str:
+def constant(value: float) -> ast.expr:
+    """Return the code of a number."""
+    return ast.Constant(value, **_PLACE)
+
+
+def name(text: str) -> ast.expr:
+    """Return the code of a field."""
+    return ast.Name(text, ast.Load(), **_PLACE)
+
+
+def listing(terms: list[ast.expr]) -> ast.expr:
+    """Return the code of a list."""
+    return ast.List(terms, ast.Load(), **_PLACE)
+
+
+def _filled(node: Any, terms: Mapping[str, ast.expr]) -> Any:
+    """Return a copy of a syntax tree with `terms` in place of some names."""
+    if isinstance(node, list):
+        return [_filled(inner, terms) for inner in node]
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        return terms.get(node.id, node)
+    if not isinstance(node, ast.AST) or not node._fields:
+        return node
+    place = _PLACE if isinstance(node, (ast.expr, ast.stmt, ast.arg)) else {}
+    fields = {field: _filled(getattr(node, field, None), terms) for field in node._fields}
+    return type(node)(**fields, **place)
+
+
+def _template(text: str) -> Code:
+    """Return the code of an operation on the terms a, b and c."""
+    pattern = ast.parse(text, mode="eval").body
+    return lambda *terms: _filled(pattern, dict(zip("abc", terms, strict=False)))
+
+
+def _fold(text: str) -> Code:
+    """Return the code of an associative operation on one or more terms, as a balanced tree."""
+    pair = _template(text)
+
+    def code(*terms: ast.expr) -> ast.expr:
         middle = len(terms) // 2
-        return text.format(source(*terms[:middle]), source(*terms[middle:])) if middle else terms[0]
+        return pair(code(*terms[:middle]), code(*terms[middle:])) if middle else terms[0]
 
-    return source
+    return code
+
+
+def _junction(kind: type[ast.boolop]) -> Code:
+    return lambda *terms: ast.BoolOp(kind(), list(terms), **_PLACE)
 
 
 def _folded(function: Callable[[Enclosure, Enclosure], Enclosure]) -> Callable[..., Enclosure]:
     return lambda *terms: reduce(function, terms)
 
 
-def _pick(comparison: str, fallback: str) -> Source:
-    """Return the source of min or max on numbers.
+def _is_simple(term: ast.expr) -> bool:
+    return isinstance(term, (ast.Name, ast.Constant))
+
+
+def _pick(comparison: str, function: str) -> Code:
+    """Return the code of min or max on numbers.
 
     A conditional is three times as fast as a call, but it repeats its terms, so it is used
     only if both are names or numbers.
     """
+    conditional = _template(f"a if a {comparison} b else b")
+    called = name(function)
 
-    def source(*terms: str) -> str:
-        if len(terms) == 2 and not set("( ") & set("".join(terms)):
-            return "({0} if {0} {2} {1} else {1})".format(*terms, comparison)
-        return f"{fallback}({', '.join(terms)})"
+    def code(*terms: ast.expr) -> ast.expr:
+        if len(terms) == 2 and all(map(_is_simple, terms)):
+            return conditional(*terms)
+        return ast.Call(called, list(terms), [], **_PLACE)
 
-    return source
+    return code
 
 
 def _clip(value: Enclosure, low: Enclosure, high: Enclosure) -> Enclosure:
@@ -99,9 +173,9 @@ def _swap(function: Callable[[Enclosure, Enclosure], Enclosure]) -> Callable[...
     return lambda a, b: function(b, a)
 
 
-def _infix(name: str, enclosure: Callable[..., Enclosure], **more: Any) -> Operation:
-    source = _template(f"({{}} {name} {{}})")
-    return Operation(name, (2, 2), source, source, enclosure, **more)
+def _infix(sign: str, enclosure: Callable[..., Enclosure], **more: Any) -> Operation:
+    code = _template(f"a {sign} b")
+    return Operation(sign, (2, 2), code, code, enclosure, **more)
 
 
 def _function(
@@ -109,6 +183,18 @@ def _function(
 ) -> Operation:
     return Operation(name, (1, 1), _template(scalar), _template(vector), enclosure, **more)
 
+
+def _power(name: str, product: str, function: str, enclosure: Any) -> Operation:
+    """Return a whole power: a product of names or numbers, else a function of the term."""
+    repeated, called = _template(product), _template(f"{function}(a)")
+
+    def code(term: ast.expr) -> ast.expr:
+        return repeated(term) if _is_simple(term) else called(term)
+
+    return Operation(name, (1, 1), code, code, enclosure)
+
+
+# Operations
 
 ADD = _infix("+", enclose.plus, may_be_nan=enclose.opposed)
 SUBTRACT = _infix(
@@ -119,27 +205,21 @@ DIVIDE = _infix("/", enclose.over, may_be_nan=lambda a, b: a.infinite & b.infini
 POWER = Operation(
     "**",
     (2, 2),
-    _template("_pow({}, {})"),
-    _template("(({}) ** {})"),  # '-2.0 ** 2.0' would mean -(2.0 ** 2.0)
+    _template("_pow(a, b)"),
+    _template("_np.power(a, b)"),
     enclose.power,
+    cost=8,
 )
 REMAINDER = Operation(
     "%",
     (2, 2),
-    _template("({} % {})"),
-    _template("_np.mod({}, {})"),
+    _template("a % b"),
+    _template("_np.mod(a, b)"),
     enclose.remainder,
     may_be_nan=lambda a, _: a.infinite,
+    cost=40,
 )
-QUOTIENT = Operation(
-    "//",
-    (2, 2),
-    _template("_float(_floor({} / {}))"),
-    _template("_np.floor({} / {})"),
-    enclose.quotient,
-    may_be_nan=lambda a, b: a.infinite | enclose.over(a, b).infinite,
-)
-NEGATIVE = Operation("-", (1, 1), _template("(-{})"), _template("(-{})"), enclose.negative)
+NEGATIVE = _function("-", "-a", "-a", enclose.negative)
 
 LESS = _infix("<", enclose.below, gives="truth")
 LESS_EQUAL = _infix("<=", enclose.at_most, gives="truth")
@@ -151,40 +231,27 @@ UNEQUAL = _infix("!=", lambda a, b: enclose.opposite(enclose.equal(a, b)), gives
 AND = Operation(
     "and",
     (2, None),
-    _fold("({} and {})"),
-    _fold("({} & {})"),
+    _junction(ast.And),
+    _fold("a & b"),
     _folded(enclose.lesser),
     gives="truth",
 )
 OR = Operation(
     "or",
     (2, None),
-    _fold("({} or {})"),
-    _fold("({} | {})"),
+    _junction(ast.Or),
+    _fold("a | b"),
     _folded(enclose.greater),
     gives="truth",
 )
-NOT = Operation(
-    "not",
-    (1, 1),
-    _template("(not {})"),
-    _template("_np.logical_not({})"),
-    enclose.opposite,
-    gives="truth",
-)
+NOT = _function("not", "not a", "_np.logical_not(a)", enclose.opposite, gives="truth")
 # A comparison used as a number is 0 or 1; numpy cannot subtract booleans.
-INDICATOR = Operation(
-    "0 or 1",
-    (1, 1),
-    _template("(1.0 if {} else 0.0)"),
-    _template("_np.where({}, 1.0, 0.0)"),
-    lambda truth: truth,
-)
+INDICATOR = _function("0 or 1", "1.0 if a else 0.0", "_np.where(a, 1.0, 0.0)", lambda truth: truth)
 WHERE = Operation(
     "where",
     (3, 3),
-    _template("({1} if {0} else {2})"),
-    _template("_np.where({}, {}, {})"),
+    _template("b if a else c"),
+    _template("_np.where(a, b, c)"),
     enclose.choice,
 )
 
@@ -195,49 +262,66 @@ FUNCTIONS = {
             "min",
             (2, None),
             _pick("<", "_min"),
-            _fold("_np.minimum({}, {})"),
+            _fold("_np.minimum(a, b)"),
             _folded(enclose.lesser),
         ),
         Operation(
             "max",
             (2, None),
             _pick(">", "_max"),
-            _fold("_np.maximum({}, {})"),
+            _fold("_np.maximum(a, b)"),
             _folded(enclose.greater),
         ),
         Operation(
             "clip",
             (3, 3),
-            _template("_min(_max({}, {}), {})"),
-            _template("_np.minimum(_np.maximum({}, {}), {})"),
+            _template("_min(_max(a, b), c)"),
+            _template("_np.minimum(_np.maximum(a, b), c)"),
             _clip,
         ),
         WHERE,
-        _function("abs", "_abs({})", "_np.abs({})", enclose.magnitude),
-        _function("exp", "_exp({})", "_np.exp({})", enclose.exponential),
-        _function("log", "_log({})", "_np.log({})", enclose.logarithm(np.log, "log", math.e)),
-        _function("log2", "_log2({})", "_np.log2({})", enclose.logarithm(np.log2, "log2", 2)),
-        _function("log10", "_log10({})", "_np.log10({})", enclose.logarithm(np.log10, "log10", 10)),
+        _function("abs", "_abs(a)", "_np.abs(a)", enclose.magnitude),
+        _function("exp", "_exp(a)", "_np.exp(a)", enclose.exponential, cost=3),
+        _function(
+            "log", "_log(a)", "_np.log(a)", enclose.logarithm(np.log, "log", math.e), cost=3
+        ),
+        _function(
+            "log2", "_log2(a)", "_np.log2(a)", enclose.logarithm(np.log2, "log2", 2), cost=3
+        ),
+        _function(
+            "log10", "_log10(a)", "_np.log10(a)", enclose.logarithm(np.log10, "log10", 10), cost=3
+        ),
         _function(
             "log1p",
-            "_log1p({})",
-            "_np.log1p({})",
+            "_log1p(a)",
+            "_np.log1p(a)",
             enclose.logarithm(np.log1p, "log1p", math.e, shift=1.0),
+            cost=3,
         ),
-        _function("sqrt", "_sqrt({})", "_np.sqrt({})", enclose.root),
+        _function("sqrt", "_sqrt(a)", "_np.sqrt(a)", enclose.root),
         _function(
             "floor",
-            "_float(_floor({}))",
-            "_np.floor({})",
+            "_float(_floor(a))",
+            "_np.floor(a)",
             enclose.staircase(np.floor),
             may_be_nan=lambda a: a.infinite,
         ),
         _function(
             "ceil",
-            "_float(_ceil({}))",
-            "_np.ceil({})",
+            "_float(_ceil(a))",
+            "_np.ceil(a)",
             enclose.staircase(np.ceil),
             may_be_nan=lambda a: a.infinite,
         ),
     )
+}
+
+FLOOR = FUNCTIONS["floor"]
+
+# Powers with these exponents are worked out by operations that are the same in every library.
+POWERS = {
+    -1.0: _function("** -1", "1.0 / a", "1.0 / a", enclose.reciprocal),
+    0.5: FUNCTIONS["sqrt"],
+    2.0: _power("** 2", "a * a", "_square", enclose.squared),
+    3.0: _power("** 3", "a * a * a", "_cube", enclose.cubed),
 }

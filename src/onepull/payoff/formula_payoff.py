@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -16,13 +16,14 @@ from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import Payoff, State
 from onepull.payoff.reward import Reward
-from onepull.spaces import Box, Finite
+from onepull.spaces import Box, Finite, Interval
 
 PIECES = 4096  # pieces that the spaces are cut into, fewer for a large formula
 STATE_PIECES = (1, 64, 1024)  # the states are cut finer until the bounds are tight
-WORK = 2**21  # terms times boxes to enclose at a time, roughly
+WORK = 2**20  # the cost of a formula times boxes to enclose at a time, roughly
 LEAST = 64  # boxes to enclose at a time, at least
 CORNERS = 64
+PARTS = 4096  # parts of a formula times contexts to write out as code
 SLOPE = 1e-9  # least slope that counts as strictly monotone, relative to the whole range
 STRICT = ("increasing", "decreasing")
 
@@ -42,14 +43,20 @@ class FormulaPayoff(Payoff):
         self.formula = Formula(str(reward.source), self.names)
         self.scalar = self.formula.scalar
         self.vector = self.formula.vector
-        self._boxes = max(LEAST, WORK // self.formula.size)
+        self._boxes = max(LEAST, WORK // self.formula.cost)
         self._strict_at = lru_cache(maxsize=4096)(self._strictly_monotone)
         # Raises FormulaError if the formula is undefined anywhere on the declared spaces.
-        self.formula.enclose(box_points.pieces(Box({**context, **state}), min(PIECES, self._boxes)))
+        budget = min(PIECES, self._boxes)
+        everywhere = box_points.pieces(Box({**context, **state}), budget, 2 * budget)
+        found = self.formula.enclose(everywhere)
+        self._outer = float(np.min(found.low)), float(np.max(found.high))
 
     def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
-        """Return a generated function that computes the rewards in all contexts."""
-        return self.formula.rows(contexts)
+        """Return a function that computes the rewards in all contexts; generated code if short."""
+        if self.formula.cost * len(contexts) <= PARTS:
+            return self.formula.rows(contexts)
+        column = self.column(contexts)
+        return lambda state: np.broadcast_to(column(state), len(contexts)).tolist()
 
     def column(self, contexts: Sequence[State]) -> Callable[[State], Array]:
         """Return a function that computes the rewards in all contexts on arrays."""
@@ -57,18 +64,30 @@ class FormulaPayoff(Payoff):
         return lambda state: arrays(*columns, *state)
 
     def _range(self, contexts: Mapping[str, Bounds]) -> Bounds:
+        ends = np.array([end for bounds in contexts.values() for end in bounds])
+        parts = [
+            self._range_of_some(dict(zip(contexts, some.reshape(-1, 2, some.shape[-1]), strict=True)))
+            for some in np.split(ends, range(PIECES, ends.shape[-1], PIECES), axis=-1)
+        ]
+        lows, highs = zip(*parts, strict=True)
+        return np.concatenate(lows), np.concatenate(highs)
+
+    def _range_of_some(self, contexts: Mapping[str, Bounds]) -> Bounds:
         columns = {
             name: (low[..., None], high[..., None]) for name, (low, high) in contexts.items()
         }
         count = np.size(next(iter(contexts.values()))[0])
-        lows = highs = np.zeros(())
+        lows, highs = (np.full(count, end) for end in self._outer)
         finest = max(1, min(STATE_PIECES[-1], self._boxes // count))
         for budget in [*(some for some in STATE_PIECES if 16 * some <= finest), finest]:
             states = box_points.pieces(self.state, budget, min(4096, 4 * self._boxes // count))
-            values = self.formula.enclose({**columns, **states})
+            try:
+                values = self.formula.enclose({**columns, **states})
+            except FormulaError:
+                continue  # these pieces are too coarse to tell that the formula is defined
             shape = np.broadcast_shapes(np.shape(values.low), (count, 1))
-            lows = np.min(np.broadcast_to(values.low, shape), axis=-1)
-            highs = np.max(np.broadcast_to(values.high, shape), axis=-1)
+            lows = np.maximum(np.min(np.broadcast_to(values.low, shape), axis=-1), self._outer[0])
+            highs = np.minimum(np.max(np.broadcast_to(values.high, shape), axis=-1), self._outer[1])
             if budget < finest and self._is_tight(columns, states, lows, highs):
                 break
         return lows, highs
@@ -86,24 +105,38 @@ class FormulaPayoff(Payoff):
                 reached_low = np.fmin(reached_low, np.min(values, axis=-1))
                 reached_high = np.fmax(reached_high, np.max(values, axis=-1))
         slack = 1e-9 * np.maximum(1.0, np.maximum(np.abs(lows), np.abs(highs)))
-        return bool(np.all((reached_low - lows <= slack) & (highs - reached_high <= slack)))
+        with np.errstate(invalid="ignore"):  # infinity minus infinity is not tight
+            return bool(np.all((reached_low - lows <= slack) & (highs - reached_high <= slack)))
 
-    def _slopes(self, name: str, box: Box) -> Bounds:
-        """Bound the slopes along one field; infinite if the formula is undefined between values."""
+    def _slopes(self, box: Box, *names: str) -> dict[str, Bounds]:
+        """Bound the slopes along fields; infinite if the formula is undefined between values."""
         budget = min(PIECES, self._boxes)
-        boxes = box_points.pieces(box_points.stretched(box, name), budget, listing=budget)
+        boxes = box_points.pieces(box, budget, listing=budget)
         try:
-            slopes = self.formula.enclose(boxes, along=[name]).slopes
+            slopes = self.formula.enclose(boxes, along=names).slopes
         except FormulaError:
-            return np.full((), -np.inf), np.full((), np.inf)
-        return slopes.get(name, (np.zeros(()), np.zeros(())))
+            return dict.fromkeys(names, (np.full((), -np.inf), np.full((), np.inf)))
+        flat = np.zeros(()), np.zeros(())
+        return {name: slopes.get(name, flat) for name in names}
+
+    @cached_property
+    def _interval_slopes(self) -> dict[str, Bounds]:
+        """The slopes along the continuous fields, all found at once."""
+        box = Box({**self.context, **self.state})
+        return self._slopes(box, *(name for name in box if isinstance(box[name], Interval)))
+
+    def _slopes_along(self, name: str) -> Bounds:
+        if name in self._interval_slopes:
+            return self._interval_slopes[name]
+        box = box_points.stretched(Box({**self.context, **self.state}), name)
+        return self._slopes(box, name)[name]
 
     def _monotone(self, name: str) -> Fact[str | None]:
-        direction = _direction(*self._slopes(name, Box({**self.context, **self.state})))
+        direction = _direction(*self._slopes_along(name))
         return Fact(direction, "derived" if direction else "unknown")
 
     def _lipschitz(self, name: str) -> Fact[float]:
-        low, high = self._slopes(name, Box({**self.context, **self.state}))
+        low, high = self._slopes_along(name)
         return Fact(float(np.max(np.maximum(-low, high))), "derived")
 
     def _strict(self, context: State) -> bool:
@@ -117,7 +150,7 @@ class FormulaPayoff(Payoff):
         if math.isinf(width):
             return False
         here = {n: Finite([v]) for n, v in zip(self.context, context, strict=True)}
-        low, high = self._slopes(name, Box({**here, **self.state}))
+        low, high = self._slopes(Box({**here, **self.state}), name)[name]
         # If the reward is too flat, different states give the same reward after rounding.
         # Rounding inside the formula can do that too, so check values on a grid as well.
         line = np.linspace(self.state[name].low, self.state[name].high, 257)

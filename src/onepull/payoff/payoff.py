@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.errors import DeclarationError, ProblemError, RewardError
+from onepull.errors import DeclarationError, FormulaError, ProblemError, RewardError
 from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
@@ -86,6 +86,15 @@ class Payoff(ABC):
 
     def range(self, contexts: Mapping[str, Bounds]) -> Bounds:
         """Bound the reward over all states, for each of an array of context boxes."""
+        shape = np.shape(next(iter(contexts.values()))[0])
+        try:
+            lows, highs = self._bounds(contexts)
+        except FormulaError:
+            # A declared bound is defined on all contexts, but these boxes are too large to tell.
+            lows, highs = (np.full((), end) for end in self.whole_range)
+        return np.broadcast_to(lows, shape), np.broadcast_to(highs, shape)
+
+    def _bounds(self, contexts: Mapping[str, Bounds]) -> Bounds:
         low, high = self.low, self.high
         if low is not None and high is not None:
             lows, highs = low.enclose(contexts).low, high.enclose(contexts).high
@@ -93,14 +102,13 @@ class Payoff(ABC):
             lows, highs = self._range(contexts)
             lows = lows if low is None else low.enclose(contexts).low
             highs = highs if high is None else high.enclose(contexts).high
-        shape = np.shape(next(iter(contexts.values()))[0])
-        return np.broadcast_to(lows, shape), np.broadcast_to(highs, shape)
+        return lows, highs
 
     @cached_property
     def whole_range(self) -> tuple[float, float]:
         """Bounds on the reward over all contexts and states."""
         boxes = box_points.pieces(self.context, 256)
-        lows, highs = self.range(boxes)
+        lows, highs = self._bounds(boxes)
         return float(np.min(lows)), float(np.max(highs))
 
     @abstractmethod

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from onepull.atomic_files import write
-from onepull.formula.operations import NAMESPACE
+from onepull.formula.operations import NAMESPACE, program
 from onepull.payoff import Payoff
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.simulation.compiled import cache_folder, inlined, kept
@@ -62,22 +62,27 @@ def machine_code(payoff: Payoff) -> Any:
     """
     # Names begin with an underscore, so that they do not clash with names of fields.
     source = "def _g(_columns, _rewards):\n    for _i in _range(_rewards.size):\n"
+    terms = {}
     if isinstance(payoff, FormulaPayoff):
         unpacked = ", ".join(f"_columns[{f}, _i]" for f in range(len(payoff.names)))
         source += f"        {', '.join(payoff.names)}, = ({unpacked},)\n"
-        source += f"        _rewards[_i] = _float({payoff.formula.body})\n"
+        source += "        _rewards[_i] = _float(_value)\n"
+        terms["_value"] = payoff.formula.body
+        written = f"# {payoff.formula.text}\n{source}"
     else:
         source += "        _rewards[_i] = _nan\n"
+        written = source
     scope: dict[str, Any] = {**NAMESPACE, "__builtins__": {}, "_nan": float("nan")}
     scope.update(_range=range, _float=float, __name__=__name__)
     scope.update(_floor=_floor, _ceil=_ceil, _pow=_pow)
+    scope.update({name: inlined(scope[name]) for name in ("_square", "_cube")})
     _name_pow()
     del scope["_np"]
-    # Numba caches only functions that are in a file, so the source is written to one.
-    file = cache_folder() / f"formula_{hashlib.sha256(source.encode()).hexdigest()[:32]}.py"
+    # Numba caches only functions that are in a file, and names its cache after the file.
+    file = cache_folder() / f"formula_{hashlib.sha256(written.encode()).hexdigest()[:32]}.py"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)  # it may have been pruned
-        write(file, source.encode())
-    exec(compile(source, str(file), "exec"), scope)  # noqa: S102 - generated from a checked tree
+        write(file, written.encode())
+    exec(program(source, terms, file=str(file), mode="exec"), scope)  # noqa: S102 - a checked tree
     with kept():
         return numba.cfunc(SIGNATURE, error_model="numpy", cache=True)(scope["_g"])
