@@ -126,11 +126,8 @@ class Window(Forgetting):
                 f"a saved observation in the window has a wrong length; expected {self.features} "
                 "features"
             )
-        numbers = Counter(state.arms)
-        if (
-            state.kept.pulls != [numbers[arm] for arm in range(count)]
-            or max(numbers, default=GONE) >= count
-        ):
+        numbers, last = Counter(state.arms), max(state.arms, default=GONE)
+        if state.kept.pulls != [numbers[arm] for arm in range(count)] or last >= count:
             raise SaveFileError(
                 "the saved pulls are not the numbers of observations of each arm in the window"
             )
