@@ -18,6 +18,7 @@ from onepull.errors import ParameterError, UnknownArm
 
 Arms: TypeAlias = NDArray[np.int64]  # positions in the problem's arms
 
+MOST_COST = 1e100  # so that sums of costs stay finite
 SLACK = 1e-9  # rounding error allowed, as a fraction of the budget
 
 
@@ -41,8 +42,8 @@ def costs_by_arm(arms: Iterable[str], costs: Mapping[str, float]) -> dict[str, f
 
 
 def cost_of(arm: str, cost: Any) -> float:
-    """Return a cost as a float; raises `ParameterError` unless it is a number >= 0."""
-    return number(f"the cost of {arm!r}", cost, above=0.0, at_least=True)
+    """Return a cost as a float; raises `ParameterError` unless it is a number from 0 to 1e100."""
+    return number(f"the cost of {arm!r}", cost, above=0.0, at_least=True, most=MOST_COST)
 
 
 def can_pay(left: float, cost: float, budget: float) -> bool:

@@ -1,13 +1,40 @@
-"""Checks of numbers that users pass as parameters."""
+"""Checks of numbers that users pass as parameters, and of values that files contain."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import sys
+from typing import Annotated, Any, TypeAlias, TypeVar
 
+import msgspec
 import numpy as np
 
-from onepull.errors import ParameterError
+from onepull.errors import ParameterError, SaveFileError
+
+LARGEST = sys.float_info.max
+MOST = 2**53  # whole numbers up to here are exact as floats
+
+# What a save file may contain.  The states of policies are declared with these types, and
+# `restored` reads them.
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Finite: TypeAlias = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Kind = TypeVar("Kind")
+
+
+def restored(kind: type[Kind], state: Any, what: str) -> Kind:
+    """Return a saved value as its declared kind; raises `SaveFileError` if it is not of it.
+
+    >>> restored(list[Count], [3, 0], "pulls")
+    [3, 0]
+    >>> restored(list[Count], [3, -1], "pulls")
+    Traceback (most recent call last):
+    onepull.errors.SaveFileError: the saved pulls are invalid: Expected `int` >= 0 - at `$[1]`
+    """
+    try:
+        return msgspec.convert(state, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise SaveFileError(f"the saved {what} are invalid: {error}") from None
 
 
 def real(value: Any) -> float:
@@ -29,21 +56,53 @@ def real(value: Any) -> float:
     raise TypeError("is not a number")
 
 
-def whole_number(name: str, value: Any, *, least: int = 1) -> int:
-    """Return a parameter as an int; raises `ParameterError` unless it is whole and >= `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ParameterError(f"{name} must be a whole number from {least}, given {value!r}")
-    return int(value)
+def whole_number(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
+    """Return a parameter as an int; raises `ParameterError` unless it is whole and in range.
+
+    >>> whole_number("window", np.int64(7))
+    7
+    >>> whole_number("knots", 10**7, least=2, most=1000)
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: knots must be a whole number from 2 to 1,000, given 10000000
+    """
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if whole and least <= value <= most:
+        return int(value)
+    up_to = f" to {most:,}" if most < MOST or (whole and value > most) else ""
+    raise ParameterError(f"{name} must be a whole number from {least}{up_to}, given {shown(value)}")
 
 
-def number(name: str, value: Any, *, above: float, at_least: bool = False) -> float:
-    """Return a parameter as a float; raises `ParameterError` unless it is a number in range."""
+def number(
+    name: str, value: Any, *, above: float, at_least: bool = False, most: float = LARGEST
+) -> float:
+    """Return a parameter as a float; raises `ParameterError` unless it is a number in range.
+
+    >>> number("c", 3, above=0.0)
+    3.0
+    >>> number("c", 3, above=0.0, most=1.0)
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: c must be a number > 0 and <= 1, given 3
+    """
     try:
         read = real(value)
     except TypeError:
         read = float("nan")
-    if (above <= read if at_least else above < read) and read < float("inf"):
+    if (above <= read if at_least else above < read) and read <= most:
         return read
     sign = ">=" if at_least else ">"
-    limit = f" {sign} {above:g}" if math.isfinite(above) else ""
-    raise ParameterError(f"{name} must be a number{limit}, given {value!r}")
+    limits = [f"{sign} {above:g}"] * math.isfinite(above) + [f"<= {most:g}"] * (most < LARGEST)
+    limit = f" {' and '.join(limits)}" if limits else ""
+    raise ParameterError(f"{name} must be a number{limit}, given {shown(value)}")
+
+
+def shown(value: Any, most: int = 200) -> str:
+    """Return a value for an error message, cut if it is long.
+
+    >>> shown("a" * 1000, most=10)
+    "'aaaaaaaaa…"
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number with thousands of digits
+        return f"a {type(value).__name__} with too many digits"
+    return text if len(text) <= most else f"{text[:most]}…"

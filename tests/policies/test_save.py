@@ -208,8 +208,8 @@ LEARNED = {"trials": 1, "pulls": [1, 0], "means": [[1.0, 2.0, 3.0, 3.0], []]}
         ({"learned": {"all": {**LEARNED, "means": [[1.0], []]}}}, "has 1 means, not 4"),
         ({"generator": {}}, "unknown random generator None"),
         ({"generator": {"bit_generator": "Dice"}}, "unknown random generator 'Dice'"),
-        ({"generator": {"bit_generator": "PCG64"}}, "random generator is damaged"),
-        ({"generator": {"bit_generator": "SFC64", "state": {"state": [str(2**99)]}}}, "damaged"),
+        ({"generator": {"bit_generator": "PCG64"}}, "random generator are invalid"),
+        ({"generator": {"bit_generator": "SFC64", "state": {"state": [str(2**99)]}}}, "invalid"),
         ({"surprise": 1}, "surprise"),
     ],
 )
@@ -223,8 +223,8 @@ def test_a_file_that_makes_no_policy_is_refused_with_its_name(changes, said, tmp
 @pytest.mark.parametrize(
     ("learned", "said"),
     [
-        ({"phase": 0, "learned": {}}, "phase 0 is not between 1 and 62"),
-        ({"phase": 63, "learned": {}}, "phase 63"),
+        ({"phase": 0, "learned": {}}, "invalid: Expected `int` >= 1 - at `..phase`"),
+        ({"phase": 63, "learned": {}}, "invalid: Expected `int` <= 52 - at `..phase`"),
         ({"phase": "2", "learned": {}}, "saved statistics are invalid"),
         ({"learned": {}}, "phase"),
     ],

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from onepull import MergeError, SaveFileError
+from onepull.checks import restored
 from onepull.index.hoeffding import hoeffding
 from onepull.statistics import ArmStatistics, Discounted, Restarting, Window
 
@@ -188,7 +189,7 @@ def test_a_state_that_cannot_be_is_refused(kind, changes):
     saved = msgspec.to_builtins(statistics.state()) | changes
     fresh = build(ARMS, FEATURES)
     with pytest.raises(SaveFileError):
-        fresh.restore(msgspec.convert(saved, fresh.State))
+        fresh.restore(restored(fresh.State, saved, "statistics"))
 
 
 @every

@@ -7,12 +7,11 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from onepull.atomic_files import write
+from onepull.atomic_files import path_of, write
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.html import block, names, table
 from onepull.policies import savefile
@@ -370,7 +369,7 @@ class Policy(ABC):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, problem: Problem | None = None) -> Self:
         """Read a policy from a file; see `from_bytes`."""
-        return cls.from_bytes(Path(path).read_bytes(), problem=problem, where=str(path))
+        return cls.from_bytes(path_of(path).read_bytes(), problem=problem, where=str(path))
 
     @classmethod
     def from_bytes(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 
+from onepull.checks import restored
 from onepull.errors import ParameterError, SaveFileError
 from onepull.problem import Problem
 
@@ -77,16 +78,89 @@ def generator_state(generator: np.random.Generator | None) -> dict[str, Any] | N
     return _plain(generator.bit_generator.state)  # type: ignore[no-any-return]
 
 
+_Word = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,20}$")]  # a 64-bit number as text
+_Long = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,39}$")]  # a 128-bit number as text
+_Bit = Annotated[str, msgspec.Meta(pattern=r"^[01]$")]
+
+
+def _words(count: int) -> Any:
+    return Annotated[list[_Word], msgspec.Meta(min_length=count, max_length=count)]
+
+
+class _Half(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A 32-bit number that was drawn with another and not used yet."""
+
+    has_uint32: _Bit
+    uinteger: _Word
+
+
+class _Congruential(msgspec.Struct, forbid_unknown_fields=True):
+    state: _Long
+    inc: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{0,38}[13579]$")]  # odd, or it may stand still
+
+
+class _PCG64(_Half, kw_only=True, forbid_unknown_fields=True):
+    bit_generator: Literal["PCG64", "PCG64DXSM"]
+    state: _Congruential
+
+
+class _Words4(msgspec.Struct, forbid_unknown_fields=True):
+    state: _words(4)  # type: ignore[valid-type]  # made by a function
+
+
+class _SFC64(_Half, kw_only=True, forbid_unknown_fields=True):
+    bit_generator: Literal["SFC64"]
+    state: _Words4
+
+
+class _Counter(msgspec.Struct, forbid_unknown_fields=True):
+    counter: _words(4)  # type: ignore[valid-type]  # the same
+    key: _words(2)  # type: ignore[valid-type]  # the same
+
+
+class _Philox(_Half, kw_only=True, forbid_unknown_fields=True):
+    bit_generator: Literal["Philox"]
+    state: _Counter
+    buffer: _words(4)  # type: ignore[valid-type]  # the same
+    buffer_pos: Annotated[str, msgspec.Meta(pattern=r"^[0-4]$")]
+
+
+class _Twister(msgspec.Struct, forbid_unknown_fields=True):
+    key: _words(624)  # type: ignore[valid-type]  # the same
+    pos: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,3}$")]
+
+
+class _MT19937(msgspec.Struct, forbid_unknown_fields=True):
+    bit_generator: Literal["MT19937"]
+    state: _Twister
+
+
+# numpy checks little: a position beyond the end would read foreign memory, and a state of zeros
+# would draw the same number for ever.
+_GENERATORS: dict[Any, Any] = {
+    "PCG64": _PCG64,
+    "PCG64DXSM": _PCG64,
+    "SFC64": _SFC64,
+    "Philox": _Philox,
+    "MT19937": _MT19937,
+}
+
+
 def generator_from(state: dict[str, Any]) -> np.random.Generator:
-    """Return a generator with a saved state."""
+    """Return a generator with a saved state; raises SaveFileError if it is invalid."""
     kind = state.get("bit_generator")
-    if kind not in ("PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"):
+    if not isinstance(kind, str) or kind not in _GENERATORS:
         raise SaveFileError(f"unknown random generator {kind!r}")
+    checked = restored(_GENERATORS[kind], state, "numbers of the random generator")
+    if kind == "MT19937" and (int(checked.state.pos) > 624 or set(checked.state.key[1:]) == {"0"}):
+        raise SaveFileError(f"the saved {kind} generator has an impossible position or key")
     bits = getattr(np.random, kind)()
     try:
         bits.state = _numbers(state)
-    except (TypeError, ValueError, KeyError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise SaveFileError(f"the saved random generator is damaged: {error}") from None
+    if _plain(bits.state) != state:
+        raise SaveFileError(f"the saved {kind} generator has numbers that are too large")
     return np.random.Generator(bits)
 
 

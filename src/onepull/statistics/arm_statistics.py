@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import Count, Finite
 from onepull.errors import SaveFileError
 from onepull.index.rules import MeanRule, leading_capped, leading_mean, no_mean_cap
 from onepull.payoff import COMPACT, Features
@@ -116,9 +117,9 @@ def weighted(phi: Array, means: Any) -> Array:
 class StatisticsState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: each arm's pulls and, if it was pulled, its means."""
 
-    trials: int
-    pulls: list[int]
-    means: list[list[float]]
+    trials: Count
+    pulls: list[Count]
+    means: list[list[Finite]]
 
 
 class ArmStatistics(ABC):
@@ -269,6 +270,11 @@ class ArmStatistics(ABC):
             self.pulls[j] = count
             update_root(self, j, 1.0)
             self.move(j, np.array(row) if count else np.full(self.features, UNPULLED), 1.0)
+
+    def rows(self) -> Array:
+        """Return every mean and every observation that is kept, one row of features each."""
+        columns = [self.column(j) for j, pulls in enumerate(self.pulls) if pulls]
+        return np.array(columns, np.float64).reshape(len(columns), self.features)
 
     def score(self, rule: MeanRule, estimates: Any, aim: Any) -> Any:
         """Return the index of every arm, given the estimates."""

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import Count, Finite
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
 
@@ -158,10 +159,10 @@ def reset_detector(detectors: Any, arm: int) -> None:
 class DetectorState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: the buckets, oldest first, and the rows of the current bucket."""
 
-    tests: int = 0
-    sizes: list[int] = []
-    sums: list[list[float]] = []
-    filling: list[list[float]] = []
+    tests: Count = 0
+    sizes: list[Count] = []
+    sums: list[list[Finite]] = []
+    filling: Annotated[list[list[Finite]], msgspec.Meta(max_length=SPAN - 1)] = []
 
 
 class ChangeDetector:
@@ -239,6 +240,11 @@ class ChangeDetector:
         """Keep the first buckets."""
         del self._sizes[count:], self._sums[count:]
 
+    @property
+    def rows(self) -> list[list[float]]:
+        """The observations in the current bucket."""
+        return self._filling
+
     def state(self) -> DetectorState:
         """Return the buckets and rows as plain values."""
         sums = [row.tolist() for row in self._sums]
@@ -252,11 +258,23 @@ class ChangeDetector:
                 "the rows of a saved change detector have a wrong length or number; expected "
                 f"{len(self._lows)} features in each"
             )
-        if len(state.filling) >= SPAN or min([state.tests, *state.sizes]) < 0:
+        doubled = [(size // SPAN).bit_count() == 1 and not size % SPAN for size in state.sizes]
+        if not all(doubled) or state.sizes != sorted(state.sizes, reverse=True):
             raise SaveFileError(
-                f"the counts of a saved change detector are invalid: expected below {SPAN} rows, "
-                f"got {len(state.filling)}, and no negative numbers"
+                f"the buckets of a saved change detector must hold {SPAN}, {2 * SPAN}, … "
+                f"observations, the largest first, given {state.sizes}"
             )
+        if state.tests * SPAN != sum(state.sizes):
+            raise SaveFileError(
+                f"a saved change detector has {state.tests} tests of {sum(state.sizes)} "
+                f"observations; expected one for every {SPAN}"
+            )
+        if not all(
+            -1e-6 <= part <= size * (1 + 1e-6)
+            for size, row in zip(state.sizes, state.sums, strict=True)
+            for part in row
+        ):
+            raise SaveFileError("a sum of a saved change detector is outside its bucket's range")
         self._tests, self._sizes = state.tests, list(state.sizes)
         self._sums = [np.array(row, np.float64) for row in state.sums]
         self._filling = [[float(value) for value in row] for row in state.filling]

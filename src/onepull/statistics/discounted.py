@@ -5,10 +5,11 @@ The steps are plain functions: `Discounted` runs them and the simulator compiles
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from onepull.checks import Count, Finite
 from onepull.errors import SaveFileError
 from onepull.index.rules import MeanRule
 from onepull.payoff import Features
@@ -70,10 +71,10 @@ def rescale(kept: Any, scale: float) -> None:
 class DiscountedState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: the common scale, and each arm's weight and means."""
 
-    trials: int
-    scale: float
-    weights: list[float]
-    means: list[list[float]]
+    trials: Count
+    scale: Annotated[float, msgspec.Meta(ge=FAINT, le=1.0)]
+    weights: list[Annotated[float, msgspec.Meta(ge=0.0, le=1.0 / NOTHING)]]
+    means: list[list[Finite]]
 
 
 class Discounted(Forgetting):
@@ -146,11 +147,9 @@ class Discounted(Forgetting):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
-        lowest = min(state.weights, default=0.0)
-        if not (FAINT <= state.scale <= 1.0 and lowest >= 0.0 and max(state.weights) < 1e200):
+        if any(0.0 < weight < NOTHING for weight in state.weights):
             raise SaveFileError(
-                f"saved weights or scale out of range: expected a scale from {FAINT} to 1 and "
-                f"weights from 0 to below 1e200, got scale {state.scale} and {state.weights}"
+                f"a saved weight is below {NOTHING} and not 0, given {state.weights}"
             )
         if sum(state.weights) * state.scale > state.trials * (1 + 1e-9):
             raise SaveFileError(

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from onepull.arrays import Array
+from onepull.checks import Count
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
 from onepull.statistics.arm_statistics import StatisticsState, forget_arm
@@ -41,8 +44,8 @@ class RestartingState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: statistics, and each arm's last trial, last restart and detector."""
 
     kept: StatisticsState
-    seen: list[int]
-    restarts: list[int]
+    seen: list[Count]
+    restarts: list[Count]
     detectors: list[DetectorState]
 
 
@@ -131,6 +134,12 @@ class Restarting(Forgetting):
         super().remove_arm(arm)
         del self.detectors[arm], self.seen[arm], self.restarts[arm]
 
+    def rows(self) -> Array:
+        """Return every mean and every observation that is kept, one row of features each."""
+        recent = [row for detector in self.detectors for row in detector.rows]
+        ring = np.array(recent, np.float64).reshape(len(recent), self.features)
+        return np.concatenate([super().rows(), ring])
+
     def state(self) -> Any:
         """Return everything learned as plain values."""
         detectors = [detector.state() for detector in self.detectors]
@@ -141,13 +150,20 @@ class Restarting(Forgetting):
         arms = len(self.seen)
         if not len(state.seen) == len(state.restarts) == len(state.detectors) == arms:
             raise SaveFileError(f"saved restarts are of {len(state.seen)} arms; expected {arms}")
-        if not all(0 <= trial <= state.kept.trials for trial in [*state.seen, *state.restarts]):
+        if max([*state.seen, *state.restarts]) > state.kept.trials:
             raise SaveFileError(
                 "an arm was seen or restarted at a trial outside the saved "
                 f"{state.kept.trials} trials"
             )
         self.kept.restore(state.kept)
-        for detector, saved in zip(self.detectors, state.detectors, strict=True):
+        for detector, saved, pulls in zip(
+            self.detectors, state.detectors, state.kept.pulls, strict=True
+        ):
+            if sum(saved.sizes) + len(saved.filling) != pulls:
+                raise SaveFileError(
+                    f"a saved change detector has {sum(saved.sizes) + len(saved.filling)} "
+                    f"observations of an arm with {pulls} pulls"
+                )
             detector.restore(saved)
         self.trials, self.seen, self.restarts = (
             state.kept.trials,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 
+from onepull.arrays import Array
+from onepull.checks import MOST, Finite
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
 from onepull.statistics.arm_statistics import (
@@ -22,8 +26,8 @@ class WindowState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: the observations in the window, and their statistics."""
 
     kept: StatisticsState
-    arms: list[int]
-    rows: list[list[float]]
+    arms: list[Annotated[int, msgspec.Meta(ge=GONE, le=MOST)]]
+    rows: list[list[Finite]]
 
 
 class Window(Forgetting):
@@ -122,9 +126,8 @@ class Window(Forgetting):
                 f"a saved observation in the window has a wrong length; expected {self.features} "
                 "features"
             )
-        if state.kept.pulls != [state.arms.count(arm) for arm in range(count)] or any(
-            not GONE <= arm < count for arm in state.arms
-        ):
+        numbers, last = Counter(state.arms), max(state.arms, default=GONE)
+        if state.kept.pulls != [numbers[arm] for arm in range(count)] or last >= count:
             raise SaveFileError(
                 "the saved pulls are not the numbers of observations of each arm in the window"
             )
@@ -137,3 +140,22 @@ class Window(Forgetting):
         ):
             if arm != GONE:
                 self.fresh.update(arm, row)
+        self._check_means()
+
+    def _check_means(self) -> None:
+        """Raise SaveFileError if the means are not those of the observations in the window."""
+        rows, arms = self.rows(), np.array(self.ring_arms, np.int64)
+        observed = rows[len(rows) - len(arms) :]
+        slack = 1e-6 * np.abs(observed).max(initial=0.0)
+        for arm, pulls in enumerate(self.pulls):
+            if pulls and np.any(
+                np.abs(self.column(arm) - observed[arms == arm].mean(axis=0)) > slack
+            ):
+                raise SaveFileError(
+                    f"the saved means of arm {arm} are not those of its observations in the window"
+                )
+
+    def rows(self) -> Array:
+        """Return every mean and every observation that is kept, one row of features each."""
+        ring = np.array(self.ring_rows, np.float64).reshape(len(self.ring_rows), self.features)
+        return np.concatenate([super().rows(), ring])

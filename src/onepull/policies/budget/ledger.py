@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.budgets import can_pay, costs_by_arm
-from onepull.checks import number
+from onepull.budgets import MOST_COST, can_pay, costs_by_arm
+from onepull.checks import Count, number, restored
 from onepull.errors import SaveFileError
 from onepull.factor import Cells
 from onepull.policies.sharing.knowledge import Knowledge
@@ -94,18 +93,18 @@ class Ledger(Knowledge):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
-        try:
-            saved = msgspec.convert(state, _LedgerState)
-        except msgspec.ValidationError as error:
-            raise SaveFileError(f"the saved budget state is invalid: {error}") from None
-        if not 0 <= saved.spent < math.inf:
-            raise SaveFileError(f"the saved spending {saved.spent} is not a number from 0")
-        if len(saved.contexts) != self.cells.features or min(saved.contexts) < 0:
+        saved = restored(_LedgerState, state, "costs and contexts")
+        if len(saved.contexts) != self.cells.features:
             raise SaveFileError(
-                f"the saved context counts must be {self.cells.features} numbers from 0, "
-                f"given {saved.contexts}"
+                f"the saved context counts must be {self.cells.features} numbers, "
+                f"given {len(saved.contexts)}"
             )
         self.sharing.restore(saved.learned)
+        if sum(saved.contexts) > self.trials or saved.spent > self.trials * MOST_COST:
+            raise SaveFileError(
+                f"the saved contexts and costs are those of more than {self.trials} trials: given "
+                f"{sum(saved.contexts)} contexts and {saved.spent:g} spent"
+            )
         self.spent = saved.spent
         self.contexts = np.array(saved.contexts, np.int64)
 
@@ -118,6 +117,6 @@ class Ledger(Knowledge):
 
 
 class _LedgerState(msgspec.Struct, forbid_unknown_fields=True):
-    spent: float
-    contexts: list[int]
+    spent: Annotated[float, msgspec.Meta(ge=0.0)]
+    contexts: list[Count]
     learned: Any

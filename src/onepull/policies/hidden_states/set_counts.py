@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import msgspec
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import MOST, Count, restored
 from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.set_likelihood import spread
@@ -168,10 +169,7 @@ class Sightings(Knowledge):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
-        try:
-            saved = msgspec.convert(state, _SightingsState)
-        except msgspec.ValidationError as error:
-            raise SaveFileError(f"the saved counts of sets are invalid: {error}") from None
+        saved = restored(_SightingsState, state, "counts of sets")
         if len(saved.sets) != len(self.pulls):
             raise SaveFileError(
                 f"the saved counts are for {len(saved.sets)} arms; expected {len(self.pulls)}"
@@ -179,9 +177,7 @@ class Sightings(Knowledge):
         sets = [{tuple(found): count for found, count in own} for own in saved.sets]
         for found, count in ((f, n) for own in sets for f, n in own.items()):
             if (
-                not found
-                or count < 1
-                or list(found) != sorted(set(found))
+                list(found) != sorted(set(found))
                 or not 0 <= found[0] <= found[-1] < self.readings.count
             ):
                 raise SaveFileError(
@@ -207,6 +203,10 @@ class Sightings(Knowledge):
         return twin
 
 
+_Levels: TypeAlias = Annotated[list[Count], msgspec.Meta(min_length=1)]
+_Times: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+
+
 class _SightingsState(msgspec.Struct, forbid_unknown_fields=True):
-    trials: int
-    sets: list[list[tuple[list[int], int]]]
+    trials: Count
+    sets: list[list[tuple[_Levels, _Times]]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 import msgspec
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import restored
 from onepull.errors import SaveFileError
 from onepull.policies.decision import Decision
 from onepull.policies.linear.features import FeatureMap
@@ -22,6 +23,8 @@ from onepull.problem import Problem
 from onepull.statistics import UNPULLED, ArmStatistics, StatisticsState
 
 Solver: TypeAlias = Callable[[Array, Array], Solution]
+
+MOST_SQUARE = 1e120  # of a feature
 
 
 def along(rows: Array, thetas: Array) -> Array:
@@ -144,10 +147,10 @@ class LinearModel(Knowledge):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises `SaveFileError` if it is invalid."""
+        saved = restored(_Sums, state, "sums")
         try:
-            saved = msgspec.convert(state, _Sums)
             grams, moments = np.array(saved.grams), np.array(saved.moments)
-        except ValueError as error:  # another form, or rows of different lengths
+        except ValueError as error:  # rows of different lengths
             raise SaveFileError(f"invalid saved sums: {error}") from None
         if grams.shape != self.grams.shape or moments.shape != self.moments.shape:
             raise SaveFileError(
@@ -160,6 +163,12 @@ class LinearModel(Knowledge):
         ):
             raise SaveFileError("a saved Gram matrix is not symmetric and positive semidefinite")
         self.counts.restore(saved.counts)
+        # Rewards are in [0, 1], so (Σ r x)² <= m Σ x² after m pulls.
+        pulls = [self.counts.trials] if self.features.is_shared else self.counts.pulls
+        squares = np.diagonal(grams, axis1=1, axis2=2)
+        most = np.array(pulls, np.float64)[:, None]
+        if np.any(moments**2 > most * squares * (1 + 1e-6)) or np.any(squares > most * MOST_SQUARE):
+            raise SaveFileError("the saved sums are impossible for the saved number of pulls")
         self.grams, self.moments = grams, moments
         self._forget_solutions()
 
@@ -173,10 +182,13 @@ class LinearModel(Knowledge):
         return twin
 
 
+_Sum: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e150, le=1e150)]
+
+
 class _Sums(msgspec.Struct, forbid_unknown_fields=True):
     counts: StatisticsState
-    grams: list[list[list[float]]]
-    moments: list[list[float]]
+    grams: list[list[list[_Sum]]]
+    moments: list[list[_Sum]]
 
 
 class LinearPolicy(Policy):

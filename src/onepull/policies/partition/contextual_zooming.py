@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import number
+from onepull.checks import Count, Finite, number, restored
 from onepull.errors import MergeError, ParameterError, SaveFileError
 from onepull.payoff import State
 from onepull.policies.decision import Decision
@@ -165,19 +165,16 @@ class Zoom(Knowledge):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises `SaveFileError` if it is invalid."""
-        try:
-            saved = msgspec.convert(state, _ZoomState)
-        except msgspec.ValidationError as error:
-            raise SaveFileError(f"invalid saved balls: {error}") from None
+        saved = restored(_ZoomState, state, "balls")
         if len(saved.balls) != len(self.balls):
             raise SaveFileError(
                 f"the file has balls for {len(saved.balls)} arms; the policy has "
                 f"{len(self.balls)} arms"
             )
-        restored = [self._restored(one) for one in saved.balls]
-        if saved.trials < sum(balls.statistics.trials for balls in restored):
+        found = [self._restored(one) for one in saved.balls]
+        if saved.trials < sum(balls.statistics.trials for balls in found):
             raise SaveFileError("pull counts exceed the number of trials")
-        self.balls, self._trials = restored, saved.trials
+        self.balls, self._trials = found, saved.trials
 
     def _restored(self, saved: _BallState) -> Balls:
         balls = Balls(self.similarity)
@@ -191,11 +188,15 @@ class Zoom(Knowledge):
             raise SaveFileError(f"the first ball of every arm must be centred at {middle}")
         if any(len(centre) != fields for centre in saved.centres):
             raise SaveFileError(f"every centre must have {fields} numbers, one a context field")
-        if saved.radii[0] != 1.0 or not all(0.0 < radius <= 1.0 for radius in saved.radii):
-            raise SaveFileError("radii must be in (0, 1], and the first radius must be 1")
+        if saved.radii[0] != 1.0:
+            raise SaveFileError(f"the first radius must be 1, given {saved.radii[0]}")
         for centre, radius in zip(saved.centres[1:], saved.radii[1:], strict=True):
+            self.problem.context.exactly(dict(zip(self.problem.context, centre, strict=True)))
             balls.activate(tuple(centre), radius)
         balls.statistics.restore(saved.statistics)
+        means = balls.statistics.rows()
+        if np.any(means < -1e-6) or np.any(means > 1.0 + 1e-6):
+            raise SaveFileError("a saved mean is outside the range of the reward")
         return balls
 
     def copy(self) -> Self:
@@ -207,13 +208,13 @@ class Zoom(Knowledge):
 
 
 class _BallState(msgspec.Struct, forbid_unknown_fields=True):
-    centres: list[list[float]]
-    radii: list[float]
+    centres: list[list[Finite]]
+    radii: list[Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]]
     statistics: StatisticsState
 
 
 class _ZoomState(msgspec.Struct, forbid_unknown_fields=True):
-    trials: int
+    trials: Count
     balls: list[_BallState]
 
 

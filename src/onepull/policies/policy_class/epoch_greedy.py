@@ -9,8 +9,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from onepull.checks import number
-from onepull.errors import SaveFileError
+from onepull.checks import Count, number, restored
 from onepull.policies.decision import Decision
 from onepull.policies.policy_class.class_learner import ClassLearner
 from onepull.policies.policy_class.history import History, Pull
@@ -109,8 +108,8 @@ class EpochGreedy(ClassLearner):
 
 class _EpochsState(msgspec.Struct, forbid_unknown_fields=True):
     history: Any
-    exploited: int
-    left: int
+    exploited: Count
+    left: Count
 
 
 class _Epochs(History):
@@ -187,12 +186,7 @@ class _Epochs(History):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
-        try:
-            saved = msgspec.convert(state, _EpochsState)
-        except msgspec.ValidationError as error:
-            raise SaveFileError(f"the saved epochs are invalid: {error}") from None
-        if saved.exploited < 0 or saved.left < 0:
-            raise SaveFileError("the saved number of trials of an epoch is negative")
+        saved = restored(_EpochsState, state, "epochs")
         super().restore(saved.history)
         self.exploited, self.left = saved.exploited, saved.left
         self._follow()

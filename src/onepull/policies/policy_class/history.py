@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import Count, Finite, Share, restored
 from onepull.errors import InputError, SaveFileError
 from onepull.factor import partition
 from onepull.payoff import State
@@ -17,6 +18,8 @@ from onepull.policies.policy_class.policy_class import Kind, PolicyClass
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import check_reward, rewarded_context
 from onepull.problem import Problem
+
+RAREST = 1e-9  # an arm with a smaller probability is never pulled
 
 
 class Pull(NamedTuple):
@@ -34,10 +37,10 @@ class Pull(NamedTuple):
 class HistoryState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: one column per field of a pull."""
 
-    contexts: list[list[float]]
-    arms: list[int | None]
-    rewards: list[float]
-    probabilities: list[float]
+    contexts: list[list[Finite]]
+    arms: list[Count | None]
+    rewards: list[Share]
+    probabilities: list[Annotated[float, msgspec.Meta(ge=RAREST, le=1.0 + 1e-9)]]
 
 
 class History(Knowledge):
@@ -170,7 +173,7 @@ class History(Knowledge):
 
     def restore(self, state: Any) -> None:
         """Restore saved pulls; raises SaveFileError if they are invalid."""
-        saved = _read(state, HistoryState)
+        saved = restored(HistoryState, state, "pulls")
         columns = (saved.contexts, saved.arms, saved.rewards, saved.probabilities)
         if len({len(column) for column in columns}) > 1:
             raise SaveFileError("the columns of the saved history differ in length")
@@ -183,10 +186,8 @@ class History(Knowledge):
         except (InputError, ValueError) as error:
             raise SaveFileError(f"a context of the saved history is invalid: {error}") from None
         for pull in pulls:
-            if pull.arm is not None and not 0 <= pull.arm < len(self.problem.arms):
+            if pull.arm is not None and pull.arm >= len(self.problem.arms):
                 raise SaveFileError(f"the saved history has an unknown arm number {pull.arm}")
-            if not (0 <= pull.reward <= 1 and 0 < pull.probability <= 1 + 1e-9):
-                raise SaveFileError("a reward or probability of the saved history is not in [0, 1]")
         self._begin()
         for cell, pull in zip(places, pulls, strict=True):
             History._take_in(self, cell, pull)
@@ -207,10 +208,3 @@ def _without(pull: Pull, removed: int) -> Pull:
     if pull.arm > removed:
         return pull._replace(arm=pull.arm - 1)
     return Pull(pull.context, None, 0.0, 1.0)
-
-
-def _read(state: Any, kind: type[HistoryState]) -> HistoryState:
-    try:
-        return msgspec.convert(state, kind)
-    except msgspec.ValidationError as error:
-        raise SaveFileError(f"the saved history is invalid: {error}") from None

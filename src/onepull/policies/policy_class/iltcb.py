@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import Count, number, restored
 from onepull.errors import ParameterError, SaveFileError
 from onepull.policies.decision import Decision
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
@@ -150,8 +150,8 @@ class _Epochs(WeighedHistory):
         return self.solved
 
     def _restore_solution(self, solution: Any) -> None:
-        if isinstance(solution, bool) or not isinstance(solution, int) or solution < 0:
+        self.solved = restored(Count, solution, "weights")
+        if self.solved > self.trials:
             raise SaveFileError(
-                f"the saved trial of the weights must be a whole number from 0, given {solution!r}"
+                f"the saved weights are of trial {self.solved}, after the last one, {self.trials}"
             )
-        self.solved = solution

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import Count
 from onepull.errors import SaveFileError
 from onepull.policies.policy_class.policy_class import Maps, PolicyClass
 
@@ -16,8 +17,8 @@ from onepull.policies.policy_class.policy_class import Maps, PolicyClass
 class MixtureState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: the arm of each policy in each cell, and the weights."""
 
-    maps: list[list[int]]
-    weights: list[float]
+    maps: list[list[Count]]
+    weights: list[Annotated[float, msgspec.Meta(ge=0.0, le=1e100)]]
 
 
 class Mixture:
@@ -77,14 +78,12 @@ class Mixture:
     def restored(cls, state: MixtureState, cells: int, arms: int) -> Mixture:
         """Return a saved mixture; raises SaveFileError if it is invalid."""
         fits = len(state.maps) == len(state.weights) and all(
-            len(row) == cells and all(0 <= arm < arms for arm in row) for row in state.maps
+            len(row) == cells and all(arm < arms for arm in row) for row in state.maps
         )
         if not fits:
             raise SaveFileError(
                 f"the saved policies do not fit {cells} cells of contexts and {arms} arms"
             )
-        if not all(0 <= weight < float("inf") for weight in state.weights):
-            raise SaveFileError("a saved weight of a policy is not a finite number from 0")
         maps = np.array(state.maps, np.int64).reshape(-1, cells)
         return cls(maps, np.array(state.weights, dtype=np.float64))
 

@@ -6,11 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from onepull.checks import number
-from onepull.errors import SaveFileError
+from onepull.checks import number, restored
 from onepull.policies.decision import Decision
 from onepull.policies.policy_class.cheapest_mixture import Program
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
@@ -186,8 +184,5 @@ class _Trials(WeighedHistory):
         return self.prices.state()
 
     def _restore_solution(self, solution: Any) -> None:
-        try:
-            saved = msgspec.convert(solution, MixtureState)
-        except msgspec.ValidationError as error:
-            raise SaveFileError(f"the saved dual prices are invalid: {error}") from None
+        saved = restored(MixtureState, solution, "dual prices")
         self.prices = Mixture.restored(saved, self.cells.features, len(self.problem.arms))

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.errors import SaveFileError
+from onepull.checks import restored
 from onepull.policies.policy_class.history import History, Pull
 from onepull.policies.policy_class.mixture import Mixture, MixtureState, chances
 from onepull.policies.policy_class.policy_class import Kind
@@ -99,12 +99,9 @@ class WeighedHistory(History):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
-        try:
-            saved = msgspec.convert(state, _WeighedState)
-        except msgspec.ValidationError as error:
-            raise SaveFileError(f"the saved history with weights is invalid: {error}") from None
+        saved = restored(_WeighedState, state, "pulls and weights")
         arms = len(self.problem.arms)
         mixture = Mixture.restored(saved.mixture, self.cells.features, arms)
-        self._restore_solution(saved.solution)
         super().restore(saved.history)
+        self._restore_solution(saved.solution)
         self._mix(mixture)

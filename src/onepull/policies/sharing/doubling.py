@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 
+from onepull.checks import restored
 from onepull.errors import MergeError, SaveFileError
 from onepull.factor import Cells
 from onepull.policies.sharing.in_flight import View
@@ -36,6 +37,7 @@ class Doubling(Sharing):
         self.phase = phase
         self.grid = self.tuned(self.problem, 2**phase)
         self.current = Joint(self.grid)
+        self.current.extrapolates = self.carry  # at the ends of a coarser grid
 
     @property
     def all_statistics(self) -> Mapping[str, ArmStatistics]:
@@ -107,14 +109,15 @@ class Doubling(Sharing):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
-        try:
-            saved = msgspec.convert(state, _PhaseState)
-        except msgspec.ValidationError as error:
-            raise SaveFileError(f"the saved statistics are invalid: {error}") from None
-        if not 1 <= saved.phase <= 62:
-            raise SaveFileError(f"phase {saved.phase} is not between 1 and 62")
+        saved = restored(_PhaseState, state, "statistics")
         self._enter(saved.phase)
         self.current.restore(saved.learned)
+        most = 2 ** (saved.phase + 1) - 2 if self.carry else 2**saved.phase
+        if self.current.statistics.trials >= most:
+            raise SaveFileError(
+                f"phase {saved.phase} ends after {most} trials, given "
+                f"{self.current.statistics.trials}"
+            )
 
     def copy(self) -> Self:
         """Return an independent copy."""
@@ -125,5 +128,5 @@ class Doubling(Sharing):
 
 
 class _PhaseState(msgspec.Struct, forbid_unknown_fields=True):
-    phase: int
+    phase: Annotated[int, msgspec.Meta(ge=1, le=52)]
     learned: dict[str, Any]

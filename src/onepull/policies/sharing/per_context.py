@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from onepull.errors import SaveFileError
@@ -50,6 +50,10 @@ class PerContext(Sharing):
                 f"context cell {key!r} does not exist; expected 0 to {self.cells.features - 1}"
             )
         return self._statistics.setdefault(cell, self._empty())
+
+    def bounds_for(self, key: str) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the bounds of the rewards in a cell."""
+        return [self._lows[int(key)]], [self._highs[int(key)]]
 
     @property
     def storage(self) -> int:

@@ -9,13 +9,17 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-import msgspec
+import numpy as np
 
+from onepull.arrays import Array
+from onepull.checks import restored
 from onepull.errors import SaveFileError
 from onepull.policies.sharing.in_flight import View
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem
 from onepull.statistics import ArmStatistics
+
+ROUNDING = 1e-12  # of a share of states above 1
 
 
 class Sharing(Knowledge):
@@ -26,6 +30,7 @@ class Sharing(Knowledge):
     keeps_states = False  # whether states are stored, so that the reward can be changed
     counts_in_flight = True
     forgets = False  # whether its statistics forget old observations
+    extrapolates = False  # whether means may leave the bounds of their features
 
     @abstractmethod
     def view(self, context: Mapping[str, Any]) -> View:
@@ -101,14 +106,35 @@ class Sharing(Knowledge):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
-        try:
-            saved = msgspec.convert(state, dict[str, Any])
-            known = [(self.statistics_for(key), learned) for key, learned in saved.items()]
-            states = [msgspec.convert(learned, statistics.State) for statistics, learned in known]
-        except msgspec.ValidationError as error:
-            raise SaveFileError(f"the saved statistics are invalid: {error}") from None
-        for (statistics, _), learned in zip(known, states, strict=True):
-            statistics.restore(learned)
+        for key, learned in restored(dict[str, Any], state, "statistics").items():
+            statistics = self.statistics_for(key)
+            statistics.restore(restored(statistics.State, learned, "statistics"))
+            self._check_rows(statistics.rows(), *self.bounds_for(key))
+
+    def bounds_for(self, key: str) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the bounds of the features of the statistics with a key."""
+        del key
+        return self.feature_bounds()
+
+    def _check_rows(self, rows: Array, lows: Sequence[float], highs: Sequence[float]) -> None:
+        """Raise SaveFileError if means or observations are outside the bounds of the features.
+
+        A share of states is never below 0, except for rounding when old ones are subtracted.
+        Rewards may be outside their range by the tolerance with which they are accepted.
+        """
+        low, high = self.problem.payoff.whole_range
+        slack = (1e-6 + self.extrapolates) * (high - low) + 1e-9 * max(abs(low), abs(high))
+        if self.keeps_states:
+            slack = 1e-6 if self.forgets else 0.0
+            if np.any(np.abs(rows.sum(axis=1) - 1.0) > 1e-6):
+                raise SaveFileError("the saved shares of states do not sum to 1")
+        outside = (rows < np.subtract(lows, slack)) | (rows > np.add(highs, slack + ROUNDING))
+        if outside.any():
+            row, feature = np.argwhere(outside)[0]
+            raise SaveFileError(
+                f"a saved mean or observation is {rows[row, feature]:g}; expected "
+                f"{lows[feature]:g} to {highs[feature]:g}"
+            )
 
 
 class SingleStatistics(Sharing):

@@ -8,7 +8,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import number, restored
 from onepull.errors import SaveFileError
 from onepull.factor import Cells, partition
 from onepull.index.empirical_kl import empirical_kl
@@ -75,10 +75,7 @@ class Attendance(Joint):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
-        try:
-            saved = msgspec.convert(state, _AttendanceState)
-        except msgspec.ValidationError as error:
-            raise SaveFileError(f"the saved statistics are invalid: {error}") from None
+        saved = restored(_AttendanceState, state, "statistics")
         super().restore(saved.learned)
         trials = self.statistics.trials
         if len(saved.came) != len(self.came) or not all(

@@ -1,0 +1,275 @@
+"""Atomic writes: the old file or the new one, with its mode, after kills and on full disks."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from onepull import InputError
+from onepull.atomic_files import write
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def in_child(work):
+    """Run a function in a forked process; return what `waitpid` says of it."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = work() or 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o400, 0o666, 0o777])
+def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    write(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert mode_of(path) == mode
+
+
+@root_only
+def test_a_replaced_file_keeps_its_owner(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    os.chown(path, 1234, 4321)
+    write(path, b"new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 4321)
+
+
+@pytest.fixture
+def open_folder():
+    """A folder in which every user may write; the usual ones are closed to other users."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        yield folder
+
+
+def as_other_user(work):
+    """Run a function in a forked process of a user with few rights; return its exit code."""
+
+    def limited():
+        os.setgroups([])
+        os.setgid(4321)
+        os.setuid(1234)
+        return work()
+
+    return in_child(limited)
+
+
+@root_only
+def test_a_group_that_cannot_be_kept_loses_its_rights(open_folder):
+    path = open_folder / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o664)
+    assert as_other_user(lambda: write(path, b"new")) == 0
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_uid == 1234
+    assert mode_of(path) == 0o604
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o027, 0o077])
+def test_a_new_file_gets_the_mode_of_the_umask(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        write(tmp_path / "file", b"new")
+    finally:
+        os.umask(before)
+    assert mode_of(tmp_path / "file") == 0o666 & ~umask
+
+
+def test_links_are_followed(tmp_path):
+    folder = tmp_path / "real"
+    folder.mkdir()
+    (folder / "file").write_bytes(b"old")
+    (tmp_path / "second").symlink_to("real/file")
+    (tmp_path / "first").symlink_to("second")
+    write(tmp_path / "first", b"new")
+    assert (tmp_path / "first").is_symlink()
+    assert (tmp_path / "second").is_symlink()
+    assert (folder / "file").read_bytes() == b"new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["first", "real", "second"]
+
+
+def test_a_dangling_link_gets_its_file(tmp_path):
+    (tmp_path / "link").symlink_to("file")
+    write(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_a_link_into_a_missing_folder_is_an_error(tmp_path):
+    (tmp_path / "link").symlink_to("missing/file")
+    with pytest.raises(FileNotFoundError, match="link"):
+        write(tmp_path / "link", b"new")
+
+
+def test_a_circle_of_links_is_an_error(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links"):
+        write(tmp_path / "a", b"new")
+    assert (tmp_path / "a").is_symlink()
+
+
+def test_a_folder_is_not_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError, match="folder"):
+        write(tmp_path / "folder", b"new")
+    assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"missing/file'$"):
+        write(tmp_path / "missing" / "file", b"new")
+
+
+@root_only
+def test_a_read_only_folder_is_named(open_folder):
+    path = open_folder / "file"
+    path.write_bytes(b"old")
+    open_folder.chmod(0o555)
+
+    def work():
+        try:
+            write(path, b"new")
+        except PermissionError as error:
+            return 0 if str(error).endswith(f"{str(path)!r}") else 2
+
+    assert as_other_user(work) == 0
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in open_folder.iterdir()] == ["file"]
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def work():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        try:
+            write(path, b"n" * 5000)
+        except OSError as error:
+            return 0 if str(path) in str(error) else 2
+
+    assert in_child(work) == 0
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write(pipe, b"new")
+    assert os.read(reader, 10) == b"new"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_the_longest_name_can_be_written(tmp_path):
+    for name in ("n" * 255, "ü" * 127):
+        write(tmp_path / name, b"new")
+        assert (tmp_path / name).read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("path", [3, None, b"file", "", "a\0b", ["file"], 1.5, True])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(InputError, match="a path must be text or a Path"):
+        write(path, b"new")
+
+
+def killed_after(seconds, work):
+    """Run a function in a forked process again and again, and kill it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            while True:
+                work()
+        finally:
+            os._exit(1)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def test_kills_leave_a_whole_file_and_at_most_one_part(tmp_path):
+    path = tmp_path / "file"
+    texts = [bytes([letter]) * size for letter, size in ((97, 10), (98, 50_000), (99, 500_000))]
+    path.write_bytes(texts[0])
+
+    def work():
+        for text in texts:
+            write(path, text)
+
+    left = 0
+    for i in range(120):
+        killed_after(0.0005 * (i % 20), work)
+        names = {p.name for p in tmp_path.iterdir()}
+        assert {"file"} <= names <= {"file", ".file.part"}
+        assert path.read_bytes() in texts
+        left += len(names) - 1
+    assert left, "no kill hit a write; the test shows nothing"
+    write(path, b"last")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_part_that_is_being_written_is_left_alone(tmp_path):
+    """Several processes write the same file at once, and some are killed."""
+    path = tmp_path / "file"
+    texts = [bytes([97 + i]) * 20_000 * (i + 1) for i in range(4)]
+
+    def forever(text):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                for _ in range(30):
+                    write(path, text)
+                code = 0
+            finally:
+                os._exit(code)
+        return child
+
+    children = [forever(text) for text in texts]
+    time.sleep(0.02)
+    os.kill(children[0], signal.SIGKILL)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    assert codes[0] in (-signal.SIGKILL, 0)
+    assert codes[1:] == [0, 0, 0]
+    assert path.read_bytes() in texts
+    assert len(list(tmp_path.iterdir())) <= 2
+
+
+def test_a_leftover_that_is_a_link_is_not_followed(tmp_path):
+    other = tmp_path / "other"
+    other.write_bytes(b"kept")
+    (tmp_path / ".file.part").symlink_to("other")
+    write(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+    assert other.read_bytes() == b"kept"
+
+
+def test_a_path_may_be_relative_to_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write("file", b"one")
+    write(Path("file"), b"two")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"two"
