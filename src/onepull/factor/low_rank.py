@@ -14,6 +14,7 @@ from onepull.factor.context_ranges import Ranges
 from onepull.factor.factorisation import Dense
 from onepull.payoff import State
 from onepull.payoff.box_points import product
+from onepull.payoff.reward import NARROWEST
 from onepull.problem import Problem
 from onepull.spaces import Box, Finite
 
@@ -76,6 +77,11 @@ class LowRank(Dense):
                     )
         _check_pairs(problem)
         low, high = problem.payoff.whole_range
+        if 0.0 < max(abs(low), abs(high)) < NARROWEST:
+            raise ParameterError(
+                f"the reward goes from {low:.6g} to {high:.6g}, but a low-rank approximation needs "
+                f"rewards above {NARROWEST:.1g} in size; multiply the reward by a constant"
+            )
         aim = self.tolerance * (high - low) + ROUNDING * max(abs(low), abs(high))
         for share in (0.5, 0.25, 0.125):  # the rest is for the error between points
             self._take_pivots(aim * share, most)

@@ -6,6 +6,7 @@ from math import log, sqrt
 from typing import Any
 
 from onepull.index.rules import StateRule
+from onepull.payoff.reward import NARROWEST
 
 
 def bernstein_bound(
@@ -19,17 +20,18 @@ def bernstein_bound(
     return mean + sqrt(2.0 * variance * budget / pulls) + 3.0 * width * budget / pulls
 
 
-def law_variance(values: Any, weights: Any, count: int) -> float:
-    """Return the variance of a distribution on listed values.
+def law_variance(values: Any, weights: Any, count: int, top: float, unit: float) -> float:
+    """Return the variance of a distribution on listed values up to `top`, divided by unit².
 
-    >>> law_variance([0.0, 1.0], [0.5, 0.5], 2)
+    >>> law_variance([0.0, 1e200], [0.5, 0.5], 2, 1e200, 1e200)
     0.25
     """
+    # Distances to the top are exact where the values are large beside their range.
     mean, square = 0.0, 0.0
     for s in range(count):
-        mean += weights[s] * values[s]
+        mean += weights[s] * ((top - values[s]) / unit)
     for s in range(count):
-        square += weights[s] * (values[s] - mean) ** 2
+        square += weights[s] * ((top - values[s]) / unit - mean) ** 2
     return square
 
 
@@ -49,8 +51,9 @@ def bernstein_index(
     exploration: float,
 ) -> float:
     """Return the bound of UCB-V, with the variance of the observed rewards."""
-    variance = law_variance(values, weights, len(values))
-    return bernstein_bound(mean, variance, high - low, pulls, exploration)
+    unit = max(high - low, NARROWEST)
+    variance = law_variance(values, weights, len(values), high, unit)
+    return mean + unit * bernstein_bound(0.0, variance, (high - low) / unit, pulls, exploration)
 
 
 def empirical_bernstein(zeta: float) -> StateRule:

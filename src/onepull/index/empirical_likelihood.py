@@ -10,18 +10,22 @@ from __future__ import annotations
 from math import exp, inf, log, sqrt
 from typing import Any
 
+from onepull.payoff.reward import NARROWEST, ROUNDING
+
 STEPS = 60  # enough for bisection; Newton's method takes about six
 CLOSE = 1e-13
 NEXT_TO_NOTHING = 1e-12
+THINNEST = 1e-100  # smallest unit, as a share of the range
+AT_TOP = 1e-50  # a mean this close to the top, in units, is the top
 
 
 def rounding(low: float, high: float) -> float:
     """Return the rounding error of mean rewards in [low, high].
 
-    >>> rounding(-2.0, 1.0)
-    2e-12
+    >>> rounding(0.0, 2.0) < 2.1e-12, rounding(1e9 - 2.0, 1e9) < 1e-5
+    (True, True)
     """
-    return NEXT_TO_NOTHING * max(abs(low), abs(high))
+    return NEXT_TO_NOTHING * (high - low) + ROUNDING * max(abs(low), abs(high))
 
 
 def exploration(trial: float, c: float) -> float:
@@ -48,34 +52,36 @@ def divergence(  # noqa: C901, PLR0912 - plain loops, so that they can be compil
     >>> abs(divergence([0.0, 1.0], [0.7, 0.3], 2, 0.6, 1.0) - kl) < 1e-12
     True
     """
-    mean, reach = 0.0, 0.0
+    mean, lowest = 0.0, top
     for s in range(count):
         mean += weights[s] * values[s]
-        if values[s] >= top:
-            reach += weights[s]
+        lowest = min(lowest, values[s])
     if mean >= level:
         return 0.0
     if level >= top:
         return inf
-    scale = 1.0 / (top - level)
+    scale = 1.0 / max(top - level, THINNEST * (top - lowest), NARROWEST)
     # Solved for 1 - λ, since there is a pole near λ = 1 if there is weight at the top.
     low, high = 0.0, 1.0
-    free = 0.5 if reach > 0.0 else 0.0
+    free = 0.0
+    for s in range(count):
+        if weights[s] > 0.0 and (top - values[s]) * scale <= 0.0:
+            free = 0.5
     for _ in range(STEPS):
         slope, bend = 0.0, 0.0
         for s in range(count):
             if weights[s] > 0.0:
                 short = (top - values[s]) * scale
-                rest = free + (1.0 - free) * short
-                slope += weights[s] * (1.0 - short) / rest
-                bend -= weights[s] * (1.0 - short) * (1.0 - short) / (rest * rest)
+                part = (1.0 - short) / (free + (1.0 - free) * short)
+                slope += weights[s] * part
+                bend -= weights[s] * part * part
         if slope > 0.0:
             low = free
         else:
             high = free
-        if free == 0.0 and slope <= 0.0:
+        if slope == 0.0 or (free == 0.0 and slope < 0.0):
             break
-        step = free - slope / bend
+        step = free - slope / bend if bend < 0.0 else high  # tiny weights may underflow
         if not low < step < high:
             step = 0.5 * (low + high)
         if abs(step - free) <= CLOSE * free:
@@ -100,35 +106,41 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that they can be compi
     >>> abs(divergence([0.0, 0.5, 1.0], [0.2, 0.5, 0.3], 3, bound, 1.0) - 0.05) < 1e-9
     True
     """
-    mean, square, reach, lowest = 0.0, 0.0, 0.0, top
+    short, lowest = 0.0, top
     for s in range(count):
-        mean += weights[s] * values[s]
+        short += weights[s] * (top - values[s])
         lowest = min(lowest, values[s])
-        if values[s] >= top:
-            reach += weights[s]
-    for s in range(count):
-        if weights[s] > 0.0:  # rounding in a window may leave a negative weight
-            square += weights[s] * (values[s] - mean) ** 2
+    mean = min(top - short, top)
     if budget <= 0.0:
         return mean
-    if reach >= 1.0 - NEXT_TO_NOTHING or mean >= top:  # weights sum to one up to rounding
+    # From here on in units of about top - mean, so that no power of a reward overflows.
+    unit = max(short, THINNEST * (top - lowest), NARROWEST)
+    per_unit = 1.0 / unit
+    short *= per_unit
+    square, reach = 0.0, 0.0
+    for s in range(count):
+        if weights[s] > 0.0:  # rounding in a window may leave a negative weight
+            gap = (top - values[s]) * per_unit
+            square += weights[s] * (gap - short) * (gap - short)
+            if gap <= 0.0:
+                reach += weights[s]
+    # Weights sum to one up to rounding.
+    if reach >= 1.0 - NEXT_TO_NOTHING or short <= AT_TOP:
         return top
     if budget <= NEXT_TO_NOTHING:  # too small for the precision of logarithms
-        return min(mean + sqrt(2.0 * square * budget), top)
-    # The derivative has the sign of budget - excess(λ), and the excess falls with λ.
-    if reach == 0.0 and excess(values, weights, count, top) <= budget:
-        return top - exp(mean_log(values, weights, count, top, 0.0) - budget)
+        return min(mean + unit * sqrt(2.0 * square * budget), top)
+    # The derivative has the sign of budget - E ln(λ - X) - ln E 1/(λ - X), which grows with λ.
+    if reach == 0.0:
+        logs, one, two = log_moments(values, weights, count, top, per_unit, 0.0)
+        if logs + log(one) <= budget:
+            return top - unit * exp(logs - budget)
     low, high = 0.0, inf  # of λ - top
-    least = 1e-100 * (top - mean)
-    beyond = max(mean + sqrt(0.5 * square / budget) - top, 1e-9 * (top - mean))
+    least = THINNEST * short
+    beyond = max(sqrt(0.5 * square / budget) - short, 1e-9 * short)
+    fall = 0.0  # how far the bound is below the top
     for _ in range(STEPS):
-        one, two, logs = 0.0, 0.0, 0.0
-        for s in range(count):
-            if weights[s] > 0.0:
-                part = 1.0 / (top - values[s] + beyond)
-                one += weights[s] * part
-                two += weights[s] * part * part
-                logs -= weights[s] * log(part)
+        logs, one, two = log_moments(values, weights, count, top, per_unit, beyond)
+        fall = exp(logs - budget) - beyond
         wrong = logs + log(one) - budget
         if wrong > 0.0:
             low = beyond
@@ -142,34 +154,25 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that they can be compi
         if abs(step - beyond) <= 1e-11 * beyond or step < least:
             break
         beyond = step
-    found = top + beyond - exp(mean_log(values, weights, count, top, beyond) - budget)
-    return min(max(found, mean), top, mean + (top - lowest) * sqrt(0.5 * budget))
+    return min(max(top - unit * fall, mean), top, mean + (top - lowest) * sqrt(0.5 * budget))
 
 
-def mean_log(values: Any, weights: Any, count: int, top: float, beyond: float) -> float:
-    """Return E ln(λ - X) with λ = top + beyond.
+def log_moments(
+    values: Any, weights: Any, count: int, top: float, per_unit: float, beyond: float
+) -> tuple[float, float, float]:
+    """Return E ln(λ - X), E 1/(λ - X) and E 1/(λ - X)² in units, with λ = top + beyond.
 
-    >>> mean_log([0.0, 1.0], [0.5, 0.5], 2, 1.0, 1.0) == 0.5 * log(2.0)
+    >>> log_moments([0.0, 1.0], [0.5, 0.5], 2, 1.0, 1.0, 1.0) == (0.5 * log(2.0), 0.75, 0.625)
     True
     """
-    total = 0.0
+    logs, one, two = 0.0, 0.0, 0.0
     for s in range(count):
         if weights[s] > 0.0:
-            total += weights[s] * log(top - values[s] + beyond)
-    return total
-
-
-def excess(values: Any, weights: Any, count: int, top: float) -> float:
-    """Return E ln(top - X) + ln E 1/(top - X), which a budget must exceed for λ = top.
-
-    >>> excess([0.0, 0.0], [0.5, 0.5], 2, 1.0)
-    0.0
-    """
-    inverse = 0.0
-    for s in range(count):
-        if weights[s] > 0.0:
-            inverse += weights[s] / (top - values[s])
-    return mean_log(values, weights, count, top, 0.0) + log(inverse)
+            part = 1.0 / ((top - values[s]) * per_unit + beyond)
+            one += weights[s] * part
+            two += weights[s] * part * part
+            logs -= weights[s] * log(part)
+    return logs, one, two
 
 
 def likely_share(mean: float, budget: float) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from onepull.index.rules import comes_before
+from onepull.payoff.reward import NARROWEST
 
 FOGS = (1.0, 1e-2, 1e-4, 1e-6)  # barrier weights: pseudo-observations of every state
 FAINTEST = FOGS[-1]
@@ -152,21 +153,22 @@ def coarse_bound(
     True
     """
     pulls = counts.sum()
-    gaps = top - values
-    short = total(law, gaps)
-    mean = top - short
+    unit = max((top - values).max(), NARROWEST)
+    gaps = (top - values) / unit  # from here on in units of the range
     reach = gaps.max()
+    short = total(law, gaps)
+    mean = top - unit * short
     if risk <= 0.0:
         return mean, inf
     if short <= CLOSE * CLOSE * reach:  # up to the barrier
         return top, 0.0
     best = log_likelihood(told, counts, law)
-    square = total(law, (values - mean) ** 2)
-    beyond = max(mean + sqrt(0.5 * square * pulls / risk) - top, 1e-6 * reach)
+    square = total(law, (gaps - short) ** 2)
+    beyond = max(sqrt(0.5 * square * pulls / risk) - short, 1e-6 * reach)
     low, high = 0.0, inf  # multipliers that are too small and too large
     wrong_low, wrong_high = 0.0, 0.0
     least_wrong = CLOSE * risk / pulls
-    least, rise = top, 0.0
+    most, rise = 0.0, 0.0  # how far the bound is below the top
     shares = law
     for turn in range(TURNS):
         costs = gaps + beyond  # not top + beyond - values, which may round to zero
@@ -175,8 +177,8 @@ def coarse_bound(
         shares = settled(rates, counts, shares, FAINTEST) if turn else spread(rates, counts)
         likely = log_likelihood(rates, counts, shares) + FAINTEST * shares.size
         short = exp((best - risk - likely) / pulls)
-        if top + beyond - short < least:
-            least, rise = top + beyond - short, short / pulls
+        if short - beyond > most:
+            most, rise = short - beyond, short / pulls
         # The bound falls with λ as long as this is positive.
         wrong = log(total(shares, 1.0 / costs) * short)
         if wrong > 0.0:
@@ -194,7 +196,7 @@ def coarse_bound(
         if abs(step - beyond) <= CLOSE * beyond or step < 1e-9 * reach or abs(wrong) <= least_wrong:
             break
         beyond = step
-    return max(least, mean), rise
+    return max(top - unit * most, mean), unit * rise
 
 
 def bound_cap(bound: float, rise: float, risk: float, now: float) -> float:

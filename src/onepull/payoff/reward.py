@@ -15,6 +15,10 @@ from onepull.errors import ProblemError
 Source: TypeAlias = str | Callable[..., Any]
 
 DIRECTIONS = ("increasing", "decreasing", "nondecreasing", "nonincreasing")
+# Rules compute in units of the reward's range.  A unit is never smaller than this, so that one
+# over it is finite; the rewards of a narrower range count as almost equal.
+NARROWEST = 2.0**-1000
+ROUNDING = 2.0**-48  # rounding error of a computed reward, as a share of its size
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,17 @@ class Reward:
         """Show the reward as it was written."""
         stated = "".join(f", {name}={value!r}" for name, value in self.declarations.items())
         return f"Reward({self.source!r}{stated})"
+
+
+def slack(low: float, high: float) -> float:
+    """Return the difference up to which rewards between low and high count as equal.
+
+    It is a share of the range, plus the rounding error of the largest of them.
+
+    >>> slack(0.0, 4.0) < 5e-9, slack(1.7e9 - 12.0, 1.7e9) < 1e-5
+    (True, True)
+    """
+    return 1e-9 * (high - low) + ROUNDING * max(abs(low), abs(high))
 
 
 def _finite(what: str, value: Any) -> float:

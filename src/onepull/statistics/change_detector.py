@@ -21,6 +21,7 @@ from onepull.arrays import Array
 from onepull.checks import Count, Finite
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
+from onepull.payoff.reward import NARROWEST
 
 SPAN = 16  # observations in a new bucket, and between two tests
 ALIKE = 4  # buckets of one size that are kept before two are merged
@@ -104,7 +105,7 @@ def detector_scales(lows: Sequence[float], highs: Sequence[float]) -> tuple[Arra
     """
     begin = np.asarray(lows, np.float64)
     widths = np.asarray(highs, np.float64) - begin
-    return begin, np.divide(1.0, widths, out=np.zeros(len(widths)), where=widths > 0.0)
+    return begin, np.where(widths > 0.0, 1.0 / np.maximum(widths, NARROWEST), 0.0)
 
 
 def finds_change(detectors: Any, failure: float, arm: int) -> Any:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from onepull.payoff import State
+from onepull.payoff.reward import slack
 from onepull.problem import Problem
 
 PROBES = 9  # between two knots
@@ -31,7 +32,7 @@ def breaks_of(problem: Problem, context: State, knots: list[float]) -> set[float
     """
     probes = np.unique(np.concatenate([np.linspace(a, b, PROBES) for a, b in pairwise(knots)]))
     rewards = np.broadcast_to(problem.payoff.vector(*context, probes), len(probes))
-    close = 1e-9 * float(np.abs(rewards).max())
+    close = slack(float(rewards.min()), float(rewards.max()))
     steps = np.abs(np.diff(rewards))
     flat = steps <= close
     width = knots[-1] - knots[0]

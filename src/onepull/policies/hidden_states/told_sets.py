@@ -14,6 +14,7 @@ from onepull.checks import whole_number
 from onepull.errors import ParameterError, RewardError
 from onepull.payoff import State
 from onepull.payoff.box_points import is_finite, listed, points, product, size
+from onepull.payoff.reward import slack
 from onepull.policies.hidden_states.reward_breaks import breaks_of
 from onepull.problem import Problem
 from onepull.spaces import Interval
@@ -200,7 +201,7 @@ class Readings:
         ends = self._reward(context, below), self._reward(context, above)
         if min(abs(end - reward) for end in ends) > BESIDE * (blocks.highs[-1] - blocks.lows[0]):
             raise self._refusal(
-                context, reward, blocks, f"the reward jumps from {ends[0]:.6g} to {ends[1]:.6g}"
+                context, reward, blocks, f"the reward jumps from {ends[0]:.12g} to {ends[1]:.12g}"
             )
 
     def _reward(self, context: State, state: float) -> float:
@@ -212,10 +213,10 @@ class Readings:
         pairs = zip(self.problem.context, context, strict=True)
         where = ", ".join(f"{name}={value:.12g}" for name, value in pairs)
         if self.edges:
-            because = because or f"expected {blocks.lows[0]:.6g} to {blocks.highs[-1]:.6g}"
+            because = because or f"expected {blocks.lows[0]:.12g} to {blocks.highs[-1]:.12g}"
         else:
             more = ", …" if len(blocks.lows) > LISTED else ""
-            because = f"expected {', '.join(f'{low:.6g}' for low in blocks.lows[:LISTED])}{more}"
+            because = f"expected {', '.join(f'{low:.12g}' for low in blocks.lows[:LISTED])}{more}"
         return RewardError(f"reward {reward!r} is impossible for {where}; {because}")
 
     @cached_property
@@ -266,4 +267,4 @@ def _edges(problem: Problem, knots: int) -> list[float]:
 
 def _slack(rewards: Array) -> float:
     """Return the difference below which rewards count as equal."""
-    return 1e-9 * float(np.abs(rewards).max())
+    return slack(float(rewards.min()), float(rewards.max()))

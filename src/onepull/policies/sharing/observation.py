@@ -11,6 +11,7 @@ import numpy as np
 from onepull.checks import real
 from onepull.errors import InputError, RewardError
 from onepull.payoff import State
+from onepull.payoff.reward import slack
 from onepull.problem import Problem
 
 
@@ -55,10 +56,15 @@ def observed_reward(
 
 
 def check_reward(value: float, low: float, high: float) -> None:
-    """Raise RewardError if a reward is outside its range, apart from rounding."""
-    slack = 1e-9 * max(1.0, abs(low), abs(high))
-    if not low - slack <= value <= high + slack:
-        raise RewardError(f"reward {value!r} is impossible; expected {low:.6g} to {high:.6g}")
+    """Raise RewardError if a reward is outside its range, apart from rounding.
+
+    >>> check_reward(1.7e9 + 1.6, 1.7e9 - 12.0, 1.7e9)
+    Traceback (most recent call last):
+    onepull.errors.RewardError: reward 1700000001.6 is impossible; expected 1699999988 to 1700000000
+    """
+    close = slack(low, high)
+    if not low - close <= value <= high + close:
+        raise RewardError(f"reward {value!r} is impossible; expected {low:.12g} to {high:.12g}")
 
 
 def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
