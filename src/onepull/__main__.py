@@ -1,6 +1,84 @@
-"""`python -m onepull` is the command `onepull`."""
+"""`python -m onepull` and the script `onepull`: run the command; Ctrl-C stops it at any time."""
 
-from onepull.cli import main
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PAUSE = 0.01  # seconds, for a callback to return
+STOPPED = 130  # the exit code of an interrupted command
+
+
+def start() -> None:
+    """Run the command; an interrupt ends it in one line, also while modules are imported."""
+    told = False
+    interrupted: Callable[[], bool] = bool
+    try:
+        interrupted = _heed_interrupts()
+        # Imported here, so that an interrupt meanwhile ends as any other.
+        from onepull.cli import main  # noqa: PLC0415 - see above
+
+        main(prog_name="onepull")
+    except KeyboardInterrupt:
+        pass
+    except SystemExit as ended:
+        told = ended.code == STOPPED
+        if told or not interrupted():
+            raise
+    except BaseException:
+        # Some code turns an interrupt into another error, such as Python itself in a class body.
+        if not interrupted():
+            raise
+    finally:
+        _ignore_interrupts()
+    if not told:
+        sys.stderr.write("\nonepull: stopped\n")
+    sys.exit(STOPPED)
+
+
+def _heed_interrupts() -> Callable[[], bool]:
+    """Raise KeyboardInterrupt at an interrupt, and again if it is lost; return whether one came.
+
+    An exception in a callback from C, as the compiler makes them, is only printed, and the
+    program goes on.
+    """
+    import signal  # noqa: PLC0415 - an interrupt while it is imported must be caught
+    import time  # noqa: PLC0415 - the same
+    from _thread import interrupt_main, start_new_thread  # noqa: PLC0415 - the same
+
+    came = False
+
+    def interrupt(_number: int, _frame: Any) -> None:
+        nonlocal came
+        came = True
+        raise KeyboardInterrupt
+
+    def ask_again() -> None:
+        time.sleep(PAUSE)
+        interrupt_main()
+
+    def unraisable(found: Any) -> None:
+        if issubclass(found.exc_type, KeyboardInterrupt):
+            start_new_thread(ask_again, ())
+        else:
+            sys.__unraisablehook__(found)
+
+    # A shell may have had us ignore interrupts; then they stay ignored.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
+        sys.unraisablehook = unraisable
+    return lambda: came
+
+
+def _ignore_interrupts() -> None:
+    """Let the interpreter end in peace: the command is done."""
+    import signal  # noqa: PLC0415 - see above
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
 
 if __name__ == "__main__":
-    main(prog_name="onepull")
+    start()

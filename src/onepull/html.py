@@ -1,4 +1,4 @@
-"""HTML for notebooks: tables, text and code that read well on a light and on a dark page.
+"""Text for readers: made printable, and as HTML for notebooks, on a light and on a dark page.
 
 Colours are inherited from the page, or are translucent.  Styles are inline and nothing is
 loaded, so that the HTML looks the same wherever a notebook is shown.  All text is escaped.
@@ -6,8 +6,9 @@ loaded, so that the HTML looks the same wherever a notebook is shown.  All text 
 
 from __future__ import annotations
 
+import html
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
-from html import escape
 
 LINE = "rgba(128,128,128,.55)"
 MARK = "rgba(0,114,178,.2)"
@@ -15,6 +16,47 @@ CELL = "padding:.25em .8em;border:none;vertical-align:top"
 NUMBER = f"{CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 TEXT = f"{CELL};text-align:left"
 MOST_NAMES = 12
+JOINERS = "\u200c\u200d"  # scripts and emoji need them
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Return text in which every character shows: others are written as Python escapes them.
+
+    Names come from files.  A control character in a name could command the terminal, reverse the
+    text after it, or break an XML file.
+
+    Parameters
+    ----------
+    keep
+        Characters to leave as they are, such as line breaks in a longer text.
+
+    Examples
+    --------
+    >>> print(printable("na\u00efve \x1b[31m \u202e \ud800\n"))
+    naïve \x1b[31m \u202e \ud800\n
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c in keep or _shows(c) else _escape(c) for c in text)
+
+
+def _shows(character: str) -> bool:
+    if character.isprintable() or character in JOINERS:
+        return True
+    return unicodedata.category(character) == "Zs"  # spaces of any width
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def escape(text: str, *, keep: str = "\n\t") -> str:
+    r"""Return text for an HTML or XML file: printable, and without markup.
+
+    >>> escape("<b>" + chr(0))
+    '&lt;b&gt;\\x00'
+    """
+    return html.escape(printable(text, keep=keep))
 
 
 def table(

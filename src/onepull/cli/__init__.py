@@ -6,11 +6,15 @@ Commands are imported when they are called, so that `--help` and completion stay
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
+
+from onepull.html import printable
 
 # In the order in which `onepull --help` lists them, with its one-line descriptions.
 COMMANDS = {
@@ -56,26 +60,54 @@ class Commands(click.Group):
         ]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the command line."""
+        with _told_in_one_line():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an error is one line, with exit code 2, or 1 if an extra is missing."""
+        with _told_in_one_line():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _told_in_one_line() -> Iterator[None]:
+    """Print an error and end the command with its exit code.
+
+    Names in a message may come from a file or from the command line, so they are made printable.
+    """
+    try:
         from onepull.errors import MissingExtra, OnepullError  # noqa: PLC0415 - keep --help quick
 
         try:
-            return super().invoke(ctx)
+            yield
         except MissingExtra as error:
-            click.echo(f"onepull: {error}", err=True)
+            _tell(str(error))
             sys.exit(1)
         except OnepullError as error:
-            click.echo(f"onepull: {error}", err=True)
-        except BrokenPipeError:  # the reader of our output has closed it; click exits quietly
-            raise
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            click.echo(f"onepull: {where}{error.strerror or error}", err=True)
-        except KeyboardInterrupt as stopped:
-            click.echo(f"\nonepull: stopped{stopped}", err=True)
-            sys.exit(130)
+            _tell(str(error))
+            sys.exit(2)
+    except click.ClickException as error:
+        error.message = printable(error.message, keep="\n")
+        raise
+    except MemoryError as error:
+        _tell(f"not enough memory{f': {error}' if str(error) else ''}")
         sys.exit(2)
+    except BrokenPipeError:  # the reader of our output has closed it; click exits quietly
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _tell(f"{where}{error.strerror or error}")
+        sys.exit(2)
+    except KeyboardInterrupt as stopped:
+        click.echo(f"\nonepull: stopped{stopped}", err=True)
+        sys.exit(130)
+
+
+def _tell(message: str) -> None:
+    text = printable(message, keep="\n")
+    click.echo(f"onepull: {text}", err=True)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

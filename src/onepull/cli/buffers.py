@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from onepull.cli.output import progress, show, show_proposal
+from onepull.cli.output import (
+    end_with_damage,
+    progress,
+    say_repaired,
+    say_written,
+    show,
+    show_proposal,
+)
 from onepull.errors import ParameterError
 from onepull.experiments.buffer_experiment import (
     BufferExperiment,
@@ -42,8 +49,10 @@ def run_buffer(
             except KeyboardInterrupt:
                 raise KeyboardInterrupt("; run the same command to resume") from None
     folder.write("result.csv", buffer_tidy(result, experiment.baseline).to_csv().encode())
-    show([_summary(experiment, result, experiment.baseline)], as_json=as_json)
-    click.echo(f"results in {folder.path}", err=True)
+    show([_summary(folder, result, experiment.baseline)], as_json=as_json)
+    say_written("results in", folder.path)
+    say_repaired(folder)
+    end_with_damage([folder])
 
 
 def compared(folder: BufferFolder, baseline: str | None, *, with_pulls: bool) -> Table:
@@ -52,15 +61,16 @@ def compared(folder: BufferFolder, baseline: str | None, *, with_pulls: bool) ->
         raise ParameterError(
             f"{folder.path}: has a buffer; such runs record no pulls, so --pulls is not available"
         )
-    experiment = folder.experiment
-    return _summary(experiment, folder.result(), baseline or experiment.baseline)
+    return _summary(folder, folder.result(), baseline or folder.experiment.baseline)
 
 
-def _summary(experiment: BufferExperiment, result: BufferResult, baseline: str | None) -> Table:
-    environment = experiment.simulation.environment
+def _summary(folder: BufferFolder, result: BufferResult, baseline: str | None) -> Table:
+    environment = folder.experiment.simulation.environment
     best, notes = attainable(environment)
     counted = environment.buffer.counted
-    return buffer_summary(result, counted, baseline=baseline, best=best, notes=notes)
+    return buffer_summary(
+        result, counted, baseline=baseline, best=best, notes=[*folder.remarks, *notes]
+    )
 
 
 def plan_for_buffer(

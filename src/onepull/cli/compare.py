@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from onepull.cli.buffers import compared
-from onepull.cli.output import as_json, need_simulator, show
+from onepull.cli.output import as_json, end_with_damage, need_simulator, show
 from onepull.experiments import BufferFolder, open_result_folder
 from onepull.report import Table, summary
 from onepull.report import result_tables as made
@@ -30,8 +30,8 @@ def command(
     """
     need_simulator()
     tables: list[Table] = []
-    for path in folders:
-        folder = open_result_folder(path)
+    opened = list(map(open_result_folder, folders))
+    for path, folder in zip(folders, opened, strict=True):
         if isinstance(folder, BufferFolder):
             found = [compared(folder, baseline, with_pulls=with_pulls)]
         else:
@@ -42,3 +42,4 @@ def command(
             found = [table.titled(f"{path}: {table.title}") for table in found]
         tables += found
     show(tables, as_json=as_json)
+    end_with_damage(opened)

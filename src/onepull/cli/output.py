@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
+from onepull.html import printable
 from onepull.report import Table
+
+if TYPE_CHECKING:  # needs the simulator
+    from onepull.experiments import BufferFolder, ResultFolder
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the tables as JSON.")
 where = click.option(
@@ -40,20 +46,44 @@ def show(tables: Sequence[Table], *, as_json: bool) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as captured:
         for table in tables:
-            console.print(table.title, style="bold")
+            console.print(printable(table.title), style="bold")
             for part in _parts(table, console):
                 console.print()
                 console.print(part)
             console.print()
             for note in table.notes:
-                console.print(note, style="dim")
+                console.print(printable(note), style="dim")
             console.print()
     click.echo("\n".join(line.rstrip() for line in captured.get().rstrip().splitlines()))
 
 
+def say_written(what: str, path: Path) -> None:
+    """Say on standard error where something was written."""
+    click.echo(f"{what} {printable(str(path))}", err=True)
+
+
+def say_repaired(folder: ResultFolder | BufferFolder) -> None:
+    """Say on standard error which damaged files a run has replaced."""
+    if folder.repaired:
+        _tell(f"damaged, so their replications were run again: {folder.repaired}")
+
+
+def end_with_damage(folders: Iterable[ResultFolder | BufferFolder]) -> None:
+    """End with exit code 1 if what was shown lacks replications whose files are damaged."""
+    damaged = [folder for folder in folders if folder.damage]
+    for folder in damaged:
+        _tell(f"{folder.path}: {folder.damage}")
+    if damaged:
+        click.get_current_context().exit(1)
+
+
+def _tell(text: str) -> None:
+    click.echo(f"onepull: {printable(text)}", err=True)
+
+
 def show_proposal(text: str) -> None:
     """Print a proposal: the call on a line of its own, and the reason wrapped to the terminal."""
-    *call, reason = text.splitlines()
+    *call, reason = printable(text, keep="\n").split("\n")
     width = Console().width
     wrapped = textwrap.fill(reason, width, break_long_words=False, break_on_hyphens=False)
     click.echo("\n".join(["", *call, wrapped]))
@@ -109,7 +139,7 @@ def progress(title: str) -> Iterator[Callable[[str, int, int, int], None]]:
     if not is_warm():
         console.print("compiling the simulator, once for this version …", style="dim")
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a name may contain [brackets]
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[speed]}"),
@@ -117,14 +147,14 @@ def progress(title: str) -> Iterator[Callable[[str, int, int, int], None]]:
     )
     quiet = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
-        task = bar.add_task(title, total=None, speed="")
+        task = bar.add_task(printable(title), total=None, speed="")
         stage, started, base = "", 0.0, 0
 
         def update(title: str, horizon: int, done: int, total: int) -> None:
             nonlocal stage, started, base
             if title != stage:
                 stage, started, base = title, time.monotonic(), done
-                bar.reset(task, total=total, description=title)
+                bar.reset(task, total=total, description=printable(title))
             spent = time.monotonic() - started
             rate = (done - base) * horizon / spent / 1e6 if spent > 0 else 0.0
             speed = f"{rate:.1f} million trials/s" if rate else ""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from onepull.cli.buffers import plan_for_buffer
-from onepull.cli.output import need_simulator, progress, show, show_proposal
+from onepull.cli.output import need_simulator, progress, say_written, show, show_proposal
 from onepull.errors import ParameterError
 from onepull.experiments import read_problem_file
 from onepull.experiments.buffer_experiment import BUFFERED, BufferProblemFile
@@ -24,6 +24,7 @@ from onepull.report.table_cells import plain
 from onepull.simulation.feedback import FEEDBACK
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+MOST_BYTES = 2**63
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
@@ -34,9 +35,10 @@ def size(text: str) -> int:
     (4096, 64000, 1536)
     """
     read = re.fullmatch(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z]*)", text.strip())
-    if read is None or read[2].lower() not in UNITS:
+    unit = UNITS.get(read[2].lower(), 0) if read else 0
+    if read is None or not 0 < float(read[1]) * unit < MOST_BYTES:
         raise click.BadParameter(f"{text!r} is not a size such as 4096, 64kB or 1MiB")
-    return int(float(read[1]) * UNITS[read[2].lower()])
+    return int(float(read[1]) * unit)
 
 
 def trials(text: str) -> int:
@@ -156,7 +158,7 @@ def command(  # noqa: PLR0913 - an argument for each option
         show_proposal(made.proposal())
     if out is not None:
         save(picture(made, brief.name), out)
-        click.echo(f"figure written to {out}", err=True)
+        say_written("figure written to", out)
     if made.proposed is None:
         click.get_current_context().exit(1)
 

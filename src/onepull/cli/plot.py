@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from onepull.cli.output import need_simulator
+from onepull.cli.output import end_with_damage, need_simulator, say_written
 from onepull.experiments import ResultFolder
 from onepull.report import figures, save
 
@@ -58,4 +58,5 @@ def command(folder: Path, kind: str, policies: tuple[str, ...], out: Path, *, lo
             log_y=log_y,
         )
     save(figure, out)
-    click.echo(f"figure written to {out}", err=True)
+    say_written("figure written to", out)
+    end_with_damage([opened])

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from onepull.atomic_files import write
-from onepull.cli.output import need_simulator
+from onepull.cli.output import end_with_damage, need_simulator, say_written
 from onepull.experiments import ResultFolder
 from onepull.experiments.theory_section import least_curve, regret_and_bounds
 from onepull.report import Code, Heading, Part, Picture, Text, figures, page, summary, tables
@@ -47,4 +47,5 @@ def command(folder: Path, out: Path | None) -> None:
     parts += [Heading("The experiment"), Code(experiment.text.strip())]
     target = out or folder / "report.html"
     write(target, page(experiment.name, parts).encode())
-    click.echo(f"report written to {target}", err=True)
+    say_written("report written to", target)
+    end_with_damage([opened])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from onepull.cli.output import as_json, need_simulator, progress, show, where
+from onepull.cli.output import as_json, need_simulator, progress, say_written, show, where
 from onepull.experiments.reproduction import FULL, QUICK, Reproduction
 from onepull.simulation.executors import open_executor
 
@@ -45,4 +45,4 @@ def command(  # noqa: PLR0913 - an argument for each option
         reproduction.run(executor, update, with_variants=tried)
     report = reproduction.write(out)
     show(reproduction.tables(), as_json=as_json)
-    click.echo(f"report written to {report}", err=True)
+    say_written("report written to", report)

@@ -8,7 +8,16 @@ import click
 from click.core import ParameterSource
 
 from onepull.cli.buffers import run_buffer
-from onepull.cli.output import as_json, need_simulator, progress, show, where
+from onepull.cli.output import (
+    as_json,
+    end_with_damage,
+    need_simulator,
+    progress,
+    say_repaired,
+    say_written,
+    show,
+    where,
+)
 from onepull.experiments import BufferExperiment, ResultFolder, read_experiment
 from onepull.report import summary, tidy
 from onepull.simulation.executors import open_executor
@@ -51,4 +60,6 @@ def command(file: Path, out: Path | None, where: str, *, as_json: bool) -> None:
                 raise KeyboardInterrupt("; run the same command to resume") from None
     folder.write("result.csv", tidy(result, experiment.baseline).to_csv().encode())
     show([summary(result, experiment.baseline)], as_json=as_json)
-    click.echo(f"results in {folder.path}", err=True)
+    say_written("results in", folder.path)
+    say_repaired(folder)
+    end_with_damage([folder])

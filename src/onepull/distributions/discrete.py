@@ -136,7 +136,8 @@ def empirical(path: str | Path, columns: Sequence[str], *, in_order: bool = Fals
     in_order
         Replay the rows as recorded instead of sampling from them.
     """
-    if isinstance(columns, str) or not columns:
+    is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
+    if not (is_list and columns and all(isinstance(name, str) for name in columns)):
         raise ParameterError(f"columns takes a list of column names, given {columns!r}")
     found = read_columns(path)
     if not isinstance(in_order, bool):
@@ -154,11 +155,28 @@ def read_columns(path: str | Path) -> Mapping[str, Sequence[Any]]:
         raise ParameterError(f"trace {str(path)!r}: no such file")
     if file.suffix == ".parquet":
         return _read_parquet(file)
-    with file.open(newline="", encoding="utf-8-sig") as lines:
-        header, *rows = list(csv.reader(lines)) or [[]]
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as lines:
+            header, *rows = list(csv.reader(lines)) or [[]]
+    except UnicodeDecodeError:
+        raise ParameterError(f"trace {str(path)!r}: not a text file in UTF-8") from None
+    except csv.Error as error:
+        raise ParameterError(f"trace {str(path)!r}: {error}") from None
+    _check_header(header, path)
     while rows and not rows[-1]:  # blank lines at the end
         rows.pop()
     return {name: [row[i] if i < len(row) else "" for row in rows] for i, name in enumerate(header)}
+
+
+def _check_header(header: Sequence[str], path: str | Path) -> None:
+    """Refuse two columns of the same name; columns without a name cannot be asked for."""
+    places: dict[str, int] = {}
+    for place, name in enumerate(header, start=1):
+        if name and name in places:
+            raise ParameterError(
+                f"trace {str(path)!r}: columns {places[name]} and {place} have the same name"
+            )
+        places[name] = place
 
 
 def _read_parquet(file: Path) -> Mapping[str, Sequence[Any]]:
@@ -166,15 +184,25 @@ def _read_parquet(file: Path) -> Mapping[str, Sequence[Any]]:
         from pyarrow import parquet  # noqa: PLC0415 - optional
     except ImportError:
         raise MissingExtra("reading Parquet needs pyarrow: pip install pyarrow") from None
-    columns: Mapping[str, Sequence[Any]] = parquet.read_table(file).to_pydict()
+    try:
+        found = parquet.read_table(file)
+    except Exception as error:
+        raise ParameterError(f"trace {str(file)!r}: cannot be read as Parquet") from error
+    _check_header(found.column_names, file)
+    columns: Mapping[str, Sequence[Any]] = found.to_pydict()
     return columns
 
 
+def _folded(name: Any) -> str:
+    return str(name).strip().casefold()
+
+
 def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -> Array:
+    # The contents of the file are not shown: it may be no trace, but hold a secret.
     if name not in columns:
-        raise ParameterError(
-            f"trace {str(path)!r} has no column {name!r}; it has {', '.join(columns)}"
-        )
+        alike = [column for column in columns if _folded(column) == _folded(name)]
+        hint = f"; did you mean {alike[0]!r}?" if alike else f" among its {len(columns)} columns"
+        raise ParameterError(f"trace {str(path)!r} has no column {name!r}{hint}")
     if not len(columns[name]):
         raise ParameterError(f"trace {str(path)!r} has no rows below its header")
     numbers = np.empty(len(columns[name]))
@@ -185,6 +213,6 @@ def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -
             numbers[i] = np.nan
         if not np.isfinite(numbers[i]):
             raise ParameterError(
-                f"trace {str(path)!r}, column {name!r}, row {i + 2}: {text!r} is not a number"
+                f"trace {str(path)!r}, column {name!r}, row {i + 2}: not a finite number"
             )
     return numbers

@@ -44,6 +44,7 @@ from onepull.experiments.toml_reading import (
 )
 from onepull.policies import Policy
 from onepull.simulation.buffered import BufferSimulation
+from onepull.simulation.limits import MOST_SLOTS, number_of_replications, number_of_trials
 from onepull.spaces import Box, Interval
 
 BUFFERED: dict[str, Callable[..., BufferEnvironment]] = {
@@ -105,8 +106,8 @@ class BufferExperiment(FromToml):
     def _build(cls, document: Document, folder: Path, name: str) -> BufferExperiment:
         written = _written(document.values)
         world = _world(written, folder)
-        if written.replications < 1:
-            raise ProblemError(f"replications must be 1 or more, given {written.replications}")
+        number_of_replications(written.replications)
+        number_of_trials(written.horizon, MOST_SLOTS)
         controllers = dict(_controllers(written, world))
         if written.baseline is not None and written.baseline not in controllers:
             raise ProblemError(
@@ -155,6 +156,7 @@ class BufferProblemFile(FromToml):
         stated = document.values
         written = _written({"horizon": 1, "replications": 1, "controllers": [], **stated})
         world = _world(written, folder)
+        number_of_trials(written.horizon, MOST_SLOTS)
         return cls(written.name or name, world, stated.get("horizon"), written.seed)
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.errors import ProblemError
 from onepull.experiments.buffer_experiment import BufferExperiment
-from onepull.experiments.result_folder import Folder
+from onepull.experiments.result_folder import Folder, named_files
 from onepull.experiments.toml_reading import Document
 from onepull.simulation.buffered import MEASURES, BufferResult, replicated
 
@@ -42,7 +41,7 @@ class BufferFolder(Folder[BufferExperiment]):
 
     def missing(self) -> list[int]:
         """Return the numbers of the missing replications."""
-        done = self._done()
+        done, _ = self._sorted()
         return [number for number in range(self.experiment.replications) if number not in done]
 
     def run(
@@ -51,22 +50,26 @@ class BufferFolder(Folder[BufferExperiment]):
         """Run the missing replications and return the result; each is saved when it ends."""
         if (begun := self._begun()) is not None:
             self._check_version(begun)
-        total, missing = self.experiment.replications, self.missing()
+        done, damaged = self._sorted()
+        self.repaired = named_files(damaged)
+        total = self.experiment.replications
+        missing = [number for number in range(total) if number not in done]
         before = total - len(missing)
         if progress is not None:
             progress(before, total)
         found = replicated(self.experiment.simulation, missing, executor)
-        for done, (number, measured) in enumerate(found, start=before + 1):
+        for count, (number, measured) in enumerate(found, start=before + 1):
             self._keep(number, measured)
             if progress is not None:
-                progress(done, total)
+                progress(count, total)
         return self.result()
 
     def result(self) -> BufferResult:
         """Return the result of the finished replications, in order."""
-        done = self._done()
+        done, damaged = self._sorted()
         if not done:
-            raise ProblemError(f"{self.path}: no replication is done yet; run it")
+            self._refuse(damaged)
+        self._remark(len(done), [(1, file) for file in damaged])
         measured = np.stack([done[number] for number in sorted(done)], axis=2)
         return self.experiment.simulation.result(measured)
 
@@ -75,10 +78,17 @@ class BufferFolder(Folder[BufferExperiment]):
         np.savez_compressed(memory, measured=measured)
         self.write(f"blocks/{number:07}-{number + 1:07}.npz", memory.getvalue())
 
-    def _done(self) -> dict[int, Array]:
-        """Return the measures of the finished replications by number."""
-        read = {start: self._measures(file) for start, _, file in self._files()}
-        return {number: measured for number, measured in read.items() if measured is not None}
+    def _sorted(self) -> tuple[dict[int, Array], list[Path]]:
+        """Return the measures of the finished replications by number, and the damaged files."""
+        done: dict[int, Array] = {}
+        damaged = []
+        for start, stop, file in self._files():
+            measured = self._measures(file) if stop == start + 1 else None
+            if measured is None:
+                damaged.append(file)
+            else:
+                done[start] = measured
+        return done, damaged
 
     def _measures(self, file: Path) -> Array | None:
         """Return the measures in a file, None if it is damaged."""
@@ -87,5 +97,6 @@ class BufferFolder(Folder[BufferExperiment]):
                 measured: Array = saved["measured"]
         except Exception:  # noqa: BLE001 - a damaged file can raise many errors
             return None
-        fits = measured.shape == (len(MEASURES), len(self.experiment.simulation.controllers))
-        return measured if fits else None
+        shape = (len(MEASURES), len(self.experiment.simulation.controllers))
+        fits = measured.shape == shape and measured.dtype == np.float64
+        return measured if fits and np.isfinite(measured).all() else None

@@ -30,6 +30,7 @@ from onepull.policies.registry import registered
 from onepull.policies.ucb.ccb import tuned_delta
 from onepull.problem import Problem
 from onepull.simulation import Simulation
+from onepull.simulation.limits import number_of_replications, number_of_trials
 
 APPLICATIONS: dict[str, Callable[..., Environment]] = {
     "channel-selection": channel_selection,
@@ -101,8 +102,8 @@ class Experiment(FromToml):
     def _build(cls, document: Document, folder: Path, name: str) -> Experiment:
         written = _written(document.values)
         environment = _environment(written, folder)
-        if written.replications < 1:
-            raise ProblemError(f"replications must be 1 or more, given {written.replications}")
+        number_of_replications(written.replications)
+        number_of_trials(written.horizon)
         built = dict(_policies(written, environment))
         policies = {name: made.policy for name, made in built.items()}
         if written.baseline is not None and written.baseline not in policies:

@@ -12,6 +12,7 @@ from onepull.experiments.own_code import problem_of
 from onepull.experiments.toml_reading import Document, FromToml
 from onepull.problem import Problem
 from onepull.simulation.feedback import FEEDBACK
+from onepull.simulation.limits import number_of_trials
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class ProblemFile(FromToml):
         feedback = stated.get("feedback", "state")
         if feedback not in FEEDBACK:
             raise ProblemError(f"feedback must be {' or '.join(FEEDBACK)}, given {feedback!r}")
+        number_of_trials(stated.get("horizon", 1))
         return cls(
             stated.get("name") or name,
             problem,

@@ -7,11 +7,12 @@ import os
 import platform
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -25,6 +26,7 @@ from onepull.experiments.toml_reading import Document
 from onepull.simulation.replicate import run
 from onepull.simulation.result import Block, Result
 
+MOST_FILES = 3  # damaged files to name
 BLOCK = re.compile(r"(\d+)-(\d+)\.npz")
 
 
@@ -59,6 +61,8 @@ class Stated(Protocol):
     def fingerprint(self) -> str: ...  # noqa: D102 - the same
     @property
     def simulation(self) -> Seeded: ...  # noqa: D102 - the same
+    @property
+    def replications(self) -> int: ...  # noqa: D102 - the same
 
 
 Kind = TypeVar("Kind", bound=Stated)
@@ -69,11 +73,24 @@ class Folder(ABC, Generic[Kind]):
 
     A folder holds one experiment, run by one version of onepull.  Replications may be added;
     any other change is refused, with the keys that changed.
+
+    Attributes
+    ----------
+    path, experiment
+        Where it is, and what it holds.
+    remarks
+        What a reader of the last `result` must know of replications that it lacks.
+    damage
+        What it lacks because files are damaged, in a sentence; empty if nothing.
+    repaired
+        What the last `run` ran again because files were damaged; empty if nothing.
     """
 
     def __init__(self, path: str | Path, experiment: Kind) -> None:
         self.path = Path(path)
         self.experiment = experiment
+        self.remarks: list[str] = []
+        self.damage = self.repaired = ""
         if (begun := self._begun()) is not None:
             self._check(begun)
         elif self.path.exists() and (not self.path.is_dir() or self._is_foreign()):
@@ -139,8 +156,11 @@ class Folder(ABC, Generic[Kind]):
         """Open the folder whose experiment.toml is already read."""
         path = document.path.parent
         origin = path / "origin.txt"
-        # Relative to the result folder, so that both can be moved together.
-        traces = path / (origin.read_text(encoding="utf-8") if origin.exists() else "")
+        try:
+            # Relative to the result folder, so that both can be moved together.
+            traces = path / (origin.read_text(encoding="utf-8") if origin.exists() else "")
+        except UnicodeDecodeError:
+            raise ProblemError(f"{origin}: damaged: not a text file in UTF-8") from None
         return cls(path, cls._experiment(document, traces=traces, name=_name_of(path)))
 
     @classmethod
@@ -186,10 +206,35 @@ class Folder(ABC, Generic[Kind]):
         except OSError as error:
             raise OnepullError(f"{target}: cannot be written: {error.strerror}") from None
 
+    def _refuse(self, damaged: Sequence[Path]) -> NoReturn:
+        """Raise ProblemError: there is no result to show."""
+        if damaged:
+            raise ProblemError(f"{self.path}: all blocks are damaged; run it again")
+        raise ProblemError(f"{self.path}: no replication is done yet; run it")
+
     def _files(self) -> list[tuple[int, int, Path]]:
         folder = self.path / "blocks"
         names = [(BLOCK.fullmatch(f.name), f) for f in folder.iterdir()] if folder.exists() else []
-        return [(int(m[1]), int(m[2]), f) for m, f in names if m]
+        return sorted((int(m[1]), int(m[2]), f) for m, f in names if m)
+
+    def _remark(self, done: int, lost: Sequence[tuple[int, Path]]) -> None:
+        """Set `remarks` and `damage`.
+
+        Parameters
+        ----------
+        done
+            How many replications there are.
+        lost
+            The damaged files, each with the number of replications that are in no other file.
+        """
+        self.damage, self.remarks = "", []
+        count, to_do = sum(count for count, _ in lost), self.experiment.replications - done
+        if lost:
+            files = named_files([file for _, file in lost])
+            self.damage = f"{_runs_are(count)} missing, damaged: {files}; run it again"
+            self.remarks.append(f"{self.damage}.")
+        if to_do > count:
+            self.remarks.append(f"{_runs_are(to_do - count)} not done yet.")
 
 
 class ResultFolder(Folder[Experiment]):
@@ -217,32 +262,48 @@ class ResultFolder(Folder[Experiment]):
 
     def blocks(self) -> Iterator[Block]:
         """Yield the finished blocks; a damaged block counts as missing."""
-        covered = 0
-        for start, stop, file in sorted(self._files()):
-            if start < covered:
+        yield from self._sorted()[0]
+
+    def _sorted(self) -> tuple[list[Block], list[tuple[int, int, Path]]]:
+        """Return the finished blocks, and the damaged files with the replications they name."""
+        found: list[Block] = []
+        damaged = []
+        for start, stop, file in self._files():
+            if found and start < found[-1].stop:
                 continue
             block = self._read(file)
             if block is None or (block.start, block.stop) != (start, stop):
-                continue
-            covered = stop
-            yield block
+                damaged.append((start, stop, file))
+            else:
+                found.append(block)
+        return found, damaged
 
     def _read(self, file: Path) -> Block | None:
-        simulation = self.experiment.simulation
         try:
             with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as saved:
                 start, stop = int(saved["start"]), int(saved["stop"])
                 block = Block(start, stop, saved["regrets"], saved["pulls"], saved["best_pulls"])
         except Exception:  # noqa: BLE001 - a damaged file can raise many errors
             return None
+        return block if self._fits(block) else None
+
+    def _fits(self, block: Block) -> bool:
+        """Whether a block can be one of this experiment: its shapes, regrets and counts."""
+        simulation, runs = self.experiment.simulation, block.stop - block.start
         policies, marks = len(simulation.policies), len(simulation.checkpoints)
-        arms = len(simulation.environment.problem.arms)
-        fits = block.regrets.shape == (
-            policies,
-            stop - start,
-            marks,
-        ) and block.pulls.shape == block.best_pulls.shape == (policies, marks, arms)
-        return block if fits else None
+        shape = (policies, marks, len(simulation.environment.problem.arms))
+        regrets, pulls, best = block.regrets, block.pulls, block.best_pulls
+        if regrets.shape != (policies, runs, marks) or regrets.dtype != np.float64:
+            return False
+        if not pulls.shape == best.shape == shape or not pulls.dtype == best.dtype == np.int64:
+            return False
+        if not np.isfinite(regrets).all() or (best < 0).any() or (best > pulls).any():
+            return False
+        # Every trial pulls one arm, unless the budget is spent.
+        made, most = pulls.sum(axis=2), runs * simulation.checkpoints
+        if simulation.environment.budget is not None:
+            return bool((made <= most).all())
+        return bool((made == most).all())
 
     def keep(self, block: Block) -> None:
         """Write a block atomically."""
@@ -259,13 +320,7 @@ class ResultFolder(Folder[Experiment]):
 
     def missing(self) -> list[tuple[int, int]]:
         """Return the ranges of replications that are missing."""
-        total, covered = self.experiment.replications, 0
-        gaps = []
-        for block in self.blocks():
-            gaps.append((covered, min(block.start, total)))
-            covered = block.stop
-        gaps.append((covered, total))
-        return [(start, stop) for start, stop in gaps if start < stop]
+        return _gaps(self.blocks(), 0, self.experiment.replications)
 
     def run(self, executor: Executor, progress: Callable[[int, int], None] | None = None) -> Result:
         """Run the missing replications and return the result; each block is saved when it ends.
@@ -274,7 +329,10 @@ class ResultFolder(Folder[Experiment]):
         """
         if (begun := self._begun()) is not None:
             self._check_version(begun)
-        total, missing = self.experiment.replications, self.missing()
+        found, damaged = self._sorted()
+        self.repaired = named_files([file for *_, file in damaged])
+        total = self.experiment.replications
+        missing = _gaps(found, 0, total)
         before = total - sum(stop - start for start, stop in missing)
 
         def report(done: int, _: int) -> None:
@@ -288,10 +346,14 @@ class ResultFolder(Folder[Experiment]):
 
     def result(self) -> Result:
         """Return the result of the finished blocks."""
-        found = list(self.blocks())
+        found, damaged = self._sorted()
+        gaps = [(_gaps(found, start, stop), file) for start, stop, file in damaged]
+        lost = [(sum(stop - start for start, stop in gap), file) for gap, file in gaps if gap]
         if not found:
-            raise ProblemError(f"{self.path}: no replication is done yet; run it")
-        return self.experiment.simulation.result(found)
+            self._refuse([file for _, file in lost])
+        self._remark(sum(block.stop - block.start for block in found), lost)
+        result = self.experiment.simulation.result(found)
+        return replace(result, notes=[*self.remarks, *result.notes])
 
 
 def experiment_file(path: str | Path) -> Document:
@@ -300,6 +362,31 @@ def experiment_file(path: str | Path) -> Document:
     if not file.exists():
         raise ProblemError(f"{path}: is not a result folder (it has no experiment.toml)")
     return Document.read(file)
+
+
+def _gaps(blocks: Iterable[Block], start: int, stop: int) -> list[tuple[int, int]]:
+    """Return the ranges between `start` and `stop` that no block covers."""
+    covered, gaps = start, []
+    for block in blocks:
+        gaps.append((covered, min(block.start, stop)))
+        covered = max(covered, block.stop)
+    gaps.append((covered, stop))
+    return [(first, last) for first, last in gaps if first < last]
+
+
+def _runs_are(count: int) -> str:
+    return "1 replication is" if count == 1 else f"{count:,} replications are"
+
+
+def named_files(files: Sequence[Path]) -> str:
+    """Return the names of files of a result folder; of many, the first.
+
+    >>> named_files([Path(f"results/blocks/{i}-{i + 1}.npz") for i in range(5)])
+    'blocks/0-1.npz, blocks/1-2.npz, blocks/2-3.npz and 2 more'
+    """
+    names = [f"{file.parent.name}/{file.name}" for file in files[:MOST_FILES]]
+    rest = len(files) - len(names)
+    return ", ".join(names) + (f" and {rest:,} more" if rest else "")
 
 
 def _relative(target: Path, start: Path) -> str:

@@ -34,11 +34,11 @@ class Document:
     def read(cls, path: str | Path) -> Document:
         """Read and decode a file; raises ProblemError with its path if that fails."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8-sig")  # a byte order mark is allowed
         except OSError as error:
             raise ProblemError(f"{path}: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise ProblemError(f"{path}: not a text file in UTF-8") from None
+            raise ProblemError(f"{path}: not a text file in UTF-8; save it as UTF-8") from None
         try:
             return cls(Path(path), text, decoded(text))
         except ProblemError as error:
@@ -94,10 +94,18 @@ def decoded(text: str) -> dict[str, Any]:
     >>> decoded("horizon = 1000")
     {'horizon': 1000}
     """
+    if "\0" in text:
+        raise ProblemError("not an experiment: has null characters; save it as UTF-8")
     try:
-        found: dict[str, Any] = msgspec.toml.decode(text)
+        found: dict[str, Any] = msgspec.toml.decode(text.removeprefix("\ufeff"))
     except msgspec.DecodeError as error:
         raise ProblemError(f"not an experiment: {error}") from None
+    except ValueError:  # Python converts no longer text to a number
+        raise ProblemError("not an experiment: has a number of thousands of digits") from None
+    except RecursionError:
+        raise ProblemError(
+            "not an experiment: has too many lists or tables in each other"
+        ) from None
     return found
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from onepull.arrays import Array
 from onepull.errors import ParameterError
+from onepull.html import printable
 from onepull.report.drawing import any_script, save, style, svg
 from onepull.report.line_labels import label_ends, label_height
 
@@ -212,7 +213,7 @@ def _sheet(names: Sequence[str], title: str | None) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(7.6, max(4.2, height)), layout="constrained")
     axes = figure.add_subplot()
     if title is not None:
-        axes.set_title(title, parse_math=False, wrap=True)
+        axes.set_title(printable(title, keep="\n"), parse_math=False, wrap=True)
     return figure, axes
 
 

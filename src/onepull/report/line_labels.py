@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.html import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,8 +53,7 @@ def in_lines(name: str) -> str:
     >>> in_lines("KnownReward(factor=LowRank(rank=4), index=Hoeffding)")
     'KnownReward(factor=LowRank(\nrank=4), index=Hoeffding)'
     """
-    # XML allows no control characters.
-    clean = "".join(c if c.isprintable() else "�" for c in " ".join(name.split()))
+    clean = printable(" ".join(name.split()))
     lines = [""]
     for word in re.findall(rf"[^ ,(]{{1,{WRAP}}}[ ,(]*|[ ,(]+", clean):
         if lines[-1] and len(lines[-1]) + len(word.rstrip()) > WRAP:

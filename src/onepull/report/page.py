@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import escape
 from importlib.resources import files
 
+from onepull.html import escape
 from onepull.report.page_parts import Part
 
 # The browser fetches nothing: the style is in the page, and there are no scripts.

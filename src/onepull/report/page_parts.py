@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Protocol
 
 from onepull.errors import ParameterError
+from onepull.html import escape
 from onepull.report.drawing import svg
 
 if TYPE_CHECKING:

@@ -7,11 +7,19 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from onepull.errors import ParameterError
-from onepull.report.table_cells import PLUS_MINUS, Estimate, Span, is_number, plain, shown
+from onepull.html import escape, printable
+from onepull.report.table_cells import (
+    PLUS_MINUS,
+    Estimate,
+    Span,
+    is_number,
+    plain,
+    shown,
+    spreadsheet_safe,
+)
 
 if TYPE_CHECKING:  # rich is imported only to print a table to a terminal
     from rich.table import Table as RichTable
@@ -23,7 +31,7 @@ class Table:
 
     Cells keep full precision; only the text for a reader is rounded.  A reader sees one
     column for cells that hold two numbers; CSV and JSON have two: `x low` and `x high` for a
-    `Span`, `x` and `x ± 95 %` for an `Estimate`.
+    `Span`, `x` and `x ± 95 %` for an `Estimate`.  Text is made printable, except in `records`.
 
     Examples
     --------
@@ -78,7 +86,8 @@ class Table:
             "  ".join(f"{c:{a}{w}}" for c, a, w in zip(row, aligned, widths, strict=True)).rstrip()
             for row in cells
         ]
-        return "\n".join([self.title, *(f"  {line}" for line in lines), *self.notes])
+        texts = map(printable, [self.title, *self.notes])
+        return "\n".join([next(texts), *(f"  {line}" for line in lines), *texts])
 
     def titled(self, title: str) -> Table:
         """Return a copy of the table with another title.
@@ -98,13 +107,18 @@ class Table:
     def to_csv(self) -> str:
         r"""Return comma-separated values in full precision; a missing value is empty.
 
+        Text that a spreadsheet would run as a formula gets an apostrophe in front.
+
         >>> Table("t", ["policy", "runs"], [["A, B", Span(0.1, float("nan"))]]).to_csv()
         'policy,runs low,runs high\n"A, B",0.1,\n'
+        >>> Table("t", ["policy", "x"], [["=1+1", -1.5]]).to_csv()
+        "policy,x\n'=1+1,-1.5\n"
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self._flat_columns())
-        writer.writerows(self._flat_rows())
+        writer.writerows(
+            map(spreadsheet_safe, row) for row in (self._flat_columns(), *self._flat_rows())
+        )
         return text.getvalue()
 
     def to_html(self, anchor: str = "") -> str:
@@ -160,7 +174,9 @@ class Table:
         from rich.text import Text  # noqa: PLC0415 - the same
 
         # Text, not str: rich reads [brackets] in a str as markup.
-        made = table.Table(title=Text(self.title), title_justify="left", box=box.SIMPLE_HEAD)
+        made = table.Table(
+            title=Text(printable(self.title)), title_justify="left", box=box.SIMPLE_HEAD
+        )
         for i, column in enumerate(self._headers()):
             made.add_column(Text(column), justify="right" if self._is_numeric(i) else "left")
         for row in self.rows:
@@ -182,7 +198,7 @@ class Table:
     def _headers(self) -> list[str]:
         """Return the names of the columns as a reader sees them."""
         return [
-            f"{column} {PLUS_MINUS}" if self._kind(i) is Estimate else column
+            f"{printable(column)} {PLUS_MINUS}" if self._kind(i) is Estimate else printable(column)
             for i, column in enumerate(self.columns)
         ]
 
@@ -227,5 +243,5 @@ def _html_cell(i: int, cell: Any, numeric: bool) -> str:  # noqa: FBT001 - the s
 
 def _markdown(text: str) -> str:
     """Escape the characters that Markdown reads as markup, and join lines into one."""
-    one_line = " ".join(text.split()).replace("&", "&amp;")
+    one_line = printable(" ".join(text.split())).replace("&", "&amp;")
     return re.sub(r"([\\`*_\[\]<>|~$])", r"\\\1", one_line)

@@ -6,8 +6,11 @@ import math
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+from onepull.html import printable
+
 MISSING = "–"
 PLUS_MINUS = "± 95 %"  # the half-width of the 95 % confidence interval of a mean, everywhere
+FORMULAS = tuple("=+-@＝＋－＠")  # what a formula begins with in a spreadsheet
 MOST_DIGITS = 6  # significant digits of a mean beside its half-width
 
 
@@ -71,7 +74,27 @@ def shown(value: Any) -> str:
         return {None: MISSING, True: "yes", False: "no"}[value]
     if isinstance(value, Integral):
         return _signed(f"{value:,}")
-    return _signed(_decimal(float(value))) if isinstance(value, Real) else str(value)
+    return _signed(_decimal(float(value))) if isinstance(value, Real) else printable(str(value))
+
+
+def spreadsheet_safe(value: Any) -> Any:
+    """Return a cell for a CSV file; text that a spreadsheet would run gets an apostrophe.
+
+    >>> [spreadsheet_safe(v) for v in ("=1+1", "@sum", "-2", "DCB", -2.5)]
+    ["'=1+1", "'@sum", '-2', 'DCB', -2.5]
+    """
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.lstrip().startswith(FORMULAS) and not _is_numeral(text) else text
+
+
+def _is_numeral(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _span(low: float, high: float) -> str:

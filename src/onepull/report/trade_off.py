@@ -11,6 +11,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.errors import ParameterError
+from onepull.html import printable
 from onepull.report.drawing import INK, any_script, style
 from onepull.report.figures import COLOURS, MARKERS, tick
 from onepull.report.line_labels import label_ends
@@ -79,7 +80,7 @@ def trade_off(points: Sequence[Point], *, trial: int, title: str | None = None) 
         panels = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)
         upper, *lower = panels.ravel().tolist()
         if title is not None:
-            upper.set_title(title, parse_math=False, wrap=True)
+            upper.set_title(printable(title, keep="\n"), parse_math=False, wrap=True)
         names = _regrets(upper, points)
         for axes in lower:
             _times(axes, points)
@@ -126,7 +127,9 @@ def _names(axes: Axes, points: Sequence[Point]) -> None:
     named = []
     for colour, _, of_kind in _kinds(points):
         for point in of_kind:
-            if text := "\n".join(filter(None, (point.label, "proposed" * point.is_proposed))):
+            if text := "\n".join(
+                filter(None, (printable(point.label), "proposed" * point.is_proposed))
+            ):
                 label = axes.annotate(
                     text, (point.bytes, point.regret), (0, 0), textcoords="offset points",
                     color=colour, fontsize=8, ha="center", va="center", parse_math=False, zorder=5,

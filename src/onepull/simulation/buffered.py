@@ -16,8 +16,9 @@ from onepull.checks import whole_number
 from onepull.control import Controller
 from onepull.control.buffer_environment import BufferEnvironment
 from onepull.errors import ParameterError
-from onepull.html import block, table
+from onepull.html import block, printable, table
 from onepull.simulation.executors import open_executor
+from onepull.simulation.limits import MOST_SLOTS, number_of_replications, number_of_trials
 from onepull.simulation.result import mean_and_error, student
 
 # What is recorded of a run.  All but the last two are averages over its slots.
@@ -109,7 +110,9 @@ class BufferResult:
 
     def _cells(self) -> list[list[str]]:
         kept = [name for name, values in self.measured.items() if values.any()]
-        rows = [[row["controller"], *(f"{row[m]:.4g}" for m in kept)] for row in self.rows()]
+        rows = [
+            [printable(row["controller"]), *(f"{row[m]:.4g}" for m in kept)] for row in self.rows()
+        ]
         return [["", *kept], *rows]
 
     @property
@@ -171,7 +174,7 @@ def simulate_buffer(  # noqa: PLR0913 - a full statement
     True
     """
     simulation = BufferSimulation(environment, controllers, horizon=horizon, seed=seed)
-    count = whole_number("replications", replications)
+    count = number_of_replications(replications)
     if executor is not None:
         return simulation.result(_run(simulation, count, executor, progress))
     with open_executor("serial") as serial:
@@ -226,7 +229,7 @@ class BufferSimulation:
         if not isinstance(environment, BufferEnvironment):
             raise ParameterError(f"environment must be a BufferEnvironment, given {environment!r}")
         self.environment, self.controllers = environment, dict(controllers)
-        self.horizon = whole_number("horizon", horizon)
+        self.horizon = number_of_trials(horizon, MOST_SLOTS)
         self.seed = whole_number("seed", seed, least=0)
         if not self.controllers:
             raise ParameterError("a simulation needs at least one controller, given none")

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import logging
 import os
+import pickle
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from multiprocessing import parent_process
 from pathlib import Path
+from threading import RLock
 from typing import Any, TypeVar
 from uuid import uuid4
 
 from onepull.errors import MissingExtra
+from onepull.simulation.trusted_files import private_folder, read_sealed, sealed
 
 try:
     import numba
     from llvmlite import ir  # type: ignore[import-untyped]
-    from numba.core import types
+    from numba.core import caching, ccallback, dispatcher, types
     from numba.extending import intrinsic
 except ImportError:
     raise MissingExtra(
@@ -46,6 +52,9 @@ __all__ = [
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 DAYS_UNUSED = 30  # caches of other versions are deleted after this time
+PROBE = 4096  # bytes: less free space is a full disk
+
+_SWAPPED = RLock()
 
 
 def source_digest() -> str:
@@ -62,23 +71,42 @@ def source_digest() -> str:
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the compiled code.
+    """Return the folder of the compiled code, which no other user can write to.
 
     Numba's own cache does not notice a change in an imported function, so the folder is named
     after a digest of the whole source.  Folders of other versions are deleted when no process has
-    used them for 30 days.
+    used them for 30 days.  If the folder cannot be used, or others could write to it, a note says
+    why, and a temporary folder of this process replaces it.
     """
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = base / "onepull" / f"kernels-{source_digest()}"
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        folder = private_folder(base / "onepull" / f"kernels-{source_digest()}", own=2)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(PROBE))
         os.utime(folder)  # mark as used
         prune(folder)
-    except (OSError, RuntimeError):  # not writable, or there is no home folder
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
         folder = Path(tempfile.mkdtemp(prefix="onepull-kernels-"))
+        atexit.register(_remove, folder, os.getpid())
+        _note(f"compiled code is not kept after this run: {_reason(error)}")
     return folder
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # not in a fork of the process
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _reason(error: Exception) -> str:
+    path = getattr(error, "filename", None)
+    text = getattr(error, "strerror", None) or str(error)
+    return f"{path}: {text}" if path else text
+
+
+def _note(text: str) -> None:
+    """Tell the user, once: worker processes have the same to say as their parent."""
+    if parent_process() is None:
+        logging.getLogger("onepull").warning("onepull: %s", text)
 
 
 def prune(current: Path) -> None:
@@ -107,38 +135,119 @@ def is_warm() -> bool:
     return any(cache_folder().rglob("*.nbi"))
 
 
+class _Locator(caching.UserProvidedCacheLocator):
+    """Finds our folder, also for functions without a file; names there tell versions apart."""
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        return cls(py_func, py_file)
+
+    def ensure_cache_path(self) -> None:
+        Path(self.get_cache_path()).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def get_source_stamp(self) -> str:
+        return ""  # the name of the folder tells the version
+
+
+class _Implementation(caching.CompileResultCacheImpl):
+    _locator_classes = (_Locator,)
+
+
+class _Files(caching.IndexDataCacheFile):
+    """The files of one function: an index, and a file for each compiled signature.
+
+    Nothing is unpickled unless its checksum is right and it belongs to this user.  Anything else
+    counts as missing, so it is compiled again and replaced.
+    """
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            stamp, names = pickle.loads(read_sealed(self._index_path))  # noqa: S301 - our own
+        except OSError:
+            return {}
+        return names if stamp == self._source_stamp else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._write(self._index_path, self._dump((self._source_stamp, overloads)))
+
+    def _load_data(self, name: str) -> Any:
+        return pickle.loads(read_sealed(self._data_path(name)))  # noqa: S301 - our own
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), self._dump(data))
+
+    def _data_name(self, number: int) -> str:
+        # Numba numbers the signatures.  Two processes that save two signatures at the same time
+        # would both use the next number, and one would later run the other's code.  With unique
+        # names, at worst an entry of the index is lost and that signature is compiled again.
+        return f"{uuid4().hex}-{super()._data_name(number)}"
+
+    def _write(self, path: str, contents: bytes) -> None:
+        """Write a file atomically; a power failure may damage it, which `read_sealed` finds."""
+        target = Path(path)
+        part = target.with_name(f"{uuid4().hex}.part")
+        try:
+            part.write_bytes(sealed(target.name, contents))
+            part.replace(target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+class _Cache(caching.FunctionCache):
+    """Numba's cache of one function, in our folder and with our checks."""
+
+    _impl_class = _Implementation
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        self._cache_file = _Files(
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        # Written by us and undamaged, but perhaps with another version of a library.
+        with suppress(Exception):
+            return super().load_overload(sig, target_context)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _tell_unkept(error.strerror or str(error))
+
+
+@cache  # once for all functions
+def _tell_unkept(reason: str) -> None:
+    _note(f"compiled code cannot be kept in {cache_folder()}: {reason}")
+
+
 @contextmanager
 def kept() -> Iterator[None]:
-    """Cache code that is compiled in this block in our own folder."""
+    """Cache code that is compiled in this block in our own folder, with our checks."""
     settings: Any = numba.config
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = str(cache_folder())
-    try:
-        yield
-    finally:
-        settings.CACHE_DIR = before
+    users: tuple[Any, ...] = (dispatcher, ccallback)
+    with _SWAPPED:
+        # Older versions of numba have no setting for locators.
+        locators = getattr(settings, "CACHE_LOCATOR_CLASSES", "")
+        before = settings.CACHE_DIR, locators, caching.FunctionCache
+        settings.CACHE_DIR, settings.CACHE_LOCATOR_CLASSES = str(cache_folder()), ""
+        for module in users:
+            module.FunctionCache = _Cache
+        try:
+            yield
+        finally:
+            settings.CACHE_DIR, settings.CACHE_LOCATOR_CLASSES, cache_class = before
+            for module in users:
+                module.FunctionCache = cache_class
 
 
 def compiled(function: Function, *, keep: bool = True) -> Function:
     """Compile a function that runs without the GIL; `keep` caches it on disk."""
     with kept():
         made: Function = numba.njit(function, cache=keep, nogil=True, error_model="numpy")
-    if keep:
-        _name_files_apart(made)
     return made
-
-
-def _name_files_apart(made: Any) -> None:
-    """Give each compiled signature of a function a unique file name.
-
-    Numba numbers the files of a function's signatures.  Two processes that save two signatures at
-    the same time would both use the next number, and one would later run the other's code.  With
-    unique names, at worst an entry of the index is lost and that signature is compiled again.
-    """
-    file = getattr(getattr(made, "_cache", None), "_cache_file", None)
-    if file is not None:  # it is None if compilation is disabled
-        numbered = file._data_name  # noqa: SLF001 - numba has no public way to name files
-        file._data_name = lambda number: f"{uuid4().hex}-{numbered(number)}"  # noqa: SLF001
 
 
 def inlined(function: Function) -> Function:

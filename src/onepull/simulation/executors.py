@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import re
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache, partial
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from typing import Any
 
 from onepull.errors import ClusterError, MissingExtra, ParameterError
 
 ALLOWED = "serial, threads, threads:N, processes, processes:N or dask:ADDRESS"
 SECONDS_TO_CONNECT = 10.0
+MOST_WORKERS = 1024
 
 
 def open_executor(where: str) -> AbstractContextManager[Executor]:
@@ -93,6 +97,50 @@ class _Threads(ThreadPoolExecutor):
     def __init__(self, count: int) -> None:
         super().__init__(count)
         self.parallelism = count
+
+
+class _Processes(ProcessPoolExecutor):
+    """Worker processes that heed no Ctrl-C and end with this process, however it ends."""
+
+    def __init__(self, count: int) -> None:
+        # A fork would copy locks that threads of this process may hold.
+        super().__init__(count, mp_context=get_context("spawn"), initializer=_begin_worker)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        # This may start a worker, which inherits what is blocked: Ctrl-C reaches every process
+        # of a terminal, and a worker that has just started would print a traceback.
+        with _interrupts_blocked():
+            return super().submit(fn, *args, **kwargs)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Put off interrupts to the end of the block; threads other than this one still get them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin_worker() -> None:
+    """Prepare a worker process: the process that started it stops it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended, even if the parent was killed.
+
+    A worker waits for work from a queue that it holds open itself, so it would wait for ever.
+    """
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 class _Remote(Executor):
@@ -212,15 +260,7 @@ def _processes(detail: str | None) -> AbstractContextManager[Executor]:
     count = _count("processes", detail)
 
     def build() -> Executor:
-        pool = ProcessPoolExecutor(
-            count,
-            # A fork would copy locks that threads of this process may hold.
-            mp_context=get_context("spawn"),
-            # Ctrl-C reaches every process of a terminal; this process stops the others.
-            initializer=signal.signal,
-            initargs=(signal.SIGINT, signal.SIG_IGN),
-        )
-        return _Remote(pool, count, pickle.dumps)
+        return _Remote(_Processes(count), count, pickle.dumps)
 
     return _opened(build)
 
@@ -264,6 +304,9 @@ def _opened(build: Callable[[], Executor]) -> Iterator[Executor]:
 def _count(kind: str, detail: str | None) -> int:
     if detail is None:
         return workers()
-    if not (detail.isascii() and detail.isdigit() and int(detail) >= 1):
-        raise ParameterError(f"{kind}:N takes a whole number N from 1, given {detail!r}")
-    return int(detail)
+    count = int(detail) if re.fullmatch("[0-9]{1,9}", detail) else 0
+    if not 1 <= count <= MOST_WORKERS:
+        raise ParameterError(
+            f"{kind}:N takes a whole number N from 1 to {MOST_WORKERS:,}, given {detail!r}"
+        )
+    return count

@@ -13,11 +13,11 @@ from concurrent.futures import (
 )
 from typing import TYPE_CHECKING
 
-from onepull.checks import whole_number
 from onepull.environment.environment import Environment
 from onepull.errors import ClusterError, ParameterError
 from onepull.policies import Policy
 from onepull.simulation.executors import open_executor, parallelism
+from onepull.simulation.limits import number_of_replications
 from onepull.simulation.result import Block, Result
 
 if TYPE_CHECKING:  # it loads the compiler, which may not be installed
@@ -93,7 +93,7 @@ def simulate(  # noqa: PLR0913 - a full statement
         feedback=feedback,
         announced=announced,
     )
-    count = whole_number("replications", replications)
+    count = number_of_replications(replications)
     if executor is not None:
         return simulation.result(run(simulation, [(0, count)], executor, progress))
     with open_executor("threads") as threads:

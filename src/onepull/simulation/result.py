@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.errors import MissingExtra, ParameterError
-from onepull.html import block, note, table
+from onepull.html import block, note, printable, table
 
 if TYPE_CHECKING:  # figures are drawn when they are asked for
     from matplotlib.figure import Figure
@@ -240,9 +240,9 @@ class Result:
         """Return the regret of every policy at the horizon as text."""
         t, runs = student(self.replications), f"{self.replications} replications"
         lines = [f"regret at trial {self.horizon:,}, {runs}, mean ± 95 % confidence interval"]
-        width = max(map(len, self.policies))
+        width = max(len(printable(name)) for name in self.policies)
         lines += [
-            f"  {row['policy']:<{width}}"
+            f"  {printable(row['policy']):<{width}}"
             f"  {row['regret']:>12,.2f} ± {t * row['standard_error']:,.2f}"
             f"  (95 % of runs {row['q2.5']:,.1f} to {row['q97.5']:,.1f})"
             for row in self.final()

@@ -25,6 +25,7 @@ from onepull.simulation.feedback import (
     check_feedback,
     feedback_by_policy,
 )
+from onepull.simulation.limits import number_of_trials
 from onepull.simulation.prepare import prepare
 from onepull.simulation.prepared import Arms
 from onepull.simulation.result import Block, Result, Trace, joined
@@ -86,7 +87,7 @@ class Simulation:
     ) -> None:
         self.environment = environment
         self.policies = dict(policies)
-        self.horizon = whole_number("horizon", horizon)
+        self.horizon = number_of_trials(horizon)
         self.seed = whole_number("seed", seed, least=0)
         self.experiment = whole_number("experiment", experiment, least=0)
         self.realised = realised
