@@ -22,7 +22,7 @@ from onepull.formula.operations import Operation
 LENGTH = 4000
 SIZE = 1000
 DEPTH = 60
-NESTING = 2 * DEPTH  # brackets, signs and branches within one another
+NESTING = 128  # brackets, signs and operands within one another
 EXPONENT = 100.0
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -202,7 +202,7 @@ class _Parser:
 
     def expect(self, text: str) -> None:
         if self.next.text != text:
-            raise self.unexpected(f"expected {text!r}")
+            raise self.unexpected(f"expected {text!r} or an operator")
         self.take()
 
     def unexpected(self, wanted: str) -> FormulaError:
@@ -318,10 +318,10 @@ class _Parser:
         while _BINDS.get(self.next.text) == _COMPARISON:
             operation, before = _INFIX[self.take().text], self.size
             right = self.number(self.expression(_COMPARISON))
-            links.append(self.apply(operation, (left, right), start))
             if _BINDS.get(self.next.text) == _COMPARISON:
                 # 'a < b < c' is 'a < b and b < c', so b is worked out twice.
                 self.count(self.size - before, (start, self.stop))
+            links.append(self.apply(operation, (left, right), start))
             left = right
         return links[0] if len(links) == 1 else self.apply(op.AND, tuple(links), start)
 

@@ -282,12 +282,8 @@ FUNCTIONS = {
         WHERE,
         _function("abs", "_abs(a)", "_np.abs(a)", enclose.magnitude),
         _function("exp", "_exp(a)", "_np.exp(a)", enclose.exponential, cost=3),
-        _function(
-            "log", "_log(a)", "_np.log(a)", enclose.logarithm(np.log, "log", math.e), cost=3
-        ),
-        _function(
-            "log2", "_log2(a)", "_np.log2(a)", enclose.logarithm(np.log2, "log2", 2), cost=3
-        ),
+        _function("log", "_log(a)", "_np.log(a)", enclose.logarithm(np.log, "log", math.e), cost=3),
+        _function("log2", "_log2(a)", "_np.log2(a)", enclose.logarithm(np.log2, "log2", 2), cost=3),
         _function(
             "log10", "_log10(a)", "_np.log10(a)", enclose.logarithm(np.log10, "log10", 10), cost=3
         ),
