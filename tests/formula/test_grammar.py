@@ -272,17 +272,28 @@ def test_any_text_is_a_formula_or_a_formula_error(seed):
 # Python reads a formula as we do.
 
 SIGNS: dict[type[ast.AST], str] = {
-    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%", ast.Pow: "**"},
-    **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
-    **{ast.And: "and", ast.Or: "or"},
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.And: "and",
+    ast.Or: "or",
 }
 
 
-def in_python(node: Any) -> Any:
+def in_python(node: Any) -> Any:  # noqa: C901, PLR0911 - one case for each kind of node
     """Return how Python reads a formula, as nested tuples."""
     match node:
         case ast.Constant(value=value):
-            return float(value)
+            return float(str(value))
         case ast.Name(id=name):
             return name
         case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,15 +82,14 @@ def test_what_passes_as_a_problem_passes_as_a_policy(seed):
         problem = build(rng, random_formula(rng, ["c", "d", "s"]))
         if problem is None:
             continue
-        policies = [recommended]
+        policies: list[Any] = [recommended]
         if all(isinstance(where, Finite) for where in problem.context.values()):
             policies.append(DCB)
         elif all(math.isfinite(where.high - where.low) for where in problem.context.values()):
-            policies.append(
-                lambda p: CCB(p, delta=max(w.high - w.low for w in p.context.values()) / 3)
-            )
+            widest = max(where.high - where.low for where in problem.context.values())
+            policies.append(partial(CCB, delta=widest / 3))
         for policy in policies:
-            made = policy(problem)
+            made: Any = policy(problem)
             context = {name: values(rng, where)[0] for name, where in problem.context.items()}
             state = {name: values(rng, where)[0] for name, where in problem.state.items()}
             made.observe(made.choose(**context), **context, **state)

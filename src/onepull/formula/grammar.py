@@ -13,7 +13,7 @@ import reprlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
@@ -71,7 +71,8 @@ def check_names(names: Sequence[str]) -> tuple[str, ...]:
             stop=1,
         )
     for name in names:
-        valid = isinstance(name, str) and NAME.fullmatch(name) and not iskeyword(name)
+        given: Any = name
+        valid = isinstance(given, str) and NAME.fullmatch(given) and not iskeyword(given)
         if not valid or name in op.FUNCTIONS:
             raise FormulaError(
                 "a name is a letter followed by letters, digits and _, and neither a Python "
@@ -150,7 +151,9 @@ _REFUSED = {"dotted": "a dotted name", "text": "text", "complex": "a complex num
 # How tightly each operator binds, from loose to tight.
 _CHOICE, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _UNARY, _POWER = range(1, 10)
 _BINDS = {
-    **{"if": _CHOICE, "or": _OR, "and": _AND},
+    "if": _CHOICE,
+    "or": _OR,
+    "and": _AND,
     **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), _COMPARISON),
     **dict.fromkeys(("+", "-"), _SUM),
     **dict.fromkeys(("*", "/", "//", "%"), _PRODUCT),

@@ -80,15 +80,15 @@ class Operation:
 
 # Code
 
-_PLACE = {"lineno": 1, "col_offset": 0}
+_PLACE: dict[str, Any] = {"lineno": 1, "col_offset": 0}
 
 
 def program(
     source: str, terms: Mapping[str, ast.expr], *, file: str = "<formula>", mode: str = "eval"
 ) -> CodeType:
     """Compile `source`, our own code, with `terms` in place of some of its names."""
-    tree: Any = _filled(ast.parse(source, mode=mode), terms)
-    return compile(tree, file, mode)  # type: ignore[no-any-return]
+    code: CodeType = compile(_filled(ast.parse(source, mode=mode), terms), file, mode)
+    return code
 
 
 def constant(value: float) -> ast.expr:
