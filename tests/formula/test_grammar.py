@@ -7,6 +7,7 @@ import itertools
 import random
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,16 @@ from formula.random_formulas import random_formula, random_text
 from onepull.errors import FormulaError
 from onepull.formula import Formula
 from onepull.formula import operations as op
-from onepull.formula.grammar import DEPTH, LENGTH, SIZE, Apply, Field, Number
+from onepull.formula.grammar import (
+    DEPTH,
+    EXPONENT,
+    LENGTH,
+    NESTING,
+    SIZE,
+    Apply,
+    Field,
+    Number,
+)
 
 NAMES = ["x", "y"]
 
@@ -154,6 +164,18 @@ def test_hostile_text_is_refused(text):
         Formula(text, NAMES).enclose({"x": (2.0, 3.0), "y": (2.0, 3.0)})
     assert len(str(caught.value)) < 1000
     assert len(caught.value.text) <= LENGTH + 1
+
+
+def test_the_documented_limits_hold():
+    page = (Path(__file__).parents[2] / "docs" / "formulas.md").read_text(encoding="utf-8")
+    stated = [f"{LENGTH:,} characters", f"{SIZE:,}: each number", f"{DEPTH}, so a sum may have"]
+    stated += [f"| {NESTING} |", f"from -{EXPONENT:g} to {EXPONENT:g}"]
+    stated += [f"`**` as {op.POWER.cost}", f"`%` as {op.REMAINDER.cost}"]
+    stated += [f"logarithms count as {op.FUNCTIONS['log'].cost}"]
+    assert [limit for limit in stated if limit not in page] == []
+    Formula("+".join(["x"] * (DEPTH + 1)), NAMES)
+    Formula(nested("({})", NESTING - 1), NAMES)
+    Formula(f"max({','.join(['x%y'] * (SIZE // (op.REMAINDER.cost + 2)))})", NAMES)
 
 
 @pytest.mark.parametrize(

@@ -372,17 +372,18 @@ class _Parser:
 
     def apply(self, operation: Operation, terms: tuple[Term, ...], start: int) -> Apply:
         span = (start, self.stop)
-        self.count(operation.cost, span)
+        self.count(operation.cost, span, operation.name)
         height = 1 + max([_height(term) for term in terms])
         if height > DEPTH:
             raise self.refuse(span, f"a formula may have at most {DEPTH} operations in one another")
         names = frozenset().union(*[names_in(term) for term in terms])
         return Apply(operation, terms, span, height, names)
 
-    def count(self, parts: int, span: tuple[int, int]) -> None:
+    def count(self, parts: int, span: tuple[int, int], name: str = "") -> None:
         self.size += parts
         if self.size > SIZE:
-            raise self.refuse(span, f"a formula may have at most {SIZE} parts")
+            priced = f" ({name!r} counts as {parts})" if name and parts > 1 else ""
+            raise self.refuse(span, f"a formula may have at most {SIZE} parts, given more{priced}")
 
     def number(self, term: Term) -> Term:
         """Return a term as a number; a comparison becomes 0 or 1."""
