@@ -59,7 +59,9 @@ class _Grower:
         left, right = self.number(depth), self.number(depth)
         if sign in ("/", "//", "%") and self.rng.random() < 0.6:
             right = Part(f"(abs({right.text}) + 0.5)", ATOM)
-        return Part(self.spaced(self.inside(left, binds), sign, self.inside(right, binds + 1)), binds)
+        return Part(
+            self.spaced(self.inside(left, binds), sign, self.inside(right, binds + 1)), binds
+        )
 
     def power(self, depth: int) -> Part:
         base = self.inside(self.number(depth), ATOM)
@@ -127,7 +129,9 @@ REPEATED = [
 
 def random_text(rng: random.Random) -> str:
     """Return a text that may or may not be a formula over x and y."""
-    made: Callable[[random.Random], str] = rng.choice([_mutated, _mutated, _tokens, _repeated, _any])
+    made: Callable[[random.Random], str] = rng.choice(
+        [_mutated, _mutated, _tokens, _repeated, _any]
+    )
     return made(rng)
 
 

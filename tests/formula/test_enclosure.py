@@ -5,40 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import re
 import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from formula.other_libraries import computed_elsewhere
+from formula.random_formulas import random_formula
 
 from onepull.errors import FormulaError
 from onepull.formula import Enclosure, Formula
 
 NAMES = ["x", "y"]
-LEAVES = [*NAMES, *NAMES, *NAMES, "0", "1", "2", "0.1", "3.7", "1e-3", "10", "1e5"]
-NODES = [
-    *(f"(T {sign} T)" for sign in ("+", "-", "*", "/", "%", "//")),
-    *(f"{name}(T)" for name in ("abs", "exp", "log", "log2", "log10", "log1p", "sqrt", "-")),
-    *(f"(T) ** {power}" for power in ("2", "3", "0.5", "-1", "-2", "1.5", "0")),
-    *("min(T, T)", "max(T, T, T)", "clip(T, T, T)", "floor(T)", "ceil(T)", "(abs(T) + 0.1) ** T"),
-    *("(T if C else T)", "where(C, T, T)", "(0 + C)", "(T if x > 0 else T)", "(T if y < x else T)"),
-]
-CONDITIONS = [
-    *(f"(T {sign} T)" for sign in ("<", "<=", ">", ">=", "==", "!=")),
-    *("(T < T <= T)", "(C and C)", "(C or C)", "(not C)"),
-]
 ENDS = [-math.inf, -1e200, -3.0, -1.0, 0.0, 0.1, 0.3, 1.0, 2.0, 3.0, 1e9, 1e200, math.inf]
 LARGEST = sys.float_info.max
-
-
-def grow(draw: random.Random, depth: int, kind: str = "T") -> str:
-    """Return a random term (T) or condition (C)."""
-    if kind == "T" and (depth <= 0 or draw.random() < 0.15):
-        return draw.choice(LEAVES)
-    template = draw.choice(NODES if kind == "T" else CONDITIONS if depth > 0 else CONDITIONS[:6])
-    return re.sub("[TC]", lambda hole: grow(draw, depth - 1, hole[0]), template)
 
 
 def interval(draw: random.Random, *, wild: bool) -> tuple[float, float]:
@@ -59,7 +40,7 @@ def accepted(seed: int, count: int, *, wild: bool) -> Iterator[Case]:
     """Draw random formulas and boxes until `count` of them were accepted."""
     draw = random.Random(seed)  # noqa: S311
     while count:
-        text, box = grow(draw, draw.randint(1, 4)), {n: interval(draw, wild=wild) for n in NAMES}
+        text, box = random_formula(draw, NAMES), {n: interval(draw, wild=wild) for n in NAMES}
         try:
             formula = Formula(text, NAMES)
             enclosure = formula.enclose(box, along=NAMES)
@@ -79,14 +60,15 @@ class Case(NamedTuple):
 @pytest.mark.parametrize("wild", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_values_lie_in_the_enclosure(seed, wild):
+    draw = random.Random(seed)  # noqa: S311
     for formula, box, enclosure, points in accepted(seed, 300, wild=wild):
-        for x, y in itertools.product(points["x"], points["y"]):
-            value = formula.scalar(x, y)
-            assert isinstance(value, float), (formula, box)
-            assert not math.isnan(value), (formula, box, x, y)
-            spare = 1e-12 * abs(value) if math.isfinite(value) else 0.0
-            low, high = enclosure.low - spare, enclosure.high + spare
-            assert low <= value <= high, (formula, box, x, y)
+        elsewhere = computed_elsewhere(formula, draw)
+        pairs = list(itertools.product(points["x"], points["y"]))
+        arrays = formula.vector(*np.array(pairs).T).tolist()
+        for (x, y), found in zip(pairs, arrays, strict=True):
+            for value in (formula.scalar(x, y), found, elsewhere(x, y)):
+                assert isinstance(value, float), (formula, box)
+                assert enclosure.low <= value <= enclosure.high, (formula, box, x, y)
 
 
 @pytest.mark.parametrize("along", NAMES)
@@ -97,6 +79,8 @@ def test_difference_quotients_lie_in_the_slopes(seed, along):
         low, high = map(float, enclosure.slopes.get(along, (0.0, 0.0)))
         assert low <= high, (formula, box)
         for fixed in points[other]:
+            if low == -math.inf and high == math.inf:
+                continue
             values = [formula.scalar(**{along: v, other: fixed}) for v in points[along]]
             size = max(1.0, *map(abs, values), *(abs(float(end)) for end in enclosure.bounds))
             for (a, one), (b, two) in itertools.pairwise(zip(points[along], values, strict=True)):
@@ -140,11 +124,72 @@ def test_many_boxes_at_once_are_each_box_alone(seed):
         ("x > 3", 0, 0),
         ("y > 0", 1, 1),
         ("sqrt(y + 1)", math.sqrt(2), 2),
+        ("y ** -1", 1 / 3, 1),
+        ("y ** 0.5", 1, math.sqrt(3)),
+        ("y % 1e-308", 0, 1e-308),
     ],
 )
 def test_simple_enclosures_are_exact(text, low, high):
     enclosure = Formula(text, NAMES).enclose({"x": (-1.0, 2.0), "y": (1.0, 3.0)})
     assert (float(enclosure.low), float(enclosure.high)) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("floor(x)", 0, 3),
+        ("ceil(x)", 0, 3),
+        ("x // 1", 0, 3),
+        ("x % 4", 0, 3),
+        ("floor(x ** 2)", 0, 9),
+        ("floor(x ** 3 - x)", -3, 27),
+        ("floor(sqrt(x + 1))", 1, 2),
+        ("floor((x + 1) ** 0.5)", 1, 2),
+        ("floor(6 * (x + 1) ** -1)", 1, 6),
+        ("ceil(exp(-x))", 1, 1),
+        ("floor(log(x + 1))", 0, 1),
+        ("floor((x / 3) ** 0.3)", 0, 1),
+        ("x >= 3", 0, 1),
+        ("x > 3", 0, 0),
+        ("exp(x) >= 1", 1, 1),
+    ],
+)
+def test_jumps_at_whole_numbers_are_exact(text, low, high):
+    enclosure = Formula(text, ["x"]).enclose({"x": (0.0, 3.0)})
+    assert (float(enclosure.low), float(enclosure.high)) == (low, high)
+
+
+# Jumps of each kind, behind each function that libraries compute differently.
+INNER = [
+    *("x ** (1 / 3)", "x ** 1.5", "x ** -2", "x ** 5", "2 ** x", "x ** (x / 999)", "exp(log(x))"),
+    *("log(x)", "log2(x)", "log10(x)", "log1p(x)", "exp(x / 9)", "x / 3", "x * 0.1", "x - 0.3"),
+]
+JUMPS = [
+    *("floor({})", "ceil({})", "({}) // 1", "({}) // 0.1", "({}) % 1", "5 % ({} + 9)"),
+    *("{} >= 3", "3 > {}", "{} == 3", "{} != 2", "1 < {} <= 3", "x if {} < 2 else -x"),
+    *("floor(3 * ({}))", "not {} < 3", "where({} <= 1, 1 / 3, 7)", "ceil({}) + 1"),
+]
+
+
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("jump", JUMPS)
+def test_enclosures_hold_at_jumps(inner, jump):
+    formula = Formula(jump.format(inner), ["x"])
+    draw = random.Random(0)  # noqa: S311
+    elsewhere = computed_elsewhere(formula, draw)
+    centres = [*range(1, 28), 64, 100, 125, 1000, 0.1, 0.3, 0.5, 0.7, math.e, math.e**2, 9 * 2**0.5]
+    points = []
+    for centre in map(float, centres):
+        below, above = math.nextafter(centre, 0.0), math.nextafter(centre, math.inf)
+        points += [math.nextafter(below, 0.0), below, centre, above, math.nextafter(above, 2e3)]
+    arrays = formula.vector(np.array(points)).tolist()
+    alone = formula.enclose({"x": (np.array(points), np.array(points))})
+    lows, highs = (np.broadcast_to(end, len(points)) for end in alone.bounds)
+    whole = formula.enclose({"x": (min(points), max(points))})
+    for i, x in enumerate(points):
+        for value in (formula.scalar(x), arrays[i], elsewhere(x)):
+            assert lows[i] <= value <= highs[i], x
+            assert whole.low <= value <= whole.high, x
 
 
 @pytest.mark.parametrize("text", ["x % y", "x // y", "x ** y", "exp(x) / y", "x < y"])
@@ -225,6 +270,25 @@ def test_a_guard_narrows_the_domain(text):
 def test_a_guard_that_leaves_a_gap_is_refused(text):
     with pytest.raises(FormulaError, match="divide by zero"):
         Formula(text, NAMES).enclose({"x": (-3.0, 3.0), "y": (-2.0, 2.0)})
+
+
+COMPARISONS = ["x < y", "x <= y * 2", "y > x * x", "x >= y", "0 < x < y", "y > x >= x * x"]
+
+
+@pytest.mark.parametrize("one", COMPARISONS)
+@pytest.mark.parametrize("two", COMPARISONS)
+@pytest.mark.parametrize("joined", ["{} and {}", "{} or {}", "not ({} or not {})"])
+def test_narrowing_keeps_boxes_of_any_shape(one, two, joined):
+    formula = Formula(f"x * y if {joined.format(one, two)} else x / 2 + y * y", NAMES)
+    edges, points = np.linspace(-2, 3, 6), np.array([-1.0, 0.5, 2.0])
+    box = {"x": (edges[:-1, None], edges[1:, None]), "y": (points, points)}
+    enclosure = formula.enclose(box, along=NAMES)
+    assert enclosure.low.shape == enclosure.high.shape == (5, 3)
+    for x in np.linspace(-2, 3, 41):
+        cell = min(int(x + 2), 4)
+        for i, y in enumerate(points):
+            value = formula.scalar(float(x), float(y))
+            assert enclosure.low[cell, i] <= value <= enclosure.high[cell, i]
 
 
 def test_a_bounded_formula_of_an_unbounded_field_is_accepted():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
 import struct
 
 import numba
 import numpy as np
 import pytest
+from formula.random_formulas import random_formula
 
-from onepull import Box, Formula, Interval, Reward
+from onepull import Box, Formula, FormulaError, Interval, Reward
 from onepull.formula import operations as op
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.simulation.compiled_formula import machine_code
@@ -91,6 +93,36 @@ def test_machine_code_equals_the_scalar_form_bit_for_bit(text):
     wanted = [payoff.scalar(*point) for point in points.T.tolist()]
     assert all(map(math.isfinite, wanted))
     assert bits(rewards) == bits(wanted)
+
+
+JUMPS = [
+    "floor(abs(x) ** (1 / 3)) + ceil(log2(abs(x) + 1)) - abs(y) ** 1.5 // 1",
+    "(log10(abs(x) + 1) >= 1) + (exp(clip(y, -9, 9)) > 1) * (x // 0.1) - x % 0.1",
+    "x if x ** 5 == y ** 5 else -1 if abs(x) ** -0.5 < 1 and x != 0 else 7 % (y * y + 1)",
+]
+
+
+def random_texts():
+    rng = random.Random(7)  # noqa: S311
+    return [random_formula(rng, ["y", "x"]) for _ in range(12)]
+
+
+@pytest.mark.parametrize("text", [*JUMPS, *random_texts()])
+def test_machine_code_lies_in_the_derived_range_at_jumps(text):
+    try:
+        payoff = FormulaPayoff(Reward(text), Box(y=Interval(-30, 30)), Box(x=Interval(-30, 30)))
+    except FormulaError:
+        return
+    whole = np.array([*range(-27, 28), 0.1, 0.3, 0.7, math.e])
+    near = np.concatenate([np.nextafter(whole, -99), whole, np.nextafter(whole, 99)])
+    pairs = np.array(np.meshgrid(near[::3], near)).reshape(2, -1)
+    points = np.ascontiguousarray(np.concatenate([pairs, np.array([near, near])], axis=1))
+    rewards = np.empty(points.shape[1])
+    run(machine_code(payoff), points, rewards)
+    assert rewards.tolist() == [payoff.scalar(*point) for point in points.T.tolist()]
+    lows, highs = payoff.range({"y": (points[0], points[0])})
+    for values in (rewards, payoff.vector(*points)):
+        assert np.all((lows <= values) & (values <= highs))
 
 
 def test_every_operation_is_compared():

@@ -306,7 +306,7 @@ def remainder(a: Enclosure, b: Enclosure) -> Enclosure:
     """Enclose a % b, which has the sign of b."""
     if np.any((b.low <= 0) & (b.high >= 0)):
         raise Undefined("may divide by zero")
-    steps, ends, small = [], [], np.True_
+    steps, ends, small = [], [], np.ones((), bool)
     for x, y in [(x, y) for x in a.bounds for y in b.bounds]:
         # The remainder after a large quotient takes long to compute, and says nothing.
         here = np.abs(x / y) < DISTINCT

@@ -13,7 +13,7 @@ import reprlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
@@ -22,7 +22,7 @@ from onepull.formula.operations import Operation
 LENGTH = 4000
 SIZE = 1000
 DEPTH = 60
-NESTING = 2 * DEPTH  # brackets, signs and branches within one another
+NESTING = 128  # brackets, signs and operands within one another
 EXPONENT = 100.0
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -71,7 +71,8 @@ def check_names(names: Sequence[str]) -> tuple[str, ...]:
             stop=1,
         )
     for name in names:
-        valid = isinstance(name, str) and NAME.fullmatch(name) and not iskeyword(name)
+        given: Any = name
+        valid = isinstance(given, str) and NAME.fullmatch(given) and not iskeyword(given)
         if not valid or name in op.FUNCTIONS:
             raise FormulaError(
                 "a name is a letter followed by letters, digits and _, and neither a Python "
@@ -150,7 +151,9 @@ _REFUSED = {"dotted": "a dotted name", "text": "text", "complex": "a complex num
 # How tightly each operator binds, from loose to tight.
 _CHOICE, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _UNARY, _POWER = range(1, 10)
 _BINDS = {
-    **{"if": _CHOICE, "or": _OR, "and": _AND},
+    "if": _CHOICE,
+    "or": _OR,
+    "and": _AND,
     **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), _COMPARISON),
     **dict.fromkeys(("+", "-"), _SUM),
     **dict.fromkeys(("*", "/", "//", "%"), _PRODUCT),
@@ -202,7 +205,7 @@ class _Parser:
 
     def expect(self, text: str) -> None:
         if self.next.text != text:
-            raise self.unexpected(f"expected {text!r}")
+            raise self.unexpected(f"expected {text!r} or an operator")
         self.take()
 
     def unexpected(self, wanted: str) -> FormulaError:
@@ -318,10 +321,10 @@ class _Parser:
         while _BINDS.get(self.next.text) == _COMPARISON:
             operation, before = _INFIX[self.take().text], self.size
             right = self.number(self.expression(_COMPARISON))
-            links.append(self.apply(operation, (left, right), start))
             if _BINDS.get(self.next.text) == _COMPARISON:
                 # 'a < b < c' is 'a < b and b < c', so b is worked out twice.
                 self.count(self.size - before, (start, self.stop))
+            links.append(self.apply(operation, (left, right), start))
             left = right
         return links[0] if len(links) == 1 else self.apply(op.AND, tuple(links), start)
 
@@ -369,17 +372,18 @@ class _Parser:
 
     def apply(self, operation: Operation, terms: tuple[Term, ...], start: int) -> Apply:
         span = (start, self.stop)
-        self.count(operation.cost, span)
+        self.count(operation.cost, span, operation.name)
         height = 1 + max([_height(term) for term in terms])
         if height > DEPTH:
             raise self.refuse(span, f"a formula may have at most {DEPTH} operations in one another")
         names = frozenset().union(*[names_in(term) for term in terms])
         return Apply(operation, terms, span, height, names)
 
-    def count(self, parts: int, span: tuple[int, int]) -> None:
+    def count(self, parts: int, span: tuple[int, int], name: str = "") -> None:
         self.size += parts
         if self.size > SIZE:
-            raise self.refuse(span, f"a formula may have at most {SIZE} parts")
+            priced = f" ({name!r} counts as {parts})" if name and parts > 1 else ""
+            raise self.refuse(span, f"a formula may have at most {SIZE} parts, given more{priced}")
 
     def number(self, term: Term) -> Term:
         """Return a term as a number; a comparison becomes 0 or 1."""

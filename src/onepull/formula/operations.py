@@ -80,15 +80,15 @@ class Operation:
 
 # Code
 
-_PLACE = {"lineno": 1, "col_offset": 0}
+_PLACE: dict[str, Any] = {"lineno": 1, "col_offset": 0}
 
 
 def program(
     source: str, terms: Mapping[str, ast.expr], *, file: str = "<formula>", mode: str = "eval"
 ) -> CodeType:
     """Compile `source`, our own code, with `terms` in place of some of its names."""
-    tree: Any = _filled(ast.parse(source, mode=mode), terms)
-    return compile(tree, file, mode)  # type: ignore[no-any-return]
+    code: CodeType = compile(_filled(ast.parse(source, mode=mode), terms), file, mode)
+    return code
 
 
 def constant(value: float) -> ast.expr:
@@ -282,12 +282,8 @@ FUNCTIONS = {
         WHERE,
         _function("abs", "_abs(a)", "_np.abs(a)", enclose.magnitude),
         _function("exp", "_exp(a)", "_np.exp(a)", enclose.exponential, cost=3),
-        _function(
-            "log", "_log(a)", "_np.log(a)", enclose.logarithm(np.log, "log", math.e), cost=3
-        ),
-        _function(
-            "log2", "_log2(a)", "_np.log2(a)", enclose.logarithm(np.log2, "log2", 2), cost=3
-        ),
+        _function("log", "_log(a)", "_np.log(a)", enclose.logarithm(np.log, "log", math.e), cost=3),
+        _function("log2", "_log2(a)", "_np.log2(a)", enclose.logarithm(np.log2, "log2", 2), cost=3),
         _function(
             "log10", "_log10(a)", "_np.log10(a)", enclose.logarithm(np.log10, "log10", 10), cost=3
         ),

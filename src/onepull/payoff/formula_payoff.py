@@ -66,7 +66,9 @@ class FormulaPayoff(Payoff):
     def _range(self, contexts: Mapping[str, Bounds]) -> Bounds:
         ends = np.array([end for bounds in contexts.values() for end in bounds])
         parts = [
-            self._range_of_some(dict(zip(contexts, some.reshape(-1, 2, some.shape[-1]), strict=True)))
+            self._range_of_some(
+                dict(zip(contexts, some.reshape(-1, 2, some.shape[-1]), strict=True))
+            )
             for some in np.split(ends, range(PIECES, ends.shape[-1], PIECES), axis=-1)
         ]
         lows, highs = zip(*parts, strict=True)
