@@ -219,3 +219,20 @@ def test_ranges_are_narrow_around_a_context():
     assert math.log(3) <= high < math.log(3) + 1e-3
     wide = problem({"y": Interval(0, math.inf)}, {"x": Interval(0, 4)}, "min(y, x)")
     assert Ranges(wide).at((1.0,)) == wide.payoff.whole_range
+
+
+@pytest.mark.parametrize("unit", [2.0**-980, 2.0**-40, 2.0**980])
+def test_a_power_of_two_changes_no_pivot(unit):
+    spaces = {"y": Interval(0, 1)}, {"x": Interval(0, 4)}
+    plain = LowRank(problem(*spaces, "log(1 + y * x)"), tolerance=1e-4)
+    scaled = LowRank(problem(*spaces, f"{unit!r} * log(1 + y * x)"), tolerance=1e-4)
+    assert scaled.pivots == plain.pivots
+    assert scaled.error == plain.error * unit
+    assert scaled.phi((0.3,)).tolist() == plain.phi((0.3,)).tolist()
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310])
+def test_rewards_next_to_nothing_are_refused(size):
+    tiny = problem({"y": Finite([1, 2])}, {"x": Interval(0, 4)}, f"{size!r} * x * y")
+    with pytest.raises(ParameterError, match=r"needs rewards above 9e-302 in size"):
+        LowRank(tiny)

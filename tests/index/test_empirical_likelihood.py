@@ -11,9 +11,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from onepull.index.bernstein import bernstein_bound, law_variance
+from onepull.index.bernstein import bernstein_bound, bernstein_index, law_variance
 from onepull.index.empirical_kl import likely_cap, likely_index
-from onepull.index.empirical_likelihood import divergence, exploration, likely_mean, likely_share
+from onepull.index.empirical_likelihood import (
+    divergence,
+    exploration,
+    likely_mean,
+    likely_share,
+    rounding,
+)
 from onepull.index.imed import divergence_cap, divergence_index
 from onepull.index.rules import leading_law
 
@@ -320,3 +326,58 @@ def test_a_share_of_less_than_nothing_counts_for_nothing():
         for values in ([0.0, 0.4, 1.0], [0.4, 0.0, 0.9], [0.0, 1.0, 0.4]):
             plain = likely_mean(values, [0.0, 1.0, 0.0], 3, 1.0, 0.1)
             assert likely_mean(values, [rest, 1.0, rest], 3, 1.0, 0.1) == pytest.approx(plain)
+
+
+# Rewards of any size
+
+
+SIZES = st.sampled_from([5e-324, 1e-310, 1e-300, 1e-150, 1e-9, 1.0, 1e9, 1e150, 1e300])
+
+
+@st.composite
+def wild_laws(draw):
+    """Return values of very different sizes, weights of which some are tiny, and the top."""
+    count = draw(st.integers(1, 5))
+    values = [draw(st.floats(-1, 1)) * draw(SIZES) for _ in range(count)]
+    parts = st.sampled_from([0.0, 1.0, 1.0, 0.3, 1e-5, 1e-17, -1e-17, 1e-200, 1e-310])
+    weights = [1.0, *(draw(parts) for _ in range(count - 1))]
+    above = draw(st.sampled_from([0.0, 0.0, 1.0])) * draw(SIZES)
+    return values, [weight / sum(weights) for weight in weights], max(values) + above
+
+
+@settings(some, max_examples=500)
+@given(law=wild_laws(), budget=st.sampled_from([0.0, 1e-13, 1e-3, 0.1, 5.0, 700.0]))
+def test_no_law_of_any_size_breaks_a_bound(law, budget):
+    values, weights, top = law
+    mean = mean_of(values, weights)
+    assert likely_mean(values, weights, len(values), top, budget) <= top
+    for level in (values[0], mean, top, math.nextafter(top, -math.inf), 0.0):
+        assert divergence(values, weights, len(values), level, top) >= 0.0
+    told = values, weights, 7.0, mean, mean, min(values), top, 4.0
+    assert math.isfinite(bernstein_index(*told))
+
+
+@some
+@given(law=laws(), budget=st.floats(1e-4, 20.0), exponent=st.integers(-900, 900))
+def test_a_power_of_two_scales_every_bound_exactly(law, budget, exponent):
+    values, weights, top = law
+    unit = 2.0**exponent
+    scaled = [value * unit for value in values]
+    bound = likely_mean(values, weights, len(values), top, budget)
+    assert likely_mean(scaled, weights, len(values), top * unit, budget) == bound * unit
+    level = 0.3 * min(values) + 0.7 * top
+    found = divergence(values, weights, len(values), level, top)
+    assert divergence(scaled, weights, len(values), level * unit, top * unit) == found
+    told = weights, 7.0, bound, bound, min(values), top, 4.0
+    index = bernstein_index(values, *told)
+    told = weights, 7.0, bound * unit, bound * unit, min(scaled), top * unit, 4.0
+    assert bernstein_index(scaled, *told) == index * unit
+
+
+def test_a_large_offset_costs_few_digits():
+    """The distances to the top do not change, so neither does the bound's."""
+    values, weights = [0.0, 1.0, 4.0], [0.5, 0.3, 0.2]
+    bound = likely_mean(values, weights, 3, 4.0, 0.1)
+    moved = likely_mean([2.0**50 + v for v in values], weights, 3, 2.0**50 + 4.0, 0.1)
+    assert moved - 2.0**50 == pytest.approx(bound, abs=0.25)  # the spacing of numbers there
+    assert rounding(2.0**40, 2.0**40 + 1.0) < 0.01

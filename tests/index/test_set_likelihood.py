@@ -171,3 +171,31 @@ def test_the_bound_is_sharp_however_many_pulls_there_were(pulls, uninformative):
     exact = likely_mean(values, law, 3, 3.0, 6.0 / informative)
     mean = law @ values
     assert bound - mean == pytest.approx(exact - mean, rel=1e-3)
+
+
+@given(
+    sightings(),
+    st.lists(st.integers(-3, 3), min_size=3, max_size=3),
+    st.floats(0.05, 12.0),
+    st.integers(-900, 900),
+)
+def test_a_power_of_two_scales_the_bound_exactly(seen, values, risk, exponent):
+    told, counts = seen
+    worth, law, unit = np.array(values, dtype=float), spread(told, counts), 2.0**exponent
+    bound, rise = coarse_bound(told, counts, worth, 3.0, law, risk)
+    scaled = coarse_bound(told, counts, worth * unit, 3.0 * unit, law, risk)
+    assert scaled == (bound * unit, rise * unit)
+
+
+@given(
+    sightings(),
+    st.lists(st.floats(-1, 1), min_size=3, max_size=3),
+    st.lists(st.sampled_from([5e-324, 1e-310, 1e-300, 1.0, 1e150, 1e300]), min_size=3, max_size=3),
+    st.sampled_from([0.0, 1e-15, 1e-3, 0.7, 12.0]),
+)
+def test_no_size_of_the_reward_breaks_the_bound(seen, values, sizes, risk):
+    told, counts = seen
+    worth = np.array(values) * sizes
+    bound, rise = coarse_bound(told, counts, worth, float(worth.max()), spread(told, counts), risk)
+    assert worth.min() <= bound <= worth.max()
+    assert rise >= 0.0

@@ -96,3 +96,17 @@ def test_memory_grows_with_the_logarithm():
     assert sizes == sorted(sizes, reverse=True)
     assert max(map(sizes.count, sizes)) <= ALIKE
     assert detector.storage <= detector.storage_after(20_000) < 110
+
+
+@pytest.mark.parametrize("unit", [2.0**-990, 2.0**-40, 2.0**990])
+def test_a_power_of_two_changes_no_alarm(unit):
+    rows = np.random.default_rng(3).random((200, 2)) + np.repeat([[0.0], [1.0]], 100, axis=0)
+    plain = alarm(ChangeDetector([0.0, 0.0], [2.0, 2.0]), rows)
+    assert plain is not None
+    assert alarm(ChangeDetector([0.0, 0.0], [2 * unit, 2 * unit]), rows * unit) == plain
+
+
+@pytest.mark.parametrize("width", [0.0, 5e-324, 1e-310])
+def test_a_range_of_next_to_no_width_changes_never(width):
+    rows = [[5.0 * width * (i > 100)] for i in range(200)]
+    assert alarm(ChangeDetector([0.0], [5.0 * width]), rows) is None

@@ -31,7 +31,8 @@ def law_variance(values: Any, weights: Any, count: int, top: float, unit: float)
     for s in range(count):
         mean += weights[s] * ((top - values[s]) / unit)
     for s in range(count):
-        square += weights[s] * ((top - values[s]) / unit - mean) ** 2
+        if weights[s] > 0.0:  # rounding in a window may leave a negative weight
+            square += weights[s] * ((top - values[s]) / unit - mean) ** 2
     return square
 
 

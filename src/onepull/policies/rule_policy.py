@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from inspect import getattr_static
-from math import inf, isinf
+from math import inf, isinf, nextafter
 from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
@@ -200,9 +200,13 @@ class MeanPolicy(RulePolicy):
         statistics, estimates, low, high = decision.view
         aim = rule.aim_at(low, high, statistics.trial)
         scores = statistics.score(rule, estimates, aim)
-        for arm in self._overdue(decision):
-            # Above every possible index, below that of an arm that was never pulled.
-            scores[arm] = high + (high - low) + rule.index(0.0, 1.0, aim)
+        if overdue := self._overdue(decision):
+            # Above every possible index, below that of an arm that was never pulled.  In a narrow
+            # range the sum may round to an index.
+            next_up = nextafter(max(score for score in scores if score < inf), inf)
+            first = max(high + (high - low) + rule.index(0.0, 1.0, aim), next_up)
+            for arm in overdue:
+                scores[arm] = first
         return scores
 
     def _indices(self, decision: Decision) -> Any:
