@@ -98,7 +98,7 @@ def test_box_reads_its_fields_in_order_and_leaves_others():
         ({"a": 3, "b": 0}, ["'a' must be one of 1, 2", "given 3"]),
         ({"a": 1, "b": 2}, ["'b' must be a finite number in [0, 1]", "given 2"]),
         ({"a": "1", "b": 0}, ["given '1'", "not a number"]),
-        ({"a": [9] * 99, "b": 0}, ["...", "not a number"]),
+        ({"a": [9] * 99, "b": 0}, ["…", "not a number"]),
         ({"a": 1, "b": 0, "c": 0, 7: 0}, ["unknown fields 'c', 7", "allowed here: a, b"]),
         ({"a": 1, "c": 0}, ["'b' is missing"]),
     ],

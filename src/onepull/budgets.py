@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onepull.arrays import Array
-from onepull.checks import number
+from onepull.checks import number, shown, some
 from onepull.errors import ParameterError, UnknownArm
 
 Arms: TypeAlias = NDArray[np.int64]  # positions in the problem's arms
@@ -31,13 +31,13 @@ def costs_by_arm(arms: Iterable[str], costs: Mapping[str, float]) -> dict[str, f
     all_arms = list(arms)
     if not isinstance(costs, Mapping):
         raise ParameterError(
-            f"costs are given by arm, such as {{{all_arms[-1]!r}: 1.0}}, given {costs!r}"
+            f"costs are given by arm, such as {{{all_arms[-1]!r}: 1.0}}, given {shown(costs)}"
         )
-    for arm in costs:
-        if arm not in all_arms:
-            raise UnknownArm(
-                f"unknown arm {arm!r} among the costs; the arms are {', '.join(all_arms)}"
-            )
+    known = set(all_arms)
+    if unknown := [arm for arm in costs if arm not in known]:
+        raise UnknownArm(
+            f"unknown arm {unknown[0]!r} among the costs; the arms are {some(all_arms)}"
+        )
     return {arm: cost_of(arm, costs.get(arm, 0.0)) for arm in all_arms}
 
 

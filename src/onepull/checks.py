@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -12,6 +13,7 @@ import numpy as np
 from onepull.errors import ParameterError, SaveFileError
 
 LARGEST = sys.float_info.max
+TINY, HUGE = 1e-100, 1e100  # limits of parameters without a unit
 MOST = 2**53  # whole numbers up to here are exact as floats
 
 # What a save file may contain.  The states of policies are declared with these types, and
@@ -68,7 +70,7 @@ def whole_number(name: str, value: Any, *, least: int = 1, most: int = MOST) -> 
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if whole and least <= value <= most:
         return int(value)
-    up_to = f" to {most:,}" if most < MOST or (whole and value > most) else ""
+    up_to = f" to {most:,}" if whole and value > most else ""
     raise ParameterError(f"{name} must be a whole number from {least}{up_to}, given {shown(value)}")
 
 
@@ -93,6 +95,58 @@ def number(
     limits = [f"{sign} {above:g}"] * math.isfinite(above) + [f"<= {most:g}"] * (most < LARGEST)
     limit = f" {' and '.join(limits)}" if limits else ""
     raise ParameterError(f"{name} must be a number{limit}, given {shown(value)}")
+
+
+def constant(
+    name: str, value: Any, *, above: float, at_least: bool = False, most: float = HUGE
+) -> float:
+    """Return a parameter without a unit; like `number`, but neither tiny nor huge.
+
+    Products of a few such numbers stay finite.
+
+    >>> constant("c", 3, above=0.0)
+    3.0
+    >>> constant("c", 1e-300, above=0.0)
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: c must be 0 or between 1e-100 and 1e+100, given 1e-300
+    """
+    read = number(name, value, above=above, at_least=at_least)
+    if (read and not TINY <= abs(read) <= HUGE) or read > most:
+        limits = f"at most {most:g}" if read > most else f"0 or between {TINY:g} and {HUGE:g}"
+        raise ParameterError(f"{name} must be {limits}, given {shown(value)}")
+    return read
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a parameter that is True or False; raises `ParameterError` if it is not.
+
+    >>> flag("together", np.True_)
+    True
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ParameterError(f"{name} must be True or False, given {shown(value)}")
+
+
+def some(names: Iterable[str], most: int = 20) -> str:
+    """Return names for an error message, only the first and last ones if there are many.
+
+    >>> some("abc"), some(["a", "b", "c", "d", "e"], most=3)
+    ('a, b, c', 'a, b, …, e (5 in all)')
+    """
+    listed = list(names)
+    if len(listed) <= most:
+        return ", ".join(listed)
+    return f"{', '.join(listed[: most - 1])}, …, {listed[-1]} ({len(listed):,} in all)"
+
+
+def plain_text(value: Any) -> str:
+    """Return text as a plain `str`, which `numpy.str_` and enumerations derive from.
+
+    >>> type(plain_text(np.str_("wifi")))
+    <class 'str'>
+    """
+    return str.__str__(value)
 
 
 def shown(value: Any, most: int = 200) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from onepull.errors import ProblemError
+from onepull.checks import plain_text, shown
+from onepull.errors import ParameterError, ProblemError
 from onepull.formula.operations import FUNCTIONS
 from onepull.html import block, names
 from onepull.html import table as html_table
@@ -23,6 +26,8 @@ from onepull.spaces import Box, Finite, Interval, Space
 RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self"})
 # The analysis of a reward takes longer with every field.
 FIELDS = 16
+MOST_ARMS = 1_000_000
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -198,6 +203,13 @@ class Problem:
         )
 
 
+def given_problem(value: Any) -> Problem:
+    """Return a problem that a user gave; raises `ParameterError` if it is something else."""
+    if isinstance(value, Problem):
+        return value
+    raise ParameterError(f"problem must be a Problem, given {shown(value)}")
+
+
 class _Range(msgspec.Struct, forbid_unknown_fields=True):
     # JSON has no infinity, so an end may be the text "inf" or "-inf".
     low: float | str
@@ -221,18 +233,28 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
 
 def _arm_names(arms: Iterable[str]) -> tuple[str, ...]:
     if isinstance(arms, str):
-        raise ProblemError(f"arms takes a list of names, given the text {arms!r}")
-    names = tuple(arms)
-    if not names:
+        raise ProblemError(f"arms takes a list of names, given the text {shown(arms)}")
+    # The order of a set differs between runs.
+    if isinstance(arms, (bytes, set, frozenset)) or not isinstance(arms, Iterable):
+        raise ProblemError(f"arms takes a list of names, given {shown(arms)}")
+    try:
+        listed = list(itertools.islice(arms, MOST_ARMS + 1))
+    except TypeError:  # an array without dimensions
+        raise ProblemError(f"arms takes a list of names, given {shown(arms)}") from None
+    if not listed:
         raise ProblemError("a problem needs at least one arm, given none")
-    for i, name in enumerate(names):
+    if len(listed) > MOST_ARMS:
+        raise ProblemError(f"a problem may have at most {MOST_ARMS:,} arms, given more")
+    names: dict[str, None] = {}
+    for name in listed:
         if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
-            raise ProblemError(f"an arm's name must be text and not empty, given {name!r}")
-        if any("\ud800" <= character <= "\udfff" for character in name):
-            raise ProblemError(f"an arm's name must be valid Unicode, given {name!r}")
-        if name in names[:i]:
-            raise ProblemError(f"arm names must be unique, given {name!r} twice")
-    return names
+            raise ProblemError(f"an arm's name must be text and not empty, given {shown(name)}")
+        if not name.isascii() and SURROGATE.search(name):
+            raise ProblemError(f"an arm's name must be valid Unicode, given {shown(name)}")
+        if name in names:
+            raise ProblemError(f"arm names must be unique, given {shown(name)} twice")
+        names[plain_text(name)] = None
+    return tuple(names)
 
 
 def _check_fields(context: Box, state: Box) -> None:

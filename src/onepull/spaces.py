@@ -7,18 +7,19 @@ and compare by their contents.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Any, TypeAlias
 
-from onepull.checks import real
+from onepull.checks import LARGEST, plain_text, real, shown
 from onepull.errors import ContextError, InputError, ProblemError, StateError
 
-LARGEST = sys.float_info.max
+MOST_VALUES = 2**20  # of a finite space
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -36,21 +37,26 @@ class Finite:
     """
 
     values: tuple[float, ...]
+    _members: frozenset[float] = field(repr=False, compare=False)
 
     def __init__(self, values: Iterable[float]) -> None:
         try:
-            numbers = tuple(real(value) for value in values)
+            numbers = tuple(real(value) for value in itertools.islice(values, MOST_VALUES + 1))
         except TypeError:
-            raise ProblemError(f"Finite takes a list of numbers, given {values!r}") from None
+            raise ProblemError(f"Finite takes a list of numbers, given {shown(values)}") from None
+        if len(numbers) > MOST_VALUES:
+            raise ProblemError(f"Finite takes at most {MOST_VALUES:,} numbers, given more")
         if not numbers:
             raise ProblemError("Finite takes at least one number, given none")
         for number in numbers:
             if not math.isfinite(number):
                 raise ProblemError(f"Finite takes finite numbers, given {number}")
-        if len(set(numbers)) < len(numbers):
-            twice = next(n for i, n in enumerate(numbers) if n in numbers[:i])
+        members = frozenset(numbers)
+        if len(members) < len(numbers):
+            twice = Counter(numbers).most_common(1)[0][0]
             raise ProblemError(f"Finite takes each number once, given {twice:g} twice")
         object.__setattr__(self, "values", numbers)
+        object.__setattr__(self, "_members", members)
 
     def __repr__(self) -> str:
         """Show the space as it was written."""
@@ -69,7 +75,7 @@ class Finite:
     def accept(self, value: Any) -> float:
         """Return `value` as a float; raises `ValueError` if it is not in this space."""
         number = value if type(value) is float else real(value)
-        if number in self.values:
+        if number in self._members:
             return number
         raise ValueError(f"is not {self}")
 
@@ -101,11 +107,17 @@ class Interval:
         try:
             ends = (real(low), real(high))
         except TypeError:
-            raise ProblemError(f"Interval takes two numbers, given {low!r}, {high!r}") from None
+            raise ProblemError(
+                f"Interval takes two numbers, given {shown(low)}, {shown(high)}"
+            ) from None
         if not ends[0] < ends[1]:
-            raise ProblemError(f"Interval takes low < high, given low={low}, high={high}")
+            raise ProblemError(
+                f"Interval takes low < high, given low={shown(low)}, high={shown(high)}"
+            )
         if math.isinf(ends[1] - ends[0]) and not any(map(math.isinf, ends)):
-            raise ProblemError(f"Interval is too wide, given low={low}, high={high}; use inf")
+            raise ProblemError(
+                f"Interval is too wide, given low={shown(low)}, high={shown(high)}; use inf"
+            )
         object.__setattr__(self, "low", ends[0])
         object.__setattr__(self, "high", ends[1])
         object.__setattr__(self, "_least", max(ends[0], -LARGEST))
@@ -146,15 +158,21 @@ class Box(Mapping[str, Space]):
     __slots__ = ("_error", "_readers", "_spaces", "names", "role")
 
     def __init__(self, spaces: Mapping[str, Space] | None = None, /, **named: Space) -> None:
-        self._spaces: dict[str, Space] = {**(spaces or {}), **named}
-        for name, space in self._spaces.items():
-            if not NAME.fullmatch(str(name)) or iskeyword(name):
+        if spaces is not None and not isinstance(spaces, Mapping):
+            raise ProblemError(
+                f"fields are given with their spaces, as in {{'x': Interval(0, 1)}}, "
+                f"given {shown(spaces)}"
+            )
+        self._spaces: dict[str, Space] = {}
+        for name, space in (*(spaces or {}).items(), *named.items()):
+            if not isinstance(name, str) or not NAME.fullmatch(name) or iskeyword(name):  # type: ignore[redundant-expr]
                 raise ProblemError(
-                    f"field {name!r}: a name is a letter followed by letters, digits and _, "
+                    f"field {shown(name)}: a name is a letter followed by letters, digits and _, "
                     "and not a Python keyword"
                 )
             if not isinstance(space, (Finite, Interval)):
-                raise ProblemError(f"field {name!r} takes Finite or Interval, given {space!r}")
+                raise ProblemError(f"field {name!r} takes Finite or Interval, given {shown(space)}")
+            self._spaces[plain_text(name)] = space
         self.names = tuple(self._spaces)
         self._readers = [(name, space.accept) for name, space in self._spaces.items()]
         self.role = "field"
@@ -216,11 +234,10 @@ class Box(Mapping[str, Space]):
             try:
                 space.accept(fields[name])
             except (TypeError, ValueError) as problem:
-                shown = repr(fields[name])
-                shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+                given = shown(fields[name], 60)
                 what = f" ({problem})" if isinstance(problem, TypeError) else ""
                 return self._error(
-                    f"{self.role} field {name!r} must be {space}, given {shown}{what}"
+                    f"{self.role} field {name!r} must be {space}, given {given}{what}"
                 )
         return self.stray(set(fields) - set(self._spaces))
 

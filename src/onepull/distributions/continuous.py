@@ -14,13 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import real
+from onepull.checks import real, shown
 from onepull.distributions import quadrature
 from onepull.distributions.distribution import Distribution
 from onepull.errors import ParameterError
 
 STEEPEST = 0.2  # the lowest allowed a of a density that behaves like x^(a-1) at an end
+NARROWEST = 1e12  # the highest allowed a, since a law without a width has no density
 LEAST_MASS = 1e-3  # of a normal law within its bounds, since samples outside are rejected
+LOGARITHM = 700.0  # e^700 is about the largest number
 UNIFORM, NORMAL, LOG_NORMAL, GAMMA, RICIAN, BETA = range(1, 7)
 
 
@@ -103,17 +105,16 @@ class Continuous(Distribution):
                 number = math.nan
             if not math.isfinite(number):
                 raise ParameterError(
-                    f"{type(self).__name__} {name} must be a finite number, given {value!r}"
+                    f"{type(self).__name__} {name} must be a finite number, given {shown(value)}"
                 )
             self._stated[name] = number
 
     def _require_integrable(self, name: str) -> None:
         """Raise if the density is too steep at an end for accurate means and samples."""
-        if not self._stated[name] >= STEEPEST:
-            raise ParameterError(
-                f"{type(self).__name__} {name} must be at least {STEEPEST:g}, "
-                f"given {self._stated[name]:g}"
-            )
+        value = self._stated[name]
+        if not STEEPEST <= value <= NARROWEST:
+            limit = f"at most {NARROWEST:g}" if value > 1 else f"at least {STEEPEST:g}"
+            raise ParameterError(f"{type(self).__name__} {name} must be {limit}, given {value:g}")
 
     def _require(self, name: str, *, above: float) -> None:
         if not self._stated[name] > above:
@@ -270,7 +271,13 @@ class LogNormal(Continuous):
         super().__init__(mean=mean, sd=sd)
         self._require("sd", above=0.0)
         self.shape = self._stated["mean"], self._stated["sd"]
-        self.bulk = math.exp(mean - 9 * sd), math.exp(mean + 9 * sd)
+        ends = self.shape[0] - 9 * self.shape[1], self.shape[0] + 9 * self.shape[1]
+        if not -LOGARITHM <= ends[0] <= ends[1] <= LOGARITHM:
+            raise ParameterError(
+                f"LogNormal(mean={mean:g}, sd={sd:g}) reaches from e^{ends[0]:g} to "
+                f"e^{ends[1]:g}; expected e^-{LOGARITHM:g} to e^{LOGARITHM:g}"
+            )
+        self.bulk = math.exp(ends[0]), math.exp(ends[1])
 
     @property
     def support(self) -> list[tuple[float, float]]:

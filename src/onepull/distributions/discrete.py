@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import shown
 from onepull.distributions.distribution import Distribution
 from onepull.errors import MissingExtra, ParameterError
 
@@ -32,21 +33,22 @@ class Discrete(Distribution):
         try:
             rows = np.array(values, dtype=np.float64)
             weights = np.array(probabilities, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ParameterError(
                 f"Discrete takes states of equal length and numbers as probabilities, "
-                f"given {values!r} and {probabilities!r}"
+                f"given {shown(values)} and {shown(probabilities)}"
             ) from None
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or weights.shape != (len(rows),) or not rows.size:
             raise ParameterError(
-                f"Discrete takes one probability per state, given {values!r} and {probabilities!r}"
+                f"Discrete takes one probability per state, given {shown(values)} and "
+                f"{shown(probabilities)}"
             )
         if not np.all(np.isfinite(rows)):
-            raise ParameterError(f"Discrete takes finite states, given {values!r}")
+            raise ParameterError(f"Discrete takes finite states, given {shown(values)}")
         if not np.all(weights >= 0) or abs(weights.sum() - 1.0) > 1e-9:
             raise ParameterError(
-                f"Discrete takes probabilities that sum to 1, given {probabilities!r}"
+                f"Discrete takes probabilities that sum to 1, given {shown(probabilities)}"
             )
         self.values = rows
         self.probabilities = weights / weights.sum()
@@ -110,8 +112,10 @@ class InOrder(Discrete):
     in_order = True
 
     def __init__(self, values: Sequence[Any] | Array) -> None:
+        if not np.ndim(values) and not isinstance(values, Sequence):
+            raise ParameterError(f"InOrder takes a list of points, given {shown(values)}")
         count = max(1, len(values))
-        super().__init__(values, [1.0 / count] * count)
+        super().__init__(values, np.full(count, 1.0 / count))
 
     def __repr__(self) -> str:
         """Show the points; if there are many, their number and a checksum."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import whole_number
 from onepull.errors import ParameterError
 from onepull.factor.context_ranges import Ranges
 from onepull.factor.factorisation import Dense
 from onepull.factor.plain_psi import PlainPsi, shared_out
 from onepull.payoff import COMPACT, Features, State
 from onepull.payoff.box_points import is_finite, listed, product, size
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.spaces import Box, Finite, Interval
 
 MOST_ATOMS = 100_000
@@ -97,7 +97,7 @@ class Histogram(Atoms):
     error = 0.0
 
     def __init__(self, problem: Problem) -> None:
-        if not is_finite(problem.state):
+        if not is_finite(given_problem(problem).state):
             fields = [n for n, s in problem.state.items() if not isinstance(s, Finite)]
             raise ParameterError(
                 f"state field {fields[0]!r} is {problem.state[fields[0]]!r}, but a histogram needs "
@@ -140,8 +140,9 @@ class Sketch(Atoms):
     knots: int
 
     def __init__(self, problem: Problem, *, knots: int = 65) -> None:
-        self.knots = _whole(knots)
-        intervals = {n: s for n, s in problem.state.items() if isinstance(s, Interval)}
+        self.knots = whole_number("knots", knots, least=2)
+        fields = given_problem(problem).state
+        intervals = {n: s for n, s in fields.items() if isinstance(s, Interval)}
         for name, space in intervals.items():
             if not math.isfinite(space.width):
                 raise ParameterError(
@@ -261,12 +262,6 @@ def _check_number(atoms: int) -> None:
             f"{atoms:,} listed states are more than the {MOST_ATOMS:,} allowed; take fewer knots "
             "or another sharing"
         )
-
-
-def _whole(knots: Any) -> int:
-    if isinstance(knots, bool) or not isinstance(knots, int) or knots < 2:
-        raise ParameterError(f"knots must be a whole number from 2, given {knots!r}")
-    return knots
 
 
 def _one_hot(states: list[State]) -> Callable[[State], Features]:

@@ -9,7 +9,7 @@ from typing import Any
 from onepull.checks import real
 from onepull.errors import ParameterError
 from onepull.factor.cells import MOST_CELLS, Cells, cut, listed
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.spaces import Finite
 
 
@@ -38,7 +38,8 @@ class Grid(Cells):
     """
 
     def __init__(self, problem: Problem, *, delta: float | Mapping[str, float]) -> None:
-        intervals = [n for n, s in problem.context.items() if not isinstance(s, Finite)]
+        fields = given_problem(problem).context
+        intervals = [n for n, s in fields.items() if not isinstance(s, Finite)]
         if not intervals:
             raise ParameterError(
                 "a grid needs an interval context field, but all are finite; use a table or DCB"

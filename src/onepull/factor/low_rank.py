@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import real
+from onepull.checks import real, whole_number
 from onepull.errors import ParameterError
 from onepull.factor.context_ranges import Ranges
 from onepull.factor.factorisation import Dense
 from onepull.payoff import State
 from onepull.payoff.box_points import product
 from onepull.payoff.reward import NARROWEST
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.spaces import Box, Finite
 
 SIDE = 1024  # rows and columns of the matrix that pivots are chosen from
@@ -66,8 +66,9 @@ class LowRank(Dense):
     """
 
     def __init__(self, problem: Problem, *, tolerance: float = 1e-6, most: int = MOST_RANK) -> None:
-        self.problem = problem
+        self.problem = given_problem(problem)
         self.tolerance = _tolerance(tolerance)
+        most = whole_number("most", most, most=SIDE)
         for role, box in (("context", problem.context), ("state", problem.state)):
             for name, space in box.items():
                 if not math.isfinite(space.high - space.low):

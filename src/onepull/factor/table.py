@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onepull.errors import ParameterError
 from onepull.factor.cells import Cells, listed
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.spaces import Finite
 
 
@@ -28,7 +28,7 @@ class Table(Cells):
 
     def __init__(self, problem: Problem) -> None:
         axes = {}
-        for name, space in problem.context.items():
+        for name, space in given_problem(problem).context.items():
             if not isinstance(space, Finite):
                 raise ParameterError(
                     f"context field {name!r} is {space!r}, but a table needs finitely many "

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from onepull.atomic_files import path_of, write
+from onepull.checks import shown, some
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.html import block, names, table
 from onepull.policies import savefile
@@ -151,6 +152,7 @@ class Policy(ABC):
         all_pulls, trials = self._knowledge.seen(context)
         known = self._chances(decision)
         chances = dict(zip(decision.allowed, known, strict=True)) if known else {}
+        allowed = set(decision.allowed)
         rows = [
             ArmExplanation(
                 arm=arm,
@@ -158,7 +160,7 @@ class Policy(ABC):
                 estimate=estimate if estimate is None or math.isfinite(estimate) else None,
                 bonus=bonus_of(index, estimate),
                 index=index,
-                eligible=j in decision.allowed,
+                eligible=j in allowed,
                 chance=chances.get(j, 0.0) if known else None,
             )
             for j, (arm, pulls, estimate, index) in enumerate(
@@ -167,7 +169,7 @@ class Policy(ABC):
         ]
         return Explanation(
             policy=type(self).__name__,
-            context={name: float(value) for name, value in context.items()},
+            context={name: float(context[name]) for name in self.problem.context},
             trial=trials + 1,
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
@@ -201,8 +203,12 @@ class Policy(ABC):
 
     def _positions(self, eligible: Collection[str]) -> Sequence[int]:
         if isinstance(eligible, str):
-            raise InputError(f"eligible takes a list of arms, given the text {eligible!r}")
-        positions = sorted({self._find(arm) for arm in eligible})
+            raise InputError(f"eligible takes a list of arms, given the text {shown(eligible)}")
+        try:
+            arms = iter(eligible)
+        except TypeError:
+            raise InputError(f"eligible takes a list of arms, given {shown(eligible)}") from None
+        positions = sorted({self._find(arm) for arm in arms})
         if not positions:
             raise InputError("eligible needs at least one arm, given none")
         return positions
@@ -211,7 +217,7 @@ class Policy(ABC):
         try:
             return self._position[arm]
         except (KeyError, TypeError):
-            raise UnknownArm(f"unknown arm {arm!r}; the arms are {', '.join(self._arms)}") from None
+            raise UnknownArm(f"unknown arm {shown(arm)}; the arms are {some(self._arms)}") from None
 
     # Learning
 
@@ -270,8 +276,8 @@ class Policy(ABC):
 
     def add_arm(self, arm: str) -> None:
         """Add an arm that has never been pulled; the other arms keep what was learned."""
-        if arm in self._arms:
-            raise InputError(f"arm {arm!r} already exists; the arms are {', '.join(self._arms)}")
+        if isinstance(arm, str) and arm in self._position:  # type: ignore[redundant-expr]
+            raise InputError(f"arm {arm!r} already exists; the arms are {some(self._arms)}")
         problem = self.problem.with_arms([*self._arms, arm])
         self._knowledge.change_arms(problem)
         self._set_problem(problem)

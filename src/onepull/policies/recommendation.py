@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from onepull.checks import whole_number
+from onepull.checks import shown, whole_number
 from onepull.errors import ParameterError, RewardError
 from onepull.factor import LowRank, Sketch
 from onepull.payoff import State
@@ -16,7 +16,7 @@ from onepull.policies.policy import Policy
 from onepull.policies.states.empirical_kl import EmpiricalKL
 from onepull.policies.ucb.ccb import tuned_delta
 from onepull.policies.ucb.kl_ucb import KLUCB
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.spaces import Interval
 
 HEAD_START = 1000  # keeps the nominal error probability of a bound at 0.1 % or less
@@ -85,8 +85,9 @@ def recommended(
     >>> recommended(served(Interval(0, 7)).problem, feedback="reward")
     <CoarseKL(2 arms, c=0.0, head_start=1000.0, knots=17) after 0 trials>
     """
-    if feedback not in FEEDBACK:
-        raise ParameterError(f"feedback must be {' or '.join(FEEDBACK)}, given {feedback!r}")
+    given_problem(problem)
+    if not isinstance(feedback, str) or feedback not in FEEDBACK:  # type: ignore[redundant-expr]
+        raise ParameterError(f"feedback must be {' or '.join(FEEDBACK)}, given {shown(feedback)}")
     if feedback == "reward" and not _tells_state(problem):
         return _from_rewards(problem, horizon, seed)
     start = _head_start(horizon)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from onepull.checks import shown, some
 from onepull.distributions import Discrete, Distribution
 from onepull.distributions.fits_space import check_fit
 from onepull.errors import InputError, ParameterError
@@ -71,8 +72,7 @@ class FixedArm(Policy):
 
     def __init__(self, problem: Problem, *, arm: str) -> None:
         super().__init__(PullsOnly(problem))
-        self._find(arm)
-        self.arm = arm
+        self.arm = self._arms[self._find(arm)]
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -155,6 +155,11 @@ class Genie(Policy):
 
     def __init__(self, problem: Problem, *, states: Mapping[str, Distribution]) -> None:
         super().__init__(PullsOnly(problem))
+        if not isinstance(states, Mapping):
+            raise ParameterError(
+                f"states are given by arm, such as {{{problem.arms[0]!r}: Uniform(0, 1)}}, "
+                f"given {shown(states)}"
+            )
         self.states = dict(states)
         for arm in problem.arms:
             self._known(arm)
@@ -162,7 +167,8 @@ class Genie(Policy):
     def _known(self, arm: str) -> None:
         if arm not in self.states:
             raise ParameterError(
-                f"the distribution of arm {arm!r} is missing; states has {', '.join(self.states)}"
+                f"the distribution of arm {arm!r} is missing; states has "
+                f"{some(map(str, self.states))}"
             )
         check_fit(self.states[arm], self.problem.state, f"the states of arm {arm!r}")
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from onepull.checks import restored
+from onepull.checks import restored, shown
 from onepull.errors import ParameterError, SaveFileError
 from onepull.problem import Problem
 
@@ -40,8 +40,15 @@ class _Head(msgspec.Struct):
 
 def encode(saved: Saved) -> bytes:
     """Return the bytes of a save file."""
-    body = msgspec.json.encode(saved)
+    body = msgspec.json.encode(saved, enc_hook=_unwrapped)
     return msgspec.json.encode(_Envelope(FORMAT, VERSION, zlib.crc32(body), msgspec.Raw(body)))
+
+
+def _unwrapped(value: Any) -> Any:
+    """Return what a parameter of numpy holds, such as the text of a `numpy.str_`."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise ParameterError(f"a parameter cannot be saved, given {shown(value)}")
 
 
 def decode(text: bytes, where: str) -> Saved:
@@ -61,8 +68,10 @@ def decode(text: bytes, where: str) -> Saved:
         )
     try:
         envelope = msgspec.json.decode(text, type=_Envelope)
-        # Encode again, so that the checksum of a reformatted file still matches.
-        body = msgspec.json.encode(msgspec.json.decode(envelope.saved))
+        body = bytes(envelope.saved)
+        if zlib.crc32(body) != envelope.checksum:
+            # Encode again, so that the checksum of a reformatted file still matches.
+            body = msgspec.json.encode(msgspec.json.decode(body))
         saved = msgspec.json.decode(body, type=Saved)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SaveFileError(f"{where}: damaged: {error}") from None

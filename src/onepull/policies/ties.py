@@ -42,7 +42,8 @@ def even(best: Collection[int], allowed: Sequence[int]) -> list[float]:
     >>> even([1, 3], [0, 1, 3])
     [0.0, 0.5, 0.5]
     """
-    return [1.0 / len(best) if j in best else 0.0 for j in allowed]
+    members = set(best)
+    return [1.0 / len(members) if j in members else 0.0 for j in allowed]
 
 
 def drawn(

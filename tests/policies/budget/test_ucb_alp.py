@@ -203,11 +203,13 @@ def test_what_was_spent_is_saved_and_added_up(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"spent": -1.0}, "spending -1.0 is not a number from 0"),
-        ({"contexts": [1, 2]}, "must be 3 numbers from 0"),
-        ({"contexts": [1, 2, -1]}, "must be 3 numbers from 0"),
-        ({"spent": "much"}, "budget state is invalid"),
-        ({"lent": 1.0}, "budget state is invalid"),
+        ({"spent": -1.0}, "costs and contexts are invalid: .*spent"),
+        ({"contexts": [1, 2]}, "must be 3 numbers, given 2"),
+        ({"contexts": [1, 2, -1]}, "Expected `int` >= 0 - at `..contexts"),
+        ({"spent": "much"}, "costs and contexts are invalid: .*spent"),
+        ({"lent": 1.0}, "costs and contexts are invalid: .*lent"),
+        ({"contexts": [9, 9, 9]}, "of more than 0 trials"),
+        ({"spent": 1e300}, "of more than 0 trials"),
     ],
 )
 def test_a_ledger_that_cannot_be_is_refused(changed, words):

@@ -350,8 +350,8 @@ def test_it_is_saved_merged_and_asked_for_another_reward(tmp_path):
     [
         ([[[[1, 0], 2]], []], "the set .* is invalid"),
         ([[[[0, 9], 2]], []], "the set .* is invalid"),
-        ([[[[], 2]], []], "the set .* is invalid"),
-        ([[[[0], 0]], []], "the set .* is invalid"),
+        ([[[[], 2]], []], "sets are invalid: .* length >= 1"),
+        ([[[[0], 0]], []], "sets are invalid: Expected `int` >= 1"),
         ([[[[0], 99]], []], "sum to 99, more than the 5"),
         ([[["x", 1]], []], "counts of sets are invalid"),
         ([[]], "for 1 arms; expected 2"),

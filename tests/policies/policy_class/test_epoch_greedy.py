@@ -86,7 +86,10 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(ParameterError, match="needs a seed"):
         build(problem, seed=None)
     saved = savefile.decode(EpochGreedy(problem).to_bytes(), "policy")
-    for change, error in (({"left": -1}, "negative"), ({"left": "x"}, "saved epochs are invalid")):
+    for change, error in (
+        ({"left": -1}, "`int` >= 0 - at `..left"),
+        ({"left": "x"}, "saved epochs are invalid"),
+    ):
         saved.learned.update(change)
         with pytest.raises(SaveFileError, match=error):
             EpochGreedy.from_bytes(savefile.encode(saved))

@@ -75,18 +75,34 @@ def damaged(policy, change):
     [
         (lambda learned: learned["history"]["arms"].pop(), "differ in length"),
         (lambda learned: learned["history"]["arms"].__setitem__(0, 3), "unknown arm number 3"),
-        (lambda learned: learned["history"]["arms"].__setitem__(0, -1), "arm number -1"),
-        (lambda learned: learned["history"]["rewards"].__setitem__(0, 1.5), "not in \\[0, 1\\]"),
-        (lambda learned: learned["history"]["probabilities"].__setitem__(0, 0), "not in"),
+        (
+            lambda learned: learned["history"]["arms"].__setitem__(0, -1),
+            "Expected `int` >= 0 - at `..arms",
+        ),
+        (
+            lambda learned: learned["history"]["rewards"].__setitem__(0, 1.5),
+            "Expected `float` <= 1.0 - at `..rewards",
+        ),
+        (
+            lambda learned: learned["history"]["probabilities"].__setitem__(0, 0),
+            "Expected `float` >= ",
+        ),
         (lambda learned: learned["history"]["contexts"].__setitem__(0, [9]), "context"),
         (lambda learned: learned["history"]["contexts"].__setitem__(0, [1, 2]), "context"),
-        (lambda learned: learned["history"].__setitem__("more", 1), "history is invalid"),
-        (lambda learned: learned.pop("mixture"), "history with weights is invalid"),
+        (lambda learned: learned["history"].__setitem__("more", 1), "pulls are invalid: .*more"),
+        (lambda learned: learned.pop("mixture"), "pulls and weights are invalid"),
         (lambda learned: learned["mixture"]["weights"].__setitem__(0, -1), "weight"),
         (lambda learned: learned["mixture"]["weights"].append(1), "do not fit"),
         (lambda learned: learned["mixture"]["maps"][0].__setitem__(0, 3), "do not fit"),
-        (lambda learned: learned.__setitem__("solution", -1), "given -1"),
-        (lambda learned: learned.__setitem__("solution", "x"), "given 'x'"),
+        (
+            lambda learned: learned.__setitem__("solution", -1),
+            "weights are invalid: Expected `int` >= 0",
+        ),
+        (
+            lambda learned: learned.__setitem__("solution", "x"),
+            "weights are invalid: Expected `int`",
+        ),
+        (lambda learned: learned.__setitem__("solution", 11), "after the last one, 10"),
     ],
 )
 def test_a_history_that_cannot_be_is_refused(change, error):

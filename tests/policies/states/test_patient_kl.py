@@ -228,5 +228,5 @@ def test_merged_and_saved():
 
 
 def test_bad_patience():
-    with pytest.raises(ParameterError, match="patience must be a number >= 0, given -1"):
+    with pytest.raises(ParameterError, match="patience must be a whole number from 0, given -1"):
         PatientKL(steps(), patience=-1)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.policies.budget.spender import Spender
 from onepull.policies.policy_class.mixture import Mixture
@@ -106,7 +106,7 @@ class MixtureElimination(Spender):
             contexts=contexts,
             seed=seed,
         )
-        self.width = number("width", width, above=0.0)
+        self.width = constant("width", width, above=0.0)
         self._asked = policies
         self._set_class(self._made(problem.arms))
 

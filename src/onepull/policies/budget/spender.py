@@ -11,7 +11,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.budgets import cost_of
-from onepull.checks import number
+from onepull.checks import MOST, constant, shown
 from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
 from onepull.index.hoeffding import hoeffding, hoeffding_width
@@ -59,12 +59,12 @@ class Spender(Policy):
                 f"{type(self).__name__} needs {' and '.join(n for n, v in given if v is None)}, "
                 f"as in costs={{{problem.arms[-1]!r}: 1.0}}, budget=100, horizon=1000"
             )
-        if sharing == "blind":
+        if isinstance(sharing, str) and sharing == "blind":  # type: ignore[redundant-expr]
             raise ParameterError(
                 "a budget is planned per context, so sharing cannot be 'blind'; use 'joint' or "
                 "'per-context'"
             )
-        self.horizon = int(number("horizon", horizon, above=0.0))
+        self.horizon = int(constant("horizon", horizon, above=0.0, most=MOST))
         if self.horizon != horizon:
             raise ParameterError(f"horizon must be a whole number from 1, given {horizon!r}")
         self._shared = sharing
@@ -210,11 +210,11 @@ class Spender(Policy):
 def _probabilities(given: Sequence[float], cells: int) -> Array:
     try:
         found = np.array(given, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.zeros(0)
     if found.shape != (cells,) or not (found >= 0).all() or not math.isclose(found.sum(), 1.0):
         raise ParameterError(
             f"contexts must be {cells} probabilities that sum to 1, one per context or cell, "
-            f"given {given!r}"
+            f"given {shown(given)}"
         )
     return found

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.index.empirical_kl import empirical_kl
 from onepull.index.hoeffding import remembering
@@ -37,7 +37,7 @@ class RememberingUCB(MeanPolicy):
         alpha: float,
         seed: int | np.random.Generator | None,
     ) -> None:
-        self.alpha = number("alpha", alpha, above=0.0)
+        self.alpha = constant("alpha", alpha, above=0.0)
         self.memory = memory
         self._shared = sharing
         forgetful = shared(problem, sharing, delta).keep(kept)
@@ -65,7 +65,7 @@ class RememberingKL(StatePolicy):
         knots: int | None,
         seed: int | np.random.Generator | None,
     ) -> None:
-        self.c = number("c", c, above=0.0, at_least=True)
+        self.c = constant("c", c, above=0.0, at_least=True)
         self.memory = memory
         sharing = Joint(states_of(problem, knots)).keep(kept)
         rule = empirical_kl(self.c, 0.0, float(memory))
@@ -83,7 +83,7 @@ def discount_of(discount: Any) -> float:
     >>> discount_of(0.999)
     0.999
     """
-    value = number("discount", discount, above=0.0)
+    value = constant("discount", discount, above=0.0)
     if value >= 1.0:
         raise ParameterError(f"discount must be below 1, given {discount!r}")
     return value

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number, whole_number
+from onepull.checks import constant, whole_number
 from onepull.errors import ParameterError
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.decision import Decision
@@ -90,14 +90,14 @@ class RestartingUCB(MeanPolicy):
         alpha: float = 0.6,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.failure = number("failure", failure, above=0.0)
+        self.failure = constant("failure", failure, above=0.0)
         if self.failure >= 1.0:
             raise ParameterError(f"failure must be a probability below 1, given {failure!r}")
         self.patience = whole_number("patience", patience)
         if not isinstance(together, bool):
             raise ParameterError(f"together must be true or false, given {together!r}")
         self.together = together
-        self.alpha = number("alpha", alpha, above=0.0)
+        self.alpha = constant("alpha", alpha, above=0.0)
         self._shared = sharing
         watched = shared(problem, sharing, delta)
         lows, highs = watched.feature_bounds()

@@ -9,7 +9,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.index.empirical_likelihood import exploration
 from onepull.index.set_likelihood import UNKNOWN_BOUND, bound_cap, leading_bound
@@ -91,8 +91,8 @@ class CoarseKL(Policy):
         knots: int | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.c = number("c", c, above=0.0, at_least=True)
-        self.head_start = number("head_start", head_start, above=0.0, at_least=True)
+        self.c = constant("c", c, above=0.0, at_least=True)
+        self.head_start = constant("head_start", head_start, above=0.0, at_least=True)
         super().__init__(Sightings(Readings(problem, knots)), seed=seed)
 
     @property

@@ -16,7 +16,7 @@ from onepull.payoff import State
 from onepull.payoff.box_points import is_finite, listed, points, product, size
 from onepull.payoff.reward import slack
 from onepull.policies.hidden_states.reward_breaks import breaks_of
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.spaces import Interval
 
 KNOTS = 17
@@ -73,7 +73,7 @@ class Readings:
     """
 
     def __init__(self, problem: Problem, knots: int | None = None) -> None:
-        self.problem = problem
+        self.problem = given_problem(problem)
         self.knots: int | None = None
         self.edges: list[float] = []
         if is_finite(problem.state):
@@ -83,7 +83,9 @@ class Readings:
             self._place = {tuple(row): s for s, row in enumerate(self._rows.tolist())}
             self.count = len(self._rows)
         else:
-            self.knots = whole_number("knots", KNOTS if knots is None else knots, least=2)
+            self.knots = whole_number(
+                "knots", KNOTS if knots is None else knots, least=2, most=MOST_LEVELS
+            )
             self.edges = _edges(problem, self.knots)
             self.count = 2 * len(self.edges) - 1
         if self.count > MOST_LEVELS:

@@ -10,11 +10,12 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import shown
 from onepull.errors import InputError, ParameterError
 from onepull.formula import Formula
 from onepull.payoff import State
 from onepull.payoff.box_points import pieces, points
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.spaces import Box
 
 PIECES = 1024  # parts of the context space on which a feature is checked to be bounded
@@ -268,6 +269,7 @@ class CodedFeatures(FeatureMap):
 
 def feature_map(problem: Problem, features: Written | Coded | None) -> FeatureMap:
     """Return the map for the `features` of a policy: of fields, formulas or a callable."""
+    given_problem(problem)
     if features is None:
         return ScaledFields(problem.context)
     if isinstance(features, Mapping):
@@ -284,8 +286,13 @@ def feature_map(problem: Problem, features: Written | Coded | None) -> FeatureMa
 
 def _formulas(texts: Sequence[str], context: Box, where: str) -> list[Formula]:
     """Return formulas of the context fields; raises an error if one may be unbounded."""
-    if not texts or isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise ParameterError(f"{where} must be a list of formulas, given {texts!r}")
+    if (
+        not isinstance(texts, Sequence)
+        or not texts
+        or isinstance(texts, str)
+        or not all(isinstance(text, str) for text in texts)
+    ):
+        raise ParameterError(f"{where} must be a list of formulas, given {shown(texts)}")
     boxes, formulas = pieces(context, PIECES), []
     for text in texts:
         formula = Formula(text, context.names)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.index.hoeffding import optimistic
 from onepull.policies.linear.features import Coded, Written, feature_map
@@ -85,7 +85,7 @@ class LinRel(LinearPolicy):
         failure: float = 0.1,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.failure = number("failure", failure, above=0.0)
+        self.failure = constant("failure", failure, above=0.0)
         if self.failure >= 1:
             raise ParameterError(
                 f"failure must be between 0 and 1, both excluded; given {failure!r}"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.policies.decision import Decision
 from onepull.policies.linear.features import Coded, Written, feature_map
 from onepull.policies.linear.linear_model import LinearPolicy, along
@@ -78,8 +78,8 @@ class LinearThompson(LinearPolicy):
         regulariser: float = 1.0,
         seed: int | np.random.Generator = 0,
     ) -> None:
-        self.spread = number("spread", spread, above=0.0, at_least=True)
-        self.regulariser = number("regulariser", regulariser, above=0.0)
+        self.spread = constant("spread", spread, above=0.0, at_least=True)
+        self.regulariser = constant("regulariser", regulariser, above=0.0)
         solve = partial(ridge, regulariser=self.regulariser)
         super().__init__(problem, feature_map(problem, features), solve, seed=seed)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.index.hoeffding import optimistic
 from onepull.policies.linear.features import Coded, Written, feature_map
 from onepull.policies.linear.linear_model import LinearPolicy, along, lengths
@@ -77,8 +77,8 @@ class LinUCB(LinearPolicy):
         regulariser: float = 1.0,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.alpha = number("alpha", alpha, above=0.0, at_least=True)
-        self.regulariser = number("regulariser", regulariser, above=0.0)
+        self.alpha = constant("alpha", alpha, above=0.0, at_least=True)
+        self.regulariser = constant("regulariser", regulariser, above=0.0)
         solve = partial(ridge, regulariser=self.regulariser)
         super().__init__(problem, feature_map(problem, features), solve, seed=seed)
 

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import Count, Finite, number, restored
-from onepull.errors import MergeError, ParameterError, SaveFileError
+from onepull.checks import Count, Finite, constant, restored, whole_number
+from onepull.errors import MergeError, SaveFileError
 from onepull.payoff import State
 from onepull.policies.decision import Decision
 from onepull.policies.partition.balls import leading_ball, leading_of_many, opened_radius
@@ -19,7 +19,7 @@ from onepull.policies.policy import Policy
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import rewarded_context
 from onepull.policies.traits import Traits
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.spaces import Space
 from onepull.statistics import ArmStatistics, StatisticsState
 
@@ -35,7 +35,7 @@ class Similarity:
     """
 
     def __init__(self, problem: Problem) -> None:
-        low, high = problem.payoff.whole_range
+        low, high = given_problem(problem).payoff.whole_range
         steepness = problem.payoff.lipschitz
         self.slopes = tuple(
             min(steepness[f].value / (high - low or 1.0), STEEPEST) for f in problem.context
@@ -194,8 +194,7 @@ class Zoom(Knowledge):
             self.problem.context.exactly(dict(zip(self.problem.context, centre, strict=True)))
             balls.activate(tuple(centre), radius)
         balls.statistics.restore(saved.statistics)
-        means = balls.statistics.rows()
-        if np.any(means < -1e-6) or np.any(means > 1.0 + 1e-6):
+        if not all(-1e-6 <= mean <= 1.0 + 1e-6 for row in saved.statistics.means for mean in row):
             raise SaveFileError("a saved mean is outside the range of the reward")
         return balls
 
@@ -281,11 +280,9 @@ class ContextualZooming(Policy):
         width: float = 4.0,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        if horizon is not None and (type(horizon) is not int or horizon < 2):
-            raise ParameterError(f"horizon must be a whole number, 2 or more; given {horizon!r}")
-        self.horizon = horizon
-        self.width = number("width", width, above=0.0)
-        super().__init__(Zoom(problem, horizon, self.width), seed=seed)
+        self.horizon = None if horizon is None else whole_number("horizon", horizon, least=2)
+        self.width = constant("width", width, above=0.0)
+        super().__init__(Zoom(problem, self.horizon, self.width), seed=seed)
 
     @property
     def zoom(self) -> Zoom:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
@@ -76,7 +76,7 @@ class ClassLearner(Policy):
 
 def failure_probability(value: Any) -> float:
     """Return `failure`; raises ParameterError unless it is a probability in (0, 1)."""
-    read = number("failure", value, above=0.0)
+    read = constant("failure", value, above=0.0)
     if read >= 1:
         raise ParameterError(f"failure must be a probability in (0, 1), given {value!r}")
     return read

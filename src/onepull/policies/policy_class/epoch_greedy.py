@@ -9,13 +9,15 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from onepull.checks import Count, number, restored
+from onepull.checks import Count, constant, restored
 from onepull.policies.decision import Decision
 from onepull.policies.policy_class.class_learner import ClassLearner
 from onepull.policies.policy_class.history import History, Pull
 from onepull.policies.policy_class.policy_class import Kind
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
+
+MOST_C = 1e9  # an epoch would last for ever
 
 
 class EpochGreedy(ClassLearner):
@@ -82,7 +84,7 @@ class EpochGreedy(ClassLearner):
         c: float = 1.0,
         seed: int | np.random.Generator = 0,
     ) -> None:
-        self.c = number("c", c, above=0.0)
+        self.c = constant("c", c, above=0.0, most=MOST_C)
         super().__init__(_Epochs(problem, policies, delta, self.c), seed=seed)
 
     @property

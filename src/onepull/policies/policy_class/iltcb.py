@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import Count, number, restored
+from onepull.checks import Count, constant, restored
 from onepull.errors import ParameterError, SaveFileError
 from onepull.policies.decision import Decision
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
@@ -89,8 +89,8 @@ class ILTCB(ClassLearner):
         seed: int | np.random.Generator = 0,
     ) -> None:
         self.failure = failure_probability(failure)
-        self.psi = number("psi", psi, above=0.0)
-        self.ratio = number("ratio", ratio, above=1.0)
+        self.psi = constant("psi", psi, above=0.0)
+        self.ratio = constant("ratio", ratio, above=1.0)
         if self.ratio > 2:
             raise ParameterError(f"ratio must be a number in (1, 2], given {ratio!r}")
         history = _Epochs(problem, policies, delta, self.failure)

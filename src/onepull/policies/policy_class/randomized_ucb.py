@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number, restored
+from onepull.checks import constant, restored
 from onepull.policies.decision import Decision
 from onepull.policies.policy_class.cheapest_mixture import Program
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
@@ -89,7 +89,7 @@ class RandomizedUCB(ClassLearner):
         seed: int | np.random.Generator = 0,
     ) -> None:
         self.failure = failure_probability(failure)
-        self.caution = number("caution", caution, above=0.0)
+        self.caution = constant("caution", caution, above=0.0)
         history = _Trials(problem, policies, delta, self.failure)
         history.caution = self.caution
         super().__init__(history, seed=seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.index.schedules import dsee
 from onepull.policies.decision import Decision
 from onepull.policies.rule_policy import TurnPolicy
@@ -76,7 +76,7 @@ class DSEE(TurnPolicy):
         weight: float = 10.0,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.weight = number("weight", weight, above=0.0)
+        self.weight = constant("weight", weight, above=0.0)
         self._shared = sharing
         super().__init__(shared(problem, sharing, delta), dsee(self.weight), seed=seed)
 

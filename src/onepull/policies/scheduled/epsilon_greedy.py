@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.index.schedules import epsilon_greedy
 from onepull.policies.decision import Decision
@@ -76,8 +76,8 @@ class EpsilonGreedy(TurnPolicy):
         gap: float = 0.1,
         seed: int | np.random.Generator = 0,
     ) -> None:
-        self.c = number("c", c, above=0.0)
-        self.gap = number("gap", gap, above=0.0)
+        self.c = constant("c", c, above=0.0)
+        self.gap = constant("gap", gap, above=0.0)
         if self.gap > 1:
             raise ParameterError(
                 f"gap must be a share of the reward's range, in (0, 1], given {gap!r}"

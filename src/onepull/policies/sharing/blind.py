@@ -12,7 +12,7 @@ from onepull.policies.sharing.observation import (
     observed_state,
 )
 from onepull.policies.sharing.sharing import SingleStatistics
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.statistics import ArmStatistics
 
 
@@ -20,7 +20,7 @@ class Blind(SingleStatistics):
     """Learns the mean reward of each arm and ignores the context."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.problem = given_problem(problem)
         self.statistics = ArmStatistics.empty(arms=len(problem.arms), features=1)
 
     def view(self, context: Mapping[str, Any]) -> View:
@@ -43,7 +43,7 @@ class PullsOnly(SingleStatistics):
     learns = False
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.problem = given_problem(problem)
         self.statistics = ArmStatistics.empty(arms=len(problem.arms), features=0)
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:

@@ -37,7 +37,7 @@ def shared(problem: Problem, sharing: Any, delta: float | Mapping[str, float] | 
     >>> shared(problem, "sketch(9)", None).storage
     10
     """
-    name, bracket, rest = str(sharing).partition("(")
+    name, bracket, rest = (sharing if isinstance(sharing, str) else "").partition("(")
     if name not in SHARINGS or (bracket and (name not in _SETTING or not rest.endswith(")"))):
         known = [f"{name}({_SETTING[name]})" if name in _SETTING else name for name in SHARINGS]
         raise ParameterError(f"sharing must be one of {', '.join(known)}, given {sharing!r}")

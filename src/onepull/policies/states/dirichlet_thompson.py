@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.index.rules import PosteriorRule
 from onepull.policies.decision import Decision
 from onepull.policies.rule_policy import runs_rules
@@ -69,7 +69,7 @@ class DirichletThompson(KeepsStates):
         knots: int | None = None,
         seed: int | np.random.Generator = 0,
     ) -> None:
-        self.prior = number("prior", prior, above=0.0)
+        self.prior = constant("prior", prior, above=0.0)
         super().__init__(problem, PosteriorRule(prior=self.prior), knots=knots, seed=seed)
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.index.bernstein import empirical_bernstein
 from onepull.policies.states.state_policy import StatePolicy
 from onepull.problem import Problem
@@ -58,7 +58,7 @@ class EmpiricalBernstein(StatePolicy):
         knots: int | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.zeta = number("zeta", zeta, above=0.0)
+        self.zeta = constant("zeta", zeta, above=0.0)
         super().__init__(problem, empirical_bernstein(self.zeta), knots=knots, seed=seed)
 
     @property

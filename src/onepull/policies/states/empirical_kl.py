@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.index.empirical_kl import empirical_kl
 from onepull.policies.states.state_policy import StatePolicy
 from onepull.policies.traits import Traits
@@ -72,8 +72,8 @@ class EmpiricalKL(StatePolicy):
         knots: int | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.c = number("c", c, above=0.0, at_least=True)
-        self.head_start = number("head_start", head_start, above=0.0, at_least=True)
+        self.c = constant("c", c, above=0.0, at_least=True)
+        self.head_start = constant("head_start", head_start, above=0.0, at_least=True)
         rule = empirical_kl(self.c, self.head_start)
         super().__init__(problem, rule, knots=knots, seed=seed)
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from onepull.checks import number, restored
+from onepull.checks import constant, restored, whole_number
 from onepull.errors import SaveFileError
 from onepull.factor import Cells, partition
 from onepull.index.empirical_kl import empirical_kl
@@ -154,8 +154,8 @@ class PatientKL(KeepsStates):
         patience: int = 100,
         knots: int | None = None,
     ) -> None:
-        self.c = number("c", c, above=0.0, at_least=True)
-        self.patience = int(number("patience", patience, above=0.0, at_least=True))
+        self.c = constant("c", c, above=0.0, at_least=True)
+        self.patience = whole_number("patience", patience, least=0)
         cells = partition(problem, delta)
         attendance = Attendance(states_of(problem, knots), cells)
         super().__init__(problem, empirical_kl(self.c, 0.0), sharing=attendance)

@@ -16,7 +16,7 @@ from onepull.policies.rule_policy import RulePolicy, runs_rules
 from onepull.policies.sharing.in_flight import worst_state
 from onepull.policies.sharing.joint import Joint
 from onepull.policies.ties import best_of
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.statistics import UNPULLED, ArmStatistics
 
 
@@ -136,6 +136,6 @@ def surely_worst(values: Sequence[float]) -> list[float]:
 
 def states_of(problem: Problem, knots: int | None = None) -> Atoms:
     """Return a histogram if the states can be listed and no knots are given, else a sketch."""
-    if is_finite(problem.state) and knots is None:
+    if is_finite(given_problem(problem).state) and knots is None:
         return Histogram(problem)
     return Sketch(problem) if knots is None else Sketch(problem, knots=knots)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant, flag
 from onepull.errors import ParameterError
 from onepull.factor import Cells, Grid
 from onepull.policies.sharing.doubling import Doubling
 from onepull.policies.sharing.joint import Joint
 from onepull.policies.traits import Traits
 from onepull.policies.ucb.known_reward import KnownReward
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.spaces import Interval
 
 
@@ -163,14 +163,14 @@ class DoublingCCB(KnownReward):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.growth = _growth(growth)
-        self.carry_over = carry_over
+        self.carry_over = flag("carry_over", carry_over)
 
         def tuned(problem: Problem, trials: int) -> Cells:
             return Grid.finest(problem, delta=tuned_delta(problem, trials, self.growth))
 
         self._knowledge: Doubling
         super().__init__(
-            Doubling(problem, tuned, carry=carry_over),
+            Doubling(problem, tuned, carry=self.carry_over),
             epsilon=epsilon,
             beyond_theory=beyond_theory,
             seed=seed,
@@ -194,14 +194,15 @@ def tuned_delta(problem: Problem, horizon: int, growth: float) -> float | dict[s
     In the paper contexts are between 0 and 1.  Scaled by its width, a field in any unit is
     divided into T^(1-growth) cells.
     """
-    trials = number("horizon", horizon, above=1.0, at_least=True)
+    trials = constant("horizon", horizon, above=1.0, at_least=True)
     share = trials ** -(1.0 - _growth(growth))
-    widths = {n: s.width * share for n, s in problem.context.items() if isinstance(s, Interval)}
+    fields = given_problem(problem).context
+    widths = {n: s.width * share for n, s in fields.items() if isinstance(s, Interval)}
     return next(iter(widths.values())) if len(widths) == 1 else widths
 
 
 def _growth(growth: Any) -> float:
-    value = number("growth", growth, above=0.0, at_least=True)
+    value = constant("growth", growth, above=0.0, at_least=True)
     if value > 1:
         raise ParameterError(f"growth must be between 0 and 1, given {growth!r}")
     return value

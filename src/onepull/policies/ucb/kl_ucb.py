@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.index.kl_ucb import kl_ucb
 from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.by_name import shared
@@ -73,8 +73,8 @@ class KLUCB(MeanPolicy):
         head_start: float = 0.0,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.c = number("c", c, above=0.0, at_least=True)
-        self.head_start = number("head_start", head_start, above=0.0, at_least=True)
+        self.c = constant("c", c, above=0.0, at_least=True)
+        self.head_start = constant("head_start", head_start, above=0.0, at_least=True)
         self._shared = sharing
         rule = kl_ucb(self.c, self.head_start)
         super().__init__(shared(problem, sharing, delta), rule, seed=seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant, flag
 from onepull.errors import ParameterError
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.rule_policy import MeanPolicy
@@ -22,7 +22,8 @@ _WHY_POSITIVE = (
 
 def _exploration(epsilon: Any, *, beyond_theory: bool) -> float:
     """Return ε; raises ParameterError for ε ≤ 0 unless `beyond_theory` allows it."""
-    value = number("epsilon", epsilon, above=-2.0 if beyond_theory else -math.inf)
+    beyond_theory = flag("beyond_theory", beyond_theory)
+    value = constant("epsilon", epsilon, above=-2.0 if beyond_theory else -math.inf)
     if value <= 0 and not beyond_theory:
         raise ParameterError(f"epsilon must be > 0, given {epsilon!r}: {_WHY_POSITIVE}")
     return value

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.blind import Blind
@@ -97,7 +97,7 @@ class UCB1Epsilon(MeanPolicy):
         epsilon: float = 0.01,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.epsilon = number("epsilon", epsilon, above=0.0, at_least=True)
+        self.epsilon = constant("epsilon", epsilon, above=0.0, at_least=True)
         super().__init__(Blind(problem), hoeffding(2.0 + self.epsilon), seed=seed)
 
     @property

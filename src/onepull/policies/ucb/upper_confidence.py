@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import number
+from onepull.checks import constant
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.by_name import shared
@@ -65,7 +65,7 @@ class UpperConfidence(MeanPolicy):
         alpha: float = 2.0,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.alpha = number("alpha", alpha, above=0.0)
+        self.alpha = constant("alpha", alpha, above=0.0)
         self._shared = sharing
         super().__init__(shared(problem, sharing, delta), hoeffding(self.alpha), seed=seed)
 
