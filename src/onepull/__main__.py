@@ -78,6 +78,9 @@ def _ignore_interrupts() -> None:
     import signal  # noqa: PLC0415 - see above
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Python ends by the signal, whatever the exit code, if an interrupt left code that was run
+    # from a string, as in the standard library's data classes.  Running a string forgets that.
+    exec("")  # noqa: S102 - see above
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from onepull.report import save
 from onepull.report.drawing import kind_of
 from onepull.report.table_cells import plain
 from onepull.simulation.feedback import FEEDBACK
+from onepull.simulation.limits import MOST_REPLICATIONS, MOST_TRIALS
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 MOST_BYTES = 2**63
@@ -53,7 +54,7 @@ def trials(text: str) -> int:
         number = float(text)
     except ValueError:
         number = float("nan")
-    if not (2 <= number < 2**53 and number.is_integer()):
+    if not (2 <= number <= MOST_TRIALS and number.is_integer()):
         raise click.BadParameter(f"{text!r} is not a whole number of at least 2, nor none")
     return int(number)
 
@@ -87,7 +88,7 @@ def trials(text: str) -> int:
 )
 @click.option(
     "--replications",
-    type=click.IntRange(2),
+    type=click.IntRange(2, MOST_REPLICATIONS),
     help="Simulated runs. [default: 20; with a battery or a queue 8]",
 )
 @click.option(

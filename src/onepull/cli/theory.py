@@ -12,6 +12,7 @@ from onepull.errors import ParameterError
 from onepull.experiments import Experiment
 from onepull.experiments.experiment import APPLICATIONS, READY
 from onepull.experiments.theory_tables import default_delta, theory_tables, usual_policies
+from onepull.simulation.limits import MOST_TRIALS
 
 
 @click.command()
@@ -24,7 +25,7 @@ from onepull.experiments.theory_tables import default_delta, theory_tables, usua
 )
 @click.option(
     "--horizon",
-    type=click.IntRange(2),
+    type=click.IntRange(2, MOST_TRIALS),
     help="The trial n of the bounds. [default: FILE's, else 100,000]",
 )
 @click.option("--epsilon", default=0.01, show_default=True, help="ε of DCB and CCB.")

@@ -89,7 +89,11 @@ def regret_and_bounds(
     log = math.log(horizon)
     rows: list[list[Any]] = []
     for name, policy in policies.items():
-        found = guarantee(environment, policy, horizon)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = guarantee(environment, policy, horizon)
+        except OverflowError:  # the bound is larger than any float
+            continue
         if not found.has_bound:
             continue
         rows.append(

@@ -35,6 +35,7 @@ from onepull.theory import (
 )
 from onepull.theory.bounds import LEAST_ALPHA
 
+LEAST_EPSILON, MOST_EPSILON = 1e-6, 10.0
 MOST_SHOWN = 16  # contexts that are listed
 MOST_WORK = 2000  # contexts whose divergences are computed
 GROWTH = 0.5
@@ -93,6 +94,11 @@ def theory_tables(
     """
     if not 2 <= horizon < math.inf:
         raise ParameterError(f"horizon must be a whole number from 2, given {horizon!r}")
+    # The constants of theorem 2 are powers of ε and of 1/ε, which overflow beyond.
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        raise ParameterError(
+            f"epsilon must be from {LEAST_EPSILON:g} to {MOST_EPSILON:g}, given {epsilon!r}"
+        )
     instance = Instance.of(environment, delta)
     few = len(instance.contexts) <= MOST_SHOWN
     found = [_problem(environment, instance, delta)]
