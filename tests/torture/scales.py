@@ -6,10 +6,11 @@ import math
 from contextlib import suppress
 
 import numpy as np
-from policy_cases import CASES
+from policy_cases import CASES, Maker
 
 from onepull import Finite, Interval, Problem
 from onepull.errors import MergeError, OnepullError
+from onepull.payoff.box_points import is_finite
 from onepull.testing.random_data import draw, observations
 from torture.area import Area
 
@@ -28,8 +29,7 @@ def case(seed: int) -> bool:
     generator = np.random.default_rng(seed)
     try:
         problem = random_problem(generator)
-        name = list(CASES)[int(generator.integers(len(CASES)))]
-        policy = CASES[name][0](problem)
+        policy = random_maker(problem, generator)(problem)
     except OnepullError:
         return False
     for pull in observations(problem, 24, generator):
@@ -47,6 +47,13 @@ def case(seed: int) -> bool:
         policy.merge(copy)
     policy.choose(**context)
     return True
+
+
+def random_maker(problem: Problem, generator: np.random.Generator) -> Maker:
+    """Return what makes a policy for listed contexts, or one for other contexts."""
+    listed = is_finite(problem.context)
+    makers = [make for make, made_for in CASES.values() if is_finite(made_for().context) == listed]
+    return makers[int(generator.integers(len(makers)))]
 
 
 def random_problem(generator: np.random.Generator) -> Problem:
