@@ -214,6 +214,7 @@ class _Range(msgspec.Struct, forbid_unknown_fields=True):
     # JSON has no infinity, so an end may be the text "inf" or "-inf".
     low: float | str
     high: float | str
+    outside: str = "refuse"
 
 
 class _Declared(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -226,8 +227,8 @@ class _Declared(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
     arms: list[str]
-    context: dict[str, list[float] | _Range]
-    state: dict[str, list[float] | _Range]
+    context: dict[str, list[float | str] | _Range]
+    state: dict[str, list[float | str] | _Range]
     reward: str | _Declared
 
 
@@ -273,14 +274,15 @@ def _check_fields(context: Box, state: Box) -> None:
 
 def _space_out(space: Space) -> Any:
     if isinstance(space, Finite):
-        return [_whole(value) for value in space.values]
-    return {"low": _whole(space.low), "high": _whole(space.high)}
+        return list(space.words) or [_whole(value) for value in space.values]
+    outside = {"outside": space.outside} if space.clips else {}
+    return {"low": _whole(space.low), "high": _whole(space.high), **outside}
 
 
-def _space_in(space: list[float] | _Range) -> Space:
+def _space_in(space: list[float | str] | _Range) -> Space:
     if isinstance(space, list):
-        return Finite(space)
-    return Interval(_end(space.low), _end(space.high))
+        return Finite(space)  # type: ignore[arg-type]  # which checks that all are of one kind
+    return Interval(_end(space.low), _end(space.high), outside=space.outside)
 
 
 def _end(value: float | str) -> float:

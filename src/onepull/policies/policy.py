@@ -169,7 +169,7 @@ class Policy(ABC):
         ]
         return Explanation(
             policy=type(self).__name__,
-            context={name: float(context[name]) for name in self.problem.context},
+            context=self.problem.context.fields(self.problem.context.read(context)),
             trial=trials + 1,
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
