@@ -23,6 +23,7 @@ from onepull.checks import LARGEST, plain_text, real, shown
 from onepull.errors import ContextError, InputError, ProblemError, StateError
 
 MOST_VALUES = 2**20  # of a finite space
+NO_CONTEXT = "no_context"  # the field of a context without fields
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -252,9 +253,11 @@ class Box(Mapping[str, Space]):
         The names of the fields, in order.
     words
         The words of each field that has words.
+    implied
+        The fields that nobody gives, with their values: the one of a context without fields.
     """
 
-    __slots__ = ("_error", "_readers", "_spaces", "names", "role", "words")
+    __slots__ = ("_error", "_readers", "_spaces", "implied", "names", "role", "words")
 
     def __init__(self, spaces: Mapping[str, Space] | None = None, /, **named: Space) -> None:
         if spaces is not None and not isinstance(spaces, Mapping):
@@ -279,8 +282,28 @@ class Box(Mapping[str, Space]):
             if isinstance(space, Finite) and space.words
         }
         self._readers = [(name, space.accept) for name, space in self._spaces.items()]
+        self.implied: Mapping[str, float] = {}
         self.role = "field"
         self._error: type[InputError] = InputError
+
+    @classmethod
+    def without_fields(cls) -> Box:
+        """Return the context of a problem without contexts: one field that nobody gives.
+
+        So everything that works on contexts works on a single one.
+
+        >>> box = Box.without_fields()
+        >>> box, box.read(box.implied), box.shown((0.0,))
+        (Box(), (0.0,), 'no context')
+        """
+        box = cls({NO_CONTEXT: Finite([0])})
+        box.implied = {NO_CONTEXT: 0.0}
+        return box
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether there are fields for a user to give."""
+        return not self.implied
 
     def __getitem__(self, name: str) -> Space:
         """Return the space of one field."""
@@ -304,12 +327,13 @@ class Box(Mapping[str, Space]):
 
     def __repr__(self) -> str:
         """Show the box as it was written."""
-        return f"Box({', '.join(f'{name}={space!r}' for name, space in self.items())})"
+        spaces = self.items() if self.has_fields else ()
+        return f"Box({', '.join(f'{name}={space!r}' for name, space in spaces)})"
 
     def acting_as(self, role: str) -> Box:
         """Return a copy whose errors speak of the 'context' or the 'state' of a problem."""
         box = Box(self._spaces)
-        box.role = role
+        box.role, box.implied = role, self.implied
         box._error = {"context": ContextError, "state": StateError}[role]
         return box
 
@@ -329,6 +353,8 @@ class Box(Mapping[str, Space]):
     def refusal(self, fields: Mapping[str, Any]) -> InputError:
         """Return the error that says what is wrong with `fields`."""
         for name, space in self._spaces.items():
+            if self.implied:
+                break
             if name not in fields:
                 unknown = ", ".join(repr(n) for n in fields if n not in self._spaces)
                 told = f" (given the unknown field {unknown})" if unknown else ""
@@ -375,12 +401,14 @@ class Box(Mapping[str, Space]):
         >>> Box(region=Finite(["eu", "us"]), size=Interval(1, 4)).shown((1.0, 2.5))
         'region=us, size=2.5'
         """
+        if self.implied:
+            return "no context"
         pairs = zip(self._spaces.items(), values, strict=True)
         return ", ".join(f"{name}={space.shown(value)}" for (name, space), value in pairs)
 
     def stray(self, names: Iterable[str], allowed: Iterable[str] = ()) -> InputError:
         """Return the error for undeclared field names."""
-        known = [*self._spaces, *allowed]
+        known = [name for name in (*self._spaces, *allowed) if name != NO_CONTEXT]
         return self._error(
             f"unknown field{'s' * (len(list(names)) > 1)} {', '.join(sorted(map(repr, names)))}; "
             f"allowed here: {', '.join(known) or 'none'}"

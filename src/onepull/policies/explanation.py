@@ -111,7 +111,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
     def _title(self) -> str:
         context = ", ".join(f"{name}={_field(value)}" for name, value in self.context.items())
-        return f"{self.policy} at trial {self.trial:,} with {context}"
+        return f"{self.policy} at trial {self.trial:,}{' with ' * bool(context)}{context}"
 
     def _conclusion(self) -> str:
         return f"{self.arm or 'a draw'}: {self.reason}"
