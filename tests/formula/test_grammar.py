@@ -192,7 +192,7 @@ def test_a_name_that_is_not_one_is_refused(name):
     str(caught.value).encode()
 
 
-@pytest.mark.parametrize("names", ["x", ["x", "x"]])
+@pytest.mark.parametrize("names", ["x", ["x", "x"], 3, None])
 def test_names_are_a_list_of_different_names(names):
     with pytest.raises(FormulaError, match="names of a formula must"):
         Formula("x", names)

@@ -25,15 +25,18 @@ def bad_calls(
     def rewarding(value: Any) -> Callable[[], object]:
         return lambda: policy.observe(arm, reward=value, **context)
 
+    clips = getattr(problem.state[state], "clips", False)
     for bad in (math.nan, math.inf, -math.inf, "3", None, [1.0], True, 1 + 0j):
         yield f"context {bad!r}", choosing(bad)
         yield f"state {bad!r}", observing(bad)
         if bad is not None and bad is not True:  # True counts as reward 1, and None as no reward
             yield f"reward {bad!r}", rewarding(bad)
     yield "a context too high", choosing(problem.context[field].high + 1)
-    yield "a state too high", observing(problem.state[state].high + 1)
+    if not clips:
+        yield "a state too high", observing(problem.state[state].high + 1)
     yield "a reward too high", rewarding(problem.payoff.whole_range[1] + 1)
-    yield "no context", policy.choose
+    if problem.context.has_fields:
+        yield "no context", policy.choose
     yield "an unknown context field", lambda: policy.choose(**context, unknown=1.0)
     yield "an unknown state field", lambda: policy.observe(arm, **pull, unknown=1.0)
     yield "no state", lambda: policy.observe(arm, **context)

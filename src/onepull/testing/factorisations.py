@@ -110,4 +110,7 @@ def _points(problem: Problem) -> list[tuple[tuple[float, ...], tuple[float, ...]
     generator = np.random.default_rng(3)
     contexts = draw(problem.context, POINTS, generator)
     states = draw(problem.state, POINTS, generator)
-    return [(tuple(c.values()), tuple(s.values())) for c, s in zip(contexts, states, strict=True)]
+    return [
+        (problem.context.read(context), problem.state.read(state))
+        for context, state in zip(contexts, states, strict=True)
+    ]
