@@ -34,7 +34,9 @@ ODD: tuple[Any, ...] = (
     np.int64(3), np.int8(-1), np.uint64(2**63), np.float32(0.5), np.float64("nan"), np.bool_(1),
     np.str_("channel-1"), np.array([1.0]), np.array(3), np.array([]), np.zeros((2, 2)),
     np.array(["channel-1"]), Decimal("0.5"), Fraction(1, 2), len, lambda: 1, range(3), Uniform,
-    Uniform(0, 1), Finite([1]), Interval(0, 1), np.random.default_rng(1), int, Ellipsis,
+    {np.str_("power"): 0.5}, [[np.str_("channel-1")] * 4], {np.str_("channel-1"): 1.0},
+    np.str_("joint"), np.str_("maps"), Uniform(0, 1), Finite([1]), Interval(0, 1),
+    np.random.default_rng(1), int, Ellipsis,
 )  # fmt: skip
 
 SPENT = {"costs": {"channel-1": 1.0}, "budget": 10.0, "horizon": 100}
@@ -45,11 +47,6 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "UCBALP": SPENT,
     "MixtureElimination": {**SPENT, "policies": "thresholds"},
 }
-
-
-def listed() -> Problem:
-    """Listed contexts and states."""
-    return channels(3).with_reward("min(bits, capacity) / 2")
 
 
 def states_listed() -> Problem:
