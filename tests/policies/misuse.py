@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def refusals(name: str) -> Iterator[tuple[str, Any, Callable[[], Any]]]:
         if parameter.kind is not parameter.VAR_KEYWORD:
             for value in ODD:
                 call = {**given, parameter.name: value}
-                yield parameter.name, value, lambda call=call: kind(**call)
+                yield parameter.name, value, partial(kind, **call)
 
 
 def calls(
@@ -175,7 +176,7 @@ def calls(
         }
         for what, call in tried.items():
             if not (what == "save" and isinstance(value, str)):  # a good path
-                yield f"{what} {_shown(value)}", lambda call=call, value=value: call(value)
+                yield f"{what} {_shown(value)}", partial(call, value)
 
 
 def _shown(value: Any) -> str:

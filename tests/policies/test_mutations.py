@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,9 +35,9 @@ from onepull.testing.random_data import observations
 MUTANTS = 12
 
 # One case of each entry of the battery, on one problem after the other.
-BY_NAME: dict[str, list] = {}
+BY_NAME: dict[str, list[Any]] = {}
 for case in CASES:
-    BY_NAME.setdefault(case.id.rsplit("-", 1)[0], []).append(case)
+    BY_NAME.setdefault(str(case.id).rsplit("-", 1)[0], []).append(case)
 CHOSEN = [cases[i % len(cases)] for i, cases in enumerate(BY_NAME.values())]
 
 

@@ -300,7 +300,7 @@ class Policy(ABC):
 
         The two must have learned from different pulls; a shared pull would count twice.
         """
-        if not isinstance(other, Policy):  # type: ignore[redundant-expr]
+        if not isinstance(other, Policy):
             raise MergeError(f"only a policy can be merged, given {shown(other)}")
         if type(other) is not type(self):
             raise MergeError(

@@ -53,7 +53,7 @@ def _unwrapped(value: Any) -> Any:
 
 def decode(text: bytes, where: str) -> Saved:
     """Decode a save file; raises SaveFileError if it is damaged or of a newer version."""
-    if not isinstance(text, (bytes, bytearray)):  # type: ignore[redundant-expr]
+    if not isinstance(text, (bytes, bytearray)):
         raise SaveFileError(f"{where}: not a saved policy: expected bytes, given {shown(text)}")
     try:
         head = msgspec.json.decode(text, type=_Head)
