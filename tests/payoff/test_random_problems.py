@@ -14,7 +14,8 @@ from formula.other_libraries import computed_elsewhere
 from formula.random_formulas import random_formula, random_text
 
 from onepull import CCB, DCB, Finite, Interval, Problem, recommended
-from onepull.errors import OnepullError
+from onepull.errors import OnepullError, ParameterError
+from onepull.policies.registry import registered
 
 ENDS = [-3.0, -1.0, -0.5, 0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 8.0, 27.0, 100.0]
 WILD = [-math.inf, -1e200, 1e9, 1e200, math.inf]
@@ -93,6 +94,45 @@ def test_what_passes_as_a_problem_passes_as_a_policy(seed):
             context = {name: values(rng, where)[0] for name, where in problem.context.items()}
             state = {name: values(rng, where)[0] for name, where in problem.state.items()}
             made.observe(made.choose(**context), **context, **state)
+
+
+def nested(template: str, times: int) -> str:
+    text = "s"
+    for _ in range(times):
+        text = template.format(text)
+    return text
+
+
+LARGE = {
+    "16-argument min": nested("min(" + "c," * 15 + "{})", 50),
+    "remainders": f"max({','.join(['c%1e-300'] * 20)})*s",
+    "powers": f"max({','.join(['s**c'] * 90)})",
+    "quotients": nested("({})//c", 60),
+    "choices": nested("(s if s<c else {})", 58),
+    "conditions": "1 if " + " and ".join(["s<c"] * 240) + " else 0",
+    "sums": f"max({','.join(['s+c'] * 330)})",
+}
+
+
+@pytest.mark.parametrize(
+    ("context", "state"),
+    [(Interval(1, 4), Interval(0, 5)), (Finite(range(1, 5)), Finite(range(6)))],
+)
+@pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
+def test_large_formulas_pass_as_every_policy(text, context, state):
+    problem = Problem(arms=["a", "b"], context={"c": context}, state={"s": state}, reward=text)
+    made = 0
+    kinds: dict[str, Any] = dict(registered())
+    for name, kind in kinds.items():
+        needed = {"CCB": {"delta": 0.1}}.get(name, {})
+        try:
+            policy = kind(problem, **needed)
+        except (ParameterError, TypeError):
+            continue  # it is for other problems, or needs other parameters
+        made += 1
+        policy.observe(policy.choose(c=2), c=2, s=1)
+        policy.choose(c=3)
+    assert made > 5
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, NamedTuple, TypeAlias
@@ -63,29 +63,26 @@ Term: TypeAlias = Number | Field | Apply
 
 def check_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of a formula's fields; raises `FormulaError` if one cannot be a name."""
-    if isinstance(names, str):
-        raise FormulaError(
-            "the names of a formula must be a list of names, given a text",
-            text=names[:LENGTH],
-            start=0,
-            stop=1,
-        )
-    for name in names:
-        given: Any = name
-        valid = isinstance(given, str) and NAME.fullmatch(given) and not iskeyword(given)
+    given: Any = names
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise _bad_name("the names of a formula must be a list of names", given)
+    listed = tuple(given)
+    for name in listed:
+        valid = isinstance(name, str) and NAME.fullmatch(name) and not iskeyword(name)
         if not valid or name in op.FUNCTIONS:
-            raise FormulaError(
+            raise _bad_name(
                 "a name is a letter followed by letters, digits and _, and neither a Python "
-                f"keyword nor a function of the formula language; given {reprlib.repr(name)}",
-                text=_shown(str(name)),
-                start=0,
-                stop=min(len(str(name)), LENGTH),
+                "keyword nor a function of the formula language",
+                name,
             )
-    if len(set(names)) < len(names):
-        raise FormulaError(
-            "the names of a formula must differ", text=", ".join(names)[:LENGTH], start=0, stop=1
-        )
-    return tuple(names)
+    if len(set(listed)) < len(listed):
+        raise _bad_name("the names of a formula must differ", listed)
+    return listed
+
+
+def _bad_name(reason: str, given: Any) -> FormulaError:
+    shown = _shown(reprlib.repr(given))
+    return FormulaError(f"{reason}; given", text=shown, start=0, stop=len(shown))
 
 
 def plain(text: str) -> str:

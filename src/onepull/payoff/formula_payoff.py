@@ -64,7 +64,8 @@ class FormulaPayoff(Payoff):
         return lambda state: arrays(*columns, *state)
 
     def _range(self, contexts: Mapping[str, Bounds]) -> Bounds:
-        ends = np.array([end for bounds in contexts.values() for end in bounds])
+        given = [np.atleast_1d(end) for bounds in contexts.values() for end in bounds]
+        ends = np.array(np.broadcast_arrays(*given))
         parts = [
             self._range_of_some(
                 dict(zip(contexts, some.reshape(-1, 2, some.shape[-1]), strict=True))
