@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from problems import coded, mixed, offloading
 
-from onepull import Finite, Interval, Problem, Reward, errors
+from onepull import DCB, Finite, Interval, Problem, Reward, errors
 from onepull.errors import FormulaError, ProblemError
 
 PARTS = {
@@ -177,3 +179,59 @@ def test_errors_survive_pickling(error):
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert vars(again) == vars(error)
+
+
+ODD = [None, 3, 2.5, True, b"abc", object(), len, 1j, np.array(3), np.int64(1), float("nan")]
+
+
+@pytest.mark.parametrize("role", ["arms", "context", "state"])
+@pytest.mark.parametrize("value", [*ODD, "abc", [1], [[]], {1: 2}, [None], range(2), [["a"]]])
+def test_what_is_no_part_of_a_problem_is_refused(role, value):
+    with pytest.raises(ProblemError):
+        problem(**{role: value})
+
+
+@pytest.mark.parametrize("value", [value for value in ODD if not callable(value)])
+def test_what_is_no_reward_is_refused(value):
+    with pytest.raises(ProblemError, match="reward takes a formula or a callable"):
+        problem(reward=value)
+
+
+@pytest.mark.parametrize("value", [{"a", "b"}, frozenset("ab"), [], {}, ["a", ["b"]], ["a", ""]])
+def test_what_is_no_list_of_arms_is_refused(value):
+    with pytest.raises(ProblemError, match="arm"):
+        problem(arms=value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [("a", "b"), iter("ab"), {"a": 1, "b": 2}, dict.fromkeys("ab").keys(), np.array(["a", "b"])],
+)
+def test_any_ordered_names_are_arms(value):
+    made = problem(arms=value)
+    assert made.arms == ("a", "b")
+    assert all(type(arm) is str for arm in made.arms)
+    assert Problem.from_json(made.to_json()) == made
+
+
+def test_members_of_an_enumeration_are_names():
+    class Network(str, enum.Enum):  # noqa: UP042 - its `str` is not the name
+        WIFI = "wifi"
+        LTE = "lte"
+
+    made = problem(arms=Network)
+    assert made.arms == ("wifi", "lte")
+    assert DCB(made).choose(y=1, eligible=[Network.LTE]) == "lte"
+
+
+@pytest.mark.parametrize("value", [0, 2.5, True, None, object(), np.array(0)])
+def test_arms_can_be_replaced_by_arms_only(value):
+    with pytest.raises(ProblemError, match="arms takes a list of names"):
+        problem().with_arms(value)
+
+
+def test_thirty_thousand_names_are_checked_once_each():
+    names = [f"arm-{i}" for i in range(30_000)]
+    assert problem(arms=names).arms == tuple(names)
+    with pytest.raises(ProblemError, match="given 'arm-29999' twice"):
+        problem(arms=[*names, "arm-29999"])

@@ -112,3 +112,31 @@ def test_refusals_say_what_was_given_and_what_is_allowed(fields, words):
         box.acting_as("state").exactly(fields)
     with pytest.raises(InputError):
         box.exactly(fields)
+
+
+@pytest.mark.parametrize("values", [3, None, "12", [[1]], ["1"], [True], [None], [1j], {"a": 1}])
+def test_what_is_no_list_of_numbers_is_refused(values):
+    with pytest.raises(ProblemError, match="Finite takes a list of numbers"):
+        Finite(values)
+
+
+def test_a_finite_space_has_a_limit_that_is_checked_first():
+    with pytest.raises(ProblemError, match="at most 1,048,576 numbers"):
+        Finite(range(10**12))
+
+
+def test_a_number_given_twice_is_named():
+    with pytest.raises(ProblemError, match="given 77 twice"):
+        Finite([*range(50_000), 77])
+
+
+@pytest.mark.parametrize("ends", [("0", 1), (0, None), (True, 2), (math.nan, 1), (2, 1), (1, 1)])
+def test_what_is_no_interval_is_refused(ends):
+    with pytest.raises(ProblemError, match="Interval takes"):
+        Interval(*ends)
+
+
+@pytest.mark.parametrize("spaces", [3, [1], "x", [("x", Finite([1]))], {"x": 1}, {1: Finite([1])}])
+def test_what_is_no_box_is_refused(spaces):
+    with pytest.raises(ProblemError, match="field"):
+        Box(spaces)

@@ -30,9 +30,11 @@ def path_of(path: Any) -> Path:
     >>> path_of("policy.json").name
     'policy.json'
     """
-    if not isinstance(path, (str, os.PathLike)) or "\0" in str(path) or not str(path):
-        raise InputError(f"a path must be text or a Path, and not empty, given {path!r}")
-    return Path(path)
+    if isinstance(path, (str, os.PathLike)) and str(path) and "\0" not in str(path):
+        with suppress(UnicodeEncodeError):  # half of a surrogate pair
+            os.fsencode(path)
+            return Path(path)
+    raise InputError(f"a path must be text or a Path, and not empty, given {path!r}")
 
 
 def write(path: str | os.PathLike[str], text: bytes) -> None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,9 @@ ODD: tuple[Any, ...] = (
     np.int64(3), np.int8(-1), np.uint64(2**63), np.float32(0.5), np.float64("nan"), np.bool_(1),
     np.str_("channel-1"), np.array([1.0]), np.array(3), np.array([]), np.zeros((2, 2)),
     np.array(["channel-1"]), Decimal("0.5"), Fraction(1, 2), len, lambda: 1, range(3), Uniform,
-    Uniform(0, 1), Finite([1]), Interval(0, 1), np.random.default_rng(1), int, Ellipsis,
+    {np.str_("power"): 0.5}, [[np.str_("channel-1")] * 4], {np.str_("channel-1"): 1.0},
+    np.str_("joint"), np.str_("maps"), Uniform(0, 1), Finite([1]), Interval(0, 1),
+    np.random.default_rng(1), int, Ellipsis,
 )  # fmt: skip
 
 SPENT = {"costs": {"channel-1": 1.0}, "budget": 10.0, "horizon": 100}
@@ -45,11 +48,6 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "UCBALP": SPENT,
     "MixtureElimination": {**SPENT, "policies": "thresholds"},
 }
-
-
-def listed() -> Problem:
-    """Listed contexts and states."""
-    return channels(3).with_reward("min(bits, capacity) / 2")
 
 
 def states_listed() -> Problem:
@@ -135,7 +133,7 @@ def refusals(name: str) -> Iterator[tuple[str, Any, Callable[[], Any]]]:
         if parameter.kind is not parameter.VAR_KEYWORD:
             for value in ODD:
                 call = {**given, parameter.name: value}
-                yield parameter.name, value, lambda call=call: kind(**call)
+                yield parameter.name, value, partial(kind, **call)
 
 
 def calls(
@@ -178,7 +176,7 @@ def calls(
         }
         for what, call in tried.items():
             if not (what == "save" and isinstance(value, str)):  # a good path
-                yield f"{what} {_shown(value)}", lambda call=call, value=value: call(value)
+                yield f"{what} {_shown(value)}", partial(call, value)
 
 
 def _shown(value: Any) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
+from onepull.checks import shown
 from onepull.errors import InputError
 
 
@@ -19,9 +21,10 @@ def columns_of(given: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _column(name: str, values: Any) -> list[Any]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InputError(f"{name} takes a column of values, given {values!r}")
-    return list(values)
+    if not isinstance(values, (str, bytes)):
+        with suppress(TypeError):  # not iterable
+            return list(values)
+    raise InputError(f"{name} takes a column of values, given {shown(values)}")
 
 
 def rows(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from onepull.atomic_files import path_of, write
-from onepull.checks import shown, some
+from onepull.checks import shown, some, whole_number
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.html import block, names, table
 from onepull.policies import savefile
@@ -23,6 +23,8 @@ from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.ties import best_of, drawn, even, foremost
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
+
+MOST_TRIALS = 10**12  # for which storage is computed
 
 
 class Policy(ABC):
@@ -298,6 +300,8 @@ class Policy(ABC):
 
         The two must have learned from different pulls; a shared pull would count twice.
         """
+        if not isinstance(other, Policy):
+            raise MergeError(f"only a policy can be merged, given {shown(other)}")
         if type(other) is not type(self):
             raise MergeError(
                 f"a {type(other).__name__} cannot be merged into a {type(self).__name__}"
@@ -352,7 +356,9 @@ class Policy(ABC):
 
     def storage_after(self, trials: int) -> int:
         """Return how many numbers the policy stores after a number of trials."""
-        return self._knowledge.storage_after(trials)
+        return self._knowledge.storage_after(
+            whole_number("trials", trials, least=0, most=MOST_TRIALS)
+        )
 
     def to_bytes(self) -> bytes:
         """Return the policy as the contents of a save file."""

@@ -81,7 +81,7 @@ class FixedArm(Policy):
 
     def remove_arm(self, arm: str) -> None:
         """Remove an arm that is not the fixed one."""
-        if arm == self.arm:
+        if self._find(arm) == self._find(self.arm):
             raise InputError(f"arm {arm!r} is the fixed arm and cannot be removed")
         super().remove_arm(arm)
 
@@ -165,9 +165,9 @@ class Genie(Policy):
             self._known(arm)
 
     def _known(self, arm: str) -> None:
-        if arm not in self.states:
+        if not isinstance(arm, str) or arm not in self.states:  # type: ignore[redundant-expr]
             raise ParameterError(
-                f"the distribution of arm {arm!r} is missing; states has "
+                f"the distribution of arm {shown(arm)} is missing; states has "
                 f"{some(map(str, self.states))}"
             )
         check_fit(self.states[arm], self.problem.state, f"the states of arm {arm!r}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from onepull.checks import restored, shown
 from onepull.errors import ParameterError, SaveFileError
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 
 FORMAT = "onepull policy"
 VERSION = 1
@@ -53,6 +53,8 @@ def _unwrapped(value: Any) -> Any:
 
 def decode(text: bytes, where: str) -> Saved:
     """Decode a save file; raises SaveFileError if it is damaged or of a newer version."""
+    if not isinstance(text, (bytes, bytearray)):
+        raise SaveFileError(f"{where}: not a saved policy: expected bytes, given {shown(text)}")
     try:
         head = msgspec.json.decode(text, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -211,7 +213,7 @@ def problem_of(saved: Saved, problem: Problem | None) -> Problem:
                 "give the problem: load(path, problem=…)"
             )
         return Problem.from_dict(saved.problem)
-    given = problem.with_arms(saved.problem.get("arms", ()))
+    given = given_problem(problem).with_arms(saved.problem.get("arms", ()))
     whole = "reward" in saved.problem and given.reward.is_formula
     written = given.to_dict() if whole else given.outline()
     # Compared as text, since the order of the fields matters for what was learned.

@@ -144,7 +144,8 @@ class MixtureElimination(Spender):
 
     def remove_arm(self, arm: str) -> None:
         """Remove an arm that is not the only free one, nor played by a listed policy."""
-        self._policies.keeps([a for a in self._arms if a != arm])
+        gone = self._find(arm)
+        self._policies.keeps([a for j, a in enumerate(self._arms) if j != gone])
         super().remove_arm(arm)
         self._set_class(self._made(self._arms))
 

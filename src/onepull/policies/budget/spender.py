@@ -70,7 +70,8 @@ class Spender(Policy):
         self._shared = sharing
         cells = partition(problem, delta)
         self._weights = None if contexts is None else _probabilities(contexts, cells.features)
-        cut = delta if sharing in ("joint", "per-context") else None  # other sharings have no cells
+        # Other sharings have no cells.
+        cut = delta if str(sharing) in ("joint", "per-context") else None
         ledger = Ledger(shared(problem, sharing, cut), cells, costs, budget)
         if 0.0 not in ledger.costs.values():
             raise ParameterError(
@@ -124,7 +125,7 @@ class Spender(Policy):
     def remove_arm(self, arm: str) -> None:
         """Remove an arm that is not the only free one."""
         free = [a for a, cost in self._knowledge.costs.items() if not cost]
-        if free == [arm] and len(self._arms) > 1:
+        if free == [self._arms[self._find(arm)]] and len(self._arms) > 1:
             raise InputError(f"arm {arm!r} is the only one that costs 0 and cannot be removed")
         super().remove_arm(arm)
 

@@ -284,7 +284,7 @@ def feature_map(problem: Problem, features: Written | Coded | None) -> FeatureMa
     return WrittenFeatures(features, problem.context)
 
 
-def _formulas(texts: Sequence[str], context: Box, where: str) -> list[Formula]:
+def _formulas(texts: Any, context: Box, where: str) -> list[Formula]:
     """Return formulas of the context fields; raises an error if one may be unbounded."""
     if (
         not isinstance(texts, Sequence)

@@ -146,8 +146,11 @@ class _Epochs(History):
 
     def length(self, epoch: int) -> int:
         """Return the number of exploiting trials of an epoch."""
-        complexity = len(self.problem.arms) * math.log(max(2, len(self.policies)))
-        return int(self.c * math.sqrt(epoch / complexity))
+        return int(self.c * math.sqrt(epoch / self._complexity))
+
+    @property
+    def _complexity(self) -> float:
+        return len(self.problem.arms) * math.log(max(2, len(self.policies)))
 
     def _take_in(self, cell: int, pull: Pull) -> None:
         if self.left:
@@ -167,8 +170,14 @@ class _Epochs(History):
         """Return how many numbers are stored after a number of trials: the explored pulls."""
         explored = 0
         while trials > 0:
-            explored += 1
-            trials -= 1 + self.length(explored)
+            # All epochs of the same length at once.
+            length = self.length(explored + 1)
+            last = int(self._complexity * ((length + 1) / self.c) ** 2)
+            while self.length(last) > length:
+                last -= 1
+            epochs = min(max(last - explored, 1), -(-trials // (1 + length)))
+            explored += epochs
+            trials -= epochs * (1 + length)
         return explored * self._each
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:

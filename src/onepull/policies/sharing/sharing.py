@@ -109,11 +109,14 @@ class Sharing(Knowledge):
         for key, learned in restored(dict[str, Any], state, "statistics").items():
             statistics = self.statistics_for(key)
             statistics.restore(restored(statistics.State, learned, "statistics"))
+            rows = statistics.rows()
+            if not rows.size:
+                continue
             try:
                 bounds = self.bounds_for(key)
             except ParameterError:  # of a factorisation that does not know them
                 continue
-            self._check_rows(statistics.rows(), *bounds)
+            self._check_rows(rows, *bounds)
 
     def bounds_for(self, key: str) -> tuple[Sequence[float], Sequence[float]]:
         """Return the bounds of the features of the statistics with a key."""
