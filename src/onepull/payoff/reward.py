@@ -18,6 +18,7 @@ DIRECTIONS = ("increasing", "decreasing", "nondecreasing", "nonincreasing")
 # Rules compute in units of the reward's range.  A unit is never smaller than this, so that one
 # over it is finite; the rewards of a narrower range count as almost equal.
 NARROWEST = 2.0**-1000
+LARGEST = 2.0**1000  # largest size of a reward: sums and widths of a few of them stay finite
 ROUNDING = 2.0**-48  # rounding error of a computed reward, as a share of its size
 
 
