@@ -171,7 +171,7 @@ GOOD = HEAD + OWN + DCB
         ("horizon = 1000", "horizon = 1000\ncheckpoints = [2000]", "beyond the horizon of 1000"),
         ("horizon = 1000", 'horizon = 1000\nbaseline = "UCB1"', "'UCB1' is not one of DCB"),
         ("horizon = 1000", 'horizon = 1000\napplication = "offloading"', "give one only"),
-        ("replications = 20", "replications = 0", "replications must be 1 or more, given 0"),
+        ("replications = 20", "replications = 0", "replications must be a whole number"),
         ("[problem]", "[problm]", "unknown field `problm`"),
         ('reward = "clip', 'rewrad = "clip', "unknown field `rewrad`"),
         ("size / rate", "size / rat", "rat"),

@@ -136,8 +136,9 @@ def empirical(path: str | Path, columns: Sequence[str], *, in_order: bool = Fals
     in_order
         Replay the rows as recorded instead of sampling from them.
     """
-    is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
-    if not (is_list and columns and all(isinstance(name, str) for name in columns)):
+    given: Any = columns  # perhaps from a file
+    is_list = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+    if not is_list or not all(isinstance(name, str) for name in given):
         raise ParameterError(f"columns takes a list of column names, given {columns!r}")
     found = read_columns(path)
     if not isinstance(in_order, bool):
