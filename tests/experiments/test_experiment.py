@@ -268,7 +268,7 @@ def test_a_missing_column_names_the_file_and_the_arm(tmp_path):
     )
     told = refused(text, folder=tmp_path)
     assert "states of arm 'far'" in told
-    assert "has no column 'rate'; it has speed" in told
+    assert "has no column 'rate' among its 1 column" in told
 
 
 # The fingerprint

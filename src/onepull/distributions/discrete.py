@@ -202,7 +202,8 @@ def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -
     # The contents of the file are not shown: it may be no trace, but hold a secret.
     if name not in columns:
         alike = [column for column in columns if _folded(column) == _folded(name)]
-        hint = f"; did you mean {alike[0]!r}?" if alike else f" among its {len(columns)} columns"
+        count = f"{len(columns)} column{'s' * (len(columns) != 1)}"
+        hint = f"; did you mean {alike[0]!r}?" if alike else f" among its {count}"
         raise ParameterError(f"trace {str(path)!r} has no column {name!r}{hint}")
     if not len(columns[name]):
         raise ParameterError(f"trace {str(path)!r} has no rows below its header")
