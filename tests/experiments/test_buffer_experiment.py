@@ -169,7 +169,7 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
         ("horizon = 300", "horizn = 300", "unknown field `horizn`; the keys are horizon, "),
         ("horizon = 300", "horizon = 0", "horizon must be a whole number from 1, given 0"),
         ("horizon = 300", "horizon = 300\nrealised = true", "unknown field `realised`"),
-        ("replications = 3", "replications = 0", "replications must be 1 or more, given 0"),
+        ("replications = 3", "replications = 0", "replications must be a whole number"),
         ("seed = 5", "seed = -5", "seed must be a whole number from 0, given -5"),
         ("seed = 5", 'baseline = "DCB"', "baseline 'DCB' is not one of DriftPlusPenalty(DCB"),
         ("seed = 5", 'application = "metered-backlog"', "give an application or [problem] and"),
