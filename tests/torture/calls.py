@@ -87,6 +87,6 @@ METHODS = Area(
     name="calls",
     tries="methods of a policy are called with odd values; a refused call changes nothing",
     case=method_case,
-    in_tests=100,
+    in_tests=30,
     fixed=("`eligible=0` raised a bare `TypeError`",),
 )

@@ -59,7 +59,7 @@ VALUES = Area(
     name="save-values",
     tries="values in a save file are changed, with a checksum that fits; what loads must work",
     case=value_case,
-    in_tests=200,
+    in_tests=60,
     share=2.0,
     fixed=(
         "`IndexError` when a file with other lengths was loaded",
