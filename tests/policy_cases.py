@@ -282,3 +282,12 @@ CASES: Mapping[str, tuple[Maker, Callable[[], Problem]]] = {
     for name, problem in (FINITE | CONTINUOUS).items()
     if builds(kind, problem())
 }
+
+
+def one_each() -> dict[str, tuple[Maker, Callable[[], Problem]]]:
+    """Return one case of each setting, on one problem after the other."""
+    settings: dict[str, list[str]] = {}
+    for name in CASES:
+        settings.setdefault(name.rpartition("-")[0], []).append(name)
+    names = (alike[i % len(alike)] for i, alike in enumerate(settings.values()))
+    return {name: CASES[name] for name in names}

@@ -14,8 +14,11 @@ from onepull.errors import MergeError, ParameterError
 from onepull.policies import Policy
 
 ARMS = ("a", "b", "c")
-CONTEXTS = {"listed": Finite([1, 2, 4]), "interval": Interval(0.5, 4)}
-STATES = {"listed": Finite([0, 1, 2, 3, 4]), "interval": Interval(0, 4)}
+CONTEXTS: dict[str, Finite | Interval] = {"listed": Finite([1, 2, 4]), "interval": Interval(0.5, 4)}
+STATES: dict[str, Finite | Interval] = {
+    "listed": Finite([0, 1, 2, 3, 4]),
+    "interval": Interval(0, 4),
+}
 
 
 def problem(reward: str, context: str = "listed", state: str = "listed") -> Problem:
@@ -41,10 +44,12 @@ def build(kind: type[Policy], problem: Problem, **given: Any) -> Policy | None:
     widths = {n: s.width / 3.5 for n, s in problem.context.items() if isinstance(s, Interval)}
     if "delta" in takes and (widths or takes["delta"].default is inspect.Parameter.empty):
         given["delta"] = widths or 1.0
+    make: Any = kind  # a policy has parameters of its own
     try:
-        return kind(problem, **given)  # type: ignore[call-arg]  # a policy's own parameters
+        policy: Policy = make(problem, **given)
     except ParameterError:
         return None
+    return policy
 
 
 def play(policy: Policy, trials: int, seed: int = 5) -> list[str]:

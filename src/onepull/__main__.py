@@ -22,6 +22,8 @@ def start() -> None:
         from onepull.cli import main  # noqa: PLC0415 - see above
 
         main(prog_name="onepull")
+        if not interrupted():
+            return
     except KeyboardInterrupt:
         pass
     except SystemExit as ended:
@@ -47,9 +49,9 @@ def _heed_interrupts() -> Callable[[], bool]:
     """
     import signal  # noqa: PLC0415 - an interrupt while it is imported must be caught
     import time  # noqa: PLC0415 - the same
-    from _thread import interrupt_main, start_new_thread  # noqa: PLC0415 - the same
+    from _thread import get_ident, interrupt_main, start_new_thread  # noqa: PLC0415 - the same
 
-    came = False
+    here, came = get_ident(), False
 
     def interrupt(_number: int, _frame: Any) -> None:
         nonlocal came
@@ -58,7 +60,10 @@ def _heed_interrupts() -> Callable[[], bool]:
 
     def ask_again() -> None:
         time.sleep(PAUSE)
-        interrupt_main()
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(here, signal.SIGINT)  # also ends a wait
+        else:
+            interrupt_main()
 
     def unraisable(found: Any) -> None:
         if issubclass(found.exc_type, KeyboardInterrupt):

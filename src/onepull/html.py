@@ -16,6 +16,7 @@ CELL = "padding:.25em .8em;border:none;vertical-align:top"
 NUMBER = f"{CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 TEXT = f"{CELL};text-align:left"
 MOST_NAMES = 12
+LINES = "\n\t"  # in text of several lines
 JOINERS = "\u200c\u200d"  # scripts and emoji need them
 
 
@@ -50,7 +51,7 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
-def escape(text: str, *, keep: str = "\n\t") -> str:
+def escape(text: str, *, keep: str = "") -> str:
     r"""Return text for an HTML or XML file: printable, and without markup.
 
     >>> escape("<b>" + chr(0))
@@ -117,7 +118,8 @@ def note(text: str) -> str:
     >>> "x &lt; y" in note("x < y")
     True
     """
-    return f"<p style='margin:.1em 0;padding:0 .8em;font-size:90%;opacity:.8'>{escape(text)}</p>"
+    look = "margin:.1em 0;padding:0 .8em;font-size:90%;opacity:.8"
+    return f"<p style='{look}'>{escape(text, keep=LINES)}</p>"
 
 
 def paragraph(text: str) -> str:
@@ -126,7 +128,7 @@ def paragraph(text: str) -> str:
     >>> "x &lt; y" in paragraph("x < y")
     True
     """
-    return f"<p style='margin:.4em 0;padding:0 .8em'>{escape(text)}</p>"
+    return f"<p style='margin:.4em 0;padding:0 .8em'>{escape(text, keep=LINES)}</p>"
 
 
 def code(text: str) -> str:
@@ -136,7 +138,7 @@ def code(text: str) -> str:
     True
     """
     look = f"margin:.4em .8em;padding:.4em .6em;border-left:3px solid {LINE};white-space:pre-wrap"
-    return f"<pre style='{look};color:inherit;background:none'>{escape(text)}</pre>"
+    return f"<pre style='{look};color:inherit;background:none'>{escape(text, keep=LINES)}</pre>"
 
 
 def block(*parts: str) -> str:

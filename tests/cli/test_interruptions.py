@@ -139,3 +139,111 @@ def test_a_file_that_may_not_grow(long, refuses):
     refuses(stopped, "cannot be written: File too large", str(long.name))
     assert list(blocks(long)) == ["0000000-0000004.npz"]
     assert not list((long / "blocks").glob(".*"))
+
+
+# An interrupt at any time
+
+
+@pytest.fixture
+def stopped(long, whole):
+    """Return a check that an interrupt so many seconds after the start ends the command well."""
+    del long, whole  # the file is there, and the kernels are compiled
+
+    def check(delay, *arguments):
+        # The interpreter itself cannot be interrupted well until the command takes over.
+        ready = "import sys; print('ready', flush=True)"
+        heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        name = f"sys.argv = {['onepull', *arguments]!r}"
+        start = "from onepull.__main__ import start; start()"
+        code = f"{heed}\n{ready}\n{name}\n{start}"
+        with subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(delay)
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+            _, told = process.communicate(timeout=60)
+        assert process.returncode == 130, told
+        assert told.split("\n")[-2].startswith("onepull: stopped")
+        assert "Traceback" not in told
+        assert "Aborted" not in told
+
+    return check
+
+
+LONGER = ["run", "long.toml", "--on", "threads:2"]
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.06, 0.12, 0.25, 0.5, 0.9])
+def test_interrupted_while_it_starts(stopped, delay):
+    stopped(delay, *LONGER)
+
+
+@pytest.mark.parametrize("delay", [0.8, 1.6])
+def test_interrupted_while_workers_start(stopped, delay):
+    stopped(delay, "run", "long.toml", "--on", "processes:2")
+
+
+@pytest.mark.parametrize("delay", [1.0, 3.0])
+def test_interrupted_while_it_compiles(stopped, delay, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cold"))
+    stopped(delay, "run", "long.toml", "--on", "serial")
+
+
+# An exception in a callback from C is only printed, and the callback's caller goes on.
+IN_A_CALLBACK = """
+import ctypes, os, time
+def called():
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+def main(**_):
+    ctypes.CFUNCTYPE(None)(called)()
+    time.sleep(50)
+    print("not stopped")
+import onepull.cli
+onepull.cli.main = main
+"""
+# Python turns an exception in `__set_name__` into another.
+IN_A_CLASS = """
+import os
+class Named:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+def main(**_):
+    class Owner:
+        field = Named()
+import onepull.cli
+onepull.cli.main = main
+"""
+
+
+@pytest.mark.parametrize("before", [IN_A_CALLBACK, IN_A_CLASS])
+def test_an_interrupt_that_other_code_loses_or_changes_still_stops(before):
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    start = "from onepull.__main__ import start; start()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{heed}\n{before}\n{start}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=40,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\nonepull: stopped\n")
+
+
+def test_an_interrupt_that_a_shell_ignores_stays_ignored():
+    code = (
+        "import os, signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "import onepull.cli; onepull.cli.main = lambda **_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from onepull.__main__ import start; start()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

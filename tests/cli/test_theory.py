@@ -75,7 +75,7 @@ def test_bad_input(invoke, refuses, small):
     refuses(invoke("none.toml"), "none.toml: No such file or directory")
     refuses(invoke(EXAMPLES / "drift.toml"), "laws that do not change", "after trial 5000")
     refuses(invoke(small, "--delta", "0.1"), "all are finite")
-    refuses(invoke(small, "--epsilon", "0"), "epsilon must be a number > 0 here, given 0.0")
+    refuses(invoke(small, "--epsilon", "0"), "epsilon must be from 1e-06 to 10, given 0.0")
     refuses(invoke("--application", "energy-harvesting", "--delta", "-1"), "above 0, given -1.0")
     assert invoke("--application", "nonsense").returncode == 2
     assert invoke(small, "--horizon", "1").returncode == 2

@@ -99,3 +99,37 @@ def test_parquet_reads_like_csv(tmp_path):
         empirical(path, ["name"])
     with pytest.raises(ParameterError, match="no column 'rate'"):
         empirical(path, ["rate"])
+
+
+@pytest.mark.parametrize("header", ["gain,gain", "time,gain,gain", "rate,gain,rate"])
+def test_two_columns_of_the_same_name_are_refused(write, header):
+    path = write(f"{header}\n1,2,3\n")
+    with pytest.raises(ParameterError, match=r"columns \d and \d have the same name"):
+        empirical(path, ["gain"])
+
+
+def test_columns_without_a_name_are_allowed(write):
+    assert empirical(write("gain,,\n1,2,3\n"), ["gain"]).atoms[0].tolist() == [[1]]
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["root:x:0:0:hunter2", "-----BEGIN KEY-----\nhunter2", "gain\nhunter2", "hunter2,hunter2"],
+)
+@pytest.mark.parametrize("column", ["gain", "root:x:0:0:hunter", "-----BEGIN KEY-----"])
+def test_an_error_never_shows_what_is_in_the_file(write, secret, column):
+    for name in ("trace.csv", "trace.parquet"):
+        with pytest.raises((ParameterError, MissingExtra)) as caught:
+            empirical(write(secret, name), [column])
+        assert "hunter2" not in str(caught.value)
+
+
+def test_a_column_that_differs_in_case_or_spaces_is_proposed(write):
+    with pytest.raises(ParameterError, match=r"no column 'gain'; did you mean ' Gain'\?"):
+        empirical(write("time, Gain\n1,2\n"), ["gain"])
+
+
+@pytest.mark.parametrize("columns", [[3], [["gain"]], {"gain": 1}, 3, None])
+def test_columns_are_names(write, columns):
+    with pytest.raises(ParameterError, match="takes a list of column names"):
+        empirical(write(TRACE), columns)

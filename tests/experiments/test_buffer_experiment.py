@@ -169,7 +169,7 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
         ("horizon = 300", "horizn = 300", "unknown field `horizn`; the keys are horizon, "),
         ("horizon = 300", "horizon = 0", "horizon must be a whole number from 1, given 0"),
         ("horizon = 300", "horizon = 300\nrealised = true", "unknown field `realised`"),
-        ("replications = 3", "replications = 0", "replications must be 1 or more, given 0"),
+        ("replications = 3", "replications = 0", "replications must be a whole number"),
         ("seed = 5", "seed = -5", "seed must be a whole number from 0, given -5"),
         ("seed = 5", 'baseline = "DCB"', "baseline 'DCB' is not one of DriftPlusPenalty(DCB"),
         ("seed = 5", 'application = "metered-backlog"', "give an application or [problem] and"),
@@ -330,3 +330,27 @@ def test_a_folder_before_its_first_result(tmp_path):
     folder.prepare()
     with pytest.raises(ProblemError, match="no replication is done yet"):
         folder.result()
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [b"", b"PK", {"measured": np.full((9, 1), np.nan)}, {"measured": np.zeros((9, 2))}, {"x": 1}],
+)
+def test_a_damaged_replication_is_told_of_and_run_again(tmp_path, contents):
+    experiment = BufferExperiment.from_toml(GOOD)
+    with open_executor("serial") as executor:
+        folder = BufferFolder(tmp_path / "runs", experiment)
+        folder.prepare()
+        whole = folder.run(executor)
+        file = folder.path / "blocks" / "0000001-0000002.npz"
+        if isinstance(contents, bytes):
+            file.write_bytes(contents)
+        else:
+            np.savez_compressed(file, **contents)
+        assert folder.result().replications == 2
+        said = f"1 replication is missing, damaged: blocks/{file.name}; run it again"
+        assert (folder.damage, folder.remarks) == (said, [f"{said}."])
+        again = folder.run(executor)
+    assert folder.repaired == f"blocks/{file.name}"
+    assert (folder.damage, folder.remarks) == ("", [])
+    assert again.rows() == whole.rows()

@@ -171,7 +171,7 @@ GOOD = HEAD + OWN + DCB
         ("horizon = 1000", "horizon = 1000\ncheckpoints = [2000]", "beyond the horizon of 1000"),
         ("horizon = 1000", 'horizon = 1000\nbaseline = "UCB1"', "'UCB1' is not one of DCB"),
         ("horizon = 1000", 'horizon = 1000\napplication = "offloading"', "give one only"),
-        ("replications = 20", "replications = 0", "replications must be 1 or more, given 0"),
+        ("replications = 20", "replications = 0", "replications must be a whole number"),
         ("[problem]", "[problm]", "unknown field `problm`"),
         ('reward = "clip', 'rewrad = "clip', "unknown field `rewrad`"),
         ("size / rate", "size / rat", "rat"),
@@ -268,7 +268,7 @@ def test_a_missing_column_names_the_file_and_the_arm(tmp_path):
     )
     told = refused(text, folder=tmp_path)
     assert "states of arm 'far'" in told
-    assert "has no column 'rate'; it has speed" in told
+    assert "has no column 'rate' among its 1 column" in told
 
 
 # The fingerprint

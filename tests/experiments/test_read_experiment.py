@@ -101,3 +101,32 @@ def test_errors_begin_with_the_file(tmp_path, read, text, words):
     with pytest.raises(ProblemError, match=words) as caught:
         read(path)
     assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("text", [POLICIES, CONTROLLERS])
+def test_a_byte_order_mark_is_allowed(tmp_path, text):
+    path = tmp_path / "file.toml"
+    path.write_text(text, encoding="utf-8")
+    plain = read_experiment(path)
+    path.write_text(text, encoding="utf-8-sig")
+    assert read_experiment(path).fingerprint == plain.fingerprint
+    assert read_experiment(path).text == plain.text
+    assert type(plain).from_toml(f"\ufeff{text}").fingerprint == plain.fingerprint
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
+def test_other_encodings_are_refused(tmp_path, encoding):
+    path = tmp_path / "file.toml"
+    path.write_text(POLICIES, encoding=encoding)
+    with pytest.raises(ProblemError, match="save it as UTF-8"):
+        read_experiment(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["x = " + "[" * 5000, "x = " + "{a = " * 5000, "x = " + "9" * 5000]
+)
+def test_what_no_reader_can_take_is_refused(tmp_path, text):
+    path = tmp_path / "file.toml"
+    path.write_text(text)
+    with pytest.raises(ProblemError, match="not an experiment"):
+        read_experiment(path)

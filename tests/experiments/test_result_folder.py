@@ -163,6 +163,110 @@ def test_blocks_that_do_not_belong_are_left_out(expected, copied, tmp_path):
     assert (blocks / "notes.txt").read_text() == "mine"
 
 
+def rewritten(**changes):
+    """Return a damage that writes a file anew, undamaged as a file, with other arrays."""
+
+    def damage(file):
+        with np.load(file) as saved:
+            arrays = {name: saved[name] for name in saved.files}
+        for name, change in changes.items():
+            arrays[name] = change(arrays[name].copy())
+        np.savez_compressed(file, **arrays)
+
+    return damage
+
+
+def put(value, place=0):
+    def change(array):
+        array.flat[place] = value
+        return array
+
+    return change
+
+
+def cut_off(file, size):
+    file.write_bytes(file.read_bytes()[:size])
+
+
+DAMAGES = {
+    "emptied": lambda file: cut_off(file, 0),
+    "cut off": lambda file: cut_off(file, -30),
+    "cut in half": lambda file: cut_off(file, file.stat().st_size // 2),
+    "text": lambda file: file.write_text("regret"),
+    "nan": rewritten(regrets=put(np.nan)),
+    "last nan": rewritten(regrets=put(np.nan, -1)),
+    "infinite": rewritten(regrets=put(np.inf)),
+    "float32": rewritten(regrets=lambda a: a.astype(np.float32)),
+    "objects": rewritten(regrets=lambda a: a.astype(object)),
+    "other shape": rewritten(regrets=lambda a: a[:, :-1]),
+    "flat": rewritten(regrets=lambda a: a.ravel()),
+    "other range": rewritten(start=lambda a: a + 1),
+    "negative range": rewritten(start=lambda _: np.array(9), stop=lambda _: np.array(3)),
+    "fewer pulls": rewritten(pulls=put(0)),
+    "more pulls": rewritten(pulls=lambda a: a + 1),
+    "negative pulls": rewritten(best_pulls=put(-1)),
+    "more best pulls than pulls": rewritten(best_pulls=lambda a: a + 10**6),
+    "real pulls": rewritten(pulls=lambda a: a.astype(float)),
+    "huge pulls": rewritten(pulls=put(2**63 - 1)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_block_is_told_of_and_run_again(expected, copied, damage):
+    damage(copied / "blocks" / NAMES[1])
+    folder = ResultFolder.open(copied)
+    result = folder.result()
+    assert result.replications == 9
+    said = f"3 replications are missing, damaged: blocks/{NAMES[1]}; run it again"
+    assert folder.damage == said
+    assert result.notes[0] == f"{said}."
+    assert csv(run(copied)) == expected
+    whole = ResultFolder.open(copied)
+    assert whole.result().notes == []
+    assert whole.damage == ""
+
+
+def test_a_run_tells_what_it_ran_again(copied):
+    for name in NAMES[:2]:
+        cut_off(copied / "blocks" / name, 9)
+    folder = ResultFolder.open(copied)
+    folder.run(Serial())
+    assert folder.repaired == f"blocks/{NAMES[0]}, blocks/{NAMES[1]}"
+    folder.run(Serial())
+    assert folder.repaired == ""
+
+
+def test_a_folder_of_damaged_blocks_only_says_so(copied):
+    for name in NAMES:
+        cut_off(copied / "blocks" / name, 9)
+    with pytest.raises(ProblemError, match="all blocks are damaged; run it again"):
+        ResultFolder.open(copied).result()
+
+
+def test_a_damaged_block_that_another_covers_is_no_loss(copied):
+    cut_off((copied / "blocks" / NAMES[1]).rename(copied / "blocks" / "0000003-0000005.npz"), 9)
+    folder = ResultFolder.open(copied)
+    folder.keep(experiment().simulation.block(3, 6))
+    assert folder.result().replications == 12
+    assert folder.damage == ""
+
+
+def test_what_is_not_done_yet_is_no_damage(copied):
+    (copied / "blocks" / NAMES[3]).unlink()
+    folder = ResultFolder.open(copied)
+    assert folder.result().notes == ["3 replications are not done yet."]
+    assert folder.damage == ""
+    cut_off(copied / "blocks" / NAMES[0], 9)
+    notes = folder.result().notes
+    assert notes == [f"{folder.damage}.", "3 replications are not done yet."]
+
+
+def test_an_origin_that_is_no_text_is_named(copied):
+    (copied / "origin.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(ProblemError, match=r"origin\.txt: damaged"):
+        ResultFolder.open(copied)
+
+
 def test_overlapping_blocks_count_once(expected, copied):
     folder = ResultFolder.open(copied)
     folder.keep(experiment().simulation.block(0, 4))

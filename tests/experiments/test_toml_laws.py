@@ -138,9 +138,9 @@ def test_a_trace_for_one_field(tmp_path):
         ('{law = "uniform", low = "a", high = 0}', "must be a finite number, given 'a'"),
         ('{law = "discrete", values = [1, 2], probabilities = [0.5, 0.6]}', "sum to 1"),
         ('{law = "discrete", values = [1, 2], probabilities = [1]}', "one probability per state"),
-        ('{law = "in-order", values = 3}', "'int'"),
+        ('{law = "in-order", values = 3}', "InOrder takes a list of points, given 3"),
         ('{law = "in-order", values = []}', "Discrete takes"),
-        ('{law = "log-normal", mean = 1e4, sd = 1}', "range"),
+        ('{law = "log-normal", mean = 1e4, sd = 1}', "reaches from e^"),
         ('{law = "trace", path = 3, columns = ["rate"]}', "'int'"),
         ('{law = "trace", path = "none.csv", columns = ["rate"]}', "no such file"),
         ('{law = "trace", path = "none.csv", columns = "rate"}', "takes a list of column names"),
@@ -240,6 +240,4 @@ def test_recorded_contexts():
 def test_a_recorded_column_that_is_not_numbers_is_refused():
     file = recorded("llm_endpoints/llmperf_requests.csv")
     stated = f'{{law = "trace", path = "{file.name}", columns = ["provider"]}}'
-    assert "column 'provider', row 2: not a finite number" in refused(
-        stated, folder=file.parent
-    )
+    assert "column 'provider', row 2: not a finite number" in refused(stated, folder=file.parent)

@@ -238,7 +238,7 @@ def test_exploration():
 
 
 def test_the_bernstein_bound_and_the_variance():
-    assert law_variance([-1.0, 3.0], [0.25, 0.75], 2, 3.0, 1.0) == 3.0
+    assert law_variance([-1.0, 3.0], [0.25, 0.75], 2, 2.0, 1.0) == 3.0
     assert bernstein_bound(0.0, 2.0, 4.0, 10.0, 5.0) == pytest.approx(math.sqrt(2) + 6)
 
 

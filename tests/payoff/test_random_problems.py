@@ -122,10 +122,11 @@ LARGE = {
 def test_large_formulas_pass_as_every_policy(text, context, state):
     problem = Problem(arms=["a", "b"], context={"c": context}, state={"s": state}, reward=text)
     made = 0
-    for name, kind in registered().items():
-        needed: dict[str, Any] = {"CCB": {"delta": 0.1}}.get(name, {})
+    kinds: dict[str, Any] = dict(registered())
+    for name, kind in kinds.items():
+        needed = {"CCB": {"delta": 0.1}}.get(name, {})
         try:
-            policy: Any = kind(problem, **needed)
+            policy = kind(problem, **needed)
         except (ParameterError, TypeError):
             continue  # it is for other problems, or needs other parameters
         made += 1

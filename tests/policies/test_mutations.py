@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
 from policies.mutations import exercise, loads_or_refuses, mutated, signed
-from policies.test_battery import CASES
+from policy_cases import one_each
 from problems import channels, harvesting
 
 from onepull import (
@@ -34,12 +33,6 @@ from onepull.testing.random_data import observations
 
 MUTANTS = 12
 
-# One case of each entry of the battery, on one problem after the other.
-BY_NAME: dict[str, list[Any]] = {}
-for case in CASES:
-    BY_NAME.setdefault(str(case.id).rsplit("-", 1)[0], []).append(case)
-CHOSEN = [cases[i % len(cases)] for i, cases in enumerate(BY_NAME.values())]
-
 
 def taught(policy, count=40):
     for pull in observations(policy.problem, count, np.random.default_rng(1)):
@@ -48,8 +41,7 @@ def taught(policy, count=40):
 
 
 # A mutated reward may be unbounded; its problem is then refused, or its arms are only counted.
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:onepull.payoff")
-@pytest.mark.parametrize(("build", "problem"), CHOSEN)
+@pytest.mark.parametrize(("build", "problem"), one_each().values(), ids=one_each())
 def test_a_file_that_loads_makes_a_policy_that_works(build, problem):
     policy = taught(build(problem()))
     blob = policy.to_bytes()

@@ -7,8 +7,8 @@ import inspect
 import pytest
 from scales import build, play, problem, use_everything
 
-from onepull import UCB1, CoarseKL, MultiUCB
-from onepull.errors import RewardError
+from onepull import DCB, UCB1, CoarseKL, EmpiricalKL, MultiUCB
+from onepull.errors import ProblemError, RewardError
 from onepull.policies.registry import registered
 
 SIZES = (5e-324, 1e-310, 1e-300, 1e-200, 1e-100, 1.0, 1e100, 1e154, 1e200, 1e300)
@@ -79,7 +79,7 @@ def test_a_power_of_two_changes_no_choice(name, form, spaces):
         assert play(scaled, 80) == chosen, exponent
 
 
-@pytest.mark.parametrize("kind", [UCB1, MultiUCB, CoarseKL])
+@pytest.mark.parametrize("kind", [UCB1, MultiUCB, CoarseKL, DCB, EmpiricalKL])
 @pytest.mark.parametrize(
     ("form", "right", "wrong"),
     [
@@ -88,7 +88,6 @@ def test_a_power_of_two_changes_no_choice(name, form, spaces):
         ("1e-12 * x", 4e-12, 4.001e-12),
         ("1e-300 * x", 4e-300, 1e-299),
         ("1e300 * x", 4e300, 4.0001e300),
-        ("5 + 0 * x", 5.0, 5 + 1e-9),
     ],
 )
 def test_a_reward_outside_its_range_is_refused_at_every_size(kind, form, right, wrong):
@@ -106,3 +105,29 @@ def test_a_reward_that_is_large_beside_its_range_tells_the_states_apart():
     policy = CoarseKL(problem("1.7e9 - 3 * x"))
     policy.observe("a", y=1, reward=1.7e9 - 3)
     assert policy.sightings.sets[0] == {(1,): 1}
+
+
+def test_a_reward_with_a_range_of_zero_takes_that_reward_alone():
+    policy = UCB1(problem("5 + 0 * x"))
+    policy.observe("a", y=1, reward=5.0)
+    with pytest.raises(RewardError, match="expected 5 to 5"):
+        policy.observe("a", y=1, reward=5 + 1e-9)
+
+
+@pytest.mark.parametrize("state", ["listed", "interval"])
+@pytest.mark.parametrize(
+    "form", ["4e307 * (x - 2)", "4e307 * x", "1e302 * x", "-1e302 * x * y", "1e303 + x * y"]
+)
+def test_a_reward_next_to_the_largest_number_is_refused(form, state):
+    with pytest.raises(ProblemError, match=r"too large to compute with: .* divide it"):
+        problem(form, state=state)
+
+
+@pytest.mark.parametrize("exponent", [-990, -40, 300, 990])
+@pytest.mark.parametrize("state", ["listed", "interval"])
+def test_a_reward_determines_the_state_at_every_size(exponent, state):
+    task = problem(f"{2.0**exponent!r} * x * y", state=state)
+    plain = problem("x * y", state=state)
+    for y, x in ((1.0, 0.0), (2.0, 3.0), (4.0, 4.0)):
+        found = task.payoff.invert(task.payoff(y=y, x=x), (y,))
+        assert found == plain.payoff.invert(plain.payoff(y=y, x=x), (y,))

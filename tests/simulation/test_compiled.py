@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import pickle
+import shutil
+import stat
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from onepull.simulation import compiled
 from onepull.simulation.compiled import DAYS_UNUSED, cache_folder, prune
+from onepull.simulation.trusted_files import read_sealed, sealed
 
 DAY = 24 * 3600
 
@@ -126,3 +132,274 @@ def test_functions_run_where_the_compiler_is_told_not_to_compile():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
     assert done.stdout == "3\n"
+
+
+# Where compiled code may lie
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="owners and modes of POSIX")
+ROOT = pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="only root can act as another user"
+)
+NOBODY = 65534
+
+
+def in_a_process(code, cache):
+    """Run code in a process that caches there; return its output and its notes."""
+    environment = os.environ | {"XDG_CACHE_HOME": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip(), done.stderr.strip()
+
+
+WHERE = "from onepull.simulation.compiled import cache_folder; print(cache_folder())"
+
+
+@POSIX
+def test_the_folder_is_for_this_user_only(tmp_path):
+    deep = tmp_path / "not" / "there" / "yet"
+    folder, told = in_a_process(f"import os; os.umask(0)\n{WHERE}", deep)
+    assert told == ""
+    assert Path(folder).parent == deep / "onepull"
+    for level in (Path(folder), *Path(folder).parents[:4]):
+        assert stat.S_IMODE(level.stat().st_mode) == 0o700
+
+
+@POSIX
+def test_a_folder_that_others_may_read_is_closed(tmp_path):
+    folder, _ = in_a_process(WHERE, tmp_path)
+    Path(folder).chmod(0o755)
+    Path(folder).parent.chmod(0o755)
+    assert in_a_process(WHERE, tmp_path) == (folder, "")
+    assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
+    assert stat.S_IMODE(Path(folder).parent.stat().st_mode) == 0o700
+
+
+@POSIX
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+@pytest.mark.parametrize("level", range(4))
+def test_a_folder_that_others_may_write_is_not_used(tmp_path, level, mode):
+    cache = tmp_path / "outer" / "cache"
+    folder, _ = in_a_process(WHERE, cache)
+    open_to_all = [Path(folder), *Path(folder).parents][level]
+    open_to_all.chmod(mode)
+    elsewhere, told = in_a_process(WHERE, cache)
+    assert elsewhere != folder
+    assert not Path(elsewhere).exists()  # removed at the end of the process
+    (line,) = told.splitlines()
+    assert line == (
+        "onepull: compiled code is not kept after this run: "
+        f"other users may write to {open_to_all} (mode 0{mode:o})"
+    )
+
+
+@POSIX
+def test_a_sticky_folder_may_be_shared(tmp_path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    folder, told = in_a_process(WHERE, tmp_path / "shared")
+    assert told == ""
+    assert Path(folder).is_relative_to(tmp_path / "shared" / "onepull")
+
+
+@POSIX
+def test_a_link_is_followed_to_a_folder_that_is_checked(tmp_path):
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    for place in (good, bad):
+        place.mkdir()
+        (tmp_path / f"to {place.name}").symlink_to(place)
+    bad.chmod(0o777)
+    folder, told = in_a_process(WHERE, tmp_path / "to good")
+    assert (Path(folder).parents[1], told) == (good, "")
+    _, told = in_a_process(WHERE, tmp_path / "to bad")
+    assert f"other users may write to {bad}" in told
+    (good / "onepull").rename(good / "moved")
+    (good / "onepull").symlink_to(bad)
+    _, told = in_a_process(WHERE, good)
+    assert f"other users may write to {bad}" in told
+
+
+def test_a_file_where_the_folder_should_be(tmp_path):
+    (tmp_path / "onepull").write_text("text")
+    folder, told = in_a_process(WHERE, tmp_path)
+    assert not Path(folder).exists()
+    assert "compiled code is not kept after this run" in told
+    assert (tmp_path / "onepull").read_text() == "text"
+
+
+@ROOT
+@pytest.mark.parametrize("level", range(3))
+def test_the_folder_of_another_user_is_not_used(tmp_path, level):
+    folder, _ = in_a_process(WHERE, tmp_path / "cache")
+    theirs = [Path(folder), *Path(folder).parents][level]
+    os.chown(theirs, NOBODY, NOBODY)
+    elsewhere, told = in_a_process(WHERE, tmp_path / "cache")
+    assert elsewhere != folder
+    assert told.endswith(f"{theirs} belongs to another user ({NOBODY})")
+
+
+PLANT = """
+import hashlib, os, pathlib, pickle
+os.setgid({who}); os.setuid({who})
+class Evil:
+    def __reduce__(self):
+        return print, ("their code runs",)
+planted = 0
+for file in pathlib.Path({cache!r}).rglob("*.nb[ic]"):
+    contents = pickle.dumps(Evil())
+    sealed = hashlib.sha256(file.name.encode() + bytes(1) + contents).digest()
+    file.rename(file.with_suffix(".aside"))
+    file.write_bytes(sealed + contents)
+    planted += 1
+print(planted)
+"""
+USE = (
+    "from onepull.simulation import compiled\n"
+    "from onepull.statistics.arm_statistics import moved\n"
+    "print(compiled.compiled(moved)(1.0, 2.0, 0.5))"
+)
+
+
+@ROOT
+def test_what_another_user_planted_is_not_run(tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for level in (tmp_path, *tmp_path.parents[:2]):
+        level.chmod(0o755)
+    said = in_a_process(USE, cache)
+    # As if the folder had been open to all for a while.
+    for level in (cache, *cache.rglob("*")):
+        level.chmod(0o777)
+    planted, _ = in_a_process(PLANT.format(who=NOBODY, cache=str(cache)), tmp_path / "none")
+    assert int(planted) == 2
+    assert in_a_process(USE, cache)[0] == said[0]
+    # The folders are ours again, their files are not.
+    for level in (cache, *cache.rglob("*")):
+        if level.is_dir():
+            level.chmod(0o700)
+    assert in_a_process(USE, cache) == said
+
+
+# What is damaged is compiled again
+
+
+@pytest.fixture
+def cached(tmp_path, monkeypatch):
+    """Return the files of a function, and a call that says whether its code was found."""
+    monkeypatch.setattr(compiled, "cache_folder", lambda: tmp_path)
+    compile_it: Any = compiled.compiled
+
+    def call():
+        made = compile_it(same)
+        assert made(3) == 3
+        return bool(made.stats.cache_hits)
+
+    assert not call()
+    assert call()
+    return sorted(tmp_path.rglob("*.nb[ic]")), call
+
+
+def flipped(contents):
+    place = len(contents) // 2
+    return contents[:place] + bytes([contents[place] ^ 1]) + contents[place + 1 :]
+
+
+DAMAGES = {
+    "emptied": lambda file: file.write_bytes(b""),
+    "cut off": lambda file: file.write_bytes(file.read_bytes()[:-1]),
+    "checksum only": lambda file: file.write_bytes(file.read_bytes()[:32]),
+    "a bit": lambda file: file.write_bytes(flipped(file.read_bytes())),
+    "first byte": lambda file: file.write_bytes(b"x" + file.read_bytes()[1:]),
+    "longer": lambda file: file.write_bytes(file.read_bytes() + b"x"),
+    "a pickle": lambda file: file.write_bytes(pickle.dumps({})),
+    "nonsense": lambda file: file.write_bytes(b"\x80\x05nonsense" * 100),
+    "removed": lambda file: file.unlink(),
+}
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["index", "data"])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_replaced(cached, damage, number):
+    files, call = cached
+    assert sorted(file.suffix for file in files) == [".nbc", ".nbi"]
+    damage(next(file for file in files if file.suffix == (".nbi", ".nbc")[number]))
+    assert not call()
+    assert call()
+
+
+@POSIX
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_what_is_no_file_is_replaced(cached, kind, suffix):
+    files, call = cached
+    file = next(file for file in files if file.suffix == suffix)
+    if kind == "link":
+        file.symlink_to(file.rename(file.with_suffix(".moved")))
+    else:
+        file.unlink()
+        os.mkfifo(file)
+    assert not call()
+    assert call()
+
+
+def test_files_of_two_functions_cannot_be_exchanged(tmp_path):
+    name = tmp_path / "one.nbc"
+    name.write_bytes(sealed("one.nbc", b"code"))
+    assert read_sealed(name) == b"code"
+    with pytest.raises(OSError, match="damaged"):
+        read_sealed(name.rename(tmp_path / "other.nbc"))
+
+
+def test_an_interrupt_leaves_no_part_of_a_file(cached, monkeypatch):
+    files, call = cached
+    for file in files:
+        file.unlink()
+
+    def interrupted(_self, _target):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    assert [file for file in files[0].parent.iterdir() if file.is_file()] == []
+    assert not call()
+
+
+# A full disk
+
+
+@POSIX
+def test_code_that_cannot_be_kept_runs_and_the_folder_is_named(tmp_path):
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))"
+    out, told = in_a_process(f"{limit}\n{USE}", tmp_path)
+    assert out == in_a_process(USE, tmp_path)[0]
+    folder, _ = in_a_process(WHERE, tmp_path)
+    assert told == f"onepull: compiled code cannot be kept in {folder}: File too large"
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_disk_without_space_is_named_and_not_used(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if (
+        not shutil.which("mount")
+        or subprocess.run(mount, check=False, capture_output=True).returncode
+    ):
+        pytest.skip("a small disk can be mounted by root only")
+    try:
+        with suppress(OSError), (disk / "all").open("wb", buffering=0) as file:
+            while file.write(bytes(1024)):
+                pass
+        out, told = in_a_process(USE, disk)
+    finally:
+        subprocess.run(["umount", disk], check=True)  # noqa: S607
+    assert out == in_a_process(USE, tmp_path)[0]
+    assert "compiled code is not kept after this run" in told
+    assert "No space left on device" in told

@@ -15,6 +15,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -302,3 +303,79 @@ def test_an_unreachable_cluster_is_told_by_its_address(listening, monkeypatch):
 def test_an_address_that_is_none_is_told(place):
     with pytest.raises(ClusterError, match=f"'{place}'"), open_executor(f"dask:{place}"):
         pass
+
+
+# Processes that are killed or interrupted
+
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+WORKERS = """
+import os, sys, time
+from onepull.simulation.executors import open_executor
+if __name__ == "__main__":
+    with open_executor("processes:2") as executor:
+        for future in [executor.submit(os.getpid) for _ in range(2)]:
+            print(future.result(), flush=True)
+        work = [executor.submit({work}) for _ in range(4)]
+        print("working", flush=True)
+        for future in work:
+            future.result()
+        time.sleep({rest})
+"""
+
+
+def is_running(pid):
+    """Whether a process is there, and not only waits for its parent to notice its end."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs /proc")
+@pytest.mark.parametrize("work", ["time.sleep, 600", "exec, 'while True: pass'", "os.getpid"])
+def test_a_killed_process_leaves_no_workers_behind(tmp_path, work):
+    script = tmp_path / "script.py"
+    script.write_text(WORKERS.format(work=work, rest=600))  # idle workers wait, too
+    with subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline().strip() for _ in range(3)]
+        assert lines[2] == "working"
+        workers = {int(line) for line in lines[:2]}
+        assert all(map(is_running, workers))
+        process.kill()
+    until(lambda: not any(map(is_running, workers)))
+
+
+def kill_group_at(delay, script):
+    """Interrupt a process and its workers, as Ctrl-C in a terminal does; return what they say."""
+    with subprocess.Popen(
+        [sys.executable, script],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stderr is not None
+        return process.stderr.read()
+
+
+@needs_posix
+def test_workers_that_are_interrupted_while_they_start_say_nothing(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import signal; signal.signal(signal.SIGINT, lambda *_: None)\n"
+        + WORKERS.format(work="os.getpid", rest=0)
+    )
+    for tenths in range(4, 20, 3):
+        assert kill_group_at(tenths / 10, script) == ""
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "1.5", "x", "", "1025", "9" * 30, "9" * 5000, "١"])
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_a_count_that_cannot_be_is_refused(kind, count):
+    with pytest.raises(ParameterError, match="takes a whole number N from 1 to 1,024"):
+        open_executor(f"{kind}:{count}")

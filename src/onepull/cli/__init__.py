@@ -89,7 +89,7 @@ def _told_in_one_line() -> Iterator[None]:
             _tell(str(error))
             sys.exit(2)
     except click.ClickException as error:
-        error.message = printable(error.message, keep="\n")
+        vars(error)["message"] = printable(error.message, keep="\n")
         raise
     except MemoryError as error:
         _tell(f"not enough memory{f': {error}' if str(error) else ''}")

@@ -187,8 +187,9 @@ def empirical(path: str | Path, columns: Sequence[str], *, in_order: bool = Fals
     in_order
         Replay the rows as recorded instead of sampling from them.
     """
-    is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
-    if not (is_list and columns and all(isinstance(name, str) for name in columns)):
+    given: Any = columns  # perhaps from a file
+    is_list = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+    if not is_list or not all(isinstance(name, str) for name in given):
         raise ParameterError(f"columns takes a list of column names, given {columns!r}")
     found = read_columns(path)
     if not isinstance(in_order, bool):
@@ -253,7 +254,8 @@ def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -
     # The contents of the file are not shown: it may be no trace, but hold a secret.
     if name not in columns:
         alike = [column for column in columns if _folded(column) == _folded(name)]
-        hint = f"; did you mean {alike[0]!r}?" if alike else f" among its {len(columns)} columns"
+        count = f"{len(columns)} column{'s' * (len(columns) != 1)}"
+        hint = f"; did you mean {alike[0]!r}?" if alike else f" among its {count}"
         raise ParameterError(f"trace {str(path)!r} has no column {name!r}{hint}")
     if not len(columns[name]):
         raise ParameterError(f"trace {str(path)!r} has no rows below its header")

@@ -14,6 +14,7 @@ from onepull.distributions import Discrete, Distribution, Independent
 from onepull.distributions.fits_space import check_fit
 from onepull.environment.delayed_feedback import Delay, delays_by_arm, losses_by_arm
 from onepull.errors import ParameterError, UnknownArm
+from onepull.payoff.reward import ROUNDING
 from onepull.problem import Problem
 from onepull.spaces import Box
 
@@ -220,7 +221,8 @@ def gaps_of(rewards: Array, bounds: tuple[float, float]) -> Array:
 
 def tie_slack(bounds: tuple[float, float]) -> float:
     """Return the largest difference between mean rewards that counts as a tie."""
-    return 1e-12 * max(1.0, abs(bounds[0]), abs(bounds[1]))
+    low, high = bounds
+    return 1e-12 * (high - low) + ROUNDING * max(abs(low), abs(high))
 
 
 def _numbered(law: Distribution, box: Box) -> Distribution:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from onepull.checks import whole_number
 from onepull.control import (
     Backlog,
     Battery,
@@ -157,7 +158,8 @@ class BufferProblemFile(FromToml):
         written = _written({"horizon": 1, "replications": 1, "controllers": [], **stated})
         world = _world(written, folder)
         number_of_trials(written.horizon, MOST_SLOTS)
-        return cls(written.name or name, world, stated.get("horizon"), written.seed)
+        seed = whole_number("seed", written.seed, least=0)
+        return cls(written.name or name, world, stated.get("horizon"), seed)
 
 
 def has_buffer(stated: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from onepull.checks import whole_number
 from onepull.environment import Environment
 from onepull.errors import ProblemError
 from onepull.experiments.experiment import APPLICATIONS, problem_and_environment
@@ -58,7 +59,7 @@ class ProblemFile(FromToml):
             problem,
             environment,
             stated.get("horizon"),
-            stated.get("seed", 0),
+            whole_number("seed", stated.get("seed", 0), least=0),
             feedback,
         )
 

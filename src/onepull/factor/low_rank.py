@@ -18,7 +18,7 @@ from onepull.payoff.reward import NARROWEST
 from onepull.problem import Problem, given_problem
 from onepull.spaces import Box, Finite
 
-SIDE = 1024  # rows and columns of the matrix that pivots are chosen from
+SIDE = 724  # rows and columns of the matrix that pivots are chosen from
 CHECKED = 1 << 21  # grid points at which the error is measured
 DRAWN = 1 << 14  # random points at which the error is measured
 FEWEST = 5  # smallest number of grid points per interval field

@@ -6,7 +6,7 @@ from math import log, sqrt
 from typing import Any
 
 from onepull.index.rules import StateRule
-from onepull.payoff.reward import NARROWEST
+from onepull.payoff.reward import NARROWEST, ROUNDING
 
 
 def bernstein_bound(
@@ -20,20 +20,17 @@ def bernstein_bound(
     return mean + sqrt(2.0 * variance * budget / pulls) + 3.0 * width * budget / pulls
 
 
-def law_variance(values: Any, weights: Any, count: int, top: float, unit: float) -> float:
-    """Return the variance of a distribution on listed values up to `top`, divided by unit².
+def law_variance(values: Any, weights: Any, count: int, mean: float, per_unit: float) -> float:
+    """Return the variance, in units, of a distribution on listed values with this mean.
 
-    >>> law_variance([0.0, 1e200], [0.5, 0.5], 2, 1e200, 1e200)
+    >>> law_variance([0.0, 1e200], [0.5, 0.5], 2, 5e199, 1e-200)
     0.25
     """
-    # Distances to the top are exact where the values are large beside their range.
-    mean, square = 0.0, 0.0
+    square = 0.0
     for s in range(count):
-        mean += weights[s] * ((top - values[s]) / unit)
-    for s in range(count):
-        if weights[s] > 0.0:  # rounding in a window may leave a negative weight
-            square += weights[s] * ((top - values[s]) / unit - mean) ** 2
-    return square
+        away = (values[s] - mean) * per_unit
+        square += weights[s] * away * away
+    return max(square, 0.0)  # rounding in a window may leave a negative weight
 
 
 def bernstein_exploration(trial: float, zeta: float) -> float:
@@ -52,9 +49,10 @@ def bernstein_index(
     exploration: float,
 ) -> float:
     """Return the bound of UCB-V, with the variance of the observed rewards."""
-    unit = max(high - low, NARROWEST)
-    variance = law_variance(values, weights, len(values), high, unit)
-    return mean + unit * bernstein_bound(0.0, variance, (high - low) / unit, pulls, exploration)
+    # In units of the range, so that no square overflows; not below the rounding error of a mean.
+    unit = max(high - low, ROUNDING * max(abs(low), abs(high)), NARROWEST)
+    variance = law_variance(values, weights, len(values), mean, 1.0 / unit)
+    return mean + unit * bernstein_bound(0.0, variance, 1.0, pulls, exploration)
 
 
 def empirical_bernstein(zeta: float) -> StateRule:

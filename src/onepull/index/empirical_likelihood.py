@@ -16,6 +16,7 @@ STEPS = 60  # enough for bisection; Newton's method takes about six
 CLOSE = 1e-13
 NEXT_TO_NOTHING = 1e-12
 THINNEST = 1e-100  # smallest unit, as a share of the range
+FARTHEST = 1e150  # largest distance to the top, in units
 AT_TOP = 1e-50  # a mean this close to the top, in units, is the top
 
 
@@ -52,26 +53,25 @@ def divergence(  # noqa: C901, PLR0912 - plain loops, so that they can be compil
     >>> abs(divergence([0.0, 1.0], [0.7, 0.3], 2, 0.6, 1.0) - kl) < 1e-12
     True
     """
-    mean, lowest = 0.0, top
+    mean, reach = 0.0, 0.0
+    near = top - THINNEST * (top - level)
     for s in range(count):
         mean += weights[s] * values[s]
-        lowest = min(lowest, values[s])
+        if values[s] >= near:
+            reach = max(reach, weights[s])
     if mean >= level:
         return 0.0
     if level >= top:
         return inf
-    scale = 1.0 / max(top - level, THINNEST * (top - lowest), NARROWEST)
+    scale = 1.0 / max(float(top - level), NARROWEST)
     # Solved for 1 - λ, since there is a pole near λ = 1 if there is weight at the top.
     low, high = 0.0, 1.0
-    free = 0.0
-    for s in range(count):
-        if weights[s] > 0.0 and (top - values[s]) * scale <= 0.0:
-            free = 0.5
+    free = 0.5 if reach > 0.0 else 0.0
     for _ in range(STEPS):
         slope, bend = 0.0, 0.0
         for s in range(count):
             if weights[s] > 0.0:
-                short = (top - values[s]) * scale
+                short = min((top - values[s]) * scale, FARTHEST)
                 part = (1.0 - short) / (free + (1.0 - free) * short)
                 slope += weights[s] * part
                 bend -= weights[s] * part * part
@@ -90,7 +90,8 @@ def divergence(  # noqa: C901, PLR0912 - plain loops, so that they can be compil
     found = 0.0
     for s in range(count):
         if weights[s] > 0.0:
-            found += weights[s] * log(free + (1.0 - free) * (top - values[s]) * scale)
+            short = min((top - values[s]) * scale, FARTHEST)
+            found += weights[s] * log(free + (1.0 - free) * short)
     return max(found, 0.0)
 
 

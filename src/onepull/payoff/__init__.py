@@ -7,7 +7,7 @@ from onepull.payoff.callable_payoff import CallablePayoff
 from onepull.payoff.facts import Fact
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.payoff.payoff import COMPACT, Features, Payoff, State
-from onepull.payoff.reward import Reward
+from onepull.payoff.reward import LARGEST, Reward
 from onepull.spaces import Box
 
 __all__ = ["COMPACT", "Fact", "Features", "Payoff", "Reward", "State", "bind"]
@@ -22,6 +22,11 @@ def bind(reward: Reward, context: Box, state: Box) -> Payoff:
         raise ProblemError(
             f"the reward is unbounded: it goes from {low:g} to {high:g} over the declared spaces; "
             "bound the spaces, clip the reward, or declare low and high"
+        )
+    if max(abs(low), abs(high)) > LARGEST:
+        raise ProblemError(
+            f"the reward is too large to compute with: it goes from {low:.6g} to {high:.6g} over "
+            f"the declared spaces; expected at most {LARGEST:.6g} in size: divide it by a constant"
         )
     payoff.check_declarations()
     return payoff

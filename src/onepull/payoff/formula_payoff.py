@@ -15,7 +15,7 @@ from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import Payoff, State
-from onepull.payoff.reward import Reward
+from onepull.payoff.reward import Reward, slack
 from onepull.spaces import Box, Finite, Interval
 
 PIECES = 4096  # pieces that the spaces are cut into, fewer for a large formula
@@ -107,9 +107,10 @@ class FormulaPayoff(Payoff):
                 values = self.vector(*context, *(np.clip(s, -1e300, 1e300) for s in state))
                 reached_low = np.fmin(reached_low, np.min(values, axis=-1))
                 reached_high = np.fmax(reached_high, np.max(values, axis=-1))
-        slack = 1e-9 * np.maximum(1.0, np.maximum(np.abs(lows), np.abs(highs)))
-        with np.errstate(invalid="ignore"):  # infinity minus infinity is not tight
-            return bool(np.all((reached_low - lows <= slack) & (highs - reached_high <= slack)))
+        if not (np.isfinite(lows).all() and np.isfinite(highs).all()):
+            return False  # no state attains an infinite bound
+        close = slack(lows, highs)
+        return bool(np.all((reached_low - lows <= close) & (highs - reached_high <= close)))
 
     def _slopes(self, box: Box, *names: str) -> dict[str, Bounds]:
         """Bound the slopes along fields; infinite if the formula is undefined between values."""

@@ -15,7 +15,7 @@ from onepull.errors import DeclarationError, FormulaError, ProblemError, RewardE
 from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
-from onepull.payoff.reward import Reward
+from onepull.payoff.reward import Reward, slack
 from onepull.spaces import Box, Interval
 
 Features: TypeAlias = Sequence[float] | Array
@@ -166,12 +166,12 @@ class Payoff(ABC):
         states = box_points.product(box_points.listed(self.state))
         values = self.vector(*context, *states.values())
         order = np.argsort(values)
-        close = 1e-9 * max(1.0, float(np.max(np.abs(values))))
+        close = slack(float(values.min()), float(values.max()))
         if np.any(np.diff(values[order]) <= close):
             raise self._ambiguous(context, "several states give the same reward")
         nearest = int(np.argmin(np.abs(values - reward)))
         if not abs(values[nearest] - reward) <= close:
-            shown = ", ".join(f"{value:.6g}" for value in values[order][:12])
+            shown = ", ".join(f"{value:.12g}" for value in values[order][:12])
             raise RewardError(
                 f"reward {reward!r} is impossible for {self._shown(context)}; expected {shown}"
             )
@@ -186,11 +186,12 @@ class Payoff(ABC):
         edges = [edge for edge in box_points.cuts(_interval(space), 1) if math.isfinite(edge)]
         left, right = float(edges[0]), float(edges[-1])
         start, end = self.scalar(*context, left), self.scalar(*context, right)
-        slack = 1e-9 * max(1.0, abs(start), abs(end))
-        if not min(start, end) - slack <= reward <= max(start, end) + slack:
+        low, high = min(start, end), max(start, end)
+        close = slack(low, high)
+        if not low - close <= reward <= high + close:
             raise RewardError(
                 f"reward {reward!r} is impossible for {self._shown(context)}; "
-                f"expected {min(start, end):.6g} to {max(start, end):.6g}"
+                f"expected {low:.12g} to {high:.12g}"
             )
         while True:
             middle = left + (right - left) / 2
@@ -241,7 +242,7 @@ class Payoff(ABC):
             limits = bound.vector(*context)
             excess = sign * (rewards - limits)
             worst = int(np.argmax(excess))
-            if excess[worst] > 1e-9 * max(1.0, abs(float(limits[worst]))):
+            if excess[worst] > slack(float(np.min(rewards)), float(np.max(rewards))):
                 raise DeclarationError(
                     f"{side}={getattr(self.reward, side)!r} is contradicted: "
                     f"{self._example(sample, worst)} gives {rewards[worst]:.6g}, "
@@ -253,8 +254,8 @@ class Payoff(ABC):
         sign = 1.0 if direction in ("increasing", "nondecreasing") else -1.0
         strict = direction in ("increasing", "decreasing")
         apart = two[name] > one[name]
-        slack = 1e-9 * max(1.0, *map(abs, self.whole_range))
-        wrong = apart & (sign * gain <= 0 if strict else sign * gain < -slack)
+        close = slack(*self.whole_range)
+        wrong = apart & (sign * gain <= 0 if strict else sign * gain < -close)
         if np.any(wrong):
             worst = int(np.argmax(wrong))
             raise DeclarationError(
@@ -267,7 +268,7 @@ class Payoff(ABC):
         one, two, gain = self._differences(name, sample)
         excess = np.abs(gain) - constant * (two[name] - one[name]) * (1 + 1e-9)
         worst = int(np.argmax(excess))
-        if excess[worst] > 1e-9:
+        if excess[worst] > slack(*self.whole_range):
             raise DeclarationError(
                 f"lipschitz {name!r}={constant:g} is contradicted: "
                 f"{self._example(one, worst)} gives {self._at(one, worst):.6g}, "

@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from onepull.checks import real
+from onepull.checks import real, shown
 from onepull.errors import ProblemError
 
 Source: TypeAlias = str | Callable[..., Any]
@@ -18,6 +18,7 @@ DIRECTIONS = ("increasing", "decreasing", "nondecreasing", "nonincreasing")
 # Rules compute in units of the reward's range.  A unit is never smaller than this, so that one
 # over it is finite; the rewards of a narrower range count as almost equal.
 NARROWEST = 2.0**-1000
+LARGEST = 2.0**1000  # largest size of a reward: sums and widths of a few of them stay finite
 ROUNDING = 2.0**-48  # rounding error of a computed reward, as a share of its size
 
 
@@ -56,23 +57,30 @@ class Reward:
     def __post_init__(self) -> None:
         """Check what does not depend on the fields."""
         if not isinstance(self.source, str) and not callable(self.source):
-            raise ProblemError(f"reward takes a formula or a callable, given {self.source!r}")
+            raise ProblemError(f"reward takes a formula or a callable, given {shown(self.source)}")
         for name in ("low", "high"):
             bound = getattr(self, name)
             if bound is not None and not isinstance(bound, str):
                 object.__setattr__(self, name, _finite(f"reward {name}", bound))
+        for declared in ("monotone", "lipschitz"):
+            given = getattr(self, declared)
+            if not isinstance(given, Mapping):
+                raise ProblemError(
+                    f"reward {declared} takes a value for each field, as in {{'x': …}}, "
+                    f"given {shown(given)}"
+                )
         for name, direction in self.monotone.items():
             if direction not in DIRECTIONS:
                 raise ProblemError(
                     f"reward monotone[{name!r}] must be one of {', '.join(DIRECTIONS)}, "
-                    f"given {direction!r}"
+                    f"given {shown(direction)}"
                 )
         slopes = {}
         for name, constant in self.lipschitz.items():
             slopes[name] = _finite(f"reward lipschitz[{name!r}]", constant)
             if slopes[name] < 0:
                 raise ProblemError(
-                    f"reward lipschitz[{name!r}] must be 0 or more, given {constant!r}"
+                    f"reward lipschitz[{name!r}] must be 0 or more, given {shown(constant)}"
                 )
         object.__setattr__(self, "monotone", MappingProxyType(dict(self.monotone)))
         object.__setattr__(self, "lipschitz", MappingProxyType(slopes))
@@ -105,15 +113,18 @@ class Reward:
         return f"Reward({self.source!r}{stated})"
 
 
-def slack(low: float, high: float) -> float:
+def slack(low: Any, high: Any) -> Any:
     """Return the difference up to which rewards between low and high count as equal.
+
+    Both are numbers or arrays.
 
     It is a share of the range, plus the rounding error of the largest of them.
 
     >>> slack(0.0, 4.0) < 5e-9, slack(1.7e9 - 12.0, 1.7e9) < 1e-5
     (True, True)
     """
-    return 1e-9 * (high - low) + ROUNDING * max(abs(low), abs(high))
+    # The size of both ends is at most twice that of the larger, and works on arrays.
+    return 1e-9 * (high - low) + ROUNDING * (abs(low) + abs(high))
 
 
 def _finite(what: str, value: Any) -> float:

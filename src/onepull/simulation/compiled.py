@@ -25,7 +25,7 @@ from onepull.simulation.trusted_files import private_folder, read_sealed, sealed
 try:
     import numba
     from llvmlite import ir  # type: ignore[import-untyped]
-    from numba.core import caching, ccallback, dispatcher, types
+    from numba.core import caching, ccallback, dispatcher, serialize, types
     from numba.extending import intrinsic
 except ImportError:
     raise MissingExtra(
@@ -143,14 +143,20 @@ class _Locator(caching.UserProvidedCacheLocator):
         return cls(py_func, py_file)
 
     def ensure_cache_path(self) -> None:
-        Path(self.get_cache_path()).mkdir(mode=0o700, parents=True, exist_ok=True)
+        Path(self._cache_path).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def get_source_stamp(self) -> str:
         return ""  # the name of the folder tells the version
 
 
 class _Implementation(caching.CompileResultCacheImpl):
-    _locator_classes = (_Locator,)
+    _locator_classes = [_Locator]  # noqa: RUF012 - numba has a list
+
+
+def _serialized(data: Any) -> bytes:
+    """Return a value as numba pickles it."""
+    contents: bytes = serialize.dumps(data)  # type: ignore[no-untyped-call]
+    return contents
 
 
 class _Files(caching.IndexDataCacheFile):
@@ -168,21 +174,21 @@ class _Files(caching.IndexDataCacheFile):
         return names if stamp == self._source_stamp else {}
 
     def _save_index(self, overloads: dict[Any, str]) -> None:
-        self._write(self._index_path, self._dump((self._source_stamp, overloads)))
+        self._write(self._index_path, _serialized((self._source_stamp, overloads)))
 
     def _load_data(self, name: str) -> Any:
-        return pickle.loads(read_sealed(self._data_path(name)))  # noqa: S301 - our own
+        return pickle.loads(read_sealed(Path(self._cache_path, name)))  # noqa: S301 - our own
 
     def _save_data(self, name: str, data: Any) -> None:
-        self._write(self._data_path(name), self._dump(data))
+        self._write(Path(self._cache_path, name), _serialized(data))
 
     def _data_name(self, number: int) -> str:
         # Numba numbers the signatures.  Two processes that save two signatures at the same time
         # would both use the next number, and one would later run the other's code.  With unique
         # names, at worst an entry of the index is lost and that signature is compiled again.
-        return f"{uuid4().hex}-{super()._data_name(number)}"
+        return f"{uuid4().hex}-{self._data_name_pattern.format(number=number)}"
 
-    def _write(self, path: str, contents: bytes) -> None:
+    def _write(self, path: str | Path, contents: bytes) -> None:
         """Write a file atomically; a power failure may damage it, which `read_sealed` finds."""
         target = Path(path)
         part = target.with_name(f"{uuid4().hex}.part")
@@ -200,20 +206,19 @@ class _Cache(caching.FunctionCache):
     _impl_class = _Implementation
 
     def __init__(self, py_func: Any) -> None:
-        super().__init__(py_func)
-        self._cache_file = _Files(
-            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
-        )
+        super().__init__(py_func)  # type: ignore[no-untyped-call]
+        base, stamp = self._impl.filename_base, self._impl.locator.get_source_stamp()
+        self._cache_file = _Files(self._cache_path, base, stamp)  # type: ignore[no-untyped-call]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         # Written by us and undamaged, but perhaps with another version of a library.
         with suppress(Exception):
-            return super().load_overload(sig, target_context)
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
-            super().save_overload(sig, data)
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
             _tell_unkept(error.strerror or str(error))
 

@@ -11,7 +11,6 @@ import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 import numpy as np
 
-from onepull.atomic_files import write
 from onepull.formula.operations import NAMESPACE, program
 from onepull.payoff import Payoff
 from onepull.payoff.formula_payoff import FormulaPayoff
@@ -57,7 +56,7 @@ def machine_code(payoff: Payoff) -> Any:
 
     The columns are the context fields, then the state fields; there is one reward per column
     entry.  A kernel takes the function as a pointer, so a new formula compiles quickly and the
-    kernel does not have to be compiled again.  The source and the code are cached on disk.  A
+    kernel does not have to be compiled again.  The code is cached on disk.  A
     reward in Python code cannot be compiled; the function then writes NaN.
     """
     # Names begin with an underscore, so that they do not clash with names of fields.
@@ -78,11 +77,8 @@ def machine_code(payoff: Payoff) -> Any:
     scope.update({name: inlined(scope[name]) for name in ("_square", "_cube")})
     _name_pow()
     del scope["_np"]
-    # Numba caches only functions that are in a file, and names its cache after the file.
+    # Numba names its cache after the file of a function; there need not be one.
     file = cache_folder() / f"formula_{hashlib.sha256(written.encode()).hexdigest()[:32]}.py"
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)  # it may have been pruned
-        write(file, written.encode())
     exec(program(source, terms, file=str(file), mode="exec"), scope)  # noqa: S102 - a checked tree
     with kept():
         return numba.cfunc(SIGNATURE, error_model="numpy", cache=True)(scope["_g"])
