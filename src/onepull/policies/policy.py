@@ -19,6 +19,7 @@ from onepull.policies import savefile
 from onepull.policies.batches import columns_of, rows
 from onepull.policies.decision import Decision
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
+from onepull.policies.pull import Pull
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.ties import best_of, drawn, even, foremost
 from onepull.policies.traits import Traits
@@ -40,7 +41,8 @@ class Policy(ABC):
     - `choose` and `explain` do not change what was learned.  You can call them any number of
       times, and a pull does not have to be observed.
     - `observe` may come late, in any order, in batches, or never.  If it comes late, use
-      `pulled` and `gave_up` to report pulls in flight.  These are not saved and not merged.
+      `pull`, or `pulled` and `gave_up`, to report pulls in flight.  These are not saved and
+      not merged.
     - A call that raises an exception changes nothing.
     - `save` and `load` restore the same policy bit for bit.  `merge` adds the observations of
       two policies, as if one policy had made them all.
@@ -229,6 +231,21 @@ class Policy(ABC):
             raise UnknownArm(f"unknown arm {shown(arm)}; the arms are {some(self._arms)}") from None
 
     # Learning
+
+    def pull(self, *, eligible: Collection[str] | None = None, **context: Any) -> Pull:
+        """Return a pull for `with`, which chooses, counts in flight, and observes or gives up.
+
+        >>> from onepull import DCB, Finite, Interval
+        >>> policy = DCB(Problem(
+        ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)},
+        ...     reward="x * y",
+        ... ))
+        >>> with policy.pull(y=1) as pull:
+        ...     pull.observe(x=0.5)
+        >>> policy.estimates(y=1)
+        [0.5, inf]
+        """
+        return Pull(self, eligible, context)
 
     def pulled(self, arm: str, **context: Any) -> None:
         """Report that `arm` was pulled for a context and its feedback is still to come.
