@@ -58,7 +58,7 @@ def real(value: Any) -> float:
     raise TypeError("is not a number")
 
 
-def whole_number(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
+def whole_number(name: str, value: Any, *, least: int = 1, most: int | None = MOST) -> int:
     """Return a parameter as an int; raises `ParameterError` unless it is whole and in range.
 
     >>> whole_number("window", np.int64(7))
@@ -68,9 +68,9 @@ def whole_number(name: str, value: Any, *, least: int = 1, most: int = MOST) -> 
     onepull.errors.ParameterError: knots must be a whole number from 2 to 1,000, given 10000000
     """
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if whole and least <= value <= most:
+    if whole and least <= value and (most is None or value <= most):
         return int(value)
-    up_to = f" to {most:,}" if whole and value > most else ""
+    up_to = f" to {most:,}" if whole and value >= least else ""
     raise ParameterError(f"{name} must be a whole number from {least}{up_to}, given {shown(value)}")
 
 

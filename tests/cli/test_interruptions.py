@@ -154,8 +154,8 @@ def stopped(long, whole):
         ready = "import sys; print('ready', flush=True)"
         heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
         name = f"sys.argv = {['onepull', *arguments]!r}"
-        start = "from onepull.__main__ import start; start()"
-        code = f"{heed}\n{ready}\n{name}\n{start}"
+        take_over = "from onepull.__main__ import start"
+        code = f"{heed}\n{take_over}\n{ready}\n{name}\nstart()"
         with subprocess.Popen(
             [sys.executable, "-c", code],
             stdout=subprocess.PIPE,

@@ -66,14 +66,17 @@ def refuse(tmp_path, monkeypatch):
 @pytest.mark.parametrize("value", HUGE)
 def test_too_long_a_horizon(refuse, text, value):
     most = MOST_SLOTS if text is CONTROLLERS else MOST_TRIALS
-    assert f"horizon must be at most {most:,}, given" in refuse(text, "horizon", value)
+    assert f"horizon must be a whole number from 1 to {most:,}, given" in refuse(
+        text, "horizon", value
+    )
 
 
 @pytest.mark.parametrize("text", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("value", [MOST_REPLICATIONS + 1, *HUGE])
 def test_too_many_replications(refuse, text, value):
     said = refuse(text, "replications", value)
-    assert f"replications must be at most {MOST_REPLICATIONS:,}, given" in said
+    limit = f"from 1 to {MOST_REPLICATIONS:,}"
+    assert f"replications must be a whole number {limit}, given" in said
 
 
 @pytest.mark.parametrize("text", KINDS.values(), ids=KINDS)

@@ -167,7 +167,8 @@ def test_an_arm_never_pulled_is_worth_the_most_there_can_be():
     control = DriftPlusPenalty(DCB(PROBLEM), battery(), weight=1.0)
     top = [PROBLEM.payoff(power=p, gain=4) for p in POWERS]
     assert [control.worth(p) for p in POWERS] == pytest.approx(top)
-    assert control.options(2.0) == [("steady", top[1]), ("risky", top[1])]
+    assert [arm for arm, _ in control.options(2.0)] == ["steady", "risky"]
+    assert [worth for _, worth in control.options(2.0)] == pytest.approx([top[1]] * 2)
 
 
 def test_what_was_learned_is_used_at_once():

@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -265,17 +266,24 @@ USE = (
 )
 
 
+@pytest.fixture
+def open_folder():
+    """Return a folder that other users can enter, which those of pytest do not let them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
 @ROOT
-def test_what_another_user_planted_is_not_run(tmp_path):
-    cache = tmp_path / "cache"
+def test_what_another_user_planted_is_not_run(open_folder):
+    cache = open_folder / "cache"
     cache.mkdir()
-    for level in (tmp_path, *tmp_path.parents[:2]):
-        level.chmod(0o755)
     said = in_a_process(USE, cache)
     # As if the folder had been open to all for a while.
     for level in (cache, *cache.rglob("*")):
         level.chmod(0o777)
-    planted, _ = in_a_process(PLANT.format(who=NOBODY, cache=str(cache)), tmp_path / "none")
+    planted, _ = in_a_process(PLANT.format(who=NOBODY, cache=str(cache)), open_folder / "none")
     assert int(planted) == 2
     assert in_a_process(USE, cache)[0] == said[0]
     # The folders are ours again, their files are not.

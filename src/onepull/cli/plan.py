@@ -37,7 +37,7 @@ def size(text: str) -> int:
     """
     read = re.fullmatch(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z]*)", text.strip())
     unit = UNITS.get(read[2].lower(), 0) if read else 0
-    if read is None or not 0 < float(read[1]) * unit < MOST_BYTES:
+    if read is None or not unit or not float(read[1]) * unit < MOST_BYTES:
         raise click.BadParameter(f"{text!r} is not a size such as 4096, 64kB or 1MiB")
     return int(float(read[1]) * unit)
 

@@ -158,7 +158,7 @@ class BufferProblemFile(FromToml):
         written = _written({"horizon": 1, "replications": 1, "controllers": [], **stated})
         world = _world(written, folder)
         number_of_trials(written.horizon, MOST_SLOTS)
-        seed = whole_number("seed", written.seed, least=0)
+        seed = whole_number("seed", written.seed, least=0, most=None)
         return cls(written.name or name, world, stated.get("horizon"), seed)
 
 

@@ -59,7 +59,7 @@ class ProblemFile(FromToml):
             problem,
             environment,
             stated.get("horizon"),
-            whole_number("seed", stated.get("seed", 0), least=0),
+            whole_number("seed", stated.get("seed", 0), least=0, most=None),
             feedback,
         )
 

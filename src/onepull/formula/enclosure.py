@@ -85,7 +85,7 @@ def outward(low: Array, high: Array) -> Bounds:
 
     Zero stays zero, and no bound changes its sign.
     """
-    return -_above(-low), _above(high)
+    return -_above(-low) + 0.0, _above(high)  # no negative zero
 
 
 def _above(value: Array) -> Array:

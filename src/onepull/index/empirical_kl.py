@@ -49,7 +49,7 @@ def empirical_kl(c: float, head_start: float, memory: float = inf) -> StateRule:
     >>> rule = empirical_kl(0.0, 0.0)
     >>> risk = rule.exploration(100, *rule.parameters)
     >>> rule.index([0.0, 1.0], [0.5, 0.5], 4, 0.5, 0.5, 0.0, 1.0, risk)
-    0.974341649025257
+    0.9743416490252569
     """
     return StateRule(
         exploration=remembered_risk,

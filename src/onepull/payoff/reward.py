@@ -9,6 +9,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from onepull.checks import real, shown
 from onepull.errors import ProblemError
 
@@ -123,8 +125,8 @@ def slack(low: Any, high: Any) -> Any:
     >>> slack(0.0, 4.0) < 5e-9, slack(1.7e9 - 12.0, 1.7e9) < 1e-5
     (True, True)
     """
-    # The size of both ends is at most twice that of the larger, and works on arrays.
-    return 1e-9 * (high - low) + ROUNDING * (abs(low) + abs(high))
+    larger = max if isinstance(low, float) else np.maximum
+    return 1e-9 * (high - low) + ROUNDING * larger(abs(low), abs(high))
 
 
 def _finite(what: str, value: Any) -> float:

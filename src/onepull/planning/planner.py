@@ -229,7 +229,7 @@ def _judged(horizon: int | None, storage: int | None, regret: float | None) -> i
 
 def _worlds(problem: Problem, runs: int, seed: int) -> list[Environment]:
     """Return an environment with random arms for each run."""
-    seeds = np.random.SeedSequence(whole_number("seed", seed, least=0)).spawn(runs)
+    seeds = np.random.SeedSequence(whole_number("seed", seed, least=0, most=None)).spawn(runs)
     return [instance(problem, np.random.default_rng(own)) for own in seeds]
 
 

@@ -230,7 +230,7 @@ class BufferSimulation:
             raise ParameterError(f"environment must be a BufferEnvironment, given {environment!r}")
         self.environment, self.controllers = environment, dict(controllers)
         self.horizon = number_of_trials(horizon, MOST_SLOTS)
-        self.seed = whole_number("seed", seed, least=0)
+        self.seed = whole_number("seed", seed, least=0, most=None)
         if not self.controllers:
             raise ParameterError("a simulation needs at least one controller, given none")
         for name, controller in self.controllers.items():

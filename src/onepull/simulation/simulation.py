@@ -88,7 +88,7 @@ class Simulation:
         self.environment = environment
         self.policies = dict(policies)
         self.horizon = number_of_trials(horizon)
-        self.seed = whole_number("seed", seed, least=0)
+        self.seed = whole_number("seed", seed, least=0, most=None)
         self.experiment = whole_number("experiment", experiment, least=0)
         self.realised = realised
         self.feedback = feedback_by_policy(feedback, self.policies)

@@ -19,6 +19,7 @@ from onepull.statistics.arm_statistics import (
 )
 from onepull.statistics.forgetting import Forgetting
 
+SMALLEST = np.finfo(np.float64).tiny  # smaller numbers lose digits
 GONE = -1  # in the ring: the arm of this observation was removed
 
 
@@ -146,7 +147,7 @@ class Window(Forgetting):
         """Raise SaveFileError if the means are not those of the observations in the window."""
         rows, arms = self.rows(), np.array(self.ring_arms, np.int64)
         observed = rows[len(rows) - len(arms) :]
-        slack = 1e-6 * np.abs(observed).max(initial=0.0)
+        slack = 1e-6 * np.abs(observed).max(initial=0.0) + SMALLEST
         for arm, pulls in enumerate(self.pulls):
             if pulls and np.any(
                 np.abs(self.column(arm) - observed[arms == arm].mean(axis=0)) > slack
