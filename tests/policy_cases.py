@@ -83,8 +83,8 @@ def listed(problem):
 
 def own_features(problem):
     """A few features that differ from arm to arm, for one shared parameter vector."""
-    name, space = next(iter(problem.context.items()))
-    scaled = f"({name} - ({space.low})) / {space.high - space.low}"
+    name, space = list(problem.context.items())[-1]
+    scaled = f"({name} - ({space.low})) / {space.high - space.low or 1}"
     arms = [*sorted(problem.arms), "added-arm"]
     return {
         arm: ["0.5", f"{scaled} * {j / 20}", f"{j / 20} * ({scaled})**2"]
@@ -117,7 +117,7 @@ EVERYWHERE: dict[str, Maker] = {
     "LinRel-shared": lambda problem: LinRel(problem, features=own_features(problem), failure=0.5),
     "LinearThompson": LinearThompson,
     "LinearThompson-written": lambda problem: LinearThompson(
-        problem, features=["1", f"abs({next(iter(problem.context))})**0.5"], spread=1, seed=5
+        problem, features=["1", f"abs({problem.context.names[-1]})**0.5"], spread=1, seed=5
     ),
     "LinearThompson-shared": lambda problem: LinearThompson(
         problem, features=own_features(problem)

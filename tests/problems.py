@@ -69,5 +69,28 @@ def coded() -> Problem:
     )
 
 
-FINITE = {"channels": channels, "offloading": offloading, "coded": coded}
+@cache
+def worded() -> Problem:
+    """Words and truth values, and states that are clipped."""
+    return Problem(
+        arms=["a", "b", "c"],
+        context={"region": Finite(["eu", "us"]), "size": Finite([1, 3])},
+        state={"rate": Interval(0, 4, outside="clip"), "warm": Finite([0, 1])},
+        reward="min(size, rate) * (1 + warm) if region == 'eu' else rate / 2",
+    )
+
+
+@cache
+def alone() -> Problem:
+    """No context."""
+    return Problem(arms=["a", "b", "c"], state={"rate": Interval(0, 4)}, reward="sqrt(rate)")
+
+
+FINITE = {
+    "channels": channels,
+    "offloading": offloading,
+    "coded": coded,
+    "worded": worded,
+    "alone": alone,
+}
 CONTINUOUS = {"harvesting": harvesting, "mixed": mixed}

@@ -20,10 +20,10 @@ from onepull.html import block, names
 from onepull.html import table as html_table
 from onepull.payoff import Payoff, Reward, bind
 from onepull.payoff.reward import Source
-from onepull.spaces import Box, Finite, Interval, Space
+from onepull.spaces import NO_CONTEXT, Box, Finite, Interval, Space
 
 # Parameter names of `choose` and `observe`.
-RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self"})
+RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self", NO_CONTEXT})
 # The analysis of a reward takes longer with every field.
 FIELDS = 16
 MOST_ARMS = 1_000_000
@@ -39,7 +39,8 @@ class Problem:
     arms
         The names of the arms.
     context
-        The fields of a request, seen before choosing, each with its space.
+        The fields of a request, seen before choosing, each with its space; none if all requests
+        are alike.
     state
         The fields of an arm's state, shown by a pull, each with its space.
     reward
@@ -70,13 +71,13 @@ class Problem:
         self,
         *,
         arms: Iterable[str],
-        context: Mapping[str, Space],
+        context: Mapping[str, Space] | None = None,
         state: Mapping[str, Space],
         reward: Reward | Source,
     ) -> None:
         set_ = object.__setattr__
         set_(self, "arms", _arm_names(arms))
-        set_(self, "context", Box(context).acting_as("context"))
+        set_(self, "context", _context(context).acting_as("context"))
         set_(self, "state", Box(state).acting_as("state"))
         _check_fields(self.context, self.state)
         set_(self, "reward", reward if isinstance(reward, Reward) else Reward(reward))
@@ -116,6 +117,7 @@ class Problem:
             (role, f"{name}: {space}")
             for role, box in (("context", self.context), ("state", self.state))
             for name, space in box.items()
+            if box.has_fields
         ]
         rows = [
             ("arms", names(self.arms)),
@@ -126,7 +128,8 @@ class Problem:
 
     def __reduce__(self) -> Any:
         """Pickle the problem by its constructor arguments."""
-        spaces = {"context": dict(self.context), "state": dict(self.state)}
+        context = self.context if self.context.has_fields else {}
+        spaces = {"context": dict(context), "state": dict(self.state)}
         return partial(type(self), arms=self.arms, **spaces, reward=self.reward), ()
 
     # Reading and writing files
@@ -144,7 +147,11 @@ class Problem:
         """Return the problem without its reward as plain values."""
         return {
             "arms": list(self.arms),
-            "context": {name: _space_out(space) for name, space in self.context.items()},
+            "context": {
+                name: _space_out(space)
+                for name, space in self.context.items()
+                if self.context.has_fields
+            },
             "state": {name: _space_out(space) for name, space in self.state.items()},
         }
 
@@ -157,6 +164,8 @@ class Problem:
         written = self.to_dict()
         lines = [f"{key} = {_toml(written[key])}" for key in ("arms", "reward")]
         for table in ("context", "state"):
+            if not written[table]:
+                continue
             lines += ["", f"[{table}]"]
             lines += [f"{name} = {_toml(space)}" for name, space in written[table].items()]
         return "\n".join(lines) + "\n"
@@ -214,6 +223,7 @@ class _Range(msgspec.Struct, forbid_unknown_fields=True):
     # JSON has no infinity, so an end may be the text "inf" or "-inf".
     low: float | str
     high: float | str
+    outside: str = "refuse"
 
 
 class _Declared(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -226,9 +236,9 @@ class _Declared(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
     arms: list[str]
-    context: dict[str, list[float] | _Range]
-    state: dict[str, list[float] | _Range]
+    state: dict[str, list[float | str] | _Range]
     reward: str | _Declared
+    context: dict[str, list[float | str] | _Range] = {}
 
 
 def _arm_names(arms: Iterable[str]) -> tuple[str, ...]:
@@ -257,6 +267,14 @@ def _arm_names(arms: Iterable[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _context(spaces: Any) -> Box:
+    if spaces is None or (isinstance(spaces, Mapping) and not spaces):
+        return Box.without_fields()
+    if isinstance(spaces, Box) and not spaces.has_fields:
+        return spaces
+    return Box(spaces)
+
+
 def _check_fields(context: Box, state: Box) -> None:
     for box, role in ((context, "context"), (state, "state")):
         if not box:
@@ -264,7 +282,7 @@ def _check_fields(context: Box, state: Box) -> None:
         if len(box) > FIELDS:
             raise ProblemError(f"the {role} may have at most {FIELDS} fields, given {len(box)}")
     for name in (*context, *state):
-        if name in RESERVED or name in FUNCTIONS:
+        if (name in RESERVED or name in FUNCTIONS) and name not in context.implied:
             raise ProblemError(f"field {name!r}: this name is reserved; choose another")
     for name in context:
         if name in state:
@@ -273,14 +291,15 @@ def _check_fields(context: Box, state: Box) -> None:
 
 def _space_out(space: Space) -> Any:
     if isinstance(space, Finite):
-        return [_whole(value) for value in space.values]
-    return {"low": _whole(space.low), "high": _whole(space.high)}
+        return list(space.words) or [_whole(value) for value in space.values]
+    outside = {"outside": space.outside} if space.clips else {}
+    return {"low": _whole(space.low), "high": _whole(space.high), **outside}
 
 
-def _space_in(space: list[float] | _Range) -> Space:
+def _space_in(space: list[float | str] | _Range) -> Space:
     if isinstance(space, list):
-        return Finite(space)
-    return Interval(_end(space.low), _end(space.high))
+        return Finite(space)  # type: ignore[arg-type]  # which checks that all are of one kind
+    return Interval(_end(space.low), _end(space.high), outside=space.outside)
 
 
 def _end(value: float | str) -> float:

@@ -8,18 +8,22 @@ and compare by their contents.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from onepull.checks import LARGEST, plain_text, real, shown
 from onepull.errors import ContextError, InputError, ProblemError, StateError
 
 MOST_VALUES = 2**20  # of a finite space
+NO_CONTEXT = "no_context"  # the field of a context without fields
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -30,37 +34,43 @@ def _written(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finite:
-    """A finite set of numbers, in the order given.
+    """A finite set of numbers or of words, in the order given.
+
+    A word is stored as its place in the list, counted from 0.  Formulas compare it with `==` and
+    `!=`.  The numbers 0 and 1 can also be given as False and True.
 
     >>> Finite([1, 2, 3, 4])
     Finite([1, 2, 3, 4])
+    >>> regions = Finite(["eu", "us"])
+    >>> regions.accept("us"), regions.shown(1.0)
+    (1.0, 'us')
     """
 
     values: tuple[float, ...]
-    _members: frozenset[float] = field(repr=False, compare=False)
+    words: tuple[str, ...]
+    # The value of everything that `accept` takes without a conversion.
+    _accepted: Mapping[Any, float] = field(repr=False, compare=False)
 
-    def __init__(self, values: Iterable[float]) -> None:
-        try:
-            numbers = tuple(real(value) for value in itertools.islice(values, MOST_VALUES + 1))
-        except TypeError:
-            raise ProblemError(f"Finite takes a list of numbers, given {shown(values)}") from None
-        if len(numbers) > MOST_VALUES:
-            raise ProblemError(f"Finite takes at most {MOST_VALUES:,} numbers, given more")
-        if not numbers:
-            raise ProblemError("Finite takes at least one number, given none")
-        for number in numbers:
-            if not math.isfinite(number):
-                raise ProblemError(f"Finite takes finite numbers, given {number}")
-        members = frozenset(numbers)
-        if len(members) < len(numbers):
-            twice = Counter(numbers).most_common(1)[0][0]
-            raise ProblemError(f"Finite takes each number once, given {twice:g} twice")
+    def __init__(self, values: Iterable[float] | Iterable[str]) -> None:
+        given = _listed(values)
+        words = _words(given)
+        if words:
+            numbers = tuple(map(float, range(len(words))))
+            accepted = dict(zip(words, numbers, strict=True))
+        else:
+            numbers = _numbers(given)
+            accepted = {number: number for number in numbers}
+        if len(accepted) < len(given):
+            twice = Counter(words or numbers).most_common(1)[0][0]
+            raise ProblemError(f"Finite takes each value once, given {_value(twice)} twice")
         object.__setattr__(self, "values", numbers)
-        object.__setattr__(self, "_members", members)
+        object.__setattr__(self, "words", words)
+        object.__setattr__(self, "_accepted", accepted)
 
     def __repr__(self) -> str:
         """Show the space as it was written."""
-        return f"Finite([{', '.join(map(_written, self.values))}])"
+        shown = map(json.dumps, self.words) if self.words else map(_written, self.values)
+        return f"Finite([{', '.join(shown)}])"
 
     @property
     def low(self) -> float:
@@ -74,17 +84,72 @@ class Finite:
 
     def accept(self, value: Any) -> float:
         """Return `value` as a float; raises `ValueError` if it is not in this space."""
-        number = value if type(value) is float else real(value)
-        if number in self._members:
-            return number
-        raise ValueError(f"is not {self}")
+        kind = type(value)
+        if kind is not float and kind is not str:
+            value = self._converted(value)
+        try:
+            return self._accepted[value]
+        except KeyError:
+            raise ValueError(f"is not {self}") from None
+
+    def _converted(self, value: Any) -> Any:
+        if self.words:
+            return plain_text(value) if isinstance(value, str) else None
+        if isinstance(value, bool | np.bool_) and set(self.values) == {0.0, 1.0}:
+            return float(value)
+        return real(value)
+
+    def shown(self, value: float) -> str:
+        """Return a value of this space as text: the word, or the number."""
+        return self.words[int(value)] if self.words else f"{value:.12g}"
 
     def __str__(self) -> str:
         """Return the words that follow 'must be' in an error message."""
-        shown = [f"{value:.12g}" for value in self.values]
+        shown = [_value(value) for value in self.words or self.values]
         if len(shown) > 12:
             shown = [*shown[:6], "…", *shown[-2:]]
         return f"one of {', '.join(shown)}"
+
+
+def _listed(values: Any) -> list[Any]:
+    try:
+        given = list(itertools.islice(() if isinstance(values, str) else values, MOST_VALUES + 1))
+    except TypeError:
+        given = []
+    if not given:
+        raise ProblemError(f"Finite takes a list of numbers or of words, given {shown(values)}")
+    if len(given) > MOST_VALUES:
+        raise ProblemError(f"Finite takes at most {MOST_VALUES:,} values, given more")
+    return given
+
+
+def _words(given: list[Any]) -> tuple[str, ...]:
+    """Return the values if all are words, and nothing if none is."""
+    words = tuple(plain_text(value) for value in given if isinstance(value, str))
+    if words and len(words) < len(given):
+        raise ProblemError(f"Finite takes numbers or words, not both, given {shown(given)}")
+    for word in words:
+        if not word.strip() or not word.isprintable():
+            raise ProblemError(f"Finite takes words of printable characters, given {shown(word)}")
+    return words
+
+
+def _numbers(given: list[Any]) -> tuple[float, ...]:
+    both = len(given) == 2 and all(isinstance(value, bool | np.bool_) for value in given)
+    try:
+        numbers = tuple(float(value) if both else real(value) for value in given)
+    except TypeError:
+        raise ProblemError(
+            f"Finite takes a list of numbers or of words, given {shown(given)}"
+        ) from None
+    for number in numbers:
+        if not math.isfinite(number):
+            raise ProblemError(f"Finite takes finite numbers, given {number}")
+    return numbers
+
+
+def _value(value: float | str) -> str:
+    return shown(value) if isinstance(value, str) else f"{value:.12g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +158,32 @@ class Interval:
 
     An end may be infinite if the reward stays bounded, as in `min(bits, capacity)`.
 
+    Parameters
+    ----------
+    low, high
+        The ends.
+    outside
+        What to do with a number outside: "refuse" it with an error, or "clip" it to the nearest
+        end.
+
+    Examples
+    --------
     >>> Interval(0, 7)
     Interval(0, 7)
+    >>> Interval(0, 30, outside="clip").accept(31.5)
+    30.0
     """
 
     low: float
     high: float
+    outside: str
     # The ends for `accept`: infinity itself is not a valid value.
     _least: float = field(repr=False, compare=False)
     _most: float = field(repr=False, compare=False)
 
-    def __init__(self, low: float, high: float) -> None:
+    def __init__(self, low: float, high: float, *, outside: str = "refuse") -> None:
+        if outside not in ("refuse", "clip"):
+            raise ProblemError(f"outside must be 'refuse' or 'clip', given {shown(outside)}")
         try:
             ends = (real(low), real(high))
         except TypeError:
@@ -120,12 +200,19 @@ class Interval:
             )
         object.__setattr__(self, "low", ends[0])
         object.__setattr__(self, "high", ends[1])
+        object.__setattr__(self, "outside", str(outside))
         object.__setattr__(self, "_least", max(ends[0], -LARGEST))
         object.__setattr__(self, "_most", min(ends[1], LARGEST))
 
     def __repr__(self) -> str:
         """Show the space as it was written."""
-        return f"Interval({_written(self.low)}, {_written(self.high)})"
+        clips = ", outside='clip'" if self.clips else ""
+        return f"Interval({_written(self.low)}, {_written(self.high)}{clips})"
+
+    @property
+    def clips(self) -> bool:
+        """Whether a number outside is replaced by the nearest end."""
+        return self.outside == "clip"
 
     @property
     def width(self) -> float:
@@ -137,7 +224,13 @@ class Interval:
         number = value if type(value) is float else real(value)
         if self._least <= number <= self._most:
             return number
+        if self.clips and math.isfinite(number):
+            return min(max(number, self._least), self._most)
         raise ValueError(f"is not {self}")
+
+    def shown(self, value: float) -> str:
+        """Return a value of this space as text."""
+        return f"{value:.12g}"
 
     def __str__(self) -> str:
         """Return the words that follow 'must be' in an error message."""
@@ -153,9 +246,18 @@ class Box(Mapping[str, Space]):
     >>> job = Box(megabytes=Interval(1, 512), cycles=Finite([1, 10, 100]))
     >>> job.read({"megabytes": 64, "cycles": 10})
     (64.0, 10.0)
+
+    Attributes
+    ----------
+    names
+        The names of the fields, in order.
+    words
+        The words of each field that has words.
+    implied
+        The fields that nobody gives, with their values: the one of a context without fields.
     """
 
-    __slots__ = ("_error", "_readers", "_spaces", "names", "role")
+    __slots__ = ("_error", "_readers", "_spaces", "implied", "names", "role", "words")
 
     def __init__(self, spaces: Mapping[str, Space] | None = None, /, **named: Space) -> None:
         if spaces is not None and not isinstance(spaces, Mapping):
@@ -174,9 +276,34 @@ class Box(Mapping[str, Space]):
                 raise ProblemError(f"field {name!r} takes Finite or Interval, given {shown(space)}")
             self._spaces[plain_text(name)] = space
         self.names = tuple(self._spaces)
+        self.words: Mapping[str, tuple[str, ...]] = {
+            name: space.words
+            for name, space in self._spaces.items()
+            if isinstance(space, Finite) and space.words
+        }
         self._readers = [(name, space.accept) for name, space in self._spaces.items()]
+        self.implied: Mapping[str, float] = {}
         self.role = "field"
         self._error: type[InputError] = InputError
+
+    @classmethod
+    def without_fields(cls) -> Box:
+        """Return the context of a problem without contexts: one field that nobody gives.
+
+        So everything that works on contexts works on a single one.
+
+        >>> box = Box.without_fields()
+        >>> box, box.read(box.implied), box.shown((0.0,))
+        (Box(), (0.0,), 'no context')
+        """
+        box = cls({NO_CONTEXT: Finite([0])})
+        box.implied = {NO_CONTEXT: 0.0}
+        return box
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether there are fields for a user to give."""
+        return not self.implied
 
     def __getitem__(self, name: str) -> Space:
         """Return the space of one field."""
@@ -200,12 +327,13 @@ class Box(Mapping[str, Space]):
 
     def __repr__(self) -> str:
         """Show the box as it was written."""
-        return f"Box({', '.join(f'{name}={space!r}' for name, space in self.items())})"
+        spaces = self.items() if self.has_fields else ()
+        return f"Box({', '.join(f'{name}={space!r}' for name, space in spaces)})"
 
     def acting_as(self, role: str) -> Box:
         """Return a copy whose errors speak of the 'context' or the 'state' of a problem."""
         box = Box(self._spaces)
-        box.role = role
+        box.role, box.implied = role, self.implied
         box._error = {"context": ContextError, "state": StateError}[role]
         return box
 
@@ -225,6 +353,8 @@ class Box(Mapping[str, Space]):
     def refusal(self, fields: Mapping[str, Any]) -> InputError:
         """Return the error that says what is wrong with `fields`."""
         for name, space in self._spaces.items():
+            if self.implied:
+                break
             if name not in fields:
                 unknown = ", ".join(repr(n) for n in fields if n not in self._spaces)
                 told = f" (given the unknown field {unknown})" if unknown else ""
@@ -238,12 +368,47 @@ class Box(Mapping[str, Space]):
                 what = f" ({problem})" if isinstance(problem, TypeError) else ""
                 return self._error(
                     f"{self.role} field {name!r} must be {space}, given {given}{what}"
+                    f"{_remedy(space, fields[name])}"
                 )
         return self.stray(set(fields) - set(self._spaces))
 
+    def clipped(self, fields: Mapping[str, Any]) -> int:
+        """Return how many of `fields` are outside their interval, and are clipped to it.
+
+        >>> Box(wait=Interval(0, 30, outside="clip")).clipped({"wait": 31.5})
+        1
+        """
+        return sum(
+            not space.low <= fields[name] <= space.high
+            for name, space in self._spaces.items()
+            if isinstance(space, Interval) and space.clips and name in fields
+        )
+
+    def fields(self, values: Sequence[float]) -> dict[str, Any]:
+        """Return values of this box by name, as a user would give them.
+
+        >>> Box(region=Finite(["eu", "us"]), size=Interval(1, 4)).fields((1.0, 2.5))
+        {'region': 'us', 'size': 2.5}
+        """
+        named: dict[str, Any] = dict(zip(self.names, values, strict=True))
+        for name, words in self.words.items():
+            named[name] = words[int(named[name])]
+        return named
+
+    def shown(self, values: Sequence[float]) -> str:
+        """Return values of this box as text.
+
+        >>> Box(region=Finite(["eu", "us"]), size=Interval(1, 4)).shown((1.0, 2.5))
+        'region=us, size=2.5'
+        """
+        if self.implied:
+            return "no context"
+        pairs = zip(self._spaces.items(), values, strict=True)
+        return ", ".join(f"{name}={space.shown(value)}" for (name, space), value in pairs)
+
     def stray(self, names: Iterable[str], allowed: Iterable[str] = ()) -> InputError:
         """Return the error for undeclared field names."""
-        known = [*self._spaces, *allowed]
+        known = [name for name in (*self._spaces, *allowed) if name != NO_CONTEXT]
         return self._error(
             f"unknown field{'s' * (len(list(names)) > 1)} {', '.join(sorted(map(repr, names)))}; "
             f"allowed here: {', '.join(known) or 'none'}"
@@ -254,3 +419,11 @@ class Box(Mapping[str, Space]):
         if len(fields) != len(self._spaces):
             raise self.refusal(fields)
         return self.read(fields)
+
+
+def _remedy(space: Space, value: Any) -> str:
+    """Return how to allow a number outside an interval."""
+    finite = isinstance(value, int | float | np.number) and math.isfinite(value)
+    if not finite or not isinstance(space, Interval):
+        return ""
+    return "; declare it with outside='clip' to use the nearest end instead"

@@ -77,7 +77,7 @@ def test_a_result_beyond_the_declared_bounds_is_refused_when_it_comes(contexts):
     assert list(learn((0.5,))) == [y for (y,) in contexts]
     with pytest.raises(DeclarationError, match="beyond the declared high of 1"):
         learn((needle,))
-    with pytest.raises(DeclarationError, match=r"x=0\.123457 is 51"):
+    with pytest.raises(DeclarationError, match=r"x=0\.123456789 is 51"):
         known(y=1, x=needle)
 
 

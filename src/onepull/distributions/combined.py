@@ -11,6 +11,7 @@ from onepull.arrays import Array
 from onepull.distributions.continuous import Continuous
 from onepull.distributions.distribution import Distribution
 from onepull.errors import ParameterError
+from onepull.spaces import Box
 
 TENSOR_NODES = 128
 
@@ -35,7 +36,15 @@ class Independent(Distribution):
             )
         self.laws = laws
         self.fields = len(laws)
+        self.words = tuple(words for law in laws for words in law.words or ((),))
         self._rules: dict[int, tuple[Array, Array]] = {}
+
+    def on(self, box: Box) -> Independent:
+        """Return the law with the numbers that a space gives to words."""
+        if not any(self.words) or len(box) != self.fields:
+            return self
+        parts = zip(self.laws, box.items(), strict=True)
+        return Independent(*(law.on(Box({name: space})) for law, (name, space) in parts))
 
     def __repr__(self) -> str:
         """Show the laws."""
@@ -118,6 +127,10 @@ class Switching(Distribution):
             raise ParameterError("Switching takes stationary laws, not laws that switch")
         self._pieces = [(int(start), laws[start]) for start in starts]
         self.fields = self._pieces[0][1].fields
+
+    def on(self, box: Box) -> Switching:
+        """Return the law with the numbers that a space gives to words."""
+        return Switching({start: law.on(box) for start, law in self._pieces})
 
     def __repr__(self) -> str:
         """Show the pieces."""

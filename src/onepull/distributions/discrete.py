@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from onepull.arrays import Array
 from onepull.checks import shown
 from onepull.distributions.distribution import Distribution
 from onepull.errors import MissingExtra, ParameterError
+from onepull.spaces import Box, Space
 
 MOST_SHOWN = 16
 
@@ -21,17 +24,19 @@ MOST_SHOWN = 16
 class Discrete(Distribution):
     """Finitely many states with their probabilities.
 
-    A state is a number or, with several fields, a row of numbers.
+    A state is a number or a word or, with several fields, a row of them.
 
     >>> Discrete([0, 3], [0.5, 0.5]).expectation(lambda x: np.minimum(2.0, x))
     1.0
+    >>> Discrete([["eu", 3], ["us", 5]], [0.5, 0.5])
+    Discrete([['eu', 3.0], ['us', 5.0]], [0.5, 0.5])
     """
 
     def __init__(
         self, values: Sequence[Any] | Array, probabilities: Sequence[float] | Array
     ) -> None:
         try:
-            rows = np.array(values, dtype=np.float64)
+            rows, self.words = _numbered(values)
             weights = np.array(probabilities, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             raise ParameterError(
@@ -58,8 +63,28 @@ class Discrete(Distribution):
         """Show states and probabilities; if there are many, their number and a checksum."""
         if len(self.values) > MOST_SHOWN:
             return f"{type(self).__name__}({self._outline()})"
-        rows = self.values.ravel() if self.fields == 1 else self.values
-        return f"Discrete({rows.tolist()}, {self.probabilities.tolist()})"
+        return f"Discrete({self._written()}, {self.probabilities.tolist()})"
+
+    def _written(self) -> list[Any]:
+        """Return the states as they were given."""
+        rows: list[list[Any]] = self.values.tolist()
+        for place, words in enumerate(self.words):
+            for row in rows if words else ():
+                row[place] = words[int(row[place])]
+        return [row[0] for row in rows] if self.fields == 1 else rows
+
+    def on(self, box: Box) -> Self:
+        """Return the law with the numbers that a space gives to words."""
+        if not any(self.words) or len(box) != self.fields:
+            return self
+        twin = copy(self)
+        twin.values = self.values.copy()
+        for place, (words, (name, space)) in enumerate(zip(self.words, box.items(), strict=True)):
+            if words:
+                numbers = np.array([_accepted(space, word, name) for word in words])
+                twin.values[:, place] = numbers[self.values[:, place].astype(np.int64)]
+        twin.words = tuple(box.words.get(name, ()) for name in box)
+        return twin
 
     def _outline(self) -> str:
         checksum = zlib.crc32(self.values.tobytes() + self.probabilities.tobytes())
@@ -88,6 +113,29 @@ class Discrete(Distribution):
     def sample(self, generator: np.random.Generator, size: int) -> Array:
         """Return `size` samples, one per row."""
         return self.values[generator.choice(len(self.values), size, p=self.probabilities)]
+
+
+def _numbered(values: Any) -> tuple[Array, tuple[tuple[str, ...], ...]]:
+    """Return rows of numbers, with the words of each field that has words."""
+    try:
+        return np.array(values, dtype=np.float64), ()
+    except (TypeError, ValueError):
+        rows = np.array(values, dtype=object)
+    columns = list(rows[:, None].T if rows.ndim == 1 else rows.T)
+    words = []
+    for place, column in enumerate(columns):
+        is_text = [isinstance(value, str) for value in column]
+        words.append(tuple(dict.fromkeys(map(str, column))) if all(is_text) else ())
+        if words[-1]:
+            columns[place] = np.array([words[-1].index(str(value)) for value in column])
+    return np.column_stack(columns).astype(np.float64), tuple(words)
+
+
+def _accepted(space: Space, word: str, name: str) -> float:
+    try:
+        return space.accept(word)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} can be {word!r}, which is not {space}") from None
 
 
 def scaled_bernoulli(value: float, probability: float) -> Discrete:
@@ -121,8 +169,7 @@ class InOrder(Discrete):
         """Show the points; if there are many, their number and a checksum."""
         if len(self.values) > MOST_SHOWN:
             return f"InOrder({self._outline()})"
-        rows = self.values.ravel() if self.fields == 1 else self.values
-        return f"InOrder({rows.tolist()})"
+        return f"InOrder({self._written()})"
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
         """Return the first `size` points; the generator is not used."""
@@ -147,7 +194,8 @@ def empirical(path: str | Path, columns: Sequence[str], *, in_order: bool = Fals
     found = read_columns(path)
     if not isinstance(in_order, bool):
         raise ParameterError(f"in_order must be true or false, given {in_order!r}")
-    rows = np.column_stack([_column(found, name, path) for name in columns])
+    listed = [_column(found, name, path) for name in columns]
+    rows = list(zip(*listed, strict=True)) if len(listed) > 1 else listed[0]
     if in_order:
         return InOrder(rows)
     return Discrete(rows, np.full(len(rows), 1.0 / len(rows)))
@@ -202,7 +250,7 @@ def _folded(name: Any) -> str:
     return str(name).strip().casefold()
 
 
-def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -> Array:
+def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -> list[Any]:
     # The contents of the file are not shown: it may be no trace, but hold a secret.
     if name not in columns:
         alike = [column for column in columns if _folded(column) == _folded(name)]
@@ -211,14 +259,21 @@ def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -
         raise ParameterError(f"trace {str(path)!r} has no column {name!r}{hint}")
     if not len(columns[name]):
         raise ParameterError(f"trace {str(path)!r} has no rows below its header")
-    numbers = np.empty(len(columns[name]))
-    for i, text in enumerate(columns[name]):
-        try:
-            numbers[i] = float(text)
-        except (TypeError, ValueError):
-            numbers[i] = np.nan
-        if not np.isfinite(numbers[i]):
+    numbers = [_number(text) for text in columns[name]]
+    if not any(map(math.isfinite, numbers)) and all(
+        isinstance(text, str) and text.strip() for text in columns[name]
+    ):
+        return list(columns[name])  # words
+    for row, number in enumerate(numbers, start=2):
+        if not math.isfinite(number):
             raise ParameterError(
-                f"trace {str(path)!r}, column {name!r}, row {i + 2}: not a finite number"
+                f"trace {str(path)!r}, column {name!r}, row {row}: not a finite number"
             )
     return numbers
+
+
+def _number(text: Any) -> float:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return math.nan

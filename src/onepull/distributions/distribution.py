@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.spaces import Box
 
 
 class Distribution(ABC):
@@ -19,10 +20,24 @@ class Distribution(ABC):
         The number of fields.
     in_order
         Whether points come in a fixed order instead of at random.
+    words
+        For each field, its words in the order of their numbers; none for a field of numbers.
     """
 
     fields: int = 1
     in_order: bool = False
+    words: tuple[tuple[str, ...], ...] = ()
+
+    def on(self, box: Box) -> Distribution:
+        """Return the law with the numbers that a space gives to words.
+
+        >>> from onepull import Discrete, Finite
+        >>> law = Discrete(["eu", "us"], [0.75, 0.25])
+        >>> law.on(Box(region=Finite(["us", "asia", "eu"]))).atoms[0].ravel().tolist()
+        [2.0, 0.0]
+        """
+        del box
+        return self
 
     @property
     def atoms(self) -> tuple[Array, Array] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.budgets import Mix, best_mix, costs_by_arm
 from onepull.checks import number
-from onepull.distributions import Distribution, Independent
+from onepull.distributions import Discrete, Distribution, Independent
 from onepull.distributions.fits_space import check_fit
 from onepull.environment.delayed_feedback import Delay, delays_by_arm, losses_by_arm
 from onepull.errors import ParameterError, UnknownArm
@@ -38,7 +38,8 @@ class Environment:
     states
         The law of each arm's state, by arm.
     contexts
-        The law of the contexts; with several fields, one law for all or one for each by name.
+        The law of the contexts; with several fields, one law for all or one for each by name;
+        none if the problem has no context.
     costs, budget
         What a pull costs, by arm (free if not given), and what may be spent in total, in the
         same unit.  Give both or neither.  A run ends at the first pull that the rest of the
@@ -73,7 +74,7 @@ class Environment:
         problem: Problem,
         *,
         states: Mapping[str, Distribution],
-        contexts: Distribution | Mapping[str, Distribution],
+        contexts: Distribution | Mapping[str, Distribution] | None = None,
         costs: Mapping[str, float] | None = None,
         budget: float | None = None,
         delays: Delay | Mapping[str, Delay] | None = None,
@@ -88,8 +89,8 @@ class Environment:
         missing = [arm for arm in problem.arms if arm not in states]
         if missing:
             raise ParameterError(f"no law for the states of {', '.join(map(repr, missing))}")
-        self.states = {arm: states[arm] for arm in problem.arms}
-        self.contexts = _joined(contexts, problem.context)
+        self.states = {arm: _numbered(states[arm], problem.state) for arm in problem.arms}
+        self.contexts = _numbered(_joined(contexts, problem.context), problem.context)
         for arm, law in self.states.items():
             check_fit(law, problem.state, f"the states of arm {arm!r}")
         check_fit(self.contexts, problem.context, "the contexts")
@@ -224,7 +225,16 @@ def tie_slack(bounds: tuple[float, float]) -> float:
     return 1e-12 * (high - low) + ROUNDING * max(abs(low), abs(high))
 
 
-def _joined(contexts: Distribution | Mapping[str, Distribution], box: Box) -> Distribution:
+def _numbered(law: Distribution, box: Box) -> Distribution:
+    """Return a law with the numbers that a space gives to words."""
+    return law.on(box) if isinstance(law, Distribution) else law  # which the next check refuses
+
+
+def _joined(contexts: Distribution | Mapping[str, Distribution] | None, box: Box) -> Distribution:
+    if not box.has_fields and not contexts:
+        return Discrete([0.0], [1.0])
+    if contexts is None:
+        raise ParameterError(f"no law for the contexts, which have the fields {', '.join(box)}")
     if isinstance(contexts, Distribution):
         return contexts
     if set(contexts) != set(box):

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.checks import real
 from onepull.errors import ParameterError
 from onepull.factor.factorisation import Factorisation
 from onepull.formula import Bounds
@@ -44,12 +43,14 @@ class Axis:
 
 def listed(space: Finite) -> Axis:
     """Return the axis of a finite field, in which each value is its own cell."""
-    numbers = {value: i for i, value in enumerate(space.values)}
+    numbers: dict[Any, int] = {value: i for i, value in enumerate(space.words or space.values)}
+    accept, places = space.accept, {value: i for i, value in enumerate(space.values)}
 
     def cell(value: Any) -> int:
         kind = type(value)
-        # Convert everything but plain numbers: True is not 1.
-        return numbers[value if kind is float or kind is int else real(value)]
+        if kind is float or kind is int or kind is str:  # anything else is converted first
+            return numbers[value]
+        return places[accept(value)]
 
     values = np.array(space.values)
     order = np.argsort(values)
@@ -129,7 +130,7 @@ class Cells(Factorisation):
     def phi(self, context: State) -> Array:
         """Return the one-hot vector of the cell of a context."""
         one_hot = np.zeros(self.features)
-        one_hot[self.locate(dict(zip(self.problem.context, context, strict=True)))] = 1.0
+        one_hot[self.locate(self.problem.context.fields(context))] = 1.0
         return one_hot
 
     def locate_many(self, contexts: Array) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ class Ranges:
     """The range of the reward in each context, or in a small cell around it."""
 
     def __init__(self, problem: Problem) -> None:
-        self._names = problem.context.names
+        self._context = problem.context
         self._whole = problem.payoff.whole_range
         self._cells = _fine_cells(problem)
         if self._cells is not None:
@@ -32,7 +32,7 @@ class Ranges:
         """Return bounds on the reward over all states in a context."""
         if self._cells is None:
             return self._whole
-        cell = self._cells.locate(dict(zip(self._names, context, strict=True)))
+        cell = self._cells.locate(self._context.fields(context))
         return self._lows[cell], self._highs[cell]
 
     def at_many(self, contexts: Array) -> tuple[Array, Array]:

@@ -15,7 +15,17 @@ from onepull.arrays import Array
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.enclosure import Enclosure, Undefined, point
-from onepull.formula.grammar import Apply, Field, Number, Term, check_names, names_in, parse, plain
+from onepull.formula.grammar import (
+    Apply,
+    Field,
+    Number,
+    Term,
+    Words,
+    check_names,
+    names_in,
+    parse,
+    plain,
+)
 from onepull.formula.operations import Operation
 
 LARGEST = sys.float_info.max
@@ -31,12 +41,17 @@ class Formula:
     array([1., 2., 2.])
     >>> float(formula.enclose({"bits": (3.0, 3.0), "capacity": (0.0, 7.0)}).high)
     3.0
+
+    A name may stand for one of several words, which are numbered from 0:
+
+    >>> Formula("2 if region == 'us' else 1", ["region"], {"region": ["eu", "us"]}).scalar(1.0)
+    2.0
     """
 
-    def __init__(self, text: str, names: Sequence[str]) -> None:
+    def __init__(self, text: str, names: Sequence[str], words: Words | None = None) -> None:
         self.names = check_names(names)
         self.text = plain(text)
-        self.tree = parse(self.text, self.names)
+        self.tree = parse(self.text, self.names, words)
 
     def __repr__(self) -> str:
         """Show the text."""

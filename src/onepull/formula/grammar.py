@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, NamedTuple, TypeAlias
@@ -45,6 +45,14 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """A word in quotes, which is compared with a field of words."""
+
+    text: str
+    span: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """An operation applied to terms.
 
@@ -59,6 +67,9 @@ class Apply:
 
 
 Term: TypeAlias = Number | Field | Apply
+Operand: TypeAlias = Term | Word
+# The words of the fields that have words, in the order of their numbers.
+Words: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def check_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -117,9 +128,9 @@ def plain(text: str) -> str:
     return text
 
 
-def parse(text: str, names: Collection[str]) -> Term:
+def parse(text: str, names: Collection[str], words: Words | None = None) -> Term:
     """Return the tree of `text`, a number-valued formula over `names`."""
-    return _Parser(plain(text), names).formula()
+    return _Parser(plain(text), names, words or {}).formula()
 
 
 class _Token(NamedTuple):
@@ -134,7 +145,8 @@ _DECIMAL = r"(?:[0-9][0-9_]*+\.?+[0-9_]*+|\.[0-9][0-9_]*+)(?:[eE][+-]?[0-9][0-9_
 _TOKENS = re.compile(
     rf"""\s*(?:
       (?P<dotted>[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)++)
-    | (?P<text>[A-Za-z]{{0,2}}(?P<quote>['"])[^'"]*+(?P=quote))
+    | (?P<prefixed>[A-Za-z]{{1,2}}['"][^'"]*+['"])
+    | (?P<text>(?P<quote>['"])[^'"]*+(?P=quote))
     | (?P<complex>{_DECIMAL}[jJ])
     | (?P<number>0[xX][0-9A-Fa-f_]++ | 0[oO][0-7_]++ | 0[bB][01_]++ | {_DECIMAL})
     | (?P<name>[A-Za-z_][A-Za-z0-9_]*+)
@@ -143,7 +155,11 @@ _TOKENS = re.compile(
     )""",
     re.VERBOSE,
 )
-_REFUSED = {"dotted": "a dotted name", "text": "text", "complex": "a complex number"}
+_REFUSED = {
+    "dotted": "a dotted name",
+    "prefixed": "text with a prefix",
+    "complex": "a complex number",
+}
 
 # How tightly each operator binds, from loose to tight.
 _CHOICE, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _UNARY, _POWER = range(1, 10)
@@ -171,9 +187,10 @@ _END = "the end of the formula"
 class _Parser:
     """Builds the tree of a text by precedence climbing."""
 
-    def __init__(self, text: str, names: Collection[str]) -> None:
+    def __init__(self, text: str, names: Collection[str], words: Words) -> None:
         self.text = text
         self.names = names
+        self.words = words
         self.size = 0
         self.nesting = 0
         self.place = 0  # where the next token is looked for
@@ -221,7 +238,7 @@ class _Parser:
             raise self.unexpected("expected an operator")
         return term
 
-    def expression(self, binding: int) -> Term:
+    def expression(self, binding: int) -> Operand:
         """Read a term whose operators bind more tightly than `binding`."""
         self.nesting += 1
         if self.nesting > NESTING:
@@ -244,8 +261,11 @@ class _Parser:
         self.nesting -= 1
         return term
 
-    def operand(self, binding: int) -> Term:
+    def operand(self, binding: int) -> Operand:
         token = self.next
+        if token.kind == "text":
+            self.count(1, token[2:])
+            return Word(self.take().text[1:-1], token[2:])
         if token.kind == "number":
             return self.constant(self.take())
         if token.text in ("-", "+"):
@@ -299,7 +319,7 @@ class _Parser:
         quotient = self.apply(op.DIVIDE, sides, start)
         return self.wrapped(op.FLOOR, quotient)
 
-    def power(self, base: Term, start: int) -> Term:
+    def power(self, base: Operand, start: int) -> Term:
         self.take()
         exponent = self.number(self.expression(_UNARY - 1))
         terms: tuple[Term, ...] = (self.number(base), exponent)
@@ -312,33 +332,52 @@ class _Parser:
                 operation, terms = op.POWERS[exponent.value], terms[:1]
         return self.apply(operation, terms, start)
 
-    def comparison(self, left: Term, start: int) -> Term:
+    def comparison(self, left: Operand, start: int) -> Term:
         links: list[Term] = []
-        left = self.number(left)
         while _BINDS.get(self.next.text) == _COMPARISON:
             operation, before = _INFIX[self.take().text], self.size
-            right = self.number(self.expression(_COMPARISON))
+            right = self.expression(_COMPARISON)
             if _BINDS.get(self.next.text) == _COMPARISON:
                 # 'a < b < c' is 'a < b and b < c', so b is worked out twice.
                 self.count(self.size - before, (start, self.stop))
-            links.append(self.apply(operation, (left, right), start))
+            links.append(self.apply(operation, self.sides(operation, left, right), start))
             left = right
         return links[0] if len(links) == 1 else self.apply(op.AND, tuple(links), start)
 
-    def junction(self, first: Term, start: int, binds: int) -> Term:
+    def sides(self, operation: Operation, left: Operand, right: Operand) -> tuple[Term, Term]:
+        """Return both sides of a comparison as numbers; a word becomes its number."""
+        if operation in (op.EQUAL, op.UNEQUAL):
+            words = self.words_of(left) or self.words_of(right)
+            if words is not None:
+                return self.coded(left, words), self.coded(right, words)
+        return self.number(left), self.number(right)
+
+    def words_of(self, term: Operand) -> Sequence[str] | None:
+        return self.words.get(term.name) if isinstance(term, Field) else None
+
+    def coded(self, term: Operand, words: Sequence[str]) -> Term:
+        """Return a word, or a field of the same words, as a number."""
+        if isinstance(term, Field) and self.words_of(term) == words:
+            return term
+        if isinstance(term, Word) and term.text in words:
+            return Number(float(words.index(term.text)), term.span)
+        allowed = ", ".join(repr(word) for word in words[:12]) + ", …" * (len(words) > 12)
+        raise self.refuse(term.span, f"expected one of the words {allowed}")
+
+    def junction(self, first: Operand, start: int, binds: int) -> Term:
         word, terms = self.next.text, [self.truth(first)]
         while self.next.text == word:
             self.take()
             terms.append(self.truth(self.expression(binds)))
         return self.apply(_INFIX[word], tuple(terms), start)
 
-    def choice(self, body: Term, start: int) -> Term:
+    def choice(self, body: Operand, start: int) -> Term:
         self.take()
-        body = self.number(body)
+        chosen = self.number(body)
         condition = self.truth(self.expression(_CHOICE))
         self.expect("else")
         orelse = self.number(self.expression(0))
-        return self.apply(op.WHERE, (condition, body, orelse), start)
+        return self.apply(op.WHERE, (condition, chosen, orelse), start)
 
     def call(self, name: _Token) -> Term:
         operation = op.FUNCTIONS.get(name.text)
@@ -346,25 +385,26 @@ class _Parser:
             known = ", ".join(sorted(op.FUNCTIONS))
             raise self.refuse(name[2:], f"not a function of the formula language; use {known}")
         self.take()
-        terms: list[Term] = []
+        operands: list[Operand] = []
         while self.next.text != ")":
             if self.next.text in ("*", "**"):
                 raise self.refuse(
                     self.next[2:], f"{operation.name} takes positional arguments only"
                 )
-            terms.append(self.expression(0))
+            operands.append(self.expression(0))
             if self.next.text != ",":
                 break
             self.take()
         self.expect(")")
         least, most = operation.arguments
-        if len(terms) < least or (most is not None and len(terms) > most):
+        if len(operands) < least or (most is not None and len(operands) > most):
             wanted = f"{least}" if least == most else f"{least} or more"
-            reason = f"{operation.name} takes {wanted} arguments, given {len(terms)}"
+            reason = f"{operation.name} takes {wanted} arguments, given {len(operands)}"
             raise self.refuse((name.start, self.stop), reason)
-        for i, term in enumerate(terms):
-            first = operation is op.WHERE and i == 0
-            terms[i] = self.truth(term) if first else self.number(term)
+        terms = (
+            self.truth(term) if operation is op.WHERE and i == 0 else self.number(term)
+            for i, term in enumerate(operands)
+        )
         return self.apply(operation, tuple(terms), name.start)
 
     def apply(self, operation: Operation, terms: tuple[Term, ...], start: int) -> Apply:
@@ -382,8 +422,10 @@ class _Parser:
             priced = f" ({name!r} counts as {parts})" if name and parts > 1 else ""
             raise self.refuse(span, f"a formula may have at most {SIZE} parts, given more{priced}")
 
-    def number(self, term: Term) -> Term:
+    def number(self, term: Operand) -> Term:
         """Return a term as a number; a comparison becomes 0 or 1."""
+        if isinstance(term, Word) or self.words_of(term) is not None:
+            raise self.refuse(term.span, "words can only be compared with == and !=")
         if _gives(term) == "truth":
             return self.wrapped(op.INDICATOR, term)
         return term
@@ -392,9 +434,9 @@ class _Parser:
         """Apply an operation that is not written in the formula, and not counted."""
         return Apply(operation, (term,), term.span, _height(term), names_in(term))
 
-    def truth(self, term: Term) -> Term:
+    def truth(self, term: Operand) -> Term:
         """Return a term that must be a condition."""
-        if _gives(term) != "truth":
+        if isinstance(term, Word) or _gives(term) != "truth":
             raise self.refuse(term.span, "expected a condition, such as 'x >= y', not a number")
         return term
 

@@ -35,7 +35,9 @@ class CallablePayoff(Payoff):
 
     def __init__(self, reward: Reward, context: Box, state: Box) -> None:
         super().__init__(reward, context, state)
-        self.function = _by_name(reward.source, self.names)
+        self.function = _with_words(
+            _by_name(reward.source, self.names), self.names, {**context.words, **state.words}
+        )
         self.vector = self._arrays if self._takes_arrays else self._one_by_one
 
     def scalar(self, *values: float) -> float:
@@ -83,8 +85,7 @@ class CallablePayoff(Payoff):
         return result
 
     def _at_values(self, values: Sequence[float]) -> str:
-        pairs = zip(self.names, values, strict=True)
-        return ", ".join(f"{name}={float(value):.6g}" for name, value in pairs)
+        return Box({**self.context, **self.state}).shown(values)
 
     def _one_by_one(self, *columns: Any) -> Array:
         arrays = np.broadcast_arrays(*(np.asarray(column, float) for column in columns))
@@ -166,6 +167,24 @@ class CallablePayoff(Payoff):
         del context
         (name,) = self.state
         return self.reward.monotone.get(name) in ("increasing", "decreasing")
+
+
+def _with_words(
+    function: Callable[..., Any], names: Sequence[str], words: Mapping[str, Sequence[str]]
+) -> Callable[..., Any]:
+    """Return a function of numbers, which replaces the numbers of words by the words."""
+    if not words:
+        return function
+    texts = {place: np.array(words[name]) for place, name in enumerate(names) if name in words}
+
+    def decoded(*values: Any) -> Any:
+        given = list(values)
+        for place, known in texts.items():
+            codes = np.asarray(values[place]).astype(np.int64)
+            given[place] = known[codes] if codes.ndim else str(known[codes])
+        return function(*given)
+
+    return decoded
 
 
 def _by_name(function: Any, names: Sequence[str]) -> Callable[..., Any]:

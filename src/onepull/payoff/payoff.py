@@ -203,8 +203,7 @@ class Payoff(ABC):
                 right = middle
 
     def _shown(self, context: State) -> str:
-        pairs = zip(self.context.names, context, strict=True)
-        return ", ".join(f"{name}={value:.12g}" for name, value in pairs)
+        return self.context.shown(context)
 
     def _ambiguous(self, context: State, why: str) -> RewardError:
         fields = ", ".join(f"{name}=…" for name in self.state)
@@ -217,7 +216,10 @@ class Payoff(ABC):
 
     def _declared_bound(self, side: str) -> Formula | None:
         bound = getattr(self.reward, side)
-        return None if bound is None else Formula(str(bound), self.context.names)
+        return None if bound is None else self._over_contexts(str(bound))
+
+    def _over_contexts(self, text: str) -> Formula:
+        return Formula(text, self.context.names, self.context.words)
 
     def check_declarations(self) -> None:
         """Raise `DeclarationError` if a sample contradicts a declaration."""
@@ -243,7 +245,7 @@ class Payoff(ABC):
             if excess[worst] > slack(float(np.min(rewards)), float(np.max(rewards))):
                 raise DeclarationError(
                     f"{side}={getattr(self.reward, side)!r} is contradicted: "
-                    f"{_show(sample, worst)} gives {rewards[worst]:.6g}, "
+                    f"{self._example(sample, worst)} gives {rewards[worst]:.6g}, "
                     f"where {side} is {limits[worst]:.6g}"
                 )
 
@@ -258,8 +260,8 @@ class Payoff(ABC):
             worst = int(np.argmax(wrong))
             raise DeclarationError(
                 f"monotone {name!r} {direction!r} is contradicted: "
-                f"{_show(one, worst)} gives {self._at(one, worst):.6g}, "
-                f"{_show(two, worst)} gives {self._at(two, worst):.6g}"
+                f"{self._example(one, worst)} gives {self._at(one, worst):.6g}, "
+                f"{self._example(two, worst)} gives {self._at(two, worst):.6g}"
             )
 
     def _check_slope(self, name: str, constant: float, sample: Mapping[str, Array]) -> None:
@@ -269,8 +271,8 @@ class Payoff(ABC):
         if excess[worst] > slack(*self.whole_range):
             raise DeclarationError(
                 f"lipschitz {name!r}={constant:g} is contradicted: "
-                f"{_show(one, worst)} gives {self._at(one, worst):.6g}, "
-                f"{_show(two, worst)} gives {self._at(two, worst):.6g}"
+                f"{self._example(one, worst)} gives {self._at(one, worst):.6g}, "
+                f"{self._example(two, worst)} gives {self._at(two, worst):.6g}"
             )
 
     def _differences(
@@ -287,6 +289,11 @@ class Payoff(ABC):
         one = {**sample, name: np.minimum(sample[name], other)}
         two = {**sample, name: np.maximum(sample[name], other)}
         return one, two, self.vector(*two.values()) - self.vector(*one.values())
+
+    def _example(self, sample: Mapping[str, Array], place: int) -> str:
+        spaces = {**self.context, **self.state}
+        shown = (f"{n}={spaces[n].shown(float(c[place]))}" for n, c in sample.items())
+        return ", ".join(shown)
 
     def _at(self, sample: Mapping[str, Array], place: int) -> float:
         return float(self.scalar(*(float(column[place]) for column in sample.values())))
@@ -307,7 +314,3 @@ class _Cache(dict[State, Features]):
 def _interval(space: Any) -> Interval:
     assert isinstance(space, Interval)  # noqa: S101 - callers pass continuous spaces only
     return space
-
-
-def _show(sample: Mapping[str, Array], place: int) -> str:
-    return ", ".join(f"{name}={float(column[place]):.6g}" for name, column in sample.items())

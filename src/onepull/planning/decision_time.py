@@ -55,13 +55,13 @@ def _requests(
 
     def shown(context: list[float], state: list[float]) -> dict[str, Any]:
         if not learns_rewards:
-            return dict(zip(problem.state, state, strict=True))
+            return problem.state.fields(state)
         reward = problem.payoff.scalar(*context, *state)
-        return {**dict(zip(problem.context, context, strict=True)), "reward": reward}
+        return {**problem.context.fields(context), "reward": reward}
 
     return [
         (
-            dict(zip(problem.context, context, strict=True)),
+            problem.context.fields(context),
             {arm: shown(context, rows[i]) for arm, rows in zip(problem.arms, states, strict=True)},
         )
         for i, context in enumerate(contexts)

@@ -19,6 +19,7 @@ from onepull.policies.policy import Policy
 from onepull.policies.policy_class.epoch_greedy import EpochGreedy
 from onepull.policies.policy_class.iltcb import ILTCB
 from onepull.policies.policy_class.randomized_ucb import RandomizedUCB
+from onepull.policies.pull import Pull
 from onepull.policies.recommendation import recommended
 from onepull.policies.reference import FixedArm, Genie, Greedy, Random
 from onepull.policies.rule_policy import MeanPolicy, TurnPolicy
@@ -72,6 +73,7 @@ __all__ = [
     "MultiUCB",
     "PatientKL",
     "Policy",
+    "Pull",
     "Random",
     "RandomizedUCB",
     "RestartingUCB",

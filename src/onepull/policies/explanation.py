@@ -77,7 +77,7 @@ class Explanation(msgspec.Struct, frozen=True):
     """
 
     policy: str
-    context: dict[str, float]
+    context: dict[str, float | str]
     trial: int
     arms: list[ArmExplanation]
     arm: str | None
@@ -110,8 +110,8 @@ class Explanation(msgspec.Struct, frozen=True):
         )
 
     def _title(self) -> str:
-        context = ", ".join(f"{name}={value:g}" for name, value in self.context.items())
-        return f"{self.policy} at trial {self.trial:,} with {context}"
+        context = ", ".join(f"{name}={_field(value)}" for name, value in self.context.items())
+        return f"{self.policy} at trial {self.trial:,}{' with ' * bool(context)}{context}"
 
     def _conclusion(self) -> str:
         return f"{self.arm or 'a draw'}: {self.reason}"
@@ -157,6 +157,10 @@ def tie_of(arms: Sequence[str], left: int, *, draws: bool) -> str:
     else:
         how = "the first arm is taken" if of_all else "the first of the least pulled is taken"
     return f"a tie of {', '.join(arms)}: {how}"
+
+
+def _field(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _count(pulls: float) -> str:

@@ -19,6 +19,7 @@ from onepull.policies import savefile
 from onepull.policies.batches import columns_of, rows
 from onepull.policies.decision import Decision
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
+from onepull.policies.pull import Pull
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.ties import best_of, drawn, even, foremost
 from onepull.policies.traits import Traits
@@ -40,7 +41,8 @@ class Policy(ABC):
     - `choose` and `explain` do not change what was learned.  You can call them any number of
       times, and a pull does not have to be observed.
     - `observe` may come late, in any order, in batches, or never.  If it comes late, use
-      `pulled` and `gave_up` to report pulls in flight.  These are not saved and not merged.
+      `pull`, or `pulled` and `gave_up`, to report pulls in flight.  These are not saved and
+      not merged.
     - A call that raises an exception changes nothing.
     - `save` and `load` restore the same policy bit for bit.  `merge` adds the observations of
       two policies, as if one policy had made them all.
@@ -79,6 +81,7 @@ class Policy(ABC):
         self._arms = problem.arms
         self._everyone = range(len(problem.arms))
         self._position = {arm: j for j, arm in enumerate(problem.arms)}
+        self._implied = problem.context.implied  # in place of no context
 
     # Defined by each policy
 
@@ -128,6 +131,7 @@ class Policy(ABC):
 
     def _decide(self, eligible: Collection[str] | None, context: Mapping[str, Any]) -> Decision:
         allowed = self._everyone if eligible is None else self._positions(eligible)
+        context = context or self._implied
         return Decision(context, self._look(context), allowed)
 
     def choose(self, *, eligible: Collection[str] | None = None, **context: Any) -> str:
@@ -142,7 +146,8 @@ class Policy(ABC):
         """
         allowed = self._everyone if eligible is None else self._positions(eligible)
         # The same as `_decide`, which every other method calls, without two calls of functions.
-        decision = tuple.__new__(Decision, (context, self._look(context), allowed))
+        given = context or self._implied
+        decision = tuple.__new__(Decision, (given, self._look(given), allowed))
         if self._generator is None:
             return self._arms[self._leader(decision)]
         return self._arms[self._draw(decision)]
@@ -151,7 +156,7 @@ class Policy(ABC):
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
         decision = self._decide(eligible, context)
         indices = [float(index) for index in self._indices(decision)]
-        all_pulls, trials = self._knowledge.seen(context)
+        all_pulls, trials = self._knowledge.seen(decision.context)
         known = self._chances(decision)
         chances = dict(zip(decision.allowed, known, strict=True)) if known else {}
         allowed = set(decision.allowed)
@@ -171,12 +176,16 @@ class Policy(ABC):
         ]
         return Explanation(
             policy=type(self).__name__,
-            context={name: float(context[name]) for name in self.problem.context},
+            context=self._fields_of(decision),
             trial=trials + 1,
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
             reason=self._reason(decision, indices),
         )
+
+    def _fields_of(self, decision: Decision) -> dict[str, Any]:
+        space = self.problem.context
+        return space.fields(space.read(decision.context)) if space.has_fields else {}
 
     def estimates(self, **context: Any) -> list[float | None]:
         """Return the estimated reward of each arm in a context, None if there is no estimate."""
@@ -223,13 +232,28 @@ class Policy(ABC):
 
     # Learning
 
+    def pull(self, *, eligible: Collection[str] | None = None, **context: Any) -> Pull:
+        """Return a pull for `with`, which chooses, counts in flight, and observes or gives up.
+
+        >>> from onepull import DCB, Finite, Interval
+        >>> policy = DCB(Problem(
+        ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)},
+        ...     reward="x * y",
+        ... ))
+        >>> with policy.pull(y=1) as pull:
+        ...     pull.observe(x=0.5)
+        >>> policy.estimates(y=1)
+        [0.5, inf]
+        """
+        return Pull(self, eligible, context)
+
     def pulled(self, arm: str, **context: Any) -> None:
         """Report that `arm` was pulled for a context and its feedback is still to come.
 
         Until `observe` or `gave_up` is called for it, the pull counts in the arm's number of
         pulls but not in its estimate.  Policies with `counts_in_flight` False ignore it.
         """
-        self._knowledge.expect(self._find(arm), context, 1)
+        self._knowledge.expect(self._find(arm), context or self._implied, 1)
 
     def gave_up(self, arm: str, **context: Any) -> None:
         """Report that the feedback of a pull in flight will not come.
@@ -237,7 +261,7 @@ class Policy(ABC):
         It is ignored if no pull is in flight.
         """
         # Not an error: a late answer to a pull given up earlier may have been counted instead.
-        self._knowledge.expect(self._find(arm), context, -1)
+        self._knowledge.expect(self._find(arm), context or self._implied, -1)
 
     def observe(self, arm: str, *, reward: float | None = None, **fields: Any) -> None:
         """Learn from a pull of `arm`.
@@ -247,7 +271,8 @@ class Policy(ABC):
         and the `reward`.  A policy that learns from states then needs a reward that determines
         the state.
         """
-        self._knowledge.learn(self._find(arm), fields, reward)
+        given = {**self._implied, **fields} if self._implied else fields
+        self._knowledge.learn(self._find(arm), given, reward)
 
     def observe_many(
         self,

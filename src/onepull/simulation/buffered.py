@@ -304,7 +304,7 @@ def follow(environment: BufferEnvironment, controller: Controller, luck: Luck) -
             earned = luck.rewards[amount][slot][j]
             drain = buffer.drain(amount, earned)
             reward, cost, pulls = reward + earned, cost + buffer.costs.get(arm, 0.0), pulls + 1
-            state = dict(zip(problem.state, luck.states[slot][j], strict=True))
+            state = problem.state.fields(luck.states[slot][j])
             controller.observe(arm, **{environment.field: amount}, **state)
         level, over = buffer.refilled(level, drain, arrived)
         drained, lost = drained + drain, lost + over

@@ -53,7 +53,7 @@ instead (capacity=…)
         (state,) = piece.states[0].sample(generator, 1).tolist()
         for context in contexts.tolist():
             reward = problem.payoff.scalar(*context, *state)
-            fields = dict(zip(problem.context, context, strict=True))
+            fields = problem.context.fields(context)
             try:
                 twin.observe(problem.arms[0], reward=reward, **fields)
             except RewardError as error:

@@ -243,7 +243,7 @@ class _InterpretedRunner:
         position = {arm: j for j, arm in enumerate(problem.arms)}
         shown = np.zeros(len(problem.state))
         for i in range(len(stretch.rows)):
-            context = dict(zip(problem.context, stretch.contexts[i].tolist(), strict=True))
+            context = problem.context.fields(stretch.contexts[i].tolist())
             trial = stretch.first + i
             self._catch_up(trial)
             arm = self.policy.choose(**context)
@@ -251,7 +251,7 @@ class _InterpretedRunner:
             at_arm = place(trial, len(position), j)
             show(world.states, j, stretch.key, at_arm, trial, shown)
             if self.sees_states:
-                told = dict(zip(problem.state, shown.tolist(), strict=True))
+                told = problem.state.fields(shown.tolist())
             else:
                 reward = problem.payoff.scalar(*context.values(), *shown.tolist())
                 told = {"reward": reward}

@@ -31,14 +31,31 @@ def bad_calls(
         if bad is not None and bad is not True:  # True counts as reward 1, and None as no reward
             yield f"reward {bad!r}", rewarding(bad)
     yield "a context too high", choosing(problem.context[field].high + 1)
-    yield "a state too high", observing(problem.state[state].high + 1)
+    if not getattr(problem.state[state], "clips", False):  # then it is used as the nearest end
+        yield "a state too high", observing(problem.state[state].high + 1)
     yield "a reward too high", rewarding(problem.payoff.whole_range[1] + 1)
-    yield "no context", policy.choose
+    if problem.context.has_fields:
+        yield "no context", policy.choose
     yield "an unknown context field", lambda: policy.choose(**context, unknown=1.0)
     yield "an unknown state field", lambda: policy.observe(arm, **pull, unknown=1.0)
     yield "no state", lambda: policy.observe(arm, **context)
     yield "state and reward", lambda: policy.observe(arm, reward=0.0, **pull)
 
+    yield (
+        "a pull in a context too high",
+        lambda: policy.pulled(arm, **{**context, field: problem.context[field].high + 1}),
+    )
+    columns = {name: [value, value] for name, value in pull.items()}
+    bad_last = {**columns, state: [pull[state], math.nan]}
+    yield "a batch with a bad row", lambda: policy.observe_many([arm, arm], **bad_last)
+    yield "columns of two lengths", lambda: policy.observe_many([arm], **columns)
+    yield "a merge with itself", lambda: policy.merge(policy)
+    yield from _bad_arms(policy, arm, pull, context)
+
+
+def _bad_arms(
+    policy: Policy, arm: str, pull: dict[str, Any], context: dict[str, Any]
+) -> Iterable[tuple[str, Callable[[], object]]]:
     def pulling(unknown: Any) -> Callable[[], object]:
         return lambda: policy.observe(unknown, **pull)
 
@@ -48,10 +65,6 @@ def bad_calls(
     def announcing(unknown: Any) -> Callable[[], object]:
         return lambda: policy.pulled(unknown, **context)
 
-    yield (
-        "a pull in a context too high",
-        lambda: policy.pulled(arm, **{**context, field: problem.context[field].high + 1}),
-    )
     for unknown in ("no such arm", None, 0, ["a"]):
         yield f"arm {unknown!r}", pulling(unknown)
         yield f"announced arm {unknown!r}", announcing(unknown)
@@ -60,8 +73,3 @@ def bad_calls(
     yield "eligible as text", lambda: policy.choose(eligible=arm, **context)
     yield "an arm twice", lambda: policy.add_arm(arm)
     yield "an unknown arm to remove", lambda: policy.remove_arm("no such arm")
-    columns = {name: [value, value] for name, value in pull.items()}
-    bad_last = {**columns, state: [pull[state], math.nan]}
-    yield "a batch with a bad row", lambda: policy.observe_many([arm, arm], **bad_last)
-    yield "columns of two lengths", lambda: policy.observe_many([arm], **columns)
-    yield "a merge with itself", lambda: policy.merge(policy)

@@ -36,7 +36,7 @@ def looking_equals_the_product(build: Build, problem: Problem) -> None:
     factor = build(problem)
     means = np.random.default_rng(1).random((factor.features, 5))
     for context, _ in _points(problem):
-        fields = dict(zip(problem.context, context, strict=True))
+        fields = problem.context.fields(context)
         estimates = factor.look(means, fields)[0]
         np.testing.assert_allclose(estimates, factor.phi(context) @ means, rtol=1e-9)
 
@@ -46,7 +46,7 @@ def bounds_hold(build: Build, problem: Problem) -> None:
     factor = build(problem)
     means = np.zeros((factor.features, 1))
     for context, state in _points(problem):
-        _, low, high = factor.look(means, dict(zip(problem.context, context, strict=True)))
+        _, low, high = factor.look(means, problem.context.fields(context))
         product = float(np.dot(factor.phi(context), np.asarray(factor.psi(state))))
         slack = 1e-9 * max(1.0, abs(low), abs(high))
         assert low - slack <= product <= high + slack, (
@@ -110,4 +110,7 @@ def _points(problem: Problem) -> list[tuple[tuple[float, ...], tuple[float, ...]
     generator = np.random.default_rng(3)
     contexts = draw(problem.context, POINTS, generator)
     states = draw(problem.state, POINTS, generator)
-    return [(tuple(c.values()), tuple(s.values())) for c, s in zip(contexts, states, strict=True)]
+    return [
+        (problem.context.read(context), problem.state.read(state))
+        for context, state in zip(contexts, states, strict=True)
+    ]

@@ -17,7 +17,7 @@ def draw(box: Box, count: int, generator: np.random.Generator) -> list[dict[str,
     rows = np.column_stack(list(columns.values()))
     generator.shuffle(rows)
     chosen = np.resize(rows, (count, len(box)))
-    return [dict(zip(box, row, strict=True)) for row in chosen.tolist()]
+    return [box.fields(row) for row in chosen.tolist()]
 
 
 def observations(

@@ -78,7 +78,7 @@ class Spender(Policy):
                 "at least one arm must cost 0, to be pulled when the budget is spent, "
                 f"given {ledger.costs}"
             )
-        self._centres = [dict(zip(problem.context, c, strict=True)) for c in cells.centres]
+        self._centres = [problem.context.fields(c) for c in cells.centres]
         super().__init__(ledger, seed=seed)
 
     @property

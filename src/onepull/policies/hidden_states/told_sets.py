@@ -212,8 +212,7 @@ class Readings:
     def _refusal(
         self, context: State, reward: float, blocks: Blocks, because: str = ""
     ) -> RewardError:
-        pairs = zip(self.problem.context, context, strict=True)
-        where = ", ".join(f"{name}={value:.12g}" for name, value in pairs)
+        where = self.problem.context.shown(context)
         if self.edges:
             because = because or f"expected {blocks.lows[0]:.12g} to {blocks.highs[-1]:.12g}"
         else:

@@ -69,7 +69,8 @@ class FeatureMap(ABC):
 class ScaledFields(FeatureMap):
     """1 and each context field scaled to [0, 1], all divided by √d.
 
-    So no vector of features is longer than 1.
+    A field of words has a feature for each word but the first, which is 1 for that word.  No
+    vector of features is longer than 1.
 
     >>> from onepull import Finite, Interval, Problem
     >>> problem = Problem(
@@ -83,10 +84,16 @@ class ScaledFields(FeatureMap):
     is_shared = False
 
     def __init__(self, context: Box) -> None:
-        self.size = 1 + len(context)
+        words = [
+            (f, w) for f, n in enumerate(context) for w in range(1, len(context.words.get(n, ())))
+        ]
+        self._words = [(f, float(word)) for f, word in words]
+        self._numbers = [f for f, name in enumerate(context) if name not in context.words]
+        self.size = 1 + len(self._numbers) + len(self._words)
         self._one = 1.0 / math.sqrt(self.size)
         self._lows, self._weights = [], []
-        for name, space in context.items():
+        for name in (context.names[f] for f in self._numbers):
+            space = context[name]
             width = space.high - space.low
             if math.isinf(width):
                 raise ParameterError(
@@ -103,13 +110,16 @@ class ScaledFields(FeatureMap):
 
     def rows(self, context: State) -> Array:
         """Return the features, the same for all arms."""
-        scaled = [(v - low) * w for v, low, w in zip(context, self._lows, self._weights)]  # noqa: B905 - one each
-        return np.array([[self._one, *scaled]])
+        numbers = [context[f] for f in self._numbers] if self._words else context
+        scaled = [(v - low) * w for v, low, w in zip(numbers, self._lows, self._weights)]  # noqa: B905 - one each
+        marks = [self._one * (context[f] == word) for f, word in self._words]
+        return np.array([[self._one, *scaled, *marks]])
 
     def table(self, contexts: Array) -> Array:
         """Return the features of many contexts."""
-        scaled = (contexts - self._lows) * self._weights
-        table = np.hstack([np.full((len(contexts), 1), self._one), scaled])
+        scaled = (contexts[:, self._numbers] - self._lows) * self._weights
+        marks = [self._one * (contexts[:, [f]] == word) for f, word in self._words]
+        table = np.hstack([np.full((len(contexts), 1), self._one), scaled, *marks])
         return table[:, None, :]
 
 
@@ -216,7 +226,7 @@ class CodedFeatures(FeatureMap):
 
     def __init__(self, features: Coded, context: Box, arms: Sequence[str]) -> None:
         self._function = features
-        self._names, self._arms = context.names, tuple(arms)
+        self._context, self._arms = context, tuple(arms)
         sample = points(context, 1, np.random.default_rng(0))
         self.size = 0
         self._first = tuple(float(column[0]) for column in sample.values())
@@ -241,7 +251,7 @@ class CodedFeatures(FeatureMap):
 
     def row(self, context: State, arm: int) -> Array:
         """Return the features of one arm; `ParameterError` if they are not d finite numbers."""
-        fields, name = dict(zip(self._names, context, strict=True)), self._arms[arm]
+        fields, name = self._context.fields(context), self._arms[arm]
         asked = f"features(context, arm) with {fields} and {name!r}"
         try:
             given: Any = self._function(fields, name)
@@ -295,7 +305,7 @@ def _formulas(texts: Any, context: Box, where: str) -> list[Formula]:
         raise ParameterError(f"{where} must be a list of formulas, given {shown(texts)}")
     boxes, formulas = pieces(context, PIECES), []
     for text in texts:
-        formula = Formula(text, context.names)
+        formula = Formula(text, context.names, context.words)
         values = formula.enclose(boxes)
         if not (np.isfinite(values.low).all() and np.isfinite(values.high).all()):
             raise ParameterError(

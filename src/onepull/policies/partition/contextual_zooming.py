@@ -191,7 +191,7 @@ class Zoom(Knowledge):
         if saved.radii[0] != 1.0:
             raise SaveFileError(f"the first radius must be 1, given {saved.radii[0]}")
         for centre, radius in zip(saved.centres[1:], saved.radii[1:], strict=True):
-            self.problem.context.exactly(dict(zip(self.problem.context, centre, strict=True)))
+            self.problem.context.exactly(self.problem.context.fields(centre))
             balls.activate(tuple(centre), radius)
         balls.statistics.restore(saved.statistics)
         if not all(-1e-6 <= mean <= 1.0 + 1e-6 for row in saved.statistics.means for mean in row):

@@ -85,7 +85,7 @@ class History(Knowledge):
 
     def place(self, context: State) -> int:
         """Return the cell of a context."""
-        return self.cells.locate(dict(zip(self.problem.context, context, strict=True)))
+        return self.cells.locate(self.problem.context.fields(context))
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one reward in its context."""

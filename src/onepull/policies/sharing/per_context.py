@@ -78,7 +78,7 @@ class PerContext(Sharing):
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one reward in its context."""
         context, value = rewarded_context(self.problem, fields, reward)
-        cell = self.cells.locate(dict(zip(self.problem.context, context, strict=True)))
+        cell = self.cells.locate(self.problem.context.fields(context))
         if reward is not None:
             check_reward(value, self._lows[cell], self._highs[cell])
         self.statistics_for(str(cell)).update(arm, (value,))

@@ -1,0 +1,101 @@
+"""One pull of an arm, from the choice to the observation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from onepull.errors import InputError
+
+if TYPE_CHECKING:
+    from onepull.policies.policy import Policy
+
+
+class Pull:
+    """A pull that reports by itself what becomes of it.
+
+    `with policy.pull(…) as pull:` chooses an arm and counts it as in flight.  At the end of the
+    block the pull is given up if it was not observed, whether the block ended normally, by an
+    exception or because a task was cancelled.  So no pull stays in flight.  `async with` does
+    the same.
+
+    Attributes
+    ----------
+    arm
+        The arm to pull.
+    context
+        The context that it was chosen for.
+
+    Examples
+    --------
+    >>> from onepull import DCB, Finite, Interval, Problem
+    >>> policy = DCB(Problem(
+    ...     arms=["wifi", "lte"],
+    ...     context={"bits": Finite([1, 4])},
+    ...     state={"capacity": Interval(0, 7)},
+    ...     reward="min(bits, capacity)",
+    ... ))
+    >>> with policy.pull(bits=4) as pull:
+    ...     pull.observe(capacity=3.0)
+    >>> pull.arm, policy.trials
+    ('wifi', 1)
+    """
+
+    def __init__(
+        self, policy: Policy, eligible: Collection[str] | None, context: Mapping[str, Any]
+    ) -> None:
+        self._policy, self._eligible = policy, eligible
+        self.context = dict(context)
+        self.arm = ""
+        self._is_in_flight = False
+        self._is_observed = False
+
+    def observe(self, *, reward: float | None = None, **state: Any) -> None:
+        """Learn from the pull: its state by name, or its `reward`.
+
+        An answer that comes after the end of the block is learned too.
+        """
+        if not self.arm:
+            raise InputError("this pull has no arm yet; use 'with policy.pull(…) as pull:'")
+        if self._is_observed:
+            raise InputError(f"this pull of {self.arm!r} was observed before")
+        self._policy.observe(self.arm, reward=reward, **self.context, **state)
+        self._is_observed, self._is_in_flight = True, False
+
+    def give_up(self) -> None:
+        """Report that no answer will come; the end of the block does this by itself."""
+        if self._is_in_flight:
+            self._policy.gave_up(self.arm, **self.context)
+            self._is_in_flight = False
+
+    def __enter__(self) -> Self:
+        """Choose the arm, and count it as in flight."""
+        if self.arm:
+            raise InputError(f"this pull of {self.arm!r} was begun before; call policy.pull again")
+        arm = self._policy.choose(eligible=self._eligible, **self.context)
+        self._policy.pulled(arm, **self.context)
+        self.arm, self._is_in_flight = arm, True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give the pull up if it was not observed."""
+        self.give_up()
+
+    async def __aenter__(self) -> Self:
+        """Choose the arm, and count it as in flight."""
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give the pull up if it was not observed."""
+        self.give_up()

@@ -1,0 +1,131 @@
+"""`with policy.pull(…)`: what is chosen, and what stays in flight."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+from policy_cases import one_each
+from problems import alone, channels
+
+from onepull import DCB, InputError, Pull, StateError
+from onepull.testing.random_data import observations
+
+
+def in_flight(policy):
+    return sum(policy.sharing.statistics.in_flight)
+
+
+def test_a_pull_is_in_flight_until_it_is_observed():
+    policy = DCB(channels(3))
+    with policy.pull(bits=2) as pull:
+        assert (pull.arm, pull.context, in_flight(policy)) == ("channel-1", {"bits": 2}, 1)
+        pull.observe(capacity=1)
+        assert in_flight(policy) == 0
+    assert policy.trials == 1
+    assert policy.choose(bits=2) == "channel-2"
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, GeneratorExit])
+def test_a_block_that_fails_gives_the_pull_up(error):
+    policy = DCB(channels(3))
+    with pytest.raises(error), policy.pull(bits=2):
+        raise error
+    assert (in_flight(policy), policy.trials) == (0, 0)
+
+
+def test_a_refused_observation_does_not_stay_in_flight():
+    policy = DCB(channels(3))
+    with pytest.raises(StateError), policy.pull(bits=2) as pull:
+        pull.observe(capacity=99)
+    assert (in_flight(policy), policy.trials) == (0, 0)
+    with policy.pull(bits=2) as pull:
+        with pytest.raises(StateError):
+            pull.observe(capacity=99)
+        pull.observe(capacity=1)  # better
+    assert (in_flight(policy), policy.trials) == (0, 1)
+
+
+def test_an_answer_after_the_block_is_learned():
+    policy = DCB(channels(3))
+    with policy.pull(bits=2) as pull:
+        pass
+    assert in_flight(policy) == 0
+    pull.observe(capacity=1)
+    assert (in_flight(policy), policy.trials) == (0, 1)
+
+
+def test_a_pull_is_begun_once_and_observed_once():
+    policy = DCB(channels(3))
+    pull = policy.pull(bits=2)
+    assert isinstance(pull, Pull)
+    assert in_flight(policy) == 0  # nothing happens before the block
+    with pytest.raises(InputError, match="no arm yet"):
+        pull.observe(capacity=1)
+    with pull:
+        pull.observe(capacity=1)
+        with pytest.raises(InputError, match="observed before"):
+            pull.observe(capacity=1)
+    with pytest.raises(InputError, match="begun before"), pull:
+        pass
+    assert (in_flight(policy), policy.trials) == (0, 1)
+
+
+def test_a_context_that_is_refused_leaves_nothing_in_flight():
+    policy = DCB(channels(3))
+    with pytest.raises(InputError), policy.pull(bits=99):
+        pass
+    with pytest.raises(InputError), policy.pull(bits=2, eligible=["none"]):
+        pass
+    assert (in_flight(policy), policy.trials) == (0, 0)
+
+
+def test_a_cancelled_task_gives_its_pull_up():
+    policy = DCB(channels(3))
+
+    async def request():
+        async with policy.pull(bits=2) as pull:
+            await asyncio.sleep(60)
+            pull.observe(capacity=1)
+
+    async def run():
+        tasks = [asyncio.create_task(request()) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert policy.sharing.statistics.in_flight == [1, 1, 1]  # no stampede to the first arm
+        tasks[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+        assert policy.sharing.statistics.in_flight == [0, 1, 1]
+        for task in tasks[1:]:
+            task.cancel()
+        await asyncio.gather(*tasks[1:], return_exceptions=True)
+
+    asyncio.run(run())
+    assert (in_flight(policy), policy.trials) == (0, 0)
+
+
+def test_an_observation_without_a_block_is_awaited():
+    policy = DCB(alone())
+
+    async def request():
+        async with policy.pull() as pull:
+            await asyncio.sleep(0)
+            pull.observe(rate=2.0)
+
+    asyncio.run(request())
+    assert policy.trials == 1
+
+
+@pytest.mark.parametrize(("build", "problem"), one_each().values(), ids=one_each())
+def test_every_policy_learns_as_by_choosing_and_observing(build, problem):
+    one, two = build(problem()), build(problem())
+    for record in observations(problem(), 12, np.random.default_rng(3)):
+        context = {name: record[name] for name in problem().context}
+        state = {name: record[name] for name in problem().state}
+        with one.pull(**context) as pull:
+            pull.observe(**state)
+        arm = two.choose(**context)
+        two.observe(arm, **context, **state)
+        assert pull.arm == arm
+    assert one.to_bytes() == two.to_bytes()
