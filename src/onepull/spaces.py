@@ -61,7 +61,8 @@ class Finite:
             numbers = _numbers(given)
             accepted = {number: number for number in numbers}
         if len(accepted) < len(given):
-            twice = Counter(words or numbers).most_common(1)[0][0]
+            values_given: list[float | str] = [*words] or [*numbers]
+            twice = Counter(values_given).most_common(1)[0][0]
             raise ProblemError(f"Finite takes each value once, given {_value(twice)} twice")
         object.__setattr__(self, "values", numbers)
         object.__setattr__(self, "words", words)

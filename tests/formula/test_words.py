@@ -65,5 +65,6 @@ def test_anything_else_is_refused_where_it_is(text, said, marked):
 def test_a_range_follows_from_the_words_that_are_possible():
     formula = Formula("x if region == 'us' else 3", NAMES, WORDS)
     box = {"home": (0, 0), "tier": (0, 0), "x": (5, 9)}
-    assert formula.enclose({**box, "region": (1, 1)}).bounds == (5.0, 9.0)
-    assert formula.enclose({**box, "region": (0, 2)}).bounds == (3.0, 9.0)
+    for region, expected in (((1, 1), [5.0, 9.0]), ((0, 2), [3.0, 9.0])):
+        found = formula.enclose({**box, "region": region})
+        assert [float(end) for end in found.bounds] == expected

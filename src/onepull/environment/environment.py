@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -227,7 +228,8 @@ def tie_slack(bounds: tuple[float, float]) -> float:
 
 def _numbered(law: Distribution, box: Box) -> Distribution:
     """Return a law with the numbers that a space gives to words."""
-    return law.on(box) if isinstance(law, Distribution) else law  # which the next check refuses
+    given: Any = law
+    return given.on(box) if isinstance(given, Distribution) else law  # the next check refuses it
 
 
 def _joined(contexts: Distribution | Mapping[str, Distribution] | None, box: Box) -> Distribution:

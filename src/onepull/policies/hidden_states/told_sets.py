@@ -268,4 +268,4 @@ def _edges(problem: Problem, knots: int) -> list[float]:
 
 def _slack(rewards: Array) -> float:
     """Return the difference below which rewards count as equal."""
-    return slack(float(rewards.min()), float(rewards.max()))
+    return float(slack(float(rewards.min()), float(rewards.max())))
