@@ -99,7 +99,6 @@ def test_reserved_names_are_refused(name):
     ("changes", "words"),
     [
         ({"state": {"x": Interval(0, 1), "y": Interval(0, 1)}}, "both a context and a state field"),
-        ({"context": {}}, "the context needs at least one field"),
         ({"state": {}}, "the state needs at least one field"),
         (
             {"state": {f"x{i}": Interval(0, 1) for i in range(17)}},

@@ -121,7 +121,7 @@ def test_what_is_no_list_of_numbers_is_refused(values):
 
 
 def test_a_finite_space_has_a_limit_that_is_checked_first():
-    with pytest.raises(ProblemError, match="at most 1,048,576 numbers"):
+    with pytest.raises(ProblemError, match="at most 1,048,576 values"):
         Finite(range(10**12))
 
 

@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Any, TypeAlias
@@ -56,7 +57,7 @@ class Finite:
         words = _words(given)
         if words:
             numbers = tuple(map(float, range(len(words))))
-            accepted = dict(zip(words, numbers, strict=True))
+            accepted: dict[Any, float] = dict(zip(words, numbers, strict=True))
         else:
             numbers = _numbers(given)
             accepted = {number: number for number in numbers}
@@ -85,17 +86,17 @@ class Finite:
 
     def accept(self, value: Any) -> float:
         """Return `value` as a float; raises `ValueError` if it is not in this space."""
-        kind = type(value)
-        if kind is not float and kind is not str:
-            value = self._converted(value)
+        key = value if type(value) is float else self._converted(value)
         try:
-            return self._accepted[value]
+            return self._accepted[key]
         except KeyError:
             raise ValueError(f"is not {self}") from None
 
     def _converted(self, value: Any) -> Any:
         if self.words:
-            return plain_text(value) if isinstance(value, str) else None
+            if not isinstance(value, str):
+                raise TypeError("is not a word")
+            return plain_text(value)
         if isinstance(value, bool | np.bool_) and set(self.values) == {0.0, 1.0}:
             return float(value)
         return real(value)
@@ -114,7 +115,9 @@ class Finite:
 
 def _listed(values: Any) -> list[Any]:
     try:
-        given = list(itertools.islice(() if isinstance(values, str) else values, MOST_VALUES + 1))
+        # The order of a set differs between runs, and the values of a mapping would be lost.
+        is_list = not isinstance(values, str | bytes | AbstractSet | Mapping)
+        given = list(itertools.islice(values if is_list else (), MOST_VALUES + 1))
     except TypeError:
         given = []
     if not given:
@@ -132,7 +135,18 @@ def _words(given: list[Any]) -> tuple[str, ...]:
     for word in words:
         if not word.strip() or not word.isprintable():
             raise ProblemError(f"Finite takes words of printable characters, given {shown(word)}")
+        if _is_number(word):
+            raise ProblemError(f"Finite takes a list of numbers or of words, given {shown(given)}")
     return words
+
+
+def _is_number(text: str) -> bool:
+    """Return whether text is a number, which was probably meant as one."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _numbers(given: list[Any]) -> tuple[float, ...]:
@@ -424,7 +438,7 @@ class Box(Mapping[str, Space]):
 
 def _remedy(space: Space, value: Any) -> str:
     """Return how to allow a number outside an interval."""
-    finite = isinstance(value, int | float | np.number) and math.isfinite(value)
-    if not finite or not isinstance(space, Interval):
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    if not isinstance(space, Interval) or not is_number or not -LARGEST <= value <= LARGEST:
         return ""
     return "; declare it with outside='clip' to use the nearest end instead"

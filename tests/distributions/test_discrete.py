@@ -59,7 +59,7 @@ def test_it_is_shown_as_written():
         ([math.inf], [1.0], "finite states"),
         ([math.nan], [1.0], "finite states"),
         ([[1], [1, 2]], [0.5, 0.5], "equal length"),
-        (["a"], [1.0], "numbers"),
+        (["a", 1], [0.5, 0.5], "numbers"),
     ],
 )
 def test_what_is_not_a_distribution_is_refused(values, probabilities, said):

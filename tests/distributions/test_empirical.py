@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 
 import numpy as np
 import pytest
 
 from onepull.distributions import InOrder, empirical
+from onepull.distributions.fits_space import check_fit
 from onepull.errors import MissingExtra, ParameterError
+from onepull.spaces import Box, Finite, Interval, Space
 
 TRACE = "time,gain,rate\n0,1.5,10\n1,2.5,20\n2,1.5,30\n"
 
@@ -118,9 +121,11 @@ def test_columns_without_a_name_are_allowed(write):
 )
 @pytest.mark.parametrize("column", ["gain", "root:x:0:0:hunter", "-----BEGIN KEY-----"])
 def test_an_error_never_shows_what_is_in_the_file(write, secret, column):
-    for name in ("trace.csv", "trace.parquet"):
+    spaces: tuple[Space, ...] = (Interval(0, 1), Finite([1, 2]), Finite(["eu", "us"]))
+    for name, space in itertools.product(("trace.csv", "trace.parquet"), spaces):
+        box = Box(gain=space)
         with pytest.raises((ParameterError, MissingExtra)) as caught:
-            empirical(write(secret, name), [column])
+            check_fit(empirical(write(secret, name), [column]).on(box), box, "the states")
         assert "hunter2" not in str(caught.value)
 
 

@@ -27,6 +27,12 @@ from torture.tables import failures, summary, write
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("areas", nargs=-1, type=click.Choice(list(AREAS)))
 @click.option("--minutes", default=10.0, show_default=True, help="How long to go on.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=os.cpu_count() or 1,
+    help="How many areas to run at a time; one for each core by default.",
+)
 @click.option("--case", "seed", type=int, help="Run one case and show its traceback.")
 @click.option("--fresh", is_flag=True, help="Forget what was tried before.")
 @click.option(
@@ -46,6 +52,7 @@ from torture.tables import failures, summary, write
 def main(  # noqa: PLR0913, PLR0917 - click passes one argument for each option
     areas: tuple[str, ...],
     minutes: float,
+    workers: int,
     seed: int | None,
     fresh: bool,  # noqa: FBT001 - click passes flags so
     path: Path,
@@ -64,7 +71,7 @@ def main(  # noqa: PLR0913, PLR0917 - click passes one argument for each option
     if minutes > 0:
         with tempfile.TemporaryDirectory(prefix="onepull-torture-") as folder:
             os.environ["TMPDIR"] = folder  # whatever a killed case leaves goes with it
-            run(chosen, minutes, record)
+            run(chosen, minutes, record, workers)
     console = Console()
     console.print(summary(chosen, record))
     if document is not None:
@@ -76,7 +83,7 @@ def main(  # noqa: PLR0913, PLR0917 - click passes one argument for each option
         sys.exit(1)
 
 
-def run(chosen: dict[str, Area], minutes: float, record: Record) -> None:
+def run(chosen: dict[str, Area], minutes: float, record: Record, workers: int) -> None:
     """Run the areas with a progress bar each."""
     columns = (
         TextColumn("{task.description:<12}"),
@@ -88,7 +95,11 @@ def run(chosen: dict[str, Area], minutes: float, record: Record) -> None:
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bars = {
             name: progress.add_task(
-                name, total=60 * minutes * area.share / whole, cases=0, failed=0, start=False
+                name,
+                total=60 * minutes * workers * area.share / whole,
+                cases=0,
+                failed=0,
+                start=False,
             )
             for name, area in chosen.items()
         }
@@ -104,7 +115,7 @@ def run(chosen: dict[str, Area], minutes: float, record: Record) -> None:
                 failed=len(tally.failures),
             )
 
-        torture(chosen.values(), minutes, record, tell)
+        torture(chosen.values(), minutes, record, tell, workers)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -40,6 +41,7 @@ class Record:
 
     path: Path
     tallies: dict[str, Tally] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
 
     @classmethod
     def open(cls, path: Path, *, fresh: bool) -> Record:
@@ -55,7 +57,8 @@ class Record:
 
     def save(self) -> None:
         """Write the file, whole or not at all."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_suffix(".new")
-        beside.write_bytes(msgspec.json.encode(self.tallies))
-        beside.replace(self.path)
+        with self.lock:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            beside = self.path.with_suffix(".new")
+            beside.write_bytes(msgspec.json.encode(self.tallies))
+            beside.replace(self.path)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from torture.area import Area, Outcome, run_case
+from torture.area import Area, Outcome
 from torture.record import Record
 from torture.worker import work
 
@@ -15,26 +17,36 @@ SILENCE = 60.0  # seconds after which a case hangs
 
 
 def torture(
-    areas: Iterable[Area], minutes: float, record: Record, tell: Callable[[Area, Outcome], None]
+    areas: Iterable[Area],
+    minutes: float,
+    record: Record,
+    tell: Callable[[Area, Outcome], None],
+    workers: int = 1,
 ) -> None:
-    """Run the areas one after the other, each for its share of the time.
-
-    Cases that failed before are tried again first; those that pass now are no failures.
-    """
+    """Run the areas, `workers` of them at a time, each for its share of the time."""
     chosen = list(areas)
     total = sum(area.share for area in chosen)
-    for area in chosen:
-        tally = record.of(area.name)
-        for seed in [*tally.failures]:
-            again = run_case(area, int(seed))
+    with ThreadPoolExecutor(workers) as pool:
+        runs = [
+            pool.submit(_run, area, 60 * minutes * workers * area.share / total, record, tell)
+            for area in chosen
+        ]
+        for run in runs:
+            run.result()
+
+
+def _run(area: Area, seconds: float, record: Record, tell: Callable[[Area, Outcome], None]) -> None:
+    """Run one area.  Cases that failed before are tried again; those that pass are no failures."""
+    tally, until = record.of(area.name), time.monotonic() + seconds
+    for seed in [*tally.failures]:
+        for again in itertools.islice(outcomes(area, int(seed), until), 1):
             if again.failure is None:
                 del tally.failures[seed]
-        until = time.monotonic() + 60 * minutes * area.share / total
-        while time.monotonic() < until:
-            for outcome in outcomes(area, tally.next_seed, until):
-                tally.add(outcome)
-                tell(area, outcome)
-            record.save()
+    while time.monotonic() < until:
+        for outcome in outcomes(area, tally.next_seed, until):
+            tally.add(outcome)
+            tell(area, outcome)
+        record.save()
 
 
 def outcomes(area: Area, first: int, until: float) -> Iterable[Outcome]:

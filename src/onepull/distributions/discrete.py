@@ -32,6 +32,8 @@ class Discrete(Distribution):
     Discrete([['eu', 3.0], ['us', 5.0]], [0.5, 0.5])
     """
 
+    is_recorded = False  # whether it was read from a file
+
     def __init__(
         self, values: Sequence[Any] | Array, probabilities: Sequence[float] | Array
     ) -> None:
@@ -61,7 +63,7 @@ class Discrete(Distribution):
 
     def __repr__(self) -> str:
         """Show states and probabilities; if there are many, their number and a checksum."""
-        if len(self.values) > MOST_SHOWN:
+        if len(self.values) > MOST_SHOWN or self.is_secret:
             return f"{type(self).__name__}({self._outline()})"
         return f"Discrete({self._written()}, {self.probabilities.tolist()})"
 
@@ -81,10 +83,22 @@ class Discrete(Distribution):
         twin.values = self.values.copy()
         for place, (words, (name, space)) in enumerate(zip(self.words, box.items(), strict=True)):
             if words:
-                numbers = np.array([_accepted(space, word, name) for word in words])
+                numbers = np.array([self._accepted(space, word, name) for word in words])
                 twin.values[:, place] = numbers[self.values[:, place].astype(np.int64)]
         twin.words = tuple(box.words.get(name, ()) for name in box)
         return twin
+
+    def _accepted(self, space: Space, word: str, name: str) -> float:
+        try:
+            return space.accept(word)
+        except (TypeError, ValueError):
+            what = "a word" if self.is_secret else repr(word)
+            raise ParameterError(f"{name} can be {what}, which is not {space}") from None
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it holds words of a file, which no error shows: the file may be no trace."""
+        return self.is_recorded and any(self.words)
 
     def _outline(self) -> str:
         checksum = zlib.crc32(self.values.tobytes() + self.probabilities.tobytes())
@@ -131,13 +145,6 @@ def _numbered(values: Any) -> tuple[Array, tuple[tuple[str, ...], ...]]:
     return np.column_stack(columns).astype(np.float64), tuple(words)
 
 
-def _accepted(space: Space, word: str, name: str) -> float:
-    try:
-        return space.accept(word)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} can be {word!r}, which is not {space}") from None
-
-
 def scaled_bernoulli(value: float, probability: float) -> Discrete:
     """Return the law that is `value` with the given probability and 0 otherwise.
 
@@ -167,7 +174,7 @@ class InOrder(Discrete):
 
     def __repr__(self) -> str:
         """Show the points; if there are many, their number and a checksum."""
-        if len(self.values) > MOST_SHOWN:
+        if len(self.values) > MOST_SHOWN or self.is_secret:
             return f"InOrder({self._outline()})"
         return f"InOrder({self._written()})"
 
@@ -196,9 +203,9 @@ def empirical(path: str | Path, columns: Sequence[str], *, in_order: bool = Fals
         raise ParameterError(f"in_order must be true or false, given {in_order!r}")
     listed = [_column(found, name, path) for name in columns]
     rows = list(zip(*listed, strict=True)) if len(listed) > 1 else listed[0]
-    if in_order:
-        return InOrder(rows)
-    return Discrete(rows, np.full(len(rows), 1.0 / len(rows)))
+    law = InOrder(rows) if in_order else Discrete(rows, np.full(len(rows), 1.0 / len(rows)))
+    law.is_recorded = True
+    return law
 
 
 def read_columns(path: str | Path) -> Mapping[str, Sequence[Any]]:
@@ -260,20 +267,20 @@ def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -
     if not len(columns[name]):
         raise ParameterError(f"trace {str(path)!r} has no rows below its header")
     numbers = [_number(text) for text in columns[name]]
-    if not any(map(math.isfinite, numbers)) and all(
+    if all(number is None for number in numbers) and all(
         isinstance(text, str) and text.strip() for text in columns[name]
     ):
         return list(columns[name])  # words
     for row, number in enumerate(numbers, start=2):
-        if not math.isfinite(number):
+        if number is None or not math.isfinite(number):
             raise ParameterError(
                 f"trace {str(path)!r}, column {name!r}, row {row}: not a finite number"
             )
     return numbers
 
 
-def _number(text: Any) -> float:
+def _number(text: Any) -> float | None:
     try:
         return float(text)
     except (TypeError, ValueError):
-        return math.nan
+        return None

@@ -22,10 +22,10 @@ def check_fit(law: Any, box: Box, what: str) -> None:
     for _, piece in law.pieces():
         for place, (name, space) in enumerate(box.items()):
             is_word = bool(piece.words and piece.words[place])
-            if isinstance(space, Finite) and is_word != bool(space.words):
+            if is_word != (name in box.words):
                 raise ParameterError(
-                    f"{what} need {'words' if space.words else 'numbers'} for {name}, which must "
-                    f"be {space}; given {piece!r}"
+                    f"{what} need {'numbers' if is_word else 'words'} for {name}, which must be "
+                    f"{space}; given {piece!r}"
                 )
             low, high = piece.support[place]
             if low < space.low or high > space.high:

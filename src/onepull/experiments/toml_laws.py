@@ -47,14 +47,22 @@ def law_of(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
     if not isinstance(written, Mapping):
         raise ProblemError(f"{where}: a law must be a table, given {written!r}")
     if isinstance(written.get("law"), str):
-        return _build(written, folder, where)
+        return _on(box, _build(written, folder, where), where)
     if set(written) != set(box):
         raise ProblemError(
             f"{where}: needs a law for each of {', '.join(box)}, "
             f"given {', '.join(written) or 'none'}"
         )
     laws = [_build(written[name], folder, f"{where}, field {name!r}") for name in box]
-    return laws[0] if len(laws) == 1 else d.Independent(*laws)
+    return _on(box, laws[0] if len(laws) == 1 else d.Independent(*laws), where)
+
+
+def _on(box: Box, law: d.Distribution, where: str) -> d.Distribution:
+    """Return a law with the numbers that the space gives to words."""
+    try:
+        return law.on(box)
+    except OnepullError as error:
+        raise ProblemError(f"{where}: {error}") from None
 
 
 def states_of(written: Mapping[str, Any], problem: Problem, folder: Path) -> dict[str, Any]:
