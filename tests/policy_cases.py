@@ -84,12 +84,19 @@ def listed(problem):
 def own_features(problem):
     """A few features that differ from arm to arm, for one shared parameter vector."""
     name, space = list(problem.context.items())[-1]
-    scaled = f"({name} - ({space.low})) / {space.high - space.low or 1}"
+    scaled = (
+        f"({name} - ({space.low})) / {space.high - space.low}" if space.high > space.low else "0"
+    )
     arms = [*sorted(problem.arms), "added-arm"]
     return {
         arm: ["0.5", f"{scaled} * {j / 20}", f"{j / 20} * ({scaled})**2"]
         for j, arm in enumerate(arms)
     }
+
+
+def root(problem):
+    """A feature of the last field of the context, if there is one."""
+    return f"abs({problem.context.names[-1]})**0.5" if problem.context.has_fields else "0.5"
 
 
 def paid(problem):
@@ -117,7 +124,7 @@ EVERYWHERE: dict[str, Maker] = {
     "LinRel-shared": lambda problem: LinRel(problem, features=own_features(problem), failure=0.5),
     "LinearThompson": LinearThompson,
     "LinearThompson-written": lambda problem: LinearThompson(
-        problem, features=["1", f"abs({problem.context.names[-1]})**0.5"], spread=1, seed=5
+        problem, features=["1", root(problem)], spread=1, seed=5
     ),
     "LinearThompson-shared": lambda problem: LinearThompson(
         problem, features=own_features(problem)

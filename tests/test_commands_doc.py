@@ -22,8 +22,8 @@ from onepull.experiments.buffer_experiment import (
 )
 from onepull.experiments.experiment import APPLICATIONS, _Written
 from onepull.experiments.toml_laws import LAWS
-from onepull.experiments.toml_reading import decoded
 from onepull.policies.registry import registered
+from onepull.problem import toml_values
 
 ROOT = Path(__file__).parent.parent
 COMMANDS_PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def test_every_command_has_its_section(name):
 def test_the_experiments_of_the_page_can_be_read(number, tmp_path):
     (tmp_path / "endpoints.csv").write_text("near_s,far_s\n0.2,0.6\n0.9,0.5\n")
     text = TOML.findall(EXPERIMENTS_PAGE)[number]
-    if has_buffer(decoded(text)):
+    if has_buffer(toml_values(text, "an experiment")):
         assert BufferExperiment.from_toml(text, folder=tmp_path).simulation.controllers
         return
     experiment = Experiment.from_toml(text, folder=tmp_path)

@@ -234,3 +234,34 @@ def test_thirty_thousand_names_are_checked_once_each():
     assert problem(arms=names).arms == tuple(names)
     with pytest.raises(ProblemError, match="given 'arm-29999' twice"):
         problem(arms=[*names, "arm-29999"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a" + ".a" * 20_000 + "=1", "a key of more than 64 parts"),
+        ("x = {a" + '."a"' * 20_000 + " = 1}", "a key of more than 64 parts"),
+        ("x = 1" + "0" * 5000, "thousands of digits"),
+        ("x = " + "[" * 5000, "too many lists"),
+        (b"\xff", "not UTF-8"),
+        ("a\0", "null characters"),
+        (None, "not text"),
+        (3, "not text"),
+    ],
+)
+def test_texts_that_are_no_toml_are_refused_at_once(text, said):
+    with pytest.raises(ProblemError, match=said):
+        Problem.from_toml(text)
+
+
+def test_many_numbers_are_no_key_of_many_parts():
+    reward = " + ".join(["0.25 * x"] * 60)
+    text = f'arms = ["a"]\nreward = "{reward}"\n[context]\ny = [0.5]\n'
+    assert Problem.from_toml(f"\ufeff{text}[state]\nx = {{low = 0.0, high = 1.5}}").arms == ("a",)
+
+
+@pytest.mark.parametrize("text", [None, 5, [], b"\xff", "{", '{"arms": 1, "\x1b": 2}'])
+def test_texts_that_are_no_json_are_refused(text):
+    with pytest.raises(ProblemError) as caught:
+        Problem.from_json(text)
+    assert "\x1b" not in str(caught.value)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
 import pytest
+from policies.mutations import signed
 from problems import alone, worded
 
 from onepull import (
@@ -17,16 +19,22 @@ from onepull import (
     EmpiricalKL,
     Environment,
     Finite,
+    InputError,
     Interval,
     MultiUCB,
     ParameterError,
     Problem,
     ProblemError,
+    RandomizedUCB,
+    SaveFileError,
     StateError,
 )
 from onepull.distributions import Independent, InOrder, Switching, Uniform, empirical
+from onepull.experiments import read_experiment
 from onepull.policies.linear.features import ScaledFields
 from onepull.simulation import simulate
+from onepull.simulation.compiled import numba
+from onepull.simulation.compiled_formula import machine_code
 
 
 def test_words_are_read_and_shown():
@@ -218,3 +226,75 @@ def test_cells_of_words_and_numbers():
     policy.observe("a", rate=2.0)
     assert policy.estimates(region="eu", size=0.7)[0] == 0.5  # the centre of its cell
     assert policy.estimates(region="us", size=0.7)[0] == 2.0
+
+
+def test_compiled_formulas_know_the_order_of_words():
+    for order in (["eu", "us"], ["us", "eu"]):
+        problem = Problem(
+            arms=["a"], context={"r": Finite(order)}, state={"x": Interval(0, 1)},
+            reward="x if r == 'eu' else 7",
+        )  # fmt: skip
+        columns = np.array([[order.index("eu"), order.index("us")], [0.5, 0.5]], np.float64)
+        rewards = np.empty(2)
+        numba.njit(lambda g, c, r: g(c, r))(machine_code(problem.payoff), columns, rewards)
+        assert rewards.tolist() == [0.5, 7.0]
+
+
+def test_words_in_quotes_are_taken_as_they_are():
+    odd = ["a b", "a  b", "C#", "münchen", "don't", 'say "x"']
+    for word in odd:
+        quote = '"' if "'" in word else "'"
+        problem = Problem(
+            arms=["a"], context={"r": Finite(odd)}, state={"x": Interval(0, 1)},
+            reward=f"x + (r == {quote}{word}{quote})",
+        )  # fmt: skip
+        assert [problem.payoff(r=other, x=0) for other in odd] == [other == word for other in odd]
+        assert Problem.from_toml(problem.to_toml()) == problem
+
+
+def test_a_problem_without_context_is_complete():
+    assert alone().payoff(rate=4) == 2.0
+    coded = Problem(arms=["a"], state={"x": Finite([0, 1])}, reward=lambda x: 2 * x)
+    assert coded.payoff(x=1) == 2.0
+    policy = DCB(coded)
+    policy.observe("a", x=True)
+    assert policy.estimates() == [2.0]
+    with pytest.raises(ProblemError, match="unknown name 'no_context'; the fields are x"):
+        Problem(arms=["a"], state={"x": Finite([0, 1])}, reward="x + no_context")
+    for call in (
+        lambda: policy.choose(other=0),
+        lambda: policy.observe("a", x=1, other=0),
+    ):
+        with pytest.raises(InputError) as caught:
+            call()
+        assert "no_context" not in str(caught.value).partition(";")[2]
+    assert "no_context" not in policy._repr_html_()
+
+
+def test_an_experiment_without_contexts(tmp_path):
+    text = """
+        horizon = 50
+        replications = 2
+        policies = [{policy = "DCB"}]
+        [problem]
+        arms = ["a", "b"]
+        reward = "x"
+        [problem.state]
+        x = {low = 0, high = 1}
+        [environment.states]
+        a = {x = {law = "uniform", low = 0, high = 1}}
+        b = {x = {law = "uniform", low = 0, high = 0.5}}
+    """
+    (tmp_path / "e.toml").write_text(text)
+    experiment = read_experiment(tmp_path / "e.toml")
+    assert experiment.name == "e"
+
+
+def test_a_wrong_word_number_in_a_save_file_is_refused():
+    policy = RandomizedUCB(worded(), seed=1)
+    policy.observe("a", region="us", size=1, rate=1, warm=0)
+    for number in (7.0, 1e300, -1.0, 0.5):
+        document = json.loads(policy.to_bytes())
+        document["saved"]["learned"]["history"]["contexts"][0][0] = number
+        with pytest.raises(SaveFileError):
+            RandomizedUCB.from_bytes(signed(document))

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from onepull.errors import ParameterError, SaveFileError
+from onepull.html import printable
 
 LARGEST = sys.float_info.max
 TINY, HUGE = 1e-100, 1e100  # limits of parameters without a unit
@@ -134,7 +135,7 @@ def some(names: Iterable[str], most: int = 20) -> str:
     >>> some("abc"), some(["a", "b", "c", "d", "e"], most=3)
     ('a, b, c', 'a, b, …, e (5 in all)')
     """
-    listed = list(names)
+    listed = [printable(name) for name in names]
     if len(listed) <= most:
         return ", ".join(listed)
     return f"{', '.join(listed[: most - 1])}, …, {listed[-1]} ({len(listed):,} in all)"

@@ -16,7 +16,7 @@ import msgspec
 from onepull.checks import plain_text, shown
 from onepull.errors import ParameterError, ProblemError
 from onepull.formula.operations import FUNCTIONS
-from onepull.html import block, names
+from onepull.html import block, names, printable
 from onepull.html import table as html_table
 from onepull.payoff import Payoff, Reward, bind
 from onepull.payoff.reward import Source
@@ -27,6 +27,8 @@ RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self", NO_CONTEXT})
 # The analysis of a reward takes longer with every field.
 FIELDS = 16
 MOST_ARMS = 1_000_000
+MOST_PARTS = 64  # of a dotted key in a file
+TOML_STRING = re.compile(r"""\"(?:[^"\\\n]|\\.)*+\"|'[^'\n]*+'""")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -173,10 +175,12 @@ class Problem:
     @classmethod
     def from_json(cls, text: str | bytes) -> Problem:
         """Read a problem from JSON text."""
+        if not isinstance(text, str | bytes):
+            raise ProblemError(f"not a problem in JSON: given {shown(text)}, which is not text")
         try:
             return cls.from_dict(msgspec.json.decode(text))
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise ProblemError(f"not a problem in JSON: {error}") from None
+            raise ProblemError(f"not a problem in JSON: {printable(str(error))}") from None
 
     @classmethod
     def from_toml(cls, text: str | bytes) -> Problem:
@@ -192,10 +196,7 @@ class Problem:
         ... ''').state
         Box(capacity=Interval(0, inf))
         """
-        try:
-            return cls.from_dict(msgspec.toml.decode(text))
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise ProblemError(f"not a problem in TOML: {error}") from None
+        return cls.from_dict(toml_values(text, "a problem in TOML"))
 
     @classmethod
     def from_dict(cls, written: Any) -> Problem:
@@ -203,13 +204,42 @@ class Problem:
         try:
             read = msgspec.convert(written, _Written)
         except msgspec.ValidationError as error:
-            raise ProblemError(f"not a problem: {error}") from None
+            raise ProblemError(f"not a problem: {printable(str(error))}") from None
         return cls(
             arms=read.arms,
             context={name: _space_in(space) for name, space in read.context.items()},
             state={name: _space_in(space) for name, space in read.state.items()},
             reward=_reward_in(read.reward),
         )
+
+
+def toml_values(text: str | bytes, what: str) -> dict[str, Any]:
+    """Return TOML text as plain values; raises `ProblemError` if it is not `what` it should be.
+
+    >>> toml_values("horizon = 1000", "an experiment")
+    {'horizon': 1000}
+    """
+    if not isinstance(text, str | bytes):
+        raise ProblemError(f"not {what}: given {shown(text)}, which is not text")
+    try:
+        written = text if isinstance(text, str) else text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ProblemError(f"not {what}: not UTF-8 text ({error})") from None
+    if "\0" in written:
+        raise ProblemError(f"not {what}: has null characters; save it as UTF-8")
+    # Keys of many parts take Python time and memory that grow with the square of their number.
+    outside = TOML_STRING.sub('""', written)
+    if any(run.count(".") > MOST_PARTS for run in re.split(r"[,=\[\]{}#\n]", outside)):
+        raise ProblemError(f"not {what}: has a key of more than {MOST_PARTS} parts")
+    try:
+        found: dict[str, Any] = msgspec.toml.decode(written.removeprefix("\ufeff"))
+    except msgspec.DecodeError as error:
+        raise ProblemError(f"not {what}: {printable(str(error))}") from None
+    except ValueError:  # Python converts no longer text to a number
+        raise ProblemError(f"not {what}: has a number of thousands of digits") from None
+    except RecursionError:
+        raise ProblemError(f"not {what}: has too many lists or tables in each other") from None
+    return found
 
 
 def given_problem(value: Any) -> Problem:

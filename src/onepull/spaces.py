@@ -1,6 +1,6 @@
 """The spaces of contexts and states.
 
-A `Finite` space is a list of numbers, an `Interval` is a closed range, and a `Box` is a
+A `Finite` space is a list of numbers or of words, an `Interval` is a closed range, and a `Box` is a
 product of spaces with a name for each field.  All are immutable, validated on construction,
 and compare by their contents.
 """
@@ -24,6 +24,7 @@ from onepull.checks import LARGEST, plain_text, real, shown
 from onepull.errors import ContextError, InputError, ProblemError, StateError
 
 MOST_VALUES = 2**20  # of a finite space
+NARROWEST = 1e-300  # of an interval, whose inverse must be a number
 NO_CONTEXT = "no_context"  # the field of a context without fields
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -55,6 +56,11 @@ class Finite:
     def __init__(self, values: Iterable[float] | Iterable[str]) -> None:
         given = _listed(values)
         words = _words(given)
+        if words and isinstance(values, AbstractSet):
+            raise ProblemError(
+                f"Finite takes a list of words, given {shown(values)}; the order of a set differs "
+                "between runs"
+            )
         if words:
             numbers = tuple(map(float, range(len(words))))
             accepted: dict[Any, float] = dict(zip(words, numbers, strict=True))
@@ -71,8 +77,8 @@ class Finite:
 
     def __repr__(self) -> str:
         """Show the space as it was written."""
-        shown = map(json.dumps, self.words) if self.words else map(_written, self.values)
-        return f"Finite([{', '.join(shown)}])"
+        values = map(json.dumps, self.words) if self.words else map(_written, self.values)
+        return f"Finite([{', '.join(values)}])"
 
     @property
     def low(self) -> float:
@@ -86,7 +92,8 @@ class Finite:
 
     def accept(self, value: Any) -> float:
         """Return `value` as a float; raises `ValueError` if it is not in this space."""
-        key = value if type(value) is float else self._converted(value)
+        kind = type(value)
+        key = value if kind is float or (kind is int and not self.words) else self._converted(value)
         try:
             return self._accepted[key]
         except KeyError:
@@ -97,7 +104,7 @@ class Finite:
             if not isinstance(value, str):
                 raise TypeError("is not a word")
             return plain_text(value)
-        if isinstance(value, bool | np.bool_) and set(self.values) == {0.0, 1.0}:
+        if isinstance(value, bool | np.bool_) and self.values in ((0.0, 1.0), (1.0, 0.0)):
             return float(value)
         return real(value)
 
@@ -107,16 +114,16 @@ class Finite:
 
     def __str__(self) -> str:
         """Return the words that follow 'must be' in an error message."""
-        shown = [_value(value) for value in self.words or self.values]
-        if len(shown) > 12:
-            shown = [*shown[:6], "…", *shown[-2:]]
-        return f"one of {', '.join(shown)}"
+        values = self.words or self.values
+        if len(values) <= 12:
+            return f"one of {', '.join(map(_value, values))}"
+        first, last = map(_value, values[:6]), map(_value, values[-2:])
+        return f"one of {', '.join([*first, '…', *last])}"
 
 
 def _listed(values: Any) -> list[Any]:
     try:
-        # The order of a set differs between runs, and the values of a mapping would be lost.
-        is_list = not isinstance(values, str | bytes | AbstractSet | Mapping)
+        is_list = not isinstance(values, str | bytes | Mapping)
         given = list(itertools.islice(values if is_list else (), MOST_VALUES + 1))
     except TypeError:
         given = []
@@ -197,7 +204,7 @@ class Interval:
     _most: float = field(repr=False, compare=False)
 
     def __init__(self, low: float, high: float, *, outside: str = "refuse") -> None:
-        if outside not in ("refuse", "clip"):
+        if not isinstance(outside, str) or outside not in ("refuse", "clip"):  # type: ignore[redundant-expr]
             raise ProblemError(f"outside must be 'refuse' or 'clip', given {shown(outside)}")
         try:
             ends = (real(low), real(high))
@@ -208,6 +215,11 @@ class Interval:
         if not ends[0] < ends[1]:
             raise ProblemError(
                 f"Interval takes low < high, given low={shown(low)}, high={shown(high)}"
+            )
+        if ends[1] - ends[0] < NARROWEST:
+            raise ProblemError(
+                f"Interval is too narrow, given low={shown(low)}, high={shown(high)}; "
+                f"its width must be at least {NARROWEST:g}"
             )
         if math.isinf(ends[1] - ends[0]) and not any(map(math.isinf, ends)):
             raise ProblemError(
@@ -363,13 +375,15 @@ class Box(Mapping[str, Space]):
                 values += (accept(fields[name]),)
             return values  # noqa: TRY300 - the loop is what may raise
         except (KeyError, TypeError, ValueError):
+            if self.implied and NO_CONTEXT not in fields:
+                return tuple(self.implied.values())
             raise self.refusal(fields) from None
 
     def refusal(self, fields: Mapping[str, Any]) -> InputError:
         """Return the error that says what is wrong with `fields`."""
+        if self.implied:
+            return self.stray(fields)
         for name, space in self._spaces.items():
-            if self.implied:
-                break
             if name not in fields:
                 unknown = ", ".join(repr(n) for n in fields if n not in self._spaces)
                 told = f" (given the unknown field {unknown})" if unknown else ""
@@ -387,28 +401,33 @@ class Box(Mapping[str, Space]):
                 )
         return self.stray(set(fields) - set(self._spaces))
 
-    def clipped(self, fields: Mapping[str, Any]) -> int:
-        """Return how many of `fields` are outside their interval, and are clipped to it.
-
-        >>> Box(wait=Interval(0, 30, outside="clip")).clipped({"wait": 31.5})
-        1
-        """
-        return sum(
-            not space.low <= fields[name] <= space.high
-            for name, space in self._spaces.items()
-            if isinstance(space, Interval) and space.clips and name in fields
-        )
-
     def fields(self, values: Sequence[float]) -> dict[str, Any]:
         """Return values of this box by name, as a user would give them.
 
         >>> Box(region=Finite(["eu", "us"]), size=Interval(1, 4)).fields((1.0, 2.5))
         {'region': 'us', 'size': 2.5}
         """
+        if self.implied:
+            return {}
         named: dict[str, Any] = dict(zip(self.names, values, strict=True))
         for name, words in self.words.items():
-            named[name] = words[int(named[name])]
+            number = named[name]
+            if not (0 <= number < len(words) and number == int(number)):
+                raise self._error(f"{self.role} field {name!r} has no word number {number!r}")
+            named[name] = words[int(number)]
         return named
+
+    def among(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of `fields` that are fields of this box.
+
+        >>> Box(x=Interval(0, 1)).among({"x": 0.5, "y": 3})
+        {'x': 0.5}
+        """
+        return {name: fields[name] for name in self._spaces if name in fields}
+
+    def are_complete(self, fields: Mapping[str, Any]) -> bool:
+        """Return whether `fields`, all of which are fields of this box, leave none out."""
+        return len(fields) == len(self._spaces) or bool(self.implied)
 
     def shown(self, values: Sequence[float]) -> str:
         """Return values of this box as text.
@@ -431,14 +450,17 @@ class Box(Mapping[str, Space]):
 
     def exactly(self, fields: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the values from `fields`, which must hold exactly this box's fields."""
-        if len(fields) != len(self._spaces):
-            raise self.refusal(fields)
-        return self.read(fields)
+        if len(fields) == (0 if self.implied else len(self._spaces)):
+            return self.read(fields)
+        raise self.refusal(fields)
 
 
 def _remedy(space: Space, value: Any) -> str:
     """Return how to allow a number outside an interval."""
-    is_number = isinstance(value, int | float | np.integer | np.floating)
-    if not isinstance(space, Interval) or not is_number or not -LARGEST <= value <= LARGEST:
+    try:
+        outside = isinstance(space, Interval) and math.isfinite(real(value))
+    except TypeError:
+        outside = False
+    if not outside:
         return ""
     return "; declare it with outside='clip' to use the nearest end instead"

@@ -140,7 +140,7 @@ def calls(
     policy: Policy, arm: str, pull: dict[str, Any]
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Return calls of every public method of a policy with odd values, each with a description."""
-    context = {name: pull[name] for name in policy.problem.context}
+    context = policy.problem.context.among(pull)
     field, state = policy.problem.context.names[0], policy.problem.state.names[0]
     for value in ODD:
         tried: dict[str, Callable[[Any], Any]] = {

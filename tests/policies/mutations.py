@@ -191,7 +191,7 @@ def exercise(policy: Policy, rng: np.random.Generator) -> None:
     twin = type(policy).from_bytes(saved, problem=given)
     assert twin.to_bytes() == saved, "saving the loaded policy gives another file"
     for pull in observations(problem, 4, rng):
-        context = {name: pull[name] for name in problem.context}
+        context = problem.context.among(pull)
         policy.choose(**context)
         policy.choose(eligible=[pull["arm"]], **context)
         str(policy.explain(**context))
@@ -209,7 +209,7 @@ def exercise(policy: Policy, rng: np.random.Generator) -> None:
         return  # the most that a save file may have is 2**53
     again = type(policy).from_bytes(policy.to_bytes(), problem=given)
     for pull in observations(problem, 2, rng):
-        again.choose(**{name: pull[name] for name in problem.context})
+        again.choose(**problem.context.among(pull))
         again.observe(**pull)
 
 

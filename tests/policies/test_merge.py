@@ -28,8 +28,7 @@ def taught(build, problem, pulls):
 def rows(policy):
     generator = np.random.default_rng(1)
     contexts = [
-        {name: pull[name] for name in policy.problem.context}
-        for pull in observations(policy.problem, 20, generator)
+        policy.problem.context.among(pull) for pull in observations(policy.problem, 20, generator)
     ]
     return [
         (row.pulls, row.index)

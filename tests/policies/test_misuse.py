@@ -64,7 +64,7 @@ def test_odd_parameters_are_refused_or_work(name):
 
 def use(policy):
     for pull in observations(policy.problem, 2, np.random.default_rng(1)):
-        context = {name: pull[name] for name in policy.problem.context}
+        context = policy.problem.context.among(pull)
         policy.choose(**context)
         policy.observe(**pull)
         policy.explain(**context)

@@ -86,6 +86,27 @@ def test_a_context_that_is_refused_leaves_nothing_in_flight():
     assert (in_flight(policy), policy.trials) == (0, 0)
 
 
+def test_the_context_may_be_given_again_if_it_is_the_same():
+    policy = DCB(channels(3))
+    with policy.pull(bits=2) as pull:
+        with pytest.raises(InputError, match="chosen for bits=2, given bits=3"):
+            pull.observe(bits=3, capacity=1)
+        pull.observe(bits=2, capacity=1)
+    assert policy.trials == 1
+
+
+def test_an_arm_that_was_removed_does_not_hide_an_error():
+    policy = DCB(channels(3))
+
+    def request():
+        with policy.pull(bits=2) as pull:
+            policy.remove_arm(pull.arm)
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        request()
+
+
 def test_a_cancelled_task_gives_its_pull_up():
     policy = DCB(channels(3))
 
@@ -126,7 +147,7 @@ def test_an_observation_without_a_block_is_awaited():
 def test_every_policy_learns_as_by_choosing_and_observing(build, problem):
     one, two = build(problem()), build(problem())
     for record in observations(problem(), 12, np.random.default_rng(3)):
-        context = {name: record[name] for name in problem().context}
+        context = problem().context.among(record)
         state = {name: record[name] for name in problem().state}
         with one.pull(**context) as pull:
             pull.observe(**state)

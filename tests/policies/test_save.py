@@ -69,7 +69,7 @@ def test_a_policy_comes_back_from_its_file(build, tmp_path):
         assert twin.problem == policy.problem
         assert twin.to_bytes() == policy.to_bytes() == path.read_bytes()
         context = observations(policy.problem, 1, np.random.default_rng(2))[0]
-        context = {name: context[name] for name in policy.problem.context}
+        context = policy.problem.context.among(context)
         assert twin.explain(**context) == policy.explain(**context)
 
 

@@ -56,7 +56,7 @@ def method_case(seed: int) -> bool:
                 return True
             if before:
                 assert policy.to_bytes() == before, f"changed by a refused call: {tried[place][0]}"
-    policy.choose(**{field: pull[field] for field in problem().context})
+    policy.choose(**problem().context.among(pull))
     return accepted
 
 

@@ -33,7 +33,7 @@ def case(seed: int) -> bool:
     except OnepullError:
         return False
     for pull in observations(problem, 24, generator):
-        context = {field: pull[field] for field in problem.context}
+        context = problem.context.among(pull)
         arm = policy.choose(**context)
         assert arm in problem.arms, arm
         policy.observe(**{**pull, "arm": arm})

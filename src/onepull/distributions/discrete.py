@@ -139,9 +139,10 @@ def _numbered(values: Any) -> tuple[Array, tuple[tuple[str, ...], ...]]:
     words = []
     for place, column in enumerate(columns):
         is_text = [isinstance(value, str) for value in column]
-        words.append(tuple(dict.fromkeys(map(str, column))) if all(is_text) else ())
-        if words[-1]:
-            columns[place] = np.array([words[-1].index(str(value)) for value in column])
+        numbers: dict[str, int] = {}
+        if all(is_text):
+            columns[place] = np.array([numbers.setdefault(str(w), len(numbers)) for w in column])
+        words.append(tuple(numbers))
     return np.column_stack(columns).astype(np.float64), tuple(words)
 
 

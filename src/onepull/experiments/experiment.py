@@ -22,7 +22,7 @@ from onepull.environment import (
 )
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.own_code import described, is_own, own_class, problem_of
-from onepull.experiments.toml_laws import delays_of, law_of, states_of
+from onepull.experiments.toml_laws import contexts_of, delays_of, states_of
 from onepull.experiments.toml_reading import Document, FromToml, application_of, is_swept, sweep
 from onepull.policies import Policy
 from onepull.policies.recommendation import recommended
@@ -193,10 +193,10 @@ def _environment(written: _Written, folder: Path) -> Environment:
         raise ProblemError("needs [problem] and [environment], or an application")
     problem = problem_of(written.problem)
     laws = written.environment
-    if laws.states is None or laws.contexts is None:
+    if laws.states is None or (laws.contexts is None and problem.context.has_fields):
         raise ProblemError("[environment] needs contexts and states")
     states = states_of(laws.states, problem, folder)
-    contexts = law_of(laws.contexts, problem.context, folder, "contexts")
+    contexts = contexts_of(laws.contexts, problem.context, folder)
     return Environment(
         problem,
         states=states,

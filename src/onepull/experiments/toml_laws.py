@@ -65,6 +65,13 @@ def _on(box: Box, law: d.Distribution, where: str) -> d.Distribution:
         raise ProblemError(f"{where}: {error}") from None
 
 
+def contexts_of(written: Any, box: Box, folder: Path) -> d.Distribution | None:
+    """Return the law of the contexts from its table in a file, None if there are no contexts."""
+    if not box.has_fields and not written:
+        return None
+    return law_of(written, box, folder, "contexts")
+
+
 def states_of(written: Mapping[str, Any], problem: Problem, folder: Path) -> dict[str, Any]:
     """Return the law of each arm's state from its table in a file."""
     for arm in written:

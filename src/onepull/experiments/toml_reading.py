@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-import msgspec
-
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.own_code import QUOTED_OWN, look_in
+from onepull.problem import toml_values
 
 World = TypeVar("World")
 
@@ -22,7 +21,7 @@ World = TypeVar("World")
 class Document:
     """A TOML file: its path, its text and its decoded values.
 
-    >>> Document(Path("a.toml"), "seed = 1", decoded("seed = 1")).values
+    >>> Document(Path("a.toml"), "seed = 1", {"seed": 1}).values
     {'seed': 1}
     """
 
@@ -40,7 +39,7 @@ class Document:
         except UnicodeDecodeError:
             raise ProblemError(f"{path}: not a text file in UTF-8; save it as UTF-8") from None
         try:
-            return cls(Path(path), text, decoded(text))
+            return cls(Path(path), text, toml_values(text, "an experiment"))
         except ProblemError as error:
             raise ProblemError(f"{path}: {error}") from None
 
@@ -66,7 +65,7 @@ class FromToml:
     @classmethod
     def from_toml(cls, text: str, *, folder: Path = Path(), name: str = "experiment") -> Self:
         """Read TOML text; raises ProblemError if it has an unknown key."""
-        return cls._build(Document(folder, text, decoded(text)), folder, name)
+        return cls._build(Document(folder, text, toml_values(text, "an experiment")), folder, name)
 
     @classmethod
     def from_document(
@@ -86,27 +85,6 @@ class FromToml:
     @abstractmethod
     def _build(cls, document: Document, folder: Path, name: str) -> Self:
         """Return what a document describes."""
-
-
-def decoded(text: str) -> dict[str, Any]:
-    """Return TOML text as plain values.
-
-    >>> decoded("horizon = 1000")
-    {'horizon': 1000}
-    """
-    if "\0" in text:
-        raise ProblemError("not an experiment: has null characters; save it as UTF-8")
-    try:
-        found: dict[str, Any] = msgspec.toml.decode(text.removeprefix("\ufeff"))
-    except msgspec.DecodeError as error:
-        raise ProblemError(f"not an experiment: {error}") from None
-    except ValueError:  # Python converts no longer text to a number
-        raise ProblemError("not an experiment: has a number of thousands of digits") from None
-    except RecursionError:
-        raise ProblemError(
-            "not an experiment: has too many lists or tables in each other"
-        ) from None
-    return found
 
 
 def application_of(

@@ -120,6 +120,8 @@ class Cells(Factorisation):
                 return number
         except (KeyError, TypeError, ValueError):
             pass
+        if self.problem.context.implied and not fields:
+            return 0
         raise self.problem.context.refusal(fields)
 
     def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -48,10 +48,19 @@ class Formula:
     2.0
     """
 
-    def __init__(self, text: str, names: Sequence[str], words: Words | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        names: Sequence[str],
+        words: Words | None = None,
+        *,
+        hidden: Collection[str] = (),
+    ) -> None:
         self.names = check_names(names)
         self.text = plain(text)
-        self.tree = parse(self.text, self.names, words)
+        # Hidden names take a value and cannot be written.
+        known = [name for name in self.names if name not in hidden]
+        self.tree = parse(self.text, known, words)
 
     def __repr__(self) -> str:
         """Show the text."""

@@ -7,6 +7,7 @@ text takes long, and no text is nested deeper than the limits below.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import reprlib
@@ -106,7 +107,9 @@ def plain(text: str) -> str:
             stop=1,
         )
     if len(text) <= 16 * LENGTH:  # layout may take more characters than the formula
-        text = " ".join(text.split())
+        text = "".join(
+            part if is_word else re.sub(r"\s+", " ", part) for part, is_word in _parts(text)
+        ).strip()
     if not text:
         raise FormulaError("a formula cannot be empty", text="", start=0, stop=1)
     if len(text) > LENGTH:
@@ -116,16 +119,26 @@ def plain(text: str) -> str:
             start=LENGTH,
             stop=LENGTH + 1,
         )
-    for place, character in enumerate(text):
-        # Lines have been joined, so a comment would hide the rest of the formula.
-        if not (character.isascii() and character.isprintable()) or character == "#":
-            raise FormulaError(
-                f"a formula must be plain ASCII without comments, given {character!a}",
-                text=_shown(text),
-                start=place,
-                stop=place + 1,
-            )
+    place = 0
+    for part, is_word in _parts(text):
+        for character in part:
+            # Lines have been joined, so a comment would hide the rest of the formula.
+            allowed = is_word or (character.isascii() and character != "#")
+            if not allowed or not character.isprintable():
+                raise FormulaError(
+                    "a formula must be plain ASCII without comments, except for words in quotes; "
+                    f"given {character!a}",
+                    text=_shown(text),
+                    start=place,
+                    stop=place + 1,
+                )
+            place += 1
     return text
+
+
+def _parts(text: str) -> Iterable[tuple[str, bool]]:
+    """Return the parts of a text, and whether each is a word in quotes."""
+    return ((part, i % 2 == 1) for i, part in enumerate(_QUOTED.split(text)))
 
 
 def parse(text: str, names: Collection[str], words: Words | None = None) -> Term:
@@ -140,13 +153,14 @@ class _Token(NamedTuple):
     stop: int
 
 
+_QUOTED = re.compile(r"""('[^']*+'|"[^"]*+")""")
 # Possessive repeats ('*+') never go back, so a long token takes time linear in its length.
 _DECIMAL = r"(?:[0-9][0-9_]*+\.?+[0-9_]*+|\.[0-9][0-9_]*+)(?:[eE][+-]?[0-9][0-9_]*+)?+"
 _TOKENS = re.compile(
     rf"""\s*(?:
       (?P<dotted>[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)++)
-    | (?P<prefixed>[A-Za-z]{{1,2}}['"][^'"]*+['"])
-    | (?P<text>(?P<quote>['"])[^'"]*+(?P=quote))
+    | (?P<prefixed>(?!(?:if|or)['"])[A-Za-z]{{1,2}}(?:'[^']*+'|"[^"]*+"))
+    | (?P<text>'[^']*+'|"[^"]*+")
     | (?P<complex>{_DECIMAL}[jJ])
     | (?P<number>0[xX][0-9A-Fa-f_]++ | 0[oO][0-7_]++ | 0[bB][01_]++ | {_DECIMAL})
     | (?P<name>[A-Za-z_][A-Za-z0-9_]*+)
@@ -190,7 +204,7 @@ class _Parser:
     def __init__(self, text: str, names: Collection[str], words: Words) -> None:
         self.text = text
         self.names = names
-        self.words = words
+        self.words = {name: {word: i for i, word in enumerate(words[name])} for name in words}
         self.size = 0
         self.nesting = 0
         self.place = 0  # where the next token is looked for
@@ -204,7 +218,6 @@ class _Parser:
         if match is None:
             return _Token("end", "", len(self.text), len(self.text) + 1)
         kind = match.lastgroup or "other"
-        kind = "text" if kind == "quote" else kind
         token = _Token(kind, match[kind], *match.span(kind))
         if kind in _REFUSED:
             raise self.refuse(token[2:], f"{_REFUSED[kind]} is not part of the formula language")
@@ -352,16 +365,17 @@ class _Parser:
                 return self.coded(left, words), self.coded(right, words)
         return self.number(left), self.number(right)
 
-    def words_of(self, term: Operand) -> Sequence[str] | None:
+    def words_of(self, term: Operand) -> dict[str, int] | None:
         return self.words.get(term.name) if isinstance(term, Field) else None
 
-    def coded(self, term: Operand, words: Sequence[str]) -> Term:
+    def coded(self, term: Operand, words: dict[str, int]) -> Term:
         """Return a word, or a field of the same words, as a number."""
         if isinstance(term, Field) and self.words_of(term) == words:
             return term
         if isinstance(term, Word) and term.text in words:
-            return Number(float(words.index(term.text)), term.span)
-        allowed = ", ".join(repr(word) for word in words[:12]) + ", …" * (len(words) > 12)
+            return Number(float(words[term.text]), term.span)
+        some = [repr(word) for word in itertools.islice(words, 12)]
+        allowed = ", ".join(some) + ", …" * (len(words) > 12)
         raise self.refuse(term.span, f"expected one of the words {allowed}")
 
     def junction(self, first: Operand, start: int, binds: int) -> Term:

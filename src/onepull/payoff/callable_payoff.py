@@ -16,7 +16,7 @@ from onepull.formula import Bounds
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import LISTING, Payoff, State
-from onepull.payoff.reward import Reward
+from onepull.payoff.reward import Reward, slack
 from onepull.spaces import Box
 
 
@@ -35,9 +35,12 @@ class CallablePayoff(Payoff):
 
     def __init__(self, reward: Reward, context: Box, state: Box) -> None:
         super().__init__(reward, context, state)
-        self.function = _with_words(
-            _by_name(reward.source, self.names), self.names, {**context.words, **state.words}
-        )
+        words = {**context.words, **state.words}
+        if context.implied:
+            of_state = _with_words(_by_name(reward.source, state.names), state.names, words)
+            self.function: Callable[..., Any] = lambda _, *values: of_state(*values)
+        else:
+            self.function = _with_words(_by_name(reward.source, self.names), self.names, words)
         self.vector = self._arrays if self._takes_arrays else self._one_by_one
 
     def scalar(self, *values: float) -> float:
@@ -47,7 +50,9 @@ class CallablePayoff(Payoff):
         for side, bound, sign in (("low", self.low, -1.0), ("high", self.high, 1.0)):
             if bound is not None:
                 limit = bound.scalar(*context)
-                if sign * (result - limit) > 1e-9 * max(1.0, abs(limit)):
+                other = self.low if side == "high" else self.high
+                ends = sorted((limit, limit if other is None else other.scalar(*context)))
+                if sign * (result - limit) > slack(*ends):
                     raise DeclarationError(
                         f"the reward of {self._at_values(values)} is {result:.6g}, "
                         f"beyond the declared {side} of {limit:.6g}"

@@ -40,7 +40,8 @@ class FormulaPayoff(Payoff):
 
     def __init__(self, reward: Reward, context: Box, state: Box) -> None:
         super().__init__(reward, context, state)
-        self.formula = Formula(str(reward.source), self.names, {**context.words, **state.words})
+        words = {**context.words, **state.words}
+        self.formula = Formula(str(reward.source), self.names, words, hidden=context.implied)
         self.scalar = self.formula.scalar
         self.vector = self.formula.vector
         self._boxes = max(LEAST, WORK // self.formula.cost)

@@ -219,7 +219,8 @@ class Payoff(ABC):
         return None if bound is None else self._over_contexts(str(bound))
 
     def _over_contexts(self, text: str) -> Formula:
-        return Formula(text, self.context.names, self.context.words)
+        box = self.context
+        return Formula(text, box.names, box.words, hidden=box.implied)
 
     def check_declarations(self) -> None:
         """Raise `DeclarationError` if a sample contradicts a declaration."""
@@ -266,7 +267,9 @@ class Payoff(ABC):
 
     def _check_slope(self, name: str, constant: float, sample: Mapping[str, Array]) -> None:
         one, two, gain = self._differences(name, sample)
-        excess = np.abs(gain) - constant * (two[name] - one[name]) * (1 + 1e-9)
+        with np.errstate(over="ignore"):  # then it is steep enough
+            allowed = constant * (two[name] - one[name]) * (1 + 1e-9)
+        excess = np.abs(gain) - allowed
         worst = int(np.argmax(excess))
         if excess[worst] > slack(*self.whole_range):
             raise DeclarationError(

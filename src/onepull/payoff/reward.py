@@ -133,7 +133,7 @@ def _finite(what: str, value: Any) -> float:
     try:
         number = real(value)
     except TypeError:
-        raise ProblemError(f"{what} must be a number or a formula, given {value!r}") from None
+        raise ProblemError(f"{what} must be a number or a formula, given {shown(value)}") from None
     if not math.isfinite(number):
-        raise ProblemError(f"{what} must be finite, given {value!r}")
+        raise ProblemError(f"{what} must be finite, given {shown(value)}")
     return number

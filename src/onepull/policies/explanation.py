@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from onepull.html import block, paragraph, table
+from onepull.html import block, paragraph, printable, table
 
 
 class ArmExplanation(msgspec.Struct, frozen=True):
@@ -114,7 +114,7 @@ class Explanation(msgspec.Struct, frozen=True):
         return f"{self.policy} at trial {self.trial:,}{' with ' * bool(context)}{context}"
 
     def _conclusion(self) -> str:
-        return f"{self.arm or 'a draw'}: {self.reason}"
+        return printable(f"{self.arm or 'a draw'}: {self.reason}")
 
     def _columns(self) -> tuple[str, ...]:
         return ("", "arm", "pulls", "estimate", "bonus", "index", *["chance"] * self._is_drawn)
@@ -124,7 +124,7 @@ class Explanation(msgspec.Struct, frozen=True):
         for row in self.arms:
             mark = "→" if row.arm == self.arm else " " if row.eligible else "×"
             numbers = [row.estimate, row.bonus, row.index, *[row.chance] * self._is_drawn]
-            rows.append((mark, row.arm, _count(row.pulls), *map(_show, numbers)))
+            rows.append((mark, printable(row.arm), _count(row.pulls), *map(_show, numbers)))
         return rows
 
     @property
@@ -160,7 +160,7 @@ def tie_of(arms: Sequence[str], left: int, *, draws: bool) -> str:
 
 
 def _field(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
+    return printable(value) if isinstance(value, str) else f"{value:g}"
 
 
 def _count(pulls: float) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from onepull.atomic_files import path_of, write
 from onepull.checks import shown, some, whole_number
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
-from onepull.html import block, names, table
+from onepull.html import block, names, printable, table
 from onepull.policies import savefile
 from onepull.policies.batches import columns_of, rows
 from onepull.policies.decision import Decision
@@ -81,7 +81,6 @@ class Policy(ABC):
         self._arms = problem.arms
         self._everyone = range(len(problem.arms))
         self._position = {arm: j for j, arm in enumerate(problem.arms)}
-        self._implied = problem.context.implied  # in place of no context
 
     # Defined by each policy
 
@@ -131,10 +130,9 @@ class Policy(ABC):
 
     def _decide(self, eligible: Collection[str] | None, context: Mapping[str, Any]) -> Decision:
         allowed = self._everyone if eligible is None else self._positions(eligible)
-        context = context or self._implied
         return Decision(context, self._look(context), allowed)
 
-    def choose(self, *, eligible: Collection[str] | None = None, **context: Any) -> str:
+    def choose(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> str:
         """Return the arm to pull for a context.
 
         Parameters
@@ -146,13 +144,12 @@ class Policy(ABC):
         """
         allowed = self._everyone if eligible is None else self._positions(eligible)
         # The same as `_decide`, which every other method calls, without two calls of functions.
-        given = context or self._implied
-        decision = tuple.__new__(Decision, (given, self._look(given), allowed))
+        decision = tuple.__new__(Decision, (context, self._look(context), allowed))
         if self._generator is None:
             return self._arms[self._leader(decision)]
         return self._arms[self._draw(decision)]
 
-    def explain(self, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
+    def explain(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
         decision = self._decide(eligible, context)
         indices = [float(index) for index in self._indices(decision)]
@@ -176,22 +173,18 @@ class Policy(ABC):
         ]
         return Explanation(
             policy=type(self).__name__,
-            context=self._fields_of(decision),
+            context=self.problem.context.fields(self.problem.context.read(context)),
             trial=trials + 1,
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
             reason=self._reason(decision, indices),
         )
 
-    def _fields_of(self, decision: Decision) -> dict[str, Any]:
-        space = self.problem.context
-        return space.fields(space.read(decision.context)) if space.has_fields else {}
-
-    def estimates(self, **context: Any) -> list[float | None]:
+    def estimates(self, /, **context: Any) -> list[float | None]:
         """Return the estimated reward of each arm in a context, None if there is no estimate."""
         return list(self._estimates(self._decide(None, context)))
 
-    def indices(self, **context: Any) -> list[float]:
+    def indices(self, /, **context: Any) -> list[float]:
         """Return the index of each arm in a context; infinite for an arm that must go first."""
         return [float(index) for index in self._indices(self._decide(None, context))]
 
@@ -232,7 +225,7 @@ class Policy(ABC):
 
     # Learning
 
-    def pull(self, *, eligible: Collection[str] | None = None, **context: Any) -> Pull:
+    def pull(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Pull:
         """Return a pull for `with`, which chooses, counts in flight, and observes or gives up.
 
         >>> from onepull import DCB, Finite, Interval
@@ -253,7 +246,7 @@ class Policy(ABC):
         Until `observe` or `gave_up` is called for it, the pull counts in the arm's number of
         pulls but not in its estimate.  Policies with `counts_in_flight` False ignore it.
         """
-        self._knowledge.expect(self._find(arm), context or self._implied, 1)
+        self._knowledge.expect(self._find(arm), context, 1)
 
     def gave_up(self, arm: str, **context: Any) -> None:
         """Report that the feedback of a pull in flight will not come.
@@ -261,7 +254,7 @@ class Policy(ABC):
         It is ignored if no pull is in flight.
         """
         # Not an error: a late answer to a pull given up earlier may have been counted instead.
-        self._knowledge.expect(self._find(arm), context or self._implied, -1)
+        self._knowledge.expect(self._find(arm), context, -1)
 
     def observe(self, arm: str, *, reward: float | None = None, **fields: Any) -> None:
         """Learn from a pull of `arm`.
@@ -271,8 +264,7 @@ class Policy(ABC):
         and the `reward`.  A policy that learns from states then needs a reward that determines
         the state.
         """
-        given = {**self._implied, **fields} if self._implied else fields
-        self._knowledge.learn(self._find(arm), given, reward)
+        self._knowledge.learn(self._find(arm), fields, reward)
 
     def observe_many(
         self,
@@ -336,7 +328,7 @@ class Policy(ABC):
         mine, theirs = self.problem, other.problem
         if set(mine.arms) != set(theirs.arms):
             raise MergeError(
-                f"the arms differ: {', '.join(sorted(set(mine.arms) ^ set(theirs.arms)))} "
+                f"the arms differ: {some(sorted(set(mine.arms) ^ set(theirs.arms)))} "
                 "on one side only"
             )
         if mine.with_arms(theirs.arms) != theirs:
@@ -421,7 +413,7 @@ class Policy(ABC):
         kinds = {kind.__name__: kind for kind in _kinds(cls)} | {cls.__name__: cls}
         if saved.policy not in kinds:
             raise SaveFileError(
-                f"{where}: contains the policy {saved.policy}, which is not a known "
+                f"{where}: contains the policy {printable(saved.policy)}, which is not a known "
                 f"{cls.__name__}; import the module of a policy of your own first"
             )
         try:
@@ -436,7 +428,8 @@ class Policy(ABC):
             TypeError,
             ValueError,
         ) as error:  # onepull's errors are ValueErrors
-            raise SaveFileError(f"{where}: {error}") from error
+            told = printable(str(error), keep="\n")
+            raise SaveFileError(f"{where}: {told}") from error
         return policy
 
     @classmethod
@@ -462,7 +455,10 @@ class Policy(ABC):
         rows = [
             ("policy", repr(self).strip("<>")),
             ("arms", names(self._arms)),
-            ("context", names(list(self.problem.context))),
+            (
+                "context",
+                names(list(self.problem.context) if self.problem.context.has_fields else []),
+            ),
             ("state", names(list(self.problem.state))),
             ("storage", f"{self.storage:,} numbers"),
         ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from onepull.errors import InputError
+from onepull.checks import shown
+from onepull.errors import InputError, UnknownArm
 
 if TYPE_CHECKING:
     from onepull.policies.policy import Policy
@@ -60,14 +62,21 @@ class Pull:
             raise InputError("this pull has no arm yet; use 'with policy.pull(…) as pull:'")
         if self._is_observed:
             raise InputError(f"this pull of {self.arm!r} was observed before")
-        self._policy.observe(self.arm, reward=reward, **self.context, **state)
+        for name in self.context.keys() & state.keys():
+            if state[name] != self.context[name]:
+                raise InputError(
+                    f"this pull was chosen for {name}={shown(self.context[name])}, "
+                    f"given {name}={shown(state[name])}"
+                )
+        self._policy.observe(self.arm, reward=reward, **{**state, **self.context})
         self._is_observed, self._is_in_flight = True, False
 
     def give_up(self) -> None:
         """Report that no answer will come; the end of the block does this by itself."""
         if self._is_in_flight:
-            self._policy.gave_up(self.arm, **self.context)
             self._is_in_flight = False
+            with suppress(UnknownArm):  # it was removed meanwhile
+                self._policy.gave_up(self.arm, **self.context)
 
     def __enter__(self) -> Self:
         """Choose the arm, and count it as in flight."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from onepull.checks import restored, shown
 from onepull.errors import ParameterError, SaveFileError
+from onepull.html import printable
 from onepull.problem import Problem, given_problem
 
 FORMAT = "onepull policy"
@@ -58,7 +59,9 @@ def decode(text: bytes, where: str) -> Saved:
     try:
         head = msgspec.json.decode(text, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SaveFileError(f"{where}: not a saved policy, or damaged: {error}") from None
+        raise SaveFileError(
+            f"{where}: not a saved policy, or damaged: {printable(str(error))}"
+        ) from None
     if head.format != FORMAT:
         raise SaveFileError(f"{where}: not a saved policy: its format is {head.format!r}")
     if head.version < 1:
@@ -76,7 +79,7 @@ def decode(text: bytes, where: str) -> Saved:
             body = msgspec.json.encode(msgspec.json.decode(body))
         saved = msgspec.json.decode(body, type=Saved)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SaveFileError(f"{where}: damaged: {error}") from None
+        raise SaveFileError(f"{where}: damaged: {printable(str(error))}") from None
     if zlib.crc32(body) != envelope.checksum:
         raise SaveFileError(f"{where}: damaged: its checksum does not match its contents")
     return saved

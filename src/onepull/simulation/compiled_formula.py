@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import math
 from functools import cache
@@ -67,7 +68,8 @@ def machine_code(payoff: Payoff) -> Any:
         source += f"        {', '.join(payoff.names)}, = ({unpacked},)\n"
         source += "        _rewards[_i] = _float(_value)\n"
         terms["_value"] = payoff.formula.body
-        written = f"# {payoff.formula.text}\n{source}"
+        # The text is not enough: words stand for the numbers that their space gives them.
+        written = f"{source}{ast.dump(payoff.formula.body)}"
     else:
         source += "        _rewards[_i] = _nan\n"
         written = source

@@ -243,7 +243,8 @@ class _InterpretedRunner:
         position = {arm: j for j, arm in enumerate(problem.arms)}
         shown = np.zeros(len(problem.state))
         for i in range(len(stretch.rows)):
-            context = problem.context.fields(stretch.contexts[i].tolist())
+            values = stretch.contexts[i].tolist()
+            context = problem.context.fields(values)
             trial = stretch.first + i
             self._catch_up(trial)
             arm = self.policy.choose(**context)
@@ -253,7 +254,7 @@ class _InterpretedRunner:
             if self.sees_states:
                 told = problem.state.fields(shown.tolist())
             else:
-                reward = problem.payoff.scalar(*context.values(), *shown.tolist())
+                reward = problem.payoff.scalar(*values, *shown.tolist())
                 told = {"reward": reward}
             self._tell(stretch.key, trial, arm, context, told)
             chosen[i] = j

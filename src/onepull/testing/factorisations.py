@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -88,7 +88,9 @@ def contexts_outside_are_refused(build: Build, problem: Problem) -> None:
     means = np.zeros((factor.features, 1))
     good = draw(problem.context, 1, np.random.default_rng(2))[0]
     name = problem.context.names[0]
-    for bad in ({}, {**good, "other": 1.0}, *({**good, name: v} for v in (math.nan, 1e300, "1"))):
+    values = [{**good, name: value} for value in (math.nan, 1e300, "1")]
+    missing: list[dict[str, Any]] = [{}] if problem.context.has_fields else []
+    for bad in (*missing, {**good, "other": 1.0}, *values):
         try:
             factor.look(means, bad)
         except ContextError:

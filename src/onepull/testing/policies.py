@@ -326,7 +326,7 @@ def pulls_in_flight_count_until_they_land(build: Build, problem: Problem) -> Non
     policy, other = _taught(build, problem), _taught(build, problem)
     before = _learned(policy)
     (pull,) = observations(problem, 1, np.random.default_rng(14))
-    context = {name: pull[name] for name in problem.context}
+    context = problem.context.among(pull)
     plain = policy.explain(**context)
     policy.pulled(pull["arm"], **context)
     explained = policy.explain(**context)
@@ -369,7 +369,7 @@ def bad_input_changes_nothing(build: Build, problem: Problem) -> None:
     before = policy.to_bytes()
     pull = observations(problem, 1, np.random.default_rng(13))[0]
     arm = pull.pop("arm")
-    context = {name: pull[name] for name in problem.context}
+    context = problem.context.among(pull)
     for what, call in bad_calls(policy, problem, arm, pull, context):
         try:
             call()

@@ -53,8 +53,8 @@ class Ledger(Knowledge):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one observation, its cost and its context."""
-        told = {name: fields[name] for name in self.problem.context if name in fields}
-        cell = self.cells.locate(told) if len(told) == len(self.problem.context) else None
+        told = self.problem.context.among(fields)
+        cell = self.cells.locate(told) if self.problem.context.are_complete(told) else None
         self.sharing.learn(arm, fields, reward)
         self.spent += self.costs[self.problem.arms[arm]]
         if cell is not None:

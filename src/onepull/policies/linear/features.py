@@ -305,7 +305,7 @@ def _formulas(texts: Any, context: Box, where: str) -> list[Formula]:
         raise ParameterError(f"{where} must be a list of formulas, given {shown(texts)}")
     boxes, formulas = pieces(context, PIECES), []
     for text in texts:
-        formula = Formula(text, context.names, context.words)
+        formula = Formula(text, context.names, context.words, hidden=context.implied)
         values = formula.enclose(boxes)
         if not (np.isfinite(values.low).all() and np.isfinite(values.high).all()):
             raise ParameterError(

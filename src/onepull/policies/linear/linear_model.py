@@ -11,7 +11,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import restored
-from onepull.errors import SaveFileError
+from onepull.errors import ParameterError, SaveFileError
 from onepull.policies.decision import Decision
 from onepull.policies.linear.features import FeatureMap
 from onepull.policies.linear.ridge import Solution
@@ -25,6 +25,7 @@ from onepull.statistics import UNPULLED, ArmStatistics, StatisticsState
 Solver: TypeAlias = Callable[[Array, Array], Solution]
 
 MOST_SQUARE = 1e120  # of a feature
+MOST_NUMBERS = 2**24  # in all matrices
 
 
 def along(rows: Array, thetas: Array) -> Array:
@@ -66,6 +67,11 @@ class LinearModel(Knowledge):
         self.range = high - self.low or 1.0
         self.counts = ArmStatistics.empty(arms=len(problem.arms), features=0)
         models = 1 if features.is_shared else len(problem.arms)
+        if models * features.size**2 > MOST_NUMBERS:
+            raise ParameterError(
+                f"{features.size:,} features take {models * features.size**2:,} numbers, more than "
+                f"the {MOST_NUMBERS:,} allowed; give fewer features"
+            )
         self.grams = np.zeros((models, features.size, features.size))
         self.moments = np.zeros((models, features.size))
         self._forget_solutions()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import real
+from onepull.checks import real, shown
 from onepull.errors import InputError, RewardError
 from onepull.payoff import State
 from onepull.payoff.reward import slack
@@ -49,7 +49,7 @@ def observed_reward(
         return context, problem.payoff.scalar(*context, *problem.state.read(fields))
     if state:
         raise InputError("give the state or the reward, not both")
-    told = problem.context.read(fields) if given else None
+    told = problem.context.read(fields) if given or problem.context.implied else None
     value = _reward(reward)
     check_reward(value, *problem.payoff.whole_range)
     return told, value
@@ -82,7 +82,7 @@ def _reward(reward: Any) -> float:
     try:
         value = real(reward)
     except TypeError:
-        raise RewardError(f"a reward must be one number, given {reward!r}") from None
+        raise RewardError(f"a reward must be one number, given {shown(reward)}") from None
     if not math.isfinite(value):
-        raise RewardError(f"a reward must be finite, given {reward!r}")
+        raise RewardError(f"a reward must be finite, given {shown(reward)}")
     return value

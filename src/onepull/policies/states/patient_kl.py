@@ -44,8 +44,8 @@ class Attendance(Joint):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Add one observation, and its context if given."""
-        told = {name: fields[name] for name in self.problem.context if name in fields}
-        cell = self.cells.locate(told) if len(told) == len(self.problem.context) else None
+        told = self.problem.context.among(fields)
+        cell = self.cells.locate(told) if self.problem.context.are_complete(told) else None
         super().learn(arm, fields, reward)
         if cell is not None:
             self.came[cell] = self.statistics.trials
