@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -119,6 +120,23 @@ def test_an_owner_that_the_system_does_not_know_is_not_kept(open_folder):
     assert path.read_bytes() == b"new"
     assert (path.stat().st_uid, path.stat().st_gid) == (0, 0)
     assert mode_of(path) == 0o606
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS])
+def test_a_disk_that_refuses_modes_gets_the_stricter_one(tmp_path, monkeypatch, number):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o644)
+
+    def refuse(_file, _mode):
+        raise OSError(number, os.strerror(number))
+
+    # As FAT and CIFS do, which cannot be mounted everywhere.
+    monkeypatch.setattr(os, "fchmod", refuse)
+    write(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert mode_of(path) == 0o600
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
 def at_every_line(work, seen):
