@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
+import shutil
 import signal
 import stat
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -83,6 +87,141 @@ def test_a_group_that_cannot_be_kept_loses_its_rights(open_folder):
     assert path.read_bytes() == b"new"
     assert path.stat().st_uid == 1234
     assert mode_of(path) == 0o604
+
+
+@root_only
+@pytest.mark.parametrize(
+    ("mode", "kept"), [(0o604, 0o600), (0o647, 0o604), (0o666, 0o606), (0o770, 0o700)]
+)
+def test_a_group_that_cannot_be_kept_gains_no_rights_as_others(open_folder, mode, kept):
+    path = open_folder / "file"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    assert as_other_user(lambda: write(path, b"new")) == 0
+    assert mode_of(path) == kept
+
+
+@root_only
+def test_an_owner_that_the_system_does_not_know_is_not_kept(open_folder):
+    """In a user namespace that maps one user, `chown` to any other is an invalid argument."""
+    path = open_folder / "file"
+    path.write_bytes(b"old")
+    os.chown(path, 1234, 4321)
+    path.chmod(0o666)
+    code = "import sys; from onepull.atomic_files import write; write(sys.argv[1], b'new')"
+    command = ["unshare", "--user", "--map-root-user", sys.executable, "-c", code, str(path)]
+    if (
+        not shutil.which("unshare")
+        or subprocess.run(["unshare", "--user", "true"], check=False).returncode  # noqa: S607
+    ):
+        pytest.skip("the system has no user namespaces")
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert path.read_bytes() == b"new"
+    assert (path.stat().st_uid, path.stat().st_gid) == (0, 0)
+    assert mode_of(path) == 0o606
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS])
+def test_a_disk_that_refuses_modes_gets_the_stricter_one(tmp_path, monkeypatch, number):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o644)
+
+    def refuse(_file, _mode):
+        raise OSError(number, os.strerror(number))
+
+    # As FAT and CIFS do, which cannot be mounted everywhere.
+    monkeypatch.setattr(os, "fchmod", refuse)
+    write(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert mode_of(path) == 0o600
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def at_every_line(work, seen):
+    """Run a function, and call `seen` with a number before each line that it executes."""
+    count = 0
+
+    def trace(_frame, event, _value):
+        nonlocal count
+        if event in ("line", "return"):
+            count += 1
+            seen(count)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o604, 0o400, 0o000, None])
+def test_the_part_is_never_more_open_than_the_file(tmp_path, mode, umask):
+    path, part = tmp_path / "file", tmp_path / ".file.part"
+    if mode is not None:
+        path.write_bytes(b"old")
+        path.chmod(mode)
+    modes = set()
+
+    def seen(_count):
+        if part.exists():
+            modes.add(mode_of(part))
+
+    before = os.umask(umask)
+    try:
+        at_every_line(lambda: write(path, b"new"), seen)
+    finally:
+        os.umask(before)
+    assert modes
+    assert mode_of(path) == (0o666 & ~umask if mode is None else mode)
+    for found in modes:
+        assert found & 0o077 & ~mode_of(path) == 0
+
+
+# An interrupt just after the part was opened leaves it to the interpreter to close it.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.parametrize("replaced", [True, False])
+def test_an_interrupt_goes_on_and_removes_no_part_of_another_process(tmp_path, replaced):
+    path, part = tmp_path / "file", tmp_path / ".file.part"
+    written = 0
+
+    def prepare():
+        part.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        if replaced:
+            path.write_bytes(b"old")
+
+    prepare()
+    total = at_every_line(lambda: write(path, b"new"), lambda _count: None)
+    for i in range(1, total + 1):
+        prepare()
+        is_theirs = False
+
+        def interrupt(count, i=i):
+            nonlocal is_theirs
+            if count < i:
+                return
+            if path.exists() and path.read_bytes() == b"new":  # the name of the part is free
+                part.write_bytes(b"theirs")
+                is_theirs = True
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            at_every_line(lambda: write(path, b"new"), interrupt)
+        assert part.exists() >= is_theirs
+        assert not path.exists() or path.read_bytes() in (b"old", b"new")
+        if is_theirs:
+            assert part.read_bytes() == b"theirs"
+            written += 1
+        else:  # what an interrupt leaves is not locked
+            write(path, b"new")
+            assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert 0 < written < total
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o027, 0o077])

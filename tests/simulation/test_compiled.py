@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shlex
 import shutil
 import stat
 import subprocess
@@ -182,10 +183,27 @@ def test_a_folder_that_others_may_read_is_closed(tmp_path):
 
 
 @POSIX
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o2770, 0o1777, 0o702])
+@pytest.mark.parametrize("levels", [[0], [1], [0, 1]])
+def test_a_folder_of_ours_that_others_may_write_is_closed_and_emptied(tmp_path, levels, mode):
+    folder, _ = in_a_process(WHERE, tmp_path)
+    ours = Path(folder).parent / "notes.txt"
+    ours.write_text("text")
+    (Path(folder) / "kernel.nbi").write_bytes(sealed("kernel.nbi", b"code"))
+    for level in levels:
+        [Path(folder), *Path(folder).parents][level].chmod(mode)
+    assert in_a_process(WHERE, tmp_path) == (folder, "")
+    assert list(Path(folder).iterdir()) == []
+    assert sorted(Path(folder).parent.iterdir()) == sorted([Path(folder), ours])
+    for place in (Path(folder), Path(folder).parent):
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+
+
+@POSIX
 @pytest.mark.parametrize("mode", [0o777, 0o770])
-@pytest.mark.parametrize("level", range(4))
+@pytest.mark.parametrize("level", [2, 3])
 def test_a_folder_that_others_may_write_is_not_used(tmp_path, level, mode):
-    cache = tmp_path / "outer" / "cache"
+    cache = tmp_path / "outer place" / "cache"
     folder, _ = in_a_process(WHERE, cache)
     open_to_all = [Path(folder), *Path(folder).parents][level]
     open_to_all.chmod(mode)
@@ -195,8 +213,11 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path, level, mode):
     (line,) = told.splitlines()
     assert line == (
         "onepull: compiled code is not kept after this run: "
-        f"other users may write to {open_to_all} (mode 0{mode:o})"
+        f"other users may write to {open_to_all} (mode 0{mode:o}); "
+        f"to prevent that: chmod go-w {shlex.quote(str(open_to_all))}"
     )
+    subprocess.run(line.partition("to prevent that: ")[2], shell=True, check=True)  # noqa: S602
+    assert in_a_process(WHERE, cache) == (folder, "")
 
 
 @POSIX
@@ -223,6 +244,22 @@ def test_a_link_is_followed_to_a_folder_that_is_checked(tmp_path):
     (good / "onepull").symlink_to(bad)
     _, told = in_a_process(WHERE, good)
     assert f"other users may write to {bad}" in told
+    assert stat.S_IMODE(bad.stat().st_mode) == 0o777  # it may be open on purpose
+
+
+@POSIX
+@pytest.mark.parametrize("mode", [0o700, 0o777])
+def test_the_folder_itself_may_not_be_a_link(tmp_path, mode):
+    folder, _ = in_a_process(WHERE, tmp_path / "cache")
+    elsewhere = tmp_path / "elsewhere"
+    Path(folder).rename(elsewhere)
+    elsewhere.chmod(0o755)
+    Path(folder).symlink_to(elsewhere)
+    Path(folder).parent.chmod(mode)
+    used, told = in_a_process(WHERE, tmp_path / "cache")
+    assert not Path(used).exists()
+    assert told.endswith(f"{folder} is not a folder")
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o755
 
 
 def test_a_file_where_the_folder_should_be(tmp_path):
@@ -254,7 +291,8 @@ planted = 0
 for file in pathlib.Path({cache!r}).rglob("*.nb[ic]"):
     contents = pickle.dumps(Evil())
     sealed = hashlib.sha256(file.name.encode() + bytes(1) + contents).digest()
-    file.rename(file.with_suffix(".aside"))
+    if not {in_place}:
+        file.rename(file.with_suffix(".aside"))
     file.write_bytes(sealed + contents)
     planted += 1
 print(planted)
@@ -283,7 +321,9 @@ def test_what_another_user_planted_is_not_run(open_folder):
     # As if the folder had been open to all for a while.
     for level in (cache, *cache.rglob("*")):
         level.chmod(0o777)
-    planted, _ = in_a_process(PLANT.format(who=NOBODY, cache=str(cache)), open_folder / "none")
+    planted, _ = in_a_process(
+        PLANT.format(who=NOBODY, cache=str(cache), in_place=False), open_folder / "none"
+    )
     assert int(planted) == 2
     assert in_a_process(USE, cache)[0] == said[0]
     # The folders are ours again, their files are not.
@@ -291,6 +331,19 @@ def test_what_another_user_planted_is_not_run(open_folder):
         if level.is_dir():
             level.chmod(0o700)
     assert in_a_process(USE, cache) == said
+
+
+@ROOT
+@pytest.mark.parametrize("in_place", [False, True], ids=["their files", "our files"])
+def test_what_another_user_planted_in_our_folder_is_not_run(open_folder, in_place):
+    said = in_a_process(USE, open_folder)
+    for level in (open_folder / "onepull").rglob("*"):
+        level.chmod(0o777)
+    (open_folder / "onepull").chmod(0o777)
+    code = PLANT.format(who=NOBODY, cache=str(open_folder), in_place=in_place)
+    assert in_a_process(code, open_folder / "none")[0] == "2"
+    assert in_a_process(USE, open_folder) == said
+    assert in_a_process(USE, open_folder) == said
 
 
 # What is damaged is compiled again
@@ -317,6 +370,10 @@ def flipped(contents):
     return contents[:place] + bytes([contents[place] ^ 1]) + contents[place + 1 :]
 
 
+def seal(file, contents):
+    file.write_bytes(sealed(file.name, contents))
+
+
 DAMAGES = {
     "emptied": lambda file: file.write_bytes(b""),
     "cut off": lambda file: file.write_bytes(file.read_bytes()[:-1]),
@@ -327,6 +384,13 @@ DAMAGES = {
     "a pickle": lambda file: file.write_bytes(pickle.dumps({})),
     "nonsense": lambda file: file.write_bytes(b"\x80\x05nonsense" * 100),
     "removed": lambda file: file.unlink(),
+    "sealed, of a missing module": lambda file: seal(file, b"cno_such_module\nname\n."),
+    "sealed, of a missing name": lambda file: seal(file, b"cos\nno_such_name\n."),
+    "sealed, no pickle": lambda file: seal(file, b"text"),
+    "sealed, empty": lambda file: seal(file, b""),
+    "sealed, another type": lambda file: seal(file, pickle.dumps(3)),
+    "sealed, a pair of other types": lambda file: seal(file, pickle.dumps(("", 3))),
+    "sealed, of another version": lambda file: seal(file, pickle.dumps(("1", {}))),
 }
 
 

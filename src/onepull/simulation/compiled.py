@@ -75,8 +75,9 @@ def cache_folder() -> Path:
 
     Numba's own cache does not notice a change in an imported function, so the folder is named
     after a digest of the whole source.  Folders of other versions are deleted when no process has
-    used them for 30 days.  If the folder cannot be used, or others could write to it, a note says
-    why, and a temporary folder of this process replaces it.
+    used them for 30 days.  A folder of ours that others could write to is closed to them, and the
+    code in it is compiled again.  If the folder cannot be used, or others could write to one above
+    it, a note says why, and a temporary folder of this process replaces it.
     """
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -169,9 +170,9 @@ class _Files(caching.IndexDataCacheFile):
     def _load_index(self) -> dict[Any, str]:
         try:
             stamp, names = pickle.loads(read_sealed(self._index_path))  # noqa: S301 - our own
-        except OSError:
+            return dict(names) if stamp == self._source_stamp else {}
+        except Exception:  # noqa: BLE001 - unpickling may raise anything
             return {}
-        return names if stamp == self._source_stamp else {}
 
     def _save_index(self, overloads: dict[Any, str]) -> None:
         self._write(self._index_path, _serialized((self._source_stamp, overloads)))

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
+import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 DIGEST = hashlib.sha256
 # A path may be replaced by another kind of file; opening a pipe must not wait for a writer.
@@ -29,8 +33,10 @@ def private_folder(path: Path, *, own: int) -> Path:
     ----------
     own
         How many of the last folders in the path are ours: they belong to this user and get the
-        mode 0700.  All folders above must belong to this user or to root, and must not be
-        writable by others unless they are sticky, as /tmp is.
+        mode 0700.  The last of them must not be a link, and is replaced by an empty folder if
+        others could write to any of them.  All folders above must belong to this user or to
+        root, and must not be writable by others unless they are sticky, as /tmp is.  The same
+        holds for folders of ours that are found through a link.
 
     Examples
     --------
@@ -40,7 +46,7 @@ def private_folder(path: Path, *, own: int) -> Path:
     ...     oct(made.stat().st_mode & 0o777), oct(made.parent.stat().st_mode & 0o777)
     ('0o700', '0o700')
     """
-    folder = path.resolve()
+    folder = path.parent.resolve() / path.name  # others may have made a link in an open folder
     for level in reversed([folder, *folder.parents]):
         if not level.exists():
             level.mkdir(mode=0o700, exist_ok=True)
@@ -48,8 +54,17 @@ def private_folder(path: Path, *, own: int) -> Path:
         # Beginning at the root: what is below a trusted folder cannot be replaced meanwhile.
         for level in reversed(folder.parents[own - 1 :]):
             _check_shared(level)
+        # A link may lead to a folder with another purpose, which may be open on purpose.
+        is_linked = folder != path.parents[own - 1].resolve().joinpath(*path.parts[-own:])
+        was_open = False
         for level in reversed([folder, *folder.parents][:own]):
-            _check_own(level)
+            was_open |= _is_open(level)
+            if was_open and is_linked:
+                raise _open_error(level)
+            if was_open and level == folder:
+                _replace(folder)
+            if stat.S_IMODE(level.lstat().st_mode) != stat.S_IRWXU:
+                level.chmod(stat.S_IRWXU)
     return folder
 
 
@@ -60,23 +75,39 @@ def _check_shared(folder: Path) -> None:
     if found.st_uid not in (0, os.geteuid()):
         raise UntrustedError(f"{folder} belongs to another user ({found.st_uid})")
     if found.st_mode & BY_OTHERS and not found.st_mode & stat.S_ISVTX:
-        raise UntrustedError(f"other users may write to {folder} ({_mode(found)})")
+        raise _open_error(folder)
 
 
-def _check_own(folder: Path) -> None:
+def _is_open(folder: Path) -> bool:
+    """Check that a folder is ours; return whether others may write to it."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise UntrustedError(f"{folder} is not a folder")
     if found.st_uid != os.geteuid():
         raise UntrustedError(f"{folder} belongs to another user ({found.st_uid})")
-    if found.st_mode & BY_OTHERS:  # others may have written there already
-        raise UntrustedError(f"other users may write to {folder} ({_mode(found)})")
-    if stat.S_IMODE(found.st_mode) != stat.S_IRWXU:
-        folder.chmod(stat.S_IRWXU)
+    return bool(found.st_mode & BY_OTHERS)
 
 
-def _mode(found: os.stat_result) -> str:
-    return f"mode {stat.S_IMODE(found.st_mode):04o}"
+def _replace(folder: Path) -> None:
+    """Replace a folder by an empty one.
+
+    The owner of a file is no proof: others may have written into our files, or moved files of ours
+    here.  The folder is renamed before its mode changes, so no process takes it for a closed one.
+    """
+    aside = folder.with_name(f"pruned-{uuid4().hex}")
+    with suppress(FileNotFoundError):  # another process was faster
+        folder.rename(aside)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if _is_open(folder):
+        raise _open_error(folder)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _open_error(folder: Path) -> UntrustedError:
+    return UntrustedError(
+        f"other users may write to {folder} (mode {stat.S_IMODE(folder.lstat().st_mode):04o}); "
+        f"to prevent that: chmod go-w {shlex.quote(str(folder))}"
+    )
 
 
 def sealed(name: str, contents: bytes) -> bytes:
