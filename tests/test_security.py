@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.test_names import NASTY, Tags, described, is_clean
+from cli.test_names import NASTY, Tags, described, is_clean, is_number
 from click.testing import CliRunner
 from formula.random_formulas import random_formula, random_text
 from policies.misuse import CONSTRUCTORS, calls, refusals
@@ -39,7 +39,7 @@ from onepull import (
     Reward,
     SaveFileError,
 )
-from onepull.cli import main
+from onepull.cli import main, run
 from onepull.experiments import read_experiment
 from onepull.simulation.executors import open_executor
 
@@ -200,8 +200,10 @@ def test_names_in_what_is_printed_drawn_or_written(tmp_path, monkeypatch):
         assert is_clean(drawing)
         assert "<script" not in drawing
         table = Path(f"{number}/result.csv").read_text(encoding="utf-8")
-        first = [cell[0] for row in csv.reader(io.StringIO(table)) for cell in row if cell]
-        assert not {*first} & {*"=+-@\t\r"}
+        cells = [cell for row in csv.reader(io.StringIO(table)) for cell in row]
+        assert not [
+            cell for cell in cells if cell.startswith(tuple("=+-@\t\r")) and not is_number(cell)
+        ]
 
 
 class Touches:
@@ -241,9 +243,10 @@ def test_result_folders(tmp_path):
 def test_experiment_files(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     ran, file = tmp_path / "ran", tmp_path / "run.toml"
-    (tmp_path / "named_in_a_file.py").write_text(
-        f"from pathlib import Path\nfrom onepull import Random as Mine\nPath({str(ran)!r}).touch()\n"
+    code = (
+        f"from pathlib import Path\nfrom onepull import Random as Mine\nPath({str(ran)!r}).touch()"
     )
+    (tmp_path / "named_in_a_file.py").write_text(code, encoding="utf-8")
     text = EXPERIMENT.replace("Random", "named_in_a_file:Mine")
     file.write_text(text, encoding="utf-8")
     with pytest.raises(OnepullError):  # code runs nowhere else
@@ -316,5 +319,5 @@ def test_dask_clusters():
     for where in ("tcp://127.0.0.1:8786", "127.0.0.1:8786", "dask", "dask:"):
         with pytest.raises(ParameterError):
             open_executor(where)
-    (on,) = [option for option in main.commands["run"].params if option.name == "on"]
-    assert on.default == "threads"
+    (where,) = [option for option in run.command.params if option.name == "where"]
+    assert where.default == "threads"
