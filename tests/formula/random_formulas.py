@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 # How tightly an operator binds, from loose to tight, as in Python.
@@ -25,18 +25,24 @@ class Part(NamedTuple):
     binds: int
 
 
-def random_formula(rng: random.Random, names: Sequence[str]) -> str:
+def random_formula(
+    rng: random.Random, names: Sequence[str], words: Mapping[str, Sequence[str]] | None = None
+) -> str:
     """Return a random formula over the names, from the whole grammar.
 
-    It has a few dozen parts at most, and may be undefined somewhere.
+    It has a few dozen parts at most, and may be undefined somewhere.  `words` has the fields of
+    words, beside `names`; they are compared with their words and with each other.
     """
-    return _Grower(rng, names).number(rng.randint(0, 4)).text
+    return _Grower(rng, names, words or {}).number(rng.randint(0, 4)).text
 
 
 class _Grower:
-    def __init__(self, rng: random.Random, names: Sequence[str]) -> None:
+    def __init__(
+        self, rng: random.Random, names: Sequence[str], words: Mapping[str, Sequence[str]]
+    ) -> None:
         self.rng = rng
         self.names = names
+        self.words = words
         self.left = 40  # parts that may still be added
 
     def number(self, depth: int) -> Part:
@@ -97,10 +103,25 @@ class _Grower:
             word, binds = self.rng.choice([("and", AND), ("or", OR)])
             terms = [self.truth(depth - 1) for _ in range(self.rng.randint(2, 3))]
             return Part(f" {word} ".join([self.inside(term, binds + 1) for term in terms]), binds)
+        if self.words and self.rng.random() < 0.5:
+            return self.words_compared()
         text = self.inside(self.number(depth - 1), SUM)
         for _ in range(self.rng.choice([1, 1, 1, 2, 3])):
             side = self.inside(self.number(depth - 1), SUM)
             text = self.spaced(text, self.rng.choice(COMPARISONS), side)
+        return Part(text, COMPARISON)
+
+    def words_compared(self) -> Part:
+        """Return a comparison of fields of words, with their words or with each other."""
+        field = self.rng.choice([*self.words])
+        alike = [name for name, words in self.words.items() if words == self.words[field]]
+        text = field
+        for _ in range(self.rng.choice([1, 1, 1, 2])):
+            word = self.rng.choice(self.words[field])
+            quoted = self.rng.choice([f"'{word}'", f'"{word}"'])
+            text = self.spaced(
+                text, self.rng.choice(["==", "!="]), self.rng.choice([quoted, *alike])
+            )
         return Part(text, COMPARISON)
 
     def inside(self, part: Part, binds: int) -> str:
@@ -127,16 +148,14 @@ REPEATED = [
 ]
 
 
-def random_text(rng: random.Random) -> str:
-    """Return a text that may or may not be a formula over x and y."""
-    made: Callable[[random.Random], str] = rng.choice(
-        [_mutated, _mutated, _tokens, _repeated, _any]
-    )
-    return made(rng)
+def random_text(rng: random.Random, words: Mapping[str, Sequence[str]] | None = None) -> str:
+    """Return a text that may or may not be a formula over x, y and fields of words."""
+    made: Callable[[random.Random], str] = rng.choice([_tokens, _repeated, _any])
+    return _mutated(rng, words) if rng.random() < 0.4 else made(rng)
 
 
-def _mutated(rng: random.Random) -> str:
-    text = random_formula(rng, ["x", "y"])
+def _mutated(rng: random.Random, words: Mapping[str, Sequence[str]] | None) -> str:
+    text = random_formula(rng, ["x", "y"], words)
     for _ in range(rng.randint(1, 4)):
         start, stop = sorted([rng.randint(0, len(text)), rng.randint(0, len(text))])
         stop = min(stop, start + rng.choice([0, 1, 5, 50]))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from formula.random_formulas import random_formula
 
-from onepull import Box, Formula, FormulaError, Interval, Reward
+from onepull import Box, Finite, Formula, FormulaError, Interval, Reward
 from onepull.formula import operations as op
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.simulation.compiled_formula import machine_code
@@ -123,6 +123,33 @@ def test_machine_code_lies_in_the_derived_range_at_jumps(text):
     lows, highs = payoff.range({"y": (points[0], points[0])})
     for values in (rewards, payoff.vector(*points)):
         assert np.all((lows <= values) & (values <= highs))
+
+
+WORDS = ["us", "eu", "a b"]  # not in alphabetical order
+
+
+def texts_with_words():
+    rng = random.Random(8)  # noqa: S311
+    words = {"v": WORDS, "w": WORDS}
+    grown = (random_formula(rng, ["x"], words) for _ in range(1000))
+    compared = [text for text in grown if "'" in text or '"' in text]
+    return ["x if v == w else -x", "(v == 'eu') - 2 * (w != \"a b\")", *compared[:6]]
+
+
+@pytest.mark.parametrize("text", texts_with_words())
+def test_machine_code_compares_words(text):
+    words = Finite(WORDS)
+    try:
+        payoff = FormulaPayoff(Reward(text), Box(v=words, x=Interval(-30, 30)), Box(w=words))
+    except FormulaError:
+        return
+    numbers = {"x": [-30.0, -1.5, 0.0, 0.1, 1.0, 7.0], "v": [0.0, 1.0, 2.0], "w": [0.0, 1.0, 2.0]}
+    points = np.array(np.meshgrid(*(numbers[name] for name in payoff.names))).reshape(3, -1)
+    rewards = np.empty(points.shape[1])
+    run(machine_code(payoff), points, rewards)
+    wanted = [payoff.scalar(*point) for point in points.T.tolist()]
+    assert bits(rewards) == bits(wanted)
+    assert bits(payoff.vector(*points)) == bits(wanted)
 
 
 def test_every_operation_is_compared():

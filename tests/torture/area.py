@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MEGABYTE = 2**20
 MEMORY = 512 * MEGABYTE  # the most that cases may allocate beyond what was there at the start
@@ -45,8 +46,7 @@ class Area:
     fixed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of a case: accepted, refused or failed, with the reason."""
 
     seed: int

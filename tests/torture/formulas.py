@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import sys
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -13,31 +14,41 @@ import numpy as np
 from formula.other_libraries import computed_elsewhere
 from formula.random_formulas import random_formula, random_text
 
-from onepull import CCB, DCB, Finite, Interval, Problem, recommended
-from onepull.errors import FormulaError, OnepullError
+from onepull import CCB, DCB, Finite, Interval, Policy, Problem, recommended
+from onepull.errors import FormulaError, OnepullError, ParameterError
 from onepull.formula import Formula
 from onepull.spaces import Space
 from onepull.testing.random_data import observations
 from torture.area import Area
 
 NAMES = ("x", "y")
+WORDS = ("eu", "us", "a b", "é", "x", "min")
 ENDS = (-math.inf, -1e200, -3.0, -1.0, 0.0, 0.1, 0.3, 1.0, 2.0, 3.0, 1e9, 1e200, math.inf)
 LARGEST = sys.float_info.max
+MOST = 200  # points at which a formula is computed
 
 
 def text_case(seed: int) -> bool:
     """Build a problem with any text as its reward, and use it."""
     rng = random.Random(seed)  # noqa: S311 - cases, not secrets
-    text = random_text(rng)
+    words = _words(rng)
+    text = random_text(rng, words)
+    context, state = {"x": _space(rng)}, {"y": _space(rng)}
+    for name, listed in words.items():
+        rng.choice([context, state])[name] = Finite(listed)
     try:
-        problem = Problem(
-            arms=["a", "b"], context={"x": _space(rng)}, state={"y": _space(rng)}, reward=text
-        )
+        problem = Problem(arms=["a", "b"], context=context, state=state, reward=text)
     except OnepullError:
         return False
     if rng.random() < 0.2:  # to build a policy takes longer than to read a formula
         _use(problem, rng)
     return True
+
+
+def _words(rng: random.Random) -> dict[str, list[str]]:
+    """Return fields of words: none, one, or two with the same words in the same order."""
+    listed = rng.sample(WORDS, rng.randint(1, len(WORDS)))
+    return dict.fromkeys(rng.choice([(), (), ("v",), ("v", "w")]), listed)
 
 
 def _space(rng: random.Random) -> Space:
@@ -54,36 +65,52 @@ def _ends(rng: random.Random) -> tuple[float, float]:
 
 
 def _use(problem: Problem, rng: random.Random) -> None:
-    listed = isinstance(problem.context["x"], Finite)
+    """Let a policy play: what makes a problem works in every policy that takes it."""
     try:
-        if rng.random() < 0.5:
-            policy = recommended(problem)
-        else:
-            policy = DCB(problem) if listed else CCB(problem, delta=problem.context["x"].high / 9)
-    except OnepullError:  # such as an unbounded reward
+        policy = recommended(problem) if rng.random() < 0.5 else _paper_policy(problem)
+    except ParameterError:  # such as an unbounded reward
         return
     for pull in observations(problem, 3, np.random.default_rng(rng.randrange(2**32))):
-        policy.choose(x=pull["x"])
+        policy.choose(**{name: pull[name] for name in problem.context})
         policy.observe(**pull)
+
+
+def _paper_policy(problem: Problem) -> Policy:
+    space = problem.context["x"]
+    width = space.high - space.low
+    if isinstance(space, Finite) or width == math.inf:
+        return DCB(problem)
+    return CCB(problem, delta={"x": width / 9})
 
 
 def range_case(seed: int) -> bool:
     """Compute a formula at points of a box in every form; all values are in its range."""
     rng = random.Random(seed)  # noqa: S311 - the same
+    words = _words(rng)
     box = {name: _ends(rng) for name in NAMES}
+    points = {name: _points(rng, ends) for name, ends in box.items()}
+    for name, listed in words.items():
+        points[name] = [float(place) for place in range(len(listed))]
+        box[name] = points[name][0], points[name][-1]
     try:
-        formula = Formula(random_formula(rng, NAMES), NAMES)
+        formula = Formula(random_formula(rng, NAMES, words), [*box], words)
         found = formula.enclose(box)
     except FormulaError:
         return False
     low, high = float(found.low), float(found.high)
-    pairs = list(itertools.product(*(_points(rng, box[name]) for name in NAMES)))
+    rows = _rows(rng, points.values())
     elsewhere = computed_elsewhere(formula, rng)
-    arrays = formula.vector(*np.array(pairs).T).tolist()
-    for (x, y), value in zip(pairs, arrays, strict=True):
-        for form in (value, formula.scalar(x, y), elsewhere(x, y)):
-            assert low <= form <= high, (formula.text, x, y, form, low, high)
+    arrays = formula.vector(*np.array(rows).T).tolist()
+    for row, value in zip(rows, arrays, strict=True):
+        for form in (value, formula.scalar(*row), elsewhere(*row)):
+            assert low <= form <= high, (formula.text, row, form, low, high)
     return True
+
+
+def _rows(rng: random.Random, points: Iterable[list[float]]) -> list[tuple[float, ...]]:
+    """Return the points of a box that have these coordinates, or some of them if they are many."""
+    rows = list(itertools.product(*points))
+    return rng.sample(rows, MOST) if len(rows) > MOST else rows
 
 
 def _points(rng: random.Random, ends: tuple[float, float]) -> list[float]:
@@ -100,21 +127,24 @@ def compiled_case(seed: int) -> bool:
     from onepull.simulation.compiled_formula import machine_code  # noqa: PLC0415 - heavy
 
     rng = random.Random(seed)  # noqa: S311 - the same
+    words = _words(rng)
     spaces = {"x": Interval(0.5, 4), "y": Interval(-2, 3)}
+    listed = {name: Finite(those) for name, those in words.items()}
     try:
         problem = Problem(
             arms=["a"],
-            context={"x": spaces["x"]},
+            context={"x": spaces["x"], **listed},
             state={"y": spaces["y"]},
-            reward=random_formula(rng, NAMES),
+            reward=random_formula(rng, NAMES, words),
         )
     except OnepullError:
         return False
-    points = [_points(rng, (space.low, space.high)) for space in spaces.values()]
-    pairs = np.array(list(itertools.product(*points)))
-    rewards = np.empty(len(pairs))
-    _caller()(machine_code(problem.payoff), np.ascontiguousarray(pairs.T), rewards)
-    expected = [problem.payoff.scalar(*pair) for pair in pairs.tolist()]
+    points = {name: _points(rng, (space.low, space.high)) for name, space in spaces.items()}
+    points |= {name: [float(place) for place in range(len(those))] for name, those in words.items()}
+    rows = _rows(rng, [points[name] for name in problem.payoff.names])
+    rewards = np.empty(len(rows))
+    _caller()(machine_code(problem.payoff), np.ascontiguousarray(np.array(rows).T), rewards)
+    expected = [problem.payoff.scalar(*row) for row in rows]
     assert rewards.tolist() == expected, problem.reward.source
     return True
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from onepull.atomic_files import write
 from torture.area import Outcome
 
 
@@ -56,9 +57,7 @@ class Record:
         return self.tallies.setdefault(name, Tally())
 
     def save(self) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         with self.lock:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            beside = self.path.with_suffix(".new")
-            beside.write_bytes(msgspec.json.encode(self.tallies))
-            beside.replace(self.path)
+            write(self.path, msgspec.json.encode(self.tallies))

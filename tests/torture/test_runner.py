@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from torture.area import Area, run_case
 from torture.record import Record
+from torture.runner import outcomes, torture
 from torture.tables import END, START, failures, write
 
 COMMAND = [sys.executable, str(Path(__file__).parent)]
@@ -45,6 +47,47 @@ def test_what_is_raised_warned_or_slow_is_a_failure(case, said):
     outcome = run_case(area(case, seconds=0.01), 7)
     assert outcome.seed == 7
     assert said in (outcome.failure or "")
+
+
+def ends_at_5(seed):
+    if seed == 5:
+        os._exit(3)
+    return seed % 2 == 0
+
+
+def ends_quietly_at_5(seed):
+    if seed == 5:
+        os._exit(0)
+    return True
+
+
+def hangs_at_5(seed):
+    if seed == 5:
+        time.sleep(600)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        (ends_at_5, "ended the process with code 3"),
+        (ends_quietly_at_5, "ended the process with code 0"),
+        (hangs_at_5, "hung for 5 s"),
+    ],
+)
+def test_the_case_that_ends_the_process_or_hangs_is_named(case, said):
+    found = list(outcomes(area(case), 2, time.monotonic() + 60, silence=5.0))
+    assert [outcome.seed for outcome in found] == [2, 3, 4, 5]
+    assert [outcome.failure for outcome in found] == [None, None, None, said]
+    assert [outcome.accepted for outcome in found[:3]] == [case(seed) for seed in (2, 3, 4)]
+
+
+def test_a_run_goes_on_after_a_case_that_ends_the_process(tmp_path):
+    record, numbers = Record(tmp_path / "record.json"), []
+    torture([area(ends_at_5)], 0.1, record, lambda _, outcome: numbers.append(outcome.seed))
+    assert len(numbers) > 6
+    assert numbers == list(range(len(numbers)))
+    assert list(record.of("some").failures) == ["5"]
 
 
 def test_a_record_counts_and_is_kept(tmp_path):

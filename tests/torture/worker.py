@@ -1,4 +1,4 @@
-"""A process that runs cases one after the other and reports them to its parent."""
+"""A process that runs cases one after the other and reports each to its parent."""
 
 from __future__ import annotations
 
@@ -7,33 +7,23 @@ import sys
 import time
 from multiprocessing.connection import Connection
 
-from torture.area import limit_memory, run_case
-from torture.areas import AREAS
-
-PERIOD = 0.25  # seconds between two reports
+from torture.area import Area, limit_memory, run_case
 
 
-def work(name: str, first: int, until: float, pipe: Connection) -> None:
-    """Run the cases from `first` on until the time is up; report in small batches.
+def work(area: Area, first: int, until: float, pipe: Connection) -> None:
+    """Run the cases from `first` on until the time is up.
 
-    The number of the case is sent before it runs, so that the parent knows which one hung or
-    killed the process.
+    Each outcome is sent at once, so the parent knows which case is running.  None is sent at the
+    end: a process that ends without it was ended by a case.
     """
     silence()
-    area = AREAS[name]
     run_case(area, first)  # imports and compiles what cases need
     limit_memory()
-    seed, done, reported = first, [], time.monotonic()
-    pipe.send(("at", seed))
+    seed = first
     while time.monotonic() < until:
-        done.append(run_case(area, seed))
+        pipe.send(run_case(area, seed))
         seed += 1
-        if time.monotonic() - reported > PERIOD or done[-1].failure or done[-1].seconds > PERIOD:
-            pipe.send(("done", done))
-            pipe.send(("at", seed))
-            done, reported = [], time.monotonic()
-    pipe.send(("done", done))
-    pipe.send(("end", seed))
+    pipe.send(None)
 
 
 def silence() -> None:
