@@ -319,5 +319,5 @@ def test_dask_clusters():
     for where in ("tcp://127.0.0.1:8786", "127.0.0.1:8786", "dask", "dask:"):
         with pytest.raises(ParameterError):
             open_executor(where)
-    (where,) = [option for option in run.command.params if option.name == "where"]
-    assert where.default == "threads"
+    (option,) = [option for option in run.command.params if option.name == "where"]
+    assert option.default == "threads"

@@ -106,7 +106,7 @@ class Folder(ABC, Generic[Kind]):
             return None
         try:
             return msgspec.json.decode(about.read_bytes(), type=About)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ProblemError(f"{about}: damaged: {error}") from None
 
     def _check(self, begun: About) -> None:
@@ -400,5 +400,5 @@ def _name_of(path: Path) -> str:
     """Return the name in about.json, or the name of the folder if it cannot be read."""
     try:
         return msgspec.json.decode((path / "about.json").read_bytes(), type=About).name
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return path.name
