@@ -58,7 +58,7 @@ default_role = "name"  # `DCB` in a docstring is a link, for it is public; `x + 
 nitpick_ignore_regex = [
     (
         "py:class",
-        r"(abc|collections|concurrent|np|numpy|os|pathlib|msgspec)\..*|TypeAliasForwardRef|Path|Figure|RichTable|.*Array.*",
+        r"(abc|ast|collections|concurrent|np|numpy|os|pathlib|msgspec)\..*|TypeAliasForwardRef|Path|Figure|RichTable|.*Array.*",
     ),
     # Types of parameters that users pass on but never make.
     ("py:class", r"onepull\.[a-z_]+\..*|Rule|Sharing"),

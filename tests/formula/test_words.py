@@ -50,7 +50,7 @@ def test_words_are_compared(text, expected):
         ("'us'.upper()", "words can only be compared", "'us'"),
         ("f'us' == region", "text with a prefix is not part", "f'us'"),
         ("region == 'us", "not a formula", None),
-        ("region == 'u\"s'", "not a formula", None),
+        ("region == 'u\"s'", "one of the words", "'u\"s'"),
     ],
 )
 def test_anything_else_is_refused_where_it_is(text, said, marked):

@@ -131,13 +131,14 @@ def _problem(environment: Environment, instance: Instance, delta: Delta) -> Tabl
 
 
 def _contexts(environment: Environment, instance: Instance) -> Table:
-    names = list(environment.problem.context.names)
+    box = environment.problem.context
+    names = list(box.names) if box.has_fields else []
     rows = []
     for i, context in enumerate(instance.contexts.tolist()):
         best = [arm for arm, gap in zip(instance.arms, instance.gaps[i], strict=True) if gap == 0]
         rows.append(
             [
-                *context,
+                *box.fields(context).values(),
                 float(instance.probabilities[i]),
                 float(instance.ranges[i]),
                 float(instance.rewards[i].max()),
@@ -232,17 +233,18 @@ def _regret(
 
 
 def _lemma(environment: Environment, instance: Instance, epsilon: float, horizon: int) -> Table:
+    box = environment.problem.context
     printed, put_right = (
         lemma_1(instance, epsilon, horizon, printed=printed).tolist() for printed in (True, False)
     )
     rows = [
-        [*context, *bounds]
+        [*box.fields(context).values(), *bounds]
         for context, *bounds in zip(instance.contexts.tolist(), printed, put_right, strict=True)
     ]
     return Table(
         f"Lemma 1: probability that UCB1({epsilon:g}) pulls the optimal arm less than n/K times, "
         f"n = {horizon:,}",
-        [*environment.problem.context.names, "printed", "corrected"],
+        [*(box.names if box.has_fields else ()), "printed", "corrected"],
         rows,
         ["For each context separately; 1 if n does not meet the condition of the lemma."],
     )

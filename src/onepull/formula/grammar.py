@@ -451,7 +451,8 @@ class _Parser:
     def truth(self, term: Operand) -> Term:
         """Return a term that must be a condition."""
         if isinstance(term, Word) or _gives(term) != "truth":
-            raise self.refuse(term.span, "expected a condition, such as 'x >= y', not a number")
+            reason = "expected a condition, such as 'x >= y' or 'x == 1', not a value"
+            raise self.refuse(term.span, reason)
         return term
 
 

@@ -414,7 +414,7 @@ class Policy(ABC):
         if saved.policy not in kinds:
             raise SaveFileError(
                 f"{where}: contains the policy {printable(saved.policy)}, which is not a known "
-                f"{cls.__name__}; import the module of a policy of your own first"
+                f"{cls.__name__}; use Policy.load, and import the module of your own policies first"
             )
         try:
             problem = savefile.problem_of(saved, problem)
