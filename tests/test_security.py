@@ -309,10 +309,16 @@ def test_the_cache_of_compiled_kernels(tmp_path):
     assert first.parent == tmp_path / "onepull"
     assert stat.S_IMODE(first.stat().st_mode) == 0o700
     assert first.stat().st_uid == os.geteuid()
+    (first / "planted.nbi").write_bytes(b"code of another user")
     first.chmod(0o777)
+    again, told = folder()
+    assert (again, told) == (first, "")
+    assert stat.S_IMODE(again.stat().st_mode) == 0o700
+    assert not (again / "planted.nbi").exists()  # all of it is compiled again
+    tmp_path.chmod(0o777)  # a folder above
     other, told = folder()
     assert other != first
-    assert "other users may write" in told
+    assert f"chmod go-w {tmp_path}" in told
 
 
 def test_dask_clusters():
