@@ -95,10 +95,17 @@ def _above(value: Array) -> Array:
 
 
 def total(parts: Sequence[Bounds]) -> Bounds:
-    """Add intervals."""
+    """Add intervals.
+
+    A bound that is the sum of two opposite infinities is not known: then it is infinite.
+    """
     low, high = parts[0]
     for part in parts[1:]:
+        opposite = np.isinf(low) & np.isinf(part[0]), np.isinf(high) & np.isinf(part[1])
         low, high = low + part[0], high + part[1]
+        if opposite[0].any() or opposite[1].any():
+            low = np.where(opposite[0] & np.isnan(low), -np.inf, low)
+            high = np.where(opposite[1] & np.isnan(high), np.inf, high)
     return low, high
 
 

@@ -19,7 +19,6 @@ from onepull.statistics.arm_statistics import (
 )
 from onepull.statistics.forgetting import Forgetting
 
-SMALLEST = np.finfo(np.float64).tiny  # smaller numbers lose digits
 GONE = -1  # in the ring: the arm of this observation was removed
 
 
@@ -141,20 +140,6 @@ class Window(Forgetting):
         ):
             if arm != GONE:
                 self.fresh.update(arm, row)
-        self._check_means()
-
-    def _check_means(self) -> None:
-        """Raise SaveFileError if the means are not those of the observations in the window."""
-        rows, arms = self.rows(), np.array(self.ring_arms, np.int64)
-        observed = rows[len(rows) - len(arms) :]
-        slack = 1e-6 * np.abs(observed).max(initial=0.0) + SMALLEST
-        for arm, pulls in enumerate(self.pulls):
-            if pulls and np.any(
-                np.abs(self.column(arm) - observed[arms == arm].mean(axis=0)) > slack
-            ):
-                raise SaveFileError(
-                    f"the saved means of arm {arm} are not those of its observations in the window"
-                )
 
     def rows(self) -> Array:
         """Return every mean and every observation that is kept, one row of features each."""
