@@ -14,7 +14,6 @@ STOPPED = 130  # the exit code of an interrupted command
 
 def start() -> None:
     """Run the command; an interrupt ends it in one line, also while modules are imported."""
-    told = False
     interrupted: Callable[[], bool] = bool
     try:
         interrupted = _heed_interrupts()
@@ -27,8 +26,7 @@ def start() -> None:
     except KeyboardInterrupt:
         pass
     except SystemExit as ended:
-        told = ended.code == STOPPED
-        if told or not interrupted():
+        if ended.code == STOPPED or not interrupted():
             raise
     except BaseException:
         # Some code turns an interrupt into another error, such as Python itself in a class body.
@@ -36,8 +34,7 @@ def start() -> None:
             raise
     finally:
         _ignore_interrupts()
-    if not told:
-        sys.stderr.write("\nonepull: stopped\n")
+    sys.stderr.write("\nonepull: stopped\n")
     sys.exit(STOPPED)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterable
+from keyword import iskeyword
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -15,6 +17,7 @@ from onepull.html import printable
 
 LARGEST = sys.float_info.max
 TINY, HUGE = 1e-100, 1e100  # limits of parameters without a unit
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 MOST = 2**53  # whole numbers up to here are exact as floats
 
 # What a save file may contain.  The states of policies are declared with these types, and
@@ -139,6 +142,15 @@ def some(names: Iterable[str], most: int = 20) -> str:
     if len(listed) <= most:
         return ", ".join(listed)
     return f"{', '.join(listed[: most - 1])}, …, {listed[-1]} ({len(listed):,} in all)"
+
+
+def is_field_name(name: Any) -> bool:
+    """Return whether a field may have this name: a letter, then letters, digits and _.
+
+    >>> is_field_name("bits_2"), is_field_name("2bits"), is_field_name("if"), is_field_name(3)
+    (True, False, False, False)
+    """
+    return isinstance(name, str) and bool(NAME.fullmatch(name)) and not iskeyword(name)
 
 
 def plain_text(value: Any) -> str:

@@ -10,23 +10,20 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from keyword import iskeyword
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from onepull.checks import LARGEST, plain_text, real, shown
+from onepull.checks import LARGEST, is_field_name, plain_text, real, shown
 from onepull.errors import ContextError, InputError, ProblemError, StateError
 
 MOST_VALUES = 2**20  # of a finite space
 NARROWEST = 1e-300  # of an interval, whose inverse must be a number
 NO_CONTEXT = "no_context"  # the field of a context without fields
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def _written(value: float) -> str:
@@ -294,7 +291,7 @@ class Box(Mapping[str, Space]):
             )
         self._spaces: dict[str, Space] = {}
         for name, space in (*(spaces or {}).items(), *named.items()):
-            if not isinstance(name, str) or not NAME.fullmatch(name) or iskeyword(name):  # type: ignore[redundant-expr]
+            if not is_field_name(name):
                 raise ProblemError(
                     f"field {shown(name)}: a name is a letter followed by letters, digits and _, "
                     "and not a Python keyword"

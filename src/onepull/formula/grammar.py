@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, NamedTuple, TypeAlias
 
+from onepull.checks import is_field_name
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.operations import Operation
@@ -25,8 +26,6 @@ SIZE = 1000
 DEPTH = 60
 NESTING = 128  # brackets, signs and operands within one another
 EXPONENT = 100.0
-
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def check_names(names: Sequence[str]) -> tuple[str, ...]:
         raise _bad_name("the names of a formula must be a list of names", given)
     listed = tuple(given)
     for name in listed:
-        valid = isinstance(name, str) and NAME.fullmatch(name) and not iskeyword(name)
+        valid = is_field_name(name)
         if not valid or name in op.FUNCTIONS:
             raise _bad_name(
                 "a name is a letter followed by letters, digits and _, and neither a Python "
