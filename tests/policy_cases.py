@@ -272,6 +272,9 @@ def builds(kind, problem):
     return True
 
 
+# Problems that some policies refuse.
+FEW = ("failing", "endless")
+
 CASES: Mapping[str, tuple[Maker, Callable[[], Problem]]] = {
     f"{policy}-{name}": (build, problem)
     for problems, policies in (
@@ -283,6 +286,7 @@ CASES: Mapping[str, tuple[Maker, Callable[[], Problem]]] = {
     )
     for name, problem in problems.items()
     for policy, build in policies.items()
+    if name not in FEW or builds(build, problem())
 } | {
     f"{policy}-{name}": (kind, problem)
     for policy, kind in UNLISTED.items()

@@ -86,11 +86,40 @@ def alone() -> Problem:
     return Problem(arms=["a", "b", "c"], state={"rate": Interval(0, 4)}, reward="sqrt(rate)")
 
 
+@cache
+def failing() -> Problem:
+    """Pulls that may fail, of arms with a price and a tier."""
+    return Problem(
+        arms={
+            "a": {"price": 0.5, "tier": "gold"},
+            "b": {"price": 0.25, "tier": "plain"},
+            "c": {"price": 1.0, "tier": "plain"},
+        },
+        context={"size": Finite([1, 4])},
+        state={"rate": Interval(0, 5)},
+        reward="min(size, rate) * (1.5 if tier == 'gold' else 1) - price",
+        failure="-2 - price * size",
+    )
+
+
+@cache
+def endless() -> Problem:
+    """Latencies without an upper bound, so that rewards have no lower one."""
+    return Problem(
+        arms=["a", "b", "c"],
+        context={"tokens": Finite([1, 100])},
+        state={"first": Interval(0, math.inf), "each": Interval(0, math.inf)},
+        reward="-(first + tokens * each)",
+    )
+
+
 FINITE = {
     "channels": channels,
     "offloading": offloading,
     "coded": coded,
     "worded": worded,
     "alone": alone,
+    "failing": failing,
+    "endless": endless,
 }
 CONTINUOUS = {"harvesting": harvesting, "mixed": mixed}

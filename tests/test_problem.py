@@ -204,7 +204,7 @@ def test_what_is_no_list_of_arms_is_refused(value):
 
 @pytest.mark.parametrize(
     "value",
-    [("a", "b"), iter("ab"), {"a": 1, "b": 2}, dict.fromkeys("ab").keys(), np.array(["a", "b"])],
+    [("a", "b"), iter("ab"), {"a": {}, "b": {}}, dict.fromkeys("ab").keys(), np.array(["a", "b"])],
 )
 def test_any_ordered_names_are_arms(value):
     made = problem(arms=value)

@@ -6,30 +6,31 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from onepull.checks import plain_text, shown
-from onepull.errors import ParameterError, ProblemError
+from onepull.arms import Arms, Attributes, arm_attributes, arm_names, attribute_spaces
+from onepull.checks import real, shown
+from onepull.errors import FormulaError, InputError, ParameterError, ProblemError
+from onepull.formula import Formula
 from onepull.formula.operations import FUNCTIONS
 from onepull.html import block, names, printable
 from onepull.html import table as html_table
-from onepull.payoff import Payoff, Reward, bind
+from onepull.payoff import Fixed, Payoff, Reward, State, bind
 from onepull.payoff.reward import Source
-from onepull.spaces import NO_CONTEXT, Box, Finite, Interval, Space
+from onepull.spaces import FAILED, NO_CONTEXT, Box, Finite, Interval, Space
 
 # Parameter names of `choose` and `observe`.
-RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self", NO_CONTEXT})
+RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self", FAILED, NO_CONTEXT})
 # The analysis of a reward takes longer with every field.
 FIELDS = 16
-MOST_ARMS = 1_000_000
 MOST_PARTS = 64  # of a dotted key in a file
+QUOTED = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
 TOML_STRING = re.compile(r"""\"(?:[^"\\\n]|\\.)*+\"|'[^'\n]*+'""")
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -39,15 +40,29 @@ class Problem:
     Parameters
     ----------
     arms
-        The names of the arms.
+        The names of the arms, or the known attributes of each by its name, such as its price.
     context
         The fields of a request, seen before choosing, each with its space; none if all requests
         are alike.
     state
         The fields of an arm's state, shown by a pull, each with its space.
     reward
-        The known reward: a formula over those fields, a callable that takes them by name,
-        or a `Reward` with declarations.
+        The known reward: a formula over those fields and the attributes, a callable that takes
+        them by name, or a `Reward` with declarations.
+    failure
+        The reward of a pull that failed and shows no state: a number, or a formula over the
+        context and the attributes.  Without it pulls do not fail.
+
+    Attributes
+    ----------
+    attributes
+        The attributes of each arm, by its name.
+    outcome
+        All that decides the reward of a pull beside its context: the attributes of the arm, its
+        state, and whether the pull failed.  It is the state if there are neither attributes nor
+        failures.
+    payoff
+        The reward as a function of the context and the outcome.
 
     Examples
     --------
@@ -61,32 +76,150 @@ class Problem:
     2.0
     >>> Problem.from_json(problem.to_json()) == problem
     True
+
+    The price of each arm is known, and a pull may fail:
+
+    >>> problem = Problem(
+    ...     arms={"alpha": {"price": 1e-4}, "beta": {"price": 2e-4}},
+    ...     context={"tokens": Interval(1, 4000)},
+    ...     state={"seconds": Interval(0, math.inf)},
+    ...     reward="-seconds - 10 * price * tokens",
+    ...     failure="-30",
+    ... )
+    >>> problem.payoff_of("beta")(tokens=1000, seconds=0.5), problem.payoff.whole_range
+    (-2.5, (-inf, 0.0))
     """
 
     arms: tuple[str, ...]
     context: Box
     state: Box
     reward: Reward
+    failure: float | str | None
+    attributes: Attributes
+    outcome: Box = field(compare=False, repr=False)
     payoff: Payoff = field(compare=False, repr=False)
+    # The attributes of each arm as numbers, in the order of the fields of the outcome.
+    known: tuple[State, ...] = field(compare=False, repr=False)
+    _payoffs: dict[str, Payoff] = field(compare=False, repr=False)
 
     def __init__(
         self,
         *,
-        arms: Iterable[str],
+        arms: Arms,
         context: Mapping[str, Space] | None = None,
         state: Mapping[str, Space],
         reward: Reward | Source,
+        failure: float | str | None = None,
     ) -> None:
         set_ = object.__setattr__
-        set_(self, "arms", _arm_names(arms))
+        set_(self, "arms", arm_names(arms))
+        set_(self, "attributes", arm_attributes(arms))
         set_(self, "context", _context(context).acting_as("context"))
         set_(self, "state", Box(state).acting_as("state"))
-        _check_fields(self.context, self.state)
         set_(self, "reward", reward if isinstance(reward, Reward) else Reward(reward))
-        set_(self, "payoff", bind(self.reward, self.context, self.state))
+        set_(self, "failure", _failure(failure))
+        known = attribute_spaces(self.attributes, self._words_compared())
+        _check_fields(self.context, self.state, known)
+        outcome = self.state
+        if known or failure is not None:
+            ending = {} if failure is None else {FAILED: Finite([0, 1])}
+            outcome = Box({**known, **self.state, **ending}).acting_as("state")
+        set_(self, "outcome", outcome)
+        set_(self, "payoff", bind(self.reward, self.context, outcome, self._failing(known)))
+        set_(self, "known", tuple(known.read(self.attributes.get(a, {})) for a in self.arms))
+        set_(self, "_payoffs", {})
 
-    def with_arms(self, arms: Iterable[str]) -> Problem:
-        """Return the same problem with other arms.
+    def _words_compared(self) -> list[str]:
+        """Return the words in the formulas that are no words of the context or the state."""
+        texts = [text for text in (self.reward.source, self.failure) if isinstance(text, str)]
+        of_fields = {
+            w for box in (self.context, self.state) for ws in box.words.values() for w in ws
+        }
+        words = [word[1:-1] for text in texts for word in QUOTED.findall(text)]
+        return [word for word in words if word not in of_fields]
+
+    def _failing(self, attributes: Box) -> Formula | None:
+        """Return the reward of a failure as a formula of all fields."""
+        if self.failure is None:
+            return None
+        names = (*self.context, *self.outcome)
+        words = {**self.context.words, **attributes.words}
+        hidden = [name for name in names if name not in attributes and name not in self.context]
+        written = self.failure if isinstance(self.failure, str) else repr(self.failure)
+        try:
+            formula = Formula(written, names, words, hidden=[*hidden, *self.context.implied])
+            boxes = {**self.context, **attributes}
+            # Raises if it is undefined somewhere.
+            formula.enclose({name: (space.low, space.high) for name, space in boxes.items()})
+        except FormulaError as error:
+            raise ProblemError(f"failure: {error}") from None
+        return formula
+
+    def payoff_of(self, arm: str) -> Payoff:
+        """Return the reward of an arm as a function of the context and the state.
+
+        >>> problem = Problem(
+        ...     arms={"a": {"price": 1}, "b": {"price": 2}}, state={"x": Interval(0, 1)},
+        ...     reward="x - price",
+        ... )
+        >>> problem.payoff_of("b").whole_range
+        (-2.0, -1.0)
+        """
+        if not self.known[0] and self.failure is None:
+            return self.payoff
+        if arm not in self._payoffs:
+            numbers = self.known[self.arms.index(arm)]
+            names = self.outcome.names[: len(numbers)]
+            words = {name: self.outcome.words[name] for name in names if name in self.outcome.words}
+            fixed = Fixed(dict(zip(names, numbers, strict=True)), words)
+            self._payoffs[arm] = bind(self.reward, self.context, self.state, fixed=fixed)
+        return self._payoffs[arm]
+
+    def outcome_of(self, arm: int, state: State) -> State:
+        """Return the outcome of a pull that showed a state; `arm` is the arm's position."""
+        ending = () if self.failure is None else (0.0,)
+        return (*self.known[arm], *state, *ending)
+
+    def failed_outcome_of(self, arm: int) -> State:
+        """Return the outcome of a pull that failed; `arm` is the arm's position.
+
+        The reward does not depend on the state then.  Any will do, so it is always the same.
+        """
+        if self.failure is None:
+            raise InputError(
+                "failed=True needs to know the reward of a failure: give failure=… to the problem"
+            )
+        state = (min(max(0.0, space.low), space.high) for space in self.state.values())
+        nothing = (
+            value if isinstance(space, Interval) else space.values[0]
+            for value, space in zip(state, self.state.values(), strict=True)
+        )
+        return (*self.known[arm], *nothing, 1.0)
+
+    @property
+    def shown(self) -> Box:
+        """The part of an outcome that a pull shows: the state, and whether the pull failed."""
+        if not self.known[0]:
+            return self.outcome
+        ending = {} if self.failure is None else {FAILED: Finite([0, 1])}
+        return Box({**self.state, **ending}).acting_as("state")
+
+    def told(self, outcome: Sequence[float]) -> dict[str, Any]:
+        """Return what is observed of an outcome: the fields of the state, or that it failed.
+
+        >>> problem = Problem(
+        ...     arms=["a"], state={"x": Interval(0, 1)}, reward="x", failure=-1
+        ... )
+        >>> problem.told((0.5, 0.0)), problem.told((0.5, 1.0))
+        ({'x': 0.5}, {'failed': True})
+        """
+        if self.failure is not None and outcome[-1] > 0.0:
+            return {FAILED: True}
+        first = len(self.known[0])
+        return self.state.fields(outcome[first : first + len(self.state)])
+
+    def with_arms(self, arms: Arms) -> Problem:
+        """Return the same problem with other arms; arms given by name keep their attributes.
 
         >>> problem = Problem(
         ...     arms=["a"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x * y"
@@ -94,14 +227,44 @@ class Problem:
         >>> problem.with_arms(["a", "b"]).arms
         ('a', 'b')
         """
+        names = arm_names(arms)
+        if self.attributes or isinstance(arms, Mapping):
+            own = arms if isinstance(arms, Mapping) else {}
+            if missing := [a for a in names if a not in own and a not in self.attributes]:
+                names_of_known = ", ".join(self.outcome.names[: len(self.known[0])])
+                raise ProblemError(f"arm {missing[0]!r} needs its attributes: {names_of_known}")
+            known = {name: own.get(name, self.attributes.get(name, {})) for name in names}
+            if arm_attributes(known) != self.attributes or names != self.arms:
+                return self._with(arms=known)
+            return self
         other = object.__new__(Problem)
-        for name in ("context", "state", "reward", "payoff"):
+        for name in ("context", "state", "reward", "failure", "attributes", "outcome", "payoff"):
             object.__setattr__(other, name, getattr(self, name))
-        object.__setattr__(other, "arms", _arm_names(arms))
+        object.__setattr__(other, "arms", names)
+        object.__setattr__(other, "known", ((),) * len(names))
+        object.__setattr__(other, "_payoffs", {})
         return other
 
-    def with_reward(self, reward: Reward | Source) -> Problem:
-        """Return the same problem with another reward.
+    def _with(self, **changed: Any) -> Problem:
+        """Return the problem with some of its parts changed."""
+        return Problem(**{**self._parts(), **changed})
+
+    def _parts(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
+        return {
+            "arms": {arm: dict(self.attributes[arm]) for arm in self.arms}
+            if self.attributes
+            else self.arms,
+            "context": dict(self.context) if self.context.has_fields else {},
+            "state": dict(self.state),
+            "reward": self.reward,
+            "failure": self.failure,
+        }
+
+    def with_reward(
+        self, reward: Reward | Source, *, failure: float | str | None = None
+    ) -> Problem:
+        """Return the same problem with another reward, and another `failure` if it is given.
 
         >>> problem = Problem(
         ...     arms=["a"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x * y"
@@ -109,7 +272,7 @@ class Problem:
         >>> problem.with_reward("x + y").payoff(x=0.5, y=1)
         1.5
         """
-        return Problem(arms=self.arms, context=self.context, state=self.state, reward=reward)
+        return self._with(reward=reward, failure=self.failure if failure is None else failure)
 
     def _repr_html_(self) -> str:
         """Return the problem as a table for a notebook."""
@@ -121,18 +284,19 @@ class Problem:
             for name, space in box.items()
             if box.has_fields
         ]
+        arms = [f"{arm}{_known(self.attributes.get(arm, {}))}" for arm in self.arms]
+        failure = [] if self.failure is None else [("reward of a failure", str(self.failure))]
         rows = [
-            ("arms", names(self.arms)),
+            ("arms", names(arms)),
             *fields,
             ("reward", reward),
+            *failure,
         ]
         return block(html_table("Problem", (), rows, text_columns=2))
 
     def __reduce__(self) -> Any:
         """Pickle the problem by its constructor arguments."""
-        context = self.context if self.context.has_fields else {}
-        spaces = {"context": dict(context), "state": dict(self.state)}
-        return partial(type(self), arms=self.arms, **spaces, reward=self.reward), ()
+        return partial(type(self), **self._parts()), ()
 
     # Reading and writing files
 
@@ -145,16 +309,21 @@ class Problem:
             )
         return {**self.outline(), "reward": _reward_out(self.reward)}
 
+    def __hash__(self) -> int:
+        """Hash the arms, the spaces and the reward."""
+        return hash((self.arms, self.context, self.state, self.reward, self.failure))
+
     def outline(self) -> dict[str, Any]:
         """Return the problem without its reward as plain values."""
         return {
-            "arms": list(self.arms),
+            "arms": _arms_out(self),
             "context": {
                 name: _space_out(space)
                 for name, space in self.context.items()
                 if self.context.has_fields
             },
             "state": {name: _space_out(space) for name, space in self.state.items()},
+            **({} if self.failure is None else {"failure": self.failure}),
         }
 
     def to_json(self) -> str:
@@ -164,7 +333,12 @@ class Problem:
     def to_toml(self) -> str:
         """Return the problem as TOML text."""
         written = self.to_dict()
-        lines = [f"{key} = {_toml(written[key])}" for key in ("arms", "reward")]
+        plain = [key for key in ("arms", "reward", "failure") if key in written]
+        plain = [key for key in plain if key != "arms" or not self.attributes]
+        lines = [f"{key} = {_toml(written[key])}" for key in plain]
+        for arm, known in written["arms"].items() if self.attributes else ():
+            lines += ["", f"[arms.{_toml(arm)}]"]
+            lines += [f"{name} = {_toml(value)}" for name, value in known.items()]
         for table in ("context", "state"):
             if not written[table]:
                 continue
@@ -210,6 +384,7 @@ class Problem:
             context={name: _space_in(space) for name, space in read.context.items()},
             state={name: _space_in(space) for name, space in read.state.items()},
             reward=_reward_in(read.reward),
+            failure=read.failure,
         )
 
 
@@ -265,36 +440,11 @@ class _Declared(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
-    arms: list[str]
+    arms: list[str] | dict[str, dict[str, float | str]]
     state: dict[str, list[float | str] | _Range]
     reward: str | _Declared
     context: dict[str, list[float | str] | _Range] = {}
-
-
-def _arm_names(arms: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(arms, str):
-        raise ProblemError(f"arms takes a list of names, given the text {shown(arms)}")
-    # The order of a set differs between runs.
-    if isinstance(arms, (bytes, set, frozenset)) or not isinstance(arms, Iterable):
-        raise ProblemError(f"arms takes a list of names, given {shown(arms)}")
-    try:
-        listed = list(itertools.islice(arms, MOST_ARMS + 1))
-    except TypeError:  # an array without dimensions
-        raise ProblemError(f"arms takes a list of names, given {shown(arms)}") from None
-    if not listed:
-        raise ProblemError("a problem needs at least one arm, given none")
-    if len(listed) > MOST_ARMS:
-        raise ProblemError(f"a problem may have at most {MOST_ARMS:,} arms, given more")
-    names: dict[str, None] = {}
-    for name in listed:
-        if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
-            raise ProblemError(f"an arm's name must be text and not empty, given {shown(name)}")
-        if not name.isascii() and SURROGATE.search(name):
-            raise ProblemError(f"an arm's name must be valid Unicode, given {shown(name)}")
-        if name in names:
-            raise ProblemError(f"arm names must be unique, given {shown(name)} twice")
-        names[plain_text(name)] = None
-    return tuple(names)
+    failure: float | str | None = None
 
 
 def _context(spaces: Any) -> Box:
@@ -305,18 +455,55 @@ def _context(spaces: Any) -> Box:
     return Box(spaces)
 
 
-def _check_fields(context: Box, state: Box) -> None:
+def _check_fields(context: Box, state: Box, attributes: Box) -> None:
     for box, role in ((context, "context"), (state, "state")):
         if not box:
             raise ProblemError(f"the {role} needs at least one field, given none")
         if len(box) > FIELDS:
             raise ProblemError(f"the {role} may have at most {FIELDS} fields, given {len(box)}")
-    for name in (*context, *state):
+    if len(attributes) > FIELDS:
+        raise ProblemError(f"arms may have at most {FIELDS} attributes, given {len(attributes)}")
+    for name in (*context, *state, *attributes):
         if (name in RESERVED or name in FUNCTIONS) and name not in context.implied:
             raise ProblemError(f"field {name!r}: this name is reserved; choose another")
-    for name in context:
-        if name in state:
-            raise ProblemError(f"field {name!r} is both a context and a state field; rename one")
+    roles = (("a context", context), ("a state", state), ("an attribute", attributes))
+    for (one, box), (two, other) in itertools.combinations(roles, 2):
+        for name in box:
+            if name in other:
+                raise ProblemError(f"field {name!r} is both {one} and {two} field; rename one")
+
+
+def _failure(given: Any) -> float | str | None:
+    if given is None or isinstance(given, str):
+        return given
+    try:
+        value = real(given)
+    except TypeError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ProblemError(f"failure takes a finite number or a formula, given {shown(given)}")
+    return value
+
+
+def _known(attributes: Mapping[str, float | str]) -> str:
+    """Return attributes as text in brackets."""
+    stated = ", ".join(
+        f"{name}={value if isinstance(value, str) else f'{value:g}'}"
+        for name, value in attributes.items()
+    )
+    return f" ({stated})" if stated else ""
+
+
+def _arms_out(problem: Problem) -> Any:
+    if not problem.attributes:
+        return list(problem.arms)
+    return {
+        arm: {
+            name: value if isinstance(value, str) else _whole(value)
+            for name, value in problem.attributes[arm].items()
+        }
+        for arm in problem.arms
+    }
 
 
 def _space_out(space: Space) -> Any:

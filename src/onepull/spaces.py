@@ -24,6 +24,7 @@ from onepull.errors import ContextError, InputError, ProblemError, StateError
 MOST_VALUES = 2**20  # of a finite space
 NARROWEST = 1e-300  # of an interval, whose inverse must be a number
 NO_CONTEXT = "no_context"  # the field of a context without fields
+FAILED = "failed"  # the field of an outcome that tells whether the pull failed
 
 
 def _written(value: float) -> str:

@@ -185,10 +185,11 @@ def test_declarations_that_make_no_sense_are_refused(changes, words):
         payoff(Reward("x * y", **changes), FEW, UNIT)
 
 
-def test_unbounded_rewards_are_refused_and_bounded_ones_not():
+def test_rewards_without_a_highest_value_are_refused_and_others_not():
     endless = Interval(0, math.inf)
-    with pytest.raises(ProblemError, match=r"unbounded.*clip the reward, or declare low and high"):
+    with pytest.raises(ProblemError, match=r"no highest value.*clip the reward, or declare high"):
         payoff("x * y", FEW, endless)
+    assert payoff("-x * y", FEW, endless).whole_range == (-math.inf, 0.0)
     assert payoff("min(x, y)", FEW, endless).whole_range == (0.0, 3.0)
 
 

@@ -163,7 +163,7 @@ def test_a_fixed_arm_is_one_of_the_arms(arm):
 
 @pytest.mark.parametrize("build", [DCB, MultiUCB, Greedy])
 def test_a_reward_without_bounds_is_refused(build):
-    with pytest.raises(ProblemError, match="the reward is unbounded"):
+    with pytest.raises(ProblemError, match="no highest value"):
         build(
             Problem(
                 arms=["a"],
@@ -172,6 +172,14 @@ def test_a_reward_without_bounds_is_refused(build):
                 reward="x * y",
             )
         )
+    falling = Problem(
+        arms=["a"],
+        context={"y": Finite([1, 2])},
+        state={"x": Interval(0, math.inf)},
+        reward="-x * y",
+    )
+    with pytest.raises(ParameterError, match="needs a lowest reward, and this one has none"):
+        build(falling)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 import numpy as np
 import pytest
 from policy_cases import one_each
 from problems import alone, channels
 
-from onepull import DCB, InputError, Pull, StateError
+from onepull import DCB, InputError, Interval, Problem, Pull, StateError
 from onepull.testing.random_data import observations
 
 
@@ -148,10 +149,40 @@ def test_every_policy_learns_as_by_choosing_and_observing(build, problem):
     one, two = build(problem()), build(problem())
     for record in observations(problem(), 12, np.random.default_rng(3)):
         context = problem().context.among(record)
-        state = {name: record[name] for name in problem().state}
+        state = {name: record[name] for name in (*problem().state, "failed") if name in record}
         with one.pull(**context) as pull:
             pull.observe(**state)
         arm = two.choose(**context)
         two.observe(arm, **context, **state)
         assert pull.arm == arm
     assert one.to_bytes() == two.to_bytes()
+
+
+class Slow(Exception):
+    """What a request raises."""
+
+
+def unsure() -> Problem:
+    return Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x", failure=-1)
+
+
+def test_an_exception_is_a_failure_where_the_problem_knows_failures():
+    policy = DCB(unsure())
+    with pytest.raises(Slow), policy.pull():
+        raise Slow
+    assert policy.estimates() == [-1.0, math.inf]
+
+
+def test_a_cancelled_pull_is_given_up_and_no_failure():
+    policy = DCB(unsure())
+    with pytest.raises(KeyboardInterrupt), policy.pull():
+        raise KeyboardInterrupt
+    assert policy.is_fresh
+    assert policy.estimates() == [math.inf, math.inf]
+
+
+def test_a_pull_can_be_said_to_fail():
+    policy = DCB(unsure())
+    with policy.pull() as pull:
+        pull.fail()
+    assert policy.estimates() == [-1.0, math.inf]

@@ -70,7 +70,7 @@ class BufferEnvironment:
         check_amounts(buffer.amounts, problem)
         # An environment with one fixed context checks the laws.
         still = Environment(problem, states=states, contexts=Discrete([buffer.amounts[0]], [1.0]))
-        self.problem, self.states = problem, still.states
+        self.problem, self.states, self.outcomes = problem, still.states, still.outcomes
         check_fit(arrivals, Box(amount=Interval(0, math.inf)), "the arrivals")
         laws = [arrivals, *self.states.values()]
         if any(len(law.pieces()) > 1 for law in laws):
@@ -103,7 +103,7 @@ class BufferEnvironment:
         States and arrivals must have listed values.
         """
         options = []
-        for arm, law in self.states.items():
+        for arm, law in self.outcomes.items():
             if law.atoms is None:
                 raise ParameterError(f"a plan needs listed states, given {law!r} for {arm!r}")
             rows, weights = law.atoms

@@ -15,6 +15,7 @@ from onepull.distributions.continuous import (
 )
 from onepull.distributions.discrete import Discrete, InOrder, empirical, scaled_bernoulli
 from onepull.distributions.distribution import Distribution
+from onepull.distributions.failing import Failing
 
 __all__ = [
     "Beta",
@@ -22,6 +23,7 @@ __all__ = [
     "Discrete",
     "Distribution",
     "Exponential",
+    "Failing",
     "Gamma",
     "InOrder",
     "Independent",

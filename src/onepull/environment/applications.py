@@ -36,7 +36,7 @@ def channel_selection(channels: int = 7) -> Environment:
     """
     arms = _channels(channels)
     problem = Problem(
-        arms=arms,
+        arms=list(arms),
         context={"bits": Finite([1, 2, 3, 4])},
         state={"capacity": Finite(range(channels + 1))},
         reward="min(bits, capacity)",
@@ -74,7 +74,7 @@ def energy_harvesting(channels: int = 4) -> Environment:
     """
     arms = _channels(channels)
     problem = Problem(
-        arms=arms,
+        arms=list(arms),
         context={"power": Interval(0, 1)},
         state={"gain": Finite(range(channels + 1))},
         reward="log(1 + power * gain)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from onepull.checks import number
 from onepull.distributions import Discrete, Distribution, Independent
 from onepull.distributions.fits_space import check_fit
 from onepull.environment.delayed_feedback import Delay, delays_by_arm, losses_by_arm
+from onepull.environment.outcomes import outcome_law
 from onepull.errors import ParameterError, UnknownArm
 from onepull.payoff.reward import ROUNDING
 from onepull.problem import Problem
@@ -24,7 +26,10 @@ NODES = 256  # quadrature points for continuous contexts when a budget is planne
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A period without changes in any law; it begins at trial `start`, counted from 0."""
+    """A period without changes in any law; it begins at trial `start`, counted from 0.
+
+    `states` holds the laws of the outcomes: attributes and failures are parts of the state here.
+    """
 
     start: int
     contexts: Distribution
@@ -37,7 +42,7 @@ class Environment:
     Parameters
     ----------
     states
-        The law of each arm's state, by arm.
+        The law of each arm's state, by arm; `Failing` if pulls may fail.
     contexts
         The law of the contexts; with several fields, one law for all or one for each by name;
         none if the problem has no context.
@@ -94,6 +99,7 @@ class Environment:
         self.contexts = _numbered(_joined(contexts, problem.context), problem.context)
         for arm, law in self.states.items():
             check_fit(law, problem.state, f"the states of arm {arm!r}")
+        self.outcomes = {arm: outcome_law(problem, arm, law) for arm, law in self.states.items()}
         check_fit(self.contexts, problem.context, "the contexts")
         if (costs is None) != (budget is None):
             raise ParameterError(
@@ -151,7 +157,7 @@ class Environment:
 
     def pieces(self) -> list[Piece]:
         """Return the stationary periods, in order."""
-        laws = [self.contexts, *self.states.values()]
+        laws = [self.contexts, *self.outcomes.values()]
         starts = sorted({start for law in laws for start, _ in law.pieces()})
         found = []
         for start in starts:
@@ -222,7 +228,7 @@ def gaps_of(rewards: Array, bounds: tuple[float, float]) -> Array:
 
 def tie_slack(bounds: tuple[float, float]) -> float:
     """Return the largest difference between mean rewards that counts as a tie."""
-    low, high = bounds
+    low, high = (end if isfinite(end) else 0.0 for end in bounds)
     return 1e-12 * (high - low) + ROUNDING * max(abs(low), abs(high))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from onepull.arrays import Array
 from onepull.checks import whole_number
 from onepull.errors import ParameterError
 from onepull.factor.context_ranges import Ranges
-from onepull.factor.factorisation import Dense
+from onepull.factor.factorisation import Dense, Factorisation
 from onepull.factor.plain_psi import PlainPsi, shared_out
 from onepull.payoff import COMPACT, Features, State
 from onepull.payoff.box_points import is_finite, listed, product, size
@@ -28,7 +29,8 @@ class Atoms(Dense):
     """Base class with features on listed states: φ(y) is their reward, ψ(x) the weights of x.
 
     An arm's mean of ψ is a distribution on the listed states.  It gives the arm's mean reward in
-    every context, for this reward formula or another.
+    every context, for this reward formula or another.  If arms have attributes, the reward of a
+    listed state depends on the arm, and so does φ.  A failed pull is one more listed state.
     """
 
     points: Array  # one listed state per row
@@ -39,12 +41,15 @@ class Atoms(Dense):
         self.points = np.column_stack(columns)
         self.features = len(self.points)
         self._columns = list(self.points.T.copy())
+        # The attributes of each arm, one row an arm.
+        self._known = [column[:, None] for column in np.array(problem.known).T]
         contexts = max(1, min(4096, REMEMBERED // self.features))
         self._rewards = lru_cache(maxsize=contexts)(self._compute)
 
     def _compute(self, context: State) -> tuple[Array, float, float]:
-        rewards = self.problem.payoff.vector(*context, *self._columns)
-        rewards = np.ascontiguousarray(np.broadcast_to(rewards, len(self.points)), np.float64)
+        rewards = self.problem.payoff.vector(*context, *self._known, *self._columns)
+        shape = (len(self.problem.arms), self.features) if self._known else self.features
+        rewards = np.ascontiguousarray(np.broadcast_to(rewards, shape), np.float64)
         rewards.flags.writeable = False
         return rewards, *self._bounds(context, rewards)
 
@@ -53,9 +58,28 @@ class Atoms(Dense):
         del context
         return float(rewards.min()), float(rewards.max())
 
+    def on(self, problem: Problem) -> Factorisation:
+        """Return the same listed states for a problem with other arms."""
+        return self if problem.known == self.problem.known else self._rebuilt(problem)
+
     def phi(self, context: State) -> Array:
-        """Return the reward of each listed state."""
+        """Return the reward of each listed state; one row for each arm if they differ."""
         return self._rewards(context)[0]
+
+    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
+        """Return the mean reward of every arm, and bounds on the reward over all states."""
+        if not self._known:
+            return super().look(means, fields)
+        rewards, low, high = self._rewards(self.problem.context.exactly(fields))
+        by_arm = np.ascontiguousarray(np.asarray(means).T)  # so that each row is added alike
+        unpulled = np.isinf(by_arm).any(axis=1)
+        found = np.einsum("js,js->j", rewards, np.where(unpulled[:, None], 0.0, by_arm))
+        return np.where(unpulled, np.inf, found), low, high
+
+    def _of_shown(self, psi: Callable[[State], Features]) -> Callable[[State], Features]:
+        """Return ψ as a function of an outcome, whose attributes do not matter."""
+        first = len(self._known)
+        return (lambda outcome: psi(outcome[first:])) if first else psi
 
     def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
         """Return each feature's bounds: 0 and 1."""
@@ -98,15 +122,18 @@ class Histogram(Atoms):
 
     def __init__(self, problem: Problem) -> None:
         if not is_finite(given_problem(problem).state):
-            fields = [n for n, s in problem.state.items() if not isinstance(s, Finite)]
+            fields = [n for n, s in problem.shown.items() if not isinstance(s, Finite)]
             raise ParameterError(
-                f"state field {fields[0]!r} is {problem.state[fields[0]]!r}, but a histogram needs "
+                f"state field {fields[0]!r} is {problem.shown[fields[0]]!r}, but a histogram needs "
                 "finitely many states; use a sketch"
             )
-        _check_number(size(problem.state))
-        columns = product(listed(problem.state))
+        _check_number(size(problem.shown))
+        columns = product(listed(problem.shown))
         super().__init__(problem, list(columns.values()))
-        self.psi = _one_hot([tuple(row) for row in self.points.tolist()])
+        self.psi = self._of_shown(_one_hot([tuple(row) for row in self.points.tolist()]))
+
+    def _rebuilt(self, problem: Problem) -> Histogram:
+        return Histogram(problem)
 
 
 class Sketch(Atoms):
@@ -149,12 +176,12 @@ class Sketch(Atoms):
                     f"state field {name!r} is {space!r}, but a sketch needs bounded fields; "
                     "declare bounds for it"
                 )
-        _check_number(size(problem.state) * self.knots ** len(intervals))
+        _check_number(size(problem.shown) * self.knots ** len(intervals))
         columns = {
             name: np.array(space.values)
             if isinstance(space, Finite)
             else np.linspace(space.low, space.high, self.knots)
-            for name, space in problem.state.items()
+            for name, space in problem.shown.items()
         }
         super().__init__(problem, list(product(columns).values()))
         low, high = problem.payoff.whole_range
@@ -163,8 +190,11 @@ class Sketch(Atoms):
         interpolated = sum(slopes[name].value * h / 2 for name, h in between.items())
         self.error = min(interpolated, high - low)
         self._ranges = Ranges(problem)
-        self.plain_psi = _sketched(problem.state, self.knots)
-        self.psi = _psi_of(self.plain_psi, problem.state, self.features)
+        self.plain_psi = _sketched(problem.shown, self.knots)
+        self.psi = self._of_shown(_psi_of(self.plain_psi, problem.shown, self.features))
+
+    def _rebuilt(self, problem: Problem) -> Sketch:
+        return Sketch(problem, knots=self.knots)
 
     def looked_at(self, looks: int = 1 << 23) -> float:
         """Return a tighter bound on the error, measured between the knots.
@@ -185,7 +215,8 @@ class Sketch(Atoms):
         (0.1, 0.0177)
         """
         slopes = self.problem.payoff.steepness
-        if not all(math.isfinite(slopes[name].value) for name in self.problem.state):
+        fields = self.problem.shown
+        if self._known or not all(math.isfinite(slopes[name].value) for name in fields):
             return self.error
         margin, finer, rows = min(
             (self._view(finer, looks) for finer in FINER), key=lambda view: view[0]
@@ -196,7 +227,7 @@ class Sketch(Atoms):
             name: np.array(space.values)
             if isinstance(space, Finite)
             else np.linspace(space.low, space.high, (self.knots - 1) * finer + 1)
-            for name, space in self.problem.state.items()
+            for name, space in self.problem.shown.items()
         }
         fine = list(product(columns).values())
         shape = [len(column) for column in columns.values()]
@@ -205,7 +236,7 @@ class Sketch(Atoms):
             rewards = np.broadcast_to(self.problem.payoff.vector(*context, *fine), len(fine[0]))
             exact = rewards.reshape(shape)
             drawn = exact
-            for axis, space in enumerate(self.problem.state.values()):
+            for axis, space in enumerate(self.problem.shown.values()):
                 if isinstance(space, Interval):
                     drawn = _drawn(drawn, axis, finer)
             worst = max(worst, float(np.abs(drawn - exact).max()))
@@ -215,7 +246,7 @@ class Sketch(Atoms):
         """Return the margin, `finer`, and the contexts to measure with `finer` points per knot."""
         problem = self.problem
         margin, points = 0.0, 1
-        for name, space in problem.state.items():
+        for name, space in problem.shown.items():
             if isinstance(space, Finite):
                 points *= len(space.values)
             else:

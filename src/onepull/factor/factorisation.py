@@ -75,6 +75,24 @@ class Factorisation(ABC):
         """Return the lower and the upper bounds of the features ψ."""
         raise ParameterError(f"{type(self).__name__} does not define feature_bounds")
 
+    def on(self, problem: Problem) -> Factorisation:
+        """Return the factorisation with the same features for a problem with other arms.
+
+        What was learned stays valid.  Raises `ParameterError` if the features depend on the
+        attributes of the arms, and these are others.
+        """
+        if problem.outcome is self.problem.outcome or problem.outcome == self.problem.outcome:
+            return self
+        return self._rebuilt(problem)
+
+    def _rebuilt(self, problem: Problem) -> Factorisation:
+        """Return the factorisation for a problem whose arms have other attributes."""
+        del problem
+        raise ParameterError(
+            f"the features of {type(self).__name__} depend on the attributes of the arms, so the "
+            "arms cannot change; use a table, a grid, or a policy that keeps states"
+        )
+
     @abstractmethod
     def phi(self, context: State) -> Array:
         """Return φ of a context (its fields in order) as R numbers."""

@@ -66,6 +66,10 @@ class Grid(Cells):
         lipschitz = problem.payoff.lipschitz
         self.error = sum(lipschitz[name].value * axes[name].width / 2 for name in intervals)
 
+    def _rebuilt(self, problem: Problem) -> Grid:
+        assert self.delta is not None  # noqa: S101 - set by the constructor
+        return Grid(problem, delta=self.delta)
+
     @classmethod
     def finest(cls, problem: Problem, *, delta: float | Mapping[str, float]) -> Grid:
         """Return the grid of δ, with δ doubled until there are at most `MOST_CELLS` cells."""

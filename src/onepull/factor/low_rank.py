@@ -69,7 +69,7 @@ class LowRank(Dense):
         self.problem = given_problem(problem)
         self.tolerance = _tolerance(tolerance)
         most = whole_number("most", most, most=SIDE)
-        for role, box in (("context", problem.context), ("state", problem.state)):
+        for role, box in (("context", problem.context), ("state", problem.outcome)):
             for name, space in box.items():
                 if not math.isfinite(space.high - space.low):
                     raise ParameterError(
@@ -97,7 +97,7 @@ class LowRank(Dense):
         self._ranges = Ranges(problem)
 
     def _take_pivots(self, aim: float, most: int) -> None:
-        contexts, states = _points(self.problem.context, SIDE), _points(self.problem.state, SIDE)
+        contexts, states = _points(self.problem.context, SIDE), _points(self.problem.outcome, SIDE)
         rows, columns = _cross(self._matrix(contexts, states), aim, most)
         self.pivots = [tuple(row) for row in contexts[rows].tolist()]
         self._states = list(states[columns].T.copy())
@@ -118,7 +118,7 @@ class LowRank(Dense):
     def _measured(self) -> float:
         """Return the largest error on a fine grid, plus a margin for points between."""
         side = int(math.sqrt(CHECKED))
-        contexts, states = _even(self.problem.context, side), _even(self.problem.state, side)
+        contexts, states = _even(self.problem.context, side), _even(self.problem.outcome, side)
         psi = self._matrix(np.array(self.pivots), states)
         wrong = self._matrix(contexts, states) - self.phi_many(contexts) @ psi
         largest = max(float(np.max(np.abs(wrong))), self._drawn())
@@ -136,7 +136,7 @@ class LowRank(Dense):
                     for space in box.values()
                 ]
             )
-            for box in (self.problem.context, self.problem.state)
+            for box in (self.problem.context, self.problem.outcome)
         )
         psi = self._matrix(np.array(self.pivots), states)
         found = np.einsum("nr,rn->n", self.phi_many(contexts), psi)
@@ -191,7 +191,7 @@ def _check_pairs(problem: Problem) -> None:
             len(space.values) if isinstance(space, Finite) else _each(box, int(CHECKED**0.5))
             for space in box.values()
         )
-        for box in (problem.context, problem.state)
+        for box in (problem.context, problem.outcome)
     ]
     if math.prod(sides) > MOST_PAIRS:
         raise ParameterError(
@@ -249,11 +249,11 @@ def _cross(matrix: Array, aim: float, most: int) -> tuple[list[int], list[int]]:
 def _margin(problem: Problem, wrong: Array, side: int) -> float:
     """Return how much the error may change between points, summed over interval fields."""
     shape, found = [], 0.0
-    for box in (problem.context, problem.state):
+    for box in (problem.context, problem.outcome):
         each = _each(box, side)
         shape += [len(s.values) if isinstance(s, Finite) else each for s in box.values()]
     cube = wrong.reshape(shape)
-    spaces = [*problem.context.values(), *problem.state.values()]
+    spaces = [*problem.context.values(), *problem.outcome.values()]
     for axis, space in enumerate(spaces):
         if not isinstance(space, Finite) and cube.shape[axis] > 1:
             found += float(np.max(np.abs(np.diff(cube, axis=axis)))) / 2

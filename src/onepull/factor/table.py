@@ -36,3 +36,6 @@ class Table(Cells):
                 )
             axes[name] = listed(space)
         super().__init__(problem, axes)
+
+    def _rebuilt(self, problem: Problem) -> Table:
+        return Table(problem)

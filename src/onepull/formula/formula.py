@@ -62,6 +62,33 @@ class Formula:
         known = [name for name in self.names if name not in hidden]
         self.tree = parse(self.text, known, words)
 
+    def unless(self, name: str, other: Formula) -> Formula:
+        """Return this formula where the field `name` is 0, and another one where it is 1.
+
+        >>> names = ["x", "failed"]
+        >>> Formula("x", names).unless("failed", Formula("-1", names)).scalar(5.0, 1.0)
+        -1.0
+        """
+        condition = Apply(op.GREATER, (Field(name), Number(0.5)), names=frozenset([name]))
+        terms = condition, other.tree, self.tree
+        twin = object.__new__(Formula)
+        twin.names, twin.text = self.names, self.text
+        # Errors point at this formula's text, so the other one must be checked before.
+        twin.tree = Apply(op.WHERE, terms, names=frozenset().union(*map(names_in, terms)))
+        return twin
+
+    def fixed(self, values: Mapping[str, float]) -> Formula:
+        """Return the formula of the other names, with these at given values.
+
+        >>> Formula("price * x", ["price", "x"]).fixed({"price": 2.0}).scalar(5.0)
+        10.0
+        """
+        twin = object.__new__(Formula)
+        twin.names = tuple(name for name in self.names if name not in values)
+        twin.text = self.text
+        twin.tree = _substitute(self.tree, values)
+        return twin
+
     def __repr__(self) -> str:
         """Show the text."""
         return f"Formula({self.text!r}, {list(self.names)})"
@@ -279,7 +306,8 @@ def _substitute(term: Term, values: Mapping[str, float]) -> Term:
                 numbers = [inner.value for inner in replaced if isinstance(inner, Number)]
                 if len(numbers) == len(replaced) and (value := _value(operation, numbers)):
                     return value
-            return Apply(operation, tuple(replaced), term.span)
+            names = frozenset().union(*map(names_in, replaced))
+            return Apply(operation, tuple(replaced), term.span, term.height, names)
     return term
 
 

@@ -3,27 +3,37 @@
 import math
 
 from onepull.errors import ProblemError
+from onepull.formula import Formula
 from onepull.payoff.callable_payoff import CallablePayoff
 from onepull.payoff.facts import Fact
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.payoff.payoff import COMPACT, Features, Payoff, State
-from onepull.payoff.reward import LARGEST, Reward
+from onepull.payoff.reward import LARGEST, Fixed, Reward
 from onepull.spaces import Box
 
-__all__ = ["COMPACT", "Fact", "Features", "Payoff", "Reward", "State", "bind"]
+__all__ = ["COMPACT", "Fact", "Features", "Fixed", "Payoff", "Reward", "State", "bind"]
 
 
-def bind(reward: Reward, context: Box, state: Box) -> Payoff:
-    """Return the reward as a function on its spaces; raises if a declaration is contradicted."""
+def bind(
+    reward: Reward,
+    context: Box,
+    state: Box,
+    failure: Formula | None = None,
+    fixed: Fixed | None = None,
+) -> Payoff:
+    """Return the reward as a function on its spaces; raises if a declaration is contradicted.
+
+    `failure` is the reward of a failed pull, and `fixed` holds fields that are known.
+    """
     kind = FormulaPayoff if reward.is_formula else CallablePayoff
-    payoff: Payoff = kind(reward, context, state)
+    payoff: Payoff = kind(reward, context, state, failure, fixed)
     low, high = payoff.whole_range
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if not math.isfinite(high):
         raise ProblemError(
-            f"the reward is unbounded: it goes from {low:g} to {high:g} over the declared spaces; "
-            "bound the spaces, clip the reward, or declare low and high"
+            f"the reward has no highest value: it goes from {low:g} to {high:g} over the declared "
+            "spaces; bound the spaces, clip the reward, or declare high"
         )
-    if max(abs(low), abs(high)) > LARGEST:
+    if max(abs(low) if math.isfinite(low) else 0.0, abs(high)) > LARGEST:
         raise ProblemError(
             f"the reward is too large to compute with: it goes from {low:.6g} to {high:.6g} over "
             f"the declared spaces; expected at most {LARGEST:.6g} in size: divide it by a constant"

@@ -12,12 +12,12 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.errors import DeclarationError, ProblemError, RewardError
-from onepull.formula import Bounds
+from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import LISTING, Payoff, State
-from onepull.payoff.reward import Reward, slack
-from onepull.spaces import Box
+from onepull.payoff.reward import Fixed, Reward, slack
+from onepull.spaces import FAILED, Box
 
 
 class CallablePayoff(Payoff):
@@ -33,19 +33,35 @@ class CallablePayoff(Payoff):
     2.0
     """
 
-    def __init__(self, reward: Reward, context: Box, state: Box) -> None:
-        super().__init__(reward, context, state)
-        words = {**context.words, **state.words}
-        if context.implied:
-            of_state = _with_words(_by_name(reward.source, state.names), state.names, words)
-            self.function: Callable[..., Any] = lambda _, *values: of_state(*values)
+    def __init__(
+        self,
+        reward: Reward,
+        context: Box,
+        state: Box,
+        failure: Formula | None = None,
+        fixed: Fixed | None = None,
+    ) -> None:
+        super().__init__(reward, context, state, failure)
+        known = fixed or Fixed()
+        words = {**context.words, **known.words, **state.words}
+        hidden = {*context.implied, *([] if failure is None else [FAILED])}
+        names = [name for name in (*self.names, *known.values) if name not in hidden]
+        given = _with_words(_by_name(reward.source, names), names, words)
+        places = [place for place, name in enumerate(self.names) if name not in hidden]
+        if hidden or known.values:
+            last = tuple(known.values.values())
+            self.function: Callable[..., Any] = lambda *values: given(
+                *[values[place] for place in places], *last
+            )
         else:
-            self.function = _with_words(_by_name(reward.source, self.names), self.names, words)
+            self.function = given
         self.vector = self._arrays if self._takes_arrays else self._one_by_one
 
     def scalar(self, *values: float) -> float:
         """Return the reward; raises `DeclarationError` if it breaks the declared bounds."""
         result = self._number(values)
+        if self._has_failed(values):
+            return result
         context = values[: len(self.context)]
         for side, bound, sign in (("low", self.low, -1.0), ("high", self.high, 1.0)):
             if bound is not None:
@@ -72,13 +88,20 @@ class CallablePayoff(Payoff):
 
         def checked(state: State) -> Array:
             rewards = compute(state)
+            if self._has_failed(state):
+                return rewards
             if np.any(rewards < low) or np.any(rewards > high):
                 return np.array(listing(state))  # raises, if it is more than rounding
             return rewards
 
         return checked
 
+    def _has_failed(self, values: Sequence[float]) -> bool:
+        return self.failure is not None and values[-1] > 0.0
+
     def _number(self, values: Sequence[float]) -> float:
+        if self.failure is not None and values[-1] > 0.0:
+            return float(self.failure.scalar(*values))
         try:
             result = float(self.function(*values))
         except (TypeError, ArithmeticError, ValueError) as error:
@@ -100,6 +123,8 @@ class CallablePayoff(Payoff):
     def _arrays(self, *columns: Any) -> Array:
         shape = np.broadcast_shapes(*(np.shape(column) for column in columns))
         result = np.broadcast_to(np.asarray(self.function(*columns), dtype=np.float64), shape)
+        if self.failure is not None:
+            result = np.where(np.asarray(columns[-1]) > 0.0, self.failure.vector(*columns), result)
         if not np.all(np.isfinite(result)):
             return self._one_by_one(*columns)  # raises, and says where
         return result
@@ -107,7 +132,10 @@ class CallablePayoff(Payoff):
     @cached_property
     def _takes_arrays(self) -> bool:
         box = Box({**self.context, **self.state})
-        columns = list(box_points.points(box, 64, np.random.default_rng(0)).values())
+        sample = box_points.points(box, 64, np.random.default_rng(0))
+        if self.failure is not None:
+            sample[FAILED] = np.zeros_like(sample[FAILED])
+        columns = list(sample.values())
         try:
             arrays = self.function(*columns)
             return bool(np.array_equal(np.asarray(arrays, float), self._one_by_one(*columns)))
@@ -135,17 +163,24 @@ class CallablePayoff(Payoff):
         """Return states that include those of the lowest and highest reward, None if not known."""
         if box_points.is_finite(self.state) and box_points.size(self.state) <= LISTING:
             return box_points.product(box_points.listed(self.state))
-        if all(name in self.reward.monotone for name in self.state) and all(
-            math.isfinite(space.low) and math.isfinite(space.high) for space in self.state.values()
+        falling = ("decreasing", "nonincreasing")
+        along = {
+            name: np.array((space.low, space.high))[
+                :: -1 if self.reward.monotone[name] in falling else 1
+            ]
+            for name, space in self.state.items()
+            if name in self.reward.monotone
+        }
+        others = Box({name: space for name, space in self.state.items() if name not in along})
+        if not all(np.isfinite(ends).all() for ends in along.values()) or not (
+            box_points.is_finite(others) and box_points.size(others) <= LISTING
         ):
-            falling = ("decreasing", "nonincreasing")
-            return {
-                name: np.array((space.low, space.high))[
-                    :: -1 if self.reward.monotone[name] in falling else 1
-                ]
-                for name, space in self.state.items()
-            }
-        return None
+            return None
+        # Both corners of the monotone fields, for each value of the others.
+        each = box_points.product({"_corner": (0, 1), **box_points.listed(others)})
+        corner = each.pop("_corner").astype(int)
+        found = {**{name: ends[corner] for name, ends in along.items()}, **each}
+        return {name: found[name] for name in self.state}
 
     def _monotone(self, name: str) -> Fact[str | None]:
         del name

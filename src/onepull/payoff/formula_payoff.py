@@ -15,8 +15,8 @@ from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import Payoff, State
-from onepull.payoff.reward import Reward, slack
-from onepull.spaces import Box, Finite, Interval
+from onepull.payoff.reward import Fixed, Reward, slack
+from onepull.spaces import FAILED, Box, Finite, Interval
 
 PIECES = 4096  # pieces that the spaces are cut into, fewer for a large formula
 STATE_PIECES = (1, 64, 1024)  # the states are cut finer until the bounds are tight
@@ -38,10 +38,21 @@ class FormulaPayoff(Payoff):
     Fact(value='nondecreasing', how='derived')
     """
 
-    def __init__(self, reward: Reward, context: Box, state: Box) -> None:
-        super().__init__(reward, context, state)
-        words = {**context.words, **state.words}
-        self.formula = Formula(str(reward.source), self.names, words, hidden=context.implied)
+    def __init__(
+        self,
+        reward: Reward,
+        context: Box,
+        state: Box,
+        failure: Formula | None = None,
+        fixed: Fixed | None = None,
+    ) -> None:
+        super().__init__(reward, context, state, failure)
+        known = fixed or Fixed()
+        words = {**context.words, **known.words, **state.words}
+        names = (*self.names, *known.values)
+        hidden = [*context.implied, *([] if failure is None else [FAILED])]
+        formula = Formula(str(reward.source), names, words, hidden=hidden).fixed(known.values)
+        self.formula = formula if failure is None else formula.unless(FAILED, failure)
         self.scalar = self.formula.scalar
         self.vector = self.formula.vector
         self._boxes = max(LEAST, WORK // self.formula.cost)

@@ -16,7 +16,7 @@ from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.reward import Reward, slack
-from onepull.spaces import Box, Interval
+from onepull.spaces import FAILED, Box, Interval
 
 Features: TypeAlias = Sequence[float] | Array
 State: TypeAlias = tuple[float, ...]
@@ -29,7 +29,9 @@ LISTING = 65536  # the most states to enumerate
 class Payoff(ABC):
     """The function g(context, state) and its properties.
 
-    Call it with every field by name.
+    Call it with every field by name.  Among the fields of the state are the attributes of the
+    arm, if arms have any, and `failed`, if pulls can fail: whatever else the state is, the reward
+    of a failed pull is `failure`.
 
     Attributes
     ----------
@@ -42,10 +44,13 @@ class Payoff(ABC):
     scalar: Callable[..., float]
     vector: Callable[..., Array]
 
-    def __init__(self, reward: Reward, context: Box, state: Box) -> None:
+    def __init__(
+        self, reward: Reward, context: Box, state: Box, failure: Formula | None = None
+    ) -> None:
         self.reward = reward
         self.context = context
         self.state = state
+        self.failure = failure
         self.names = (*context.names, *state.names)
         for name in reward.monotone:
             if name not in state:
@@ -60,6 +65,8 @@ class Payoff(ABC):
         """Return the reward of a context and a state, all fields by name."""
         if stray := set(fields) - set(self.names):
             raise self.context.stray(stray, self.state.names)
+        if self.failure is not None:
+            fields.setdefault(FAILED, False)
         return float(self.scalar(*self.context.read(fields), *self.state.read(fields)))
 
     # Rewards in many contexts
@@ -96,12 +103,18 @@ class Payoff(ABC):
 
     def _bounds(self, contexts: Mapping[str, Bounds]) -> Bounds:
         low, high = self.low, self.high
+        if low is None and high is None:
+            return self._range(contexts)
         if low is not None and high is not None:
             lows, highs = low.enclose(contexts).low, high.enclose(contexts).high
         else:
             lows, highs = self._range(contexts)
             lows = lows if low is None else low.enclose(contexts).low
             highs = highs if high is None else high.enclose(contexts).high
+        if self.failure is not None:  # which the declarations do not speak of
+            fields = {name: (space.low, space.high) for name, space in self.state.items()}
+            failing = self.failure.enclose({**contexts, **fields})
+            lows, highs = np.minimum(lows, failing.low), np.maximum(highs, failing.high)
         return lows, highs
 
     @cached_property
@@ -228,6 +241,8 @@ class Payoff(ABC):
             return
         everything = Box({**self.context, **self.state})
         sample = box_points.points(everything, SAMPLES, np.random.default_rng(0))
+        if self.failure is not None:
+            sample[FAILED] = np.zeros_like(sample[FAILED])
         self._check_bounds(sample)
         for name, direction in self.reward.monotone.items():
             self._check_direction(name, direction, sample)

@@ -115,18 +115,33 @@ class Reward:
         return f"Reward({self.source!r}{stated})"
 
 
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Known fields of a reward: the attributes of one arm, with the words of each.
+
+    >>> Fixed({"price": 0.2}).values
+    {'price': 0.2}
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
 def slack(low: Any, high: Any) -> Any:
     """Return the difference up to which rewards between low and high count as equal.
 
-    Both are numbers or arrays.
+    Both are numbers or arrays.  It is a share of the range, plus the rounding error of the
+    largest of them.  An end that is infinite does not count.
 
-    It is a share of the range, plus the rounding error of the largest of them.
-
-    >>> slack(0.0, 4.0) < 5e-9, slack(1.7e9 - 12.0, 1.7e9) < 1e-5
-    (True, True)
+    >>> slack(0.0, 4.0) < 5e-9, slack(1.7e9 - 12.0, 1.7e9) < 1e-5, slack(-math.inf, 4.0) < 5e-9
+    (True, True, True)
     """
-    larger = max if isinstance(low, float) else np.maximum
-    return 1e-9 * (high - low) + ROUNDING * larger(abs(low), abs(high))
+    if isinstance(low, float) and isinstance(high, float):
+        if math.isinf(high - low):
+            low, high = (0.0 if math.isinf(end) else end for end in (low, high))
+        return 1e-9 * abs(high - low) + ROUNDING * max(abs(low), abs(high))
+    low, high = (np.where(np.isinf(end), 0.0, end) for end in (low, high))
+    return 1e-9 * np.abs(high - low) + ROUNDING * np.maximum(abs(low), abs(high))
 
 
 def _finite(what: str, value: Any) -> float:

@@ -210,7 +210,7 @@ def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
 
 
 def _sketch(problem: Problem, knots: int) -> Dense:
-    if not any(isinstance(space, Interval) for space in problem.state.values()):
+    if not any(isinstance(space, Interval) for space in problem.outcome.values()):
         raise ParameterError("states are finite; a histogram has no error")
     return Sketch(problem, knots=knots)
 
@@ -276,8 +276,8 @@ def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     del horizon
     if (
         is_finite(problem.context)
-        and is_finite(problem.state)
-        and size(problem.state) <= MOST_ATOMS
+        and is_finite(problem.outcome)
+        and size(problem.outcome) <= MOST_ATOMS
     ):
         yield Candidate("PatientKL", "", partial(PatientKL, problem), None, caution=UNPROVED)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from onepull.environment import Environment
 from onepull.policies import Policy
+from onepull.spaces import FAILED
 
 BATCH = 200  # decisions
 BATCHES = 7
@@ -54,10 +55,11 @@ def _requests(
     states = [law.sample(generator, count).tolist() for law in piece.states]
 
     def shown(context: list[float], state: list[float]) -> dict[str, Any]:
+        told = problem.told(state)
         if not learns_rewards:
-            return problem.state.fields(state)
-        reward = problem.payoff.scalar(*context, *state)
-        return {**problem.context.fields(context), "reward": reward}
+            return told
+        reward = {"reward": problem.payoff.scalar(*context, *state)}
+        return {**problem.context.fields(context), **(told if FAILED in told else reward)}
 
     return [
         (

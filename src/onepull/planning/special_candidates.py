@@ -158,7 +158,7 @@ def forgetting(problem: Problem, trials: int, changes: int) -> Iterator[Candidat
     yield extra("RestartingUCB", "", restarting, caution=caution)
     # A change may be seen earlier in the states than in the mean reward of any context.
     watching = partial(RestartingUCB, problem, sharing="histogram")
-    if is_finite(problem.state) and size(problem.state) <= FORGETFUL_CELLS:
+    if is_finite(problem.outcome) and size(problem.outcome) <= FORGETFUL_CELLS:
         yield extra("RestartingUCB", "histogram", watching, caution=caution)
 
 
@@ -258,7 +258,7 @@ def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> f
 
     policy = candidate.build()
     if isinstance(policy, PatientKL):
-        looked_at = size(problem.context) * size(problem.state) * len(problem.arms)
+        looked_at = size(problem.context) * size(problem.outcome) * len(problem.arms)
         return LOOKS // looked_at
     if isinstance(policy, CoarseKL):
         return COARSE // met.runs

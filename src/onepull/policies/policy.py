@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from onepull.arms import arm_names
 from onepull.atomic_files import path_of, write
 from onepull.checks import shown, some, whole_number
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
@@ -24,6 +25,7 @@ from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.ties import best_of, drawn, even, foremost
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
+from onepull.spaces import FAILED
 
 MOST_TRIALS = 10**12  # for which storage is computed
 
@@ -68,6 +70,13 @@ class Policy(ABC):
     def __init__(
         self, knowledge: Knowledge, *, seed: int | np.random.Generator | None = None
     ) -> None:
+        low = knowledge.problem.payoff.whole_range[0]
+        if math.isinf(low) and not self.traits.needs_no_lowest_reward:
+            raise ParameterError(
+                f"{type(self).__name__} needs a lowest reward, and this one has none: bound the "
+                "states, for example with Interval(0, 30, outside='clip'), or use "
+                "recommended(problem)"
+            )
         self._knowledge = knowledge
         self._generator = savefile.seeded(seed)
         if self.traits.randomised and self._generator is None:
@@ -256,14 +265,20 @@ class Policy(ABC):
         # Not an error: a late answer to a pull given up earlier may have been counted instead.
         self._knowledge.expect(self._find(arm), context, -1)
 
-    def observe(self, arm: str, *, reward: float | None = None, **fields: Any) -> None:
+    def observe(
+        self, arm: str, *, reward: float | None = None, failed: bool = False, **fields: Any
+    ) -> None:
         """Learn from a pull of `arm`.
 
         Pass the state fields by name.  You may also pass the context fields; policies that
         learn from rewards require them.  If you did not see the state, pass the context fields
         and the `reward`.  A policy that learns from states then needs a reward that determines
-        the state.
+        the state.  If the pull failed, pass `failed=True` and no state.
         """
+        if failed is not False:
+            fields[FAILED] = _truth(failed)
+            if not fields[FAILED]:
+                del fields[FAILED]
         self._knowledge.learn(self._find(arm), fields, reward)
 
     def observe_many(
@@ -276,7 +291,8 @@ class Policy(ABC):
         """Learn from many pulls at once: one column for the arms and one for each field.
 
         The result is the same as observing them one after the other.  If one of them is
-        invalid, none is learned.
+        invalid, none is learned.  Where the column `failed` is true, those of the state hold None
+        or NaN.
         """
         rewards = {} if reward is None else {"reward": reward}
         columns = columns_of({"arms": arms, **rewards, **fields})
@@ -284,29 +300,84 @@ class Policy(ABC):
         row = 0
         try:
             for row, record in enumerate(rows(columns)):  # noqa: B007 - named in the error
-                self.observe(record.pop("arms"), **record)
+                self.observe(record.pop("arms"), **self._shown_in(record))
         except BaseException as error:
             self._knowledge = before
             if isinstance(error, InputError):
                 raise type(error)(f"row {row}: {error}") from None
             raise
 
+    def _shown_in(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a row of columns without the empty state of a failed pull."""
+        if not record.get(FAILED, False):
+            return record
+        empty = [n for n in self.problem.state if n in record and _is_empty(record[n])]
+        return {name: value for name, value in record.items() if name not in empty}
+
     # Adding and removing arms
 
-    def add_arm(self, arm: str) -> None:
-        """Add an arm that has never been pulled; the other arms keep what was learned."""
+    def add_arm(self, arm: str, **attributes: float | str) -> None:
+        """Add an arm that has never been pulled; the other arms keep what was learned.
+
+        If arms have attributes, pass those of the new arm by name.
+        """
         if isinstance(arm, str) and arm in self._position:  # type: ignore[redundant-expr]
             raise InputError(f"arm {arm!r} already exists; the arms are {some(self._arms)}")
-        problem = self.problem.with_arms([*self._arms, arm])
+        arms: Any = arm_names([*self._arms, arm])
+        if self.problem.attributes or attributes:
+            arms = {name: self.problem.attributes.get(name, {}) for name in arms}
+            arms[arm] = attributes
+        problem = self.problem.with_arms(arms)
+        self._check_range(problem)
         self._knowledge.change_arms(problem)
         self._set_problem(problem)
+
+    def set_attributes(self, arm: str, **attributes: float | str) -> None:
+        """Change attributes of an arm, such as its price; what was learned of it stays.
+
+        This works for policies that store states.  They compute the rewards of old states anew.
+
+        >>> from onepull import IMED, Finite
+        >>> policy = IMED(Problem(
+        ...     arms={"a": {"price": 1}, "b": {"price": 2}},
+        ...     state={"x": Finite([0, 5])},
+        ...     reward="x - price",
+        ... ))
+        >>> policy.observe_many(["a", "b"], x=[5, 5])
+        >>> policy.set_attributes("b", price=0)
+        >>> policy.estimates()
+        [4.0, 5.0]
+        """
+        self._find(arm)
+        known: Any = {name: dict(given) for name, given in self.problem.attributes.items()}
+        names = set(known.get(arm, {}))
+        if stray := set(attributes) - names:
+            raise InputError(
+                f"unknown attribute {some(sorted(stray))} of arm {arm!r}; "
+                f"it has {some(sorted(names)) or 'none'}"
+            )
+        problem = self.problem.with_arms({**known, arm: {**known[arm], **attributes}})
+        self._check_range(problem)
+        self._knowledge.set_attributes(problem)
+        self._set_problem(problem)
+
+    def _check_range(self, problem: Problem) -> None:
+        """Raise InputError if another range of the reward would change what was learned."""
+        old, new = self.problem.payoff.whole_range, problem.payoff.whole_range
+        if self._knowledge.in_units_of_range and old != new:
+            raise InputError(
+                f"{type(self).__name__} stores rewards in units of their range, which would "
+                f"change from {old[0]:g} to {old[1]:g} into {new[0]:g} to {new[1]:g}; start a new "
+                "policy"
+            )
 
     def remove_arm(self, arm: str) -> None:
         """Remove an arm and what was learned about it; the other arms keep theirs."""
         gone = self._find(arm)
         if len(self._arms) == 1:
             raise InputError(f"arm {arm!r} is the only one left and cannot be removed")
-        problem = self.problem.with_arms(a for a in self._arms if a != arm)
+        problem = self.problem.with_arms([a for a in self._arms if a != arm])
+        self._check_range(problem)
         self._knowledge.change_arms(problem, gone)
         self._set_problem(problem)
 
@@ -468,6 +539,16 @@ class Policy(ABC):
         stated = "".join(f", {name}={value!r}" for name, value in parameters.items())
         arms = f"{len(self._arms)} arm{'s' * (len(self._arms) > 1)}"
         return f"<{type(self).__name__}({arms}{stated}) after {self.trials} trials>"
+
+
+def _truth(failed: Any) -> bool:
+    if isinstance(failed, (bool, np.bool_)) or failed in (0, 1):
+        return bool(failed)
+    raise InputError(f"failed must be True or False, given {shown(failed)}")
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _kinds(cls: type[Any]) -> Iterator[type[Any]]:

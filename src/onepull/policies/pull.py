@@ -19,8 +19,9 @@ class Pull:
 
     `with policy.pull(…) as pull:` chooses an arm and counts it as in flight.  At the end of the
     block the pull is given up if it was not observed, whether the block ended normally, by an
-    exception or because a task was cancelled.  So no pull stays in flight.  `async with` does
-    the same.
+    exception or because a task was cancelled.  So no pull stays in flight.  If the problem tells
+    the reward of a failure, an exception in the block counts as one; a cancelled task does not.
+    `async with` does the same.
 
     Attributes
     ----------
@@ -53,8 +54,8 @@ class Pull:
         self._is_in_flight = False
         self._is_observed = False
 
-    def observe(self, *, reward: float | None = None, **state: Any) -> None:
-        """Learn from the pull: its state by name, or its `reward`.
+    def observe(self, *, reward: float | None = None, failed: bool = False, **state: Any) -> None:
+        """Learn from the pull: its state by name, its `reward`, or that it `failed`.
 
         An answer that comes after the end of the block is learned too.
         """
@@ -68,8 +69,24 @@ class Pull:
                     f"this pull was chosen for {name}={shown(self.context[name])}, "
                     f"given {name}={shown(state[name])}"
                 )
-        self._policy.observe(self.arm, reward=reward, **{**state, **self.context})
+        told = {**state, **self.context}
+        self._policy.observe(self.arm, reward=reward, failed=failed, **told)
         self._is_observed, self._is_in_flight = True, False
+
+    def fail(self) -> None:
+        """Learn that the pull failed; an exception in the block does this by itself.
+
+        The problem must tell the reward of a failure.
+        """
+        self.observe(failed=True)
+
+    def _end(self, error: BaseException | None) -> None:
+        """Count an exception as a failure, and give up a pull that was not observed."""
+        can_fail = self._policy.problem.failure is not None
+        if self._is_in_flight and can_fail and isinstance(error, Exception):
+            with suppress(UnknownArm):  # it was removed meanwhile
+                self.fail()
+        self.give_up()
 
     def give_up(self) -> None:
         """Report that no answer will come; the end of the block does this by itself."""
@@ -94,7 +111,7 @@ class Pull:
         trace: TracebackType | None,
     ) -> None:
         """Give the pull up if it was not observed."""
-        self.give_up()
+        self._end(error)
 
     async def __aenter__(self) -> Self:
         """Choose the arm, and count it as in flight."""
@@ -107,4 +124,4 @@ class Pull:
         trace: TracebackType | None,
     ) -> None:
         """Give the pull up if it was not observed."""
-        self.give_up()
+        self._end(error)

@@ -91,7 +91,7 @@ def recommended(
     if feedback == "reward" and not _tells_state(problem):
         return _from_rewards(problem, horizon, seed)
     start = _head_start(horizon)
-    if is_finite(problem.state) and size(problem.state) <= MOST_STATES:
+    if is_finite(problem.outcome) and size(problem.outcome) <= MOST_STATES:
         return EmpiricalKL(problem, head_start=start, seed=seed)
     if (knots := _knots(problem)) is not None:
         return EmpiricalKL(problem, head_start=start, knots=knots, seed=seed)
@@ -106,11 +106,11 @@ def recommended(
 
 def _knots(problem: Problem) -> int | None:
     """Return the number of knots of an accurate sketch of the states, or None."""
-    fields = [space for space in problem.state.values() if isinstance(space, Interval)]
+    fields = [space for space in problem.outcome.values() if isinstance(space, Interval)]
     if not fields or not all(math.isfinite(space.width) for space in fields):
         return None
     low, high = problem.payoff.whole_range
-    allowed, listed = SKETCH_ERROR * (high - low), size(problem.state)
+    allowed, listed = SKETCH_ERROR * (high - low), size(problem.outcome)
     if len(fields) > 1:
         # As many as possible: few knots blur the distribution even if they interpolate exactly.
         fit = [knots for knots in FEW_KNOTS if listed * knots ** len(fields) <= MOST_STATES]
@@ -136,7 +136,7 @@ def _from_rewards(
 
 def _tells_state(problem: Problem) -> bool:
     """Whether the reward determines the state, in a sample of contexts."""
-    state = [column[0] for column in points(problem.state, 1, np.random.default_rng(0)).values()]
+    state = [column[0] for column in points(problem.outcome, 1, np.random.default_rng(0)).values()]
     try:
         for context in _contexts(problem):
             problem.payoff.invert(float(problem.payoff.scalar(*context, *state)), context)

@@ -10,6 +10,7 @@ import numpy as np
 from onepull.checks import shown, some
 from onepull.distributions import Discrete, Distribution
 from onepull.distributions.fits_space import check_fit
+from onepull.environment.outcomes import outcome_law
 from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
 from onepull.index.hoeffding import hoeffding
@@ -19,7 +20,7 @@ from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.blind import PullsOnly
 from onepull.policies.sharing.joint import Joint
 from onepull.policies.traits import Traits
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 
 
 class Random(Policy):
@@ -36,7 +37,7 @@ class Random(Policy):
     True
     """
 
-    traits = Traits(randomised=True)
+    traits = Traits(randomised=True, needs_no_lowest_reward=True)
     guarantee = "linear regret unless all arms are equally good, since it never learns"
 
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator = 0) -> None:
@@ -68,6 +69,7 @@ class FixedArm(Policy):
     'b'
     """
 
+    traits = Traits(needs_no_lowest_reward=True)
     guarantee = "linear regret unless its arm is best in every context, since it never learns"
 
     def __init__(self, problem: Problem, *, arm: str) -> None:
@@ -149,20 +151,21 @@ class Genie(Policy):
     ('steady', 'risky')
     """
 
+    traits = Traits(needs_no_lowest_reward=True)
     guarantee = (
         "no regret if its distributions are the true ones, since regret is measured against it"
     )
 
     def __init__(self, problem: Problem, *, states: Mapping[str, Distribution]) -> None:
-        super().__init__(PullsOnly(problem))
         if not isinstance(states, Mapping):
             raise ParameterError(
-                f"states are given by arm, such as {{{problem.arms[0]!r}: Uniform(0, 1)}}, "
-                f"given {shown(states)}"
+                f"states are given by arm, such as {{{given_problem(problem).arms[0]!r}: "
+                f"Uniform(0, 1)}}, given {shown(states)}"
             )
-        self.states = dict(states)
+        self.problem, self.states = given_problem(problem), dict(states)
         for arm in problem.arms:
             self._known(arm)
+        super().__init__(PullsOnly(problem))
 
     def _known(self, arm: str) -> None:
         if not isinstance(arm, str) or arm not in self.states:  # type: ignore[redundant-expr]
@@ -195,16 +198,24 @@ class Genie(Policy):
         states = {arm: Discrete(**law) for arm, law in parameters["states"].items()}
         return cls(problem, states=states)
 
-    def add_arm(self, arm: str) -> None:
+    def add_arm(self, arm: str, **attributes: float | str) -> None:
         """Add an arm whose distribution is in `states`."""
         self._known(arm)
-        super().add_arm(arm)
+        super().add_arm(arm, **attributes)
+
+    def _set_problem(self, problem: Problem) -> None:
+        super()._set_problem(problem)
+        self._outcomes = {
+            arm: outcome_law(problem, arm, self.states[arm])
+            for arm in problem.arms
+            if arm in self.states
+        }
 
     def _look(self, context: Mapping[str, Any]) -> list[float]:
         values = self.problem.context.exactly(context)
         payoff = self.problem.payoff
         return [
-            self.states[arm].expectation(lambda *state: payoff.vector(*values, *state))
+            self._outcomes[arm].expectation(lambda *state: payoff.vector(*values, *state))
             for arm in self._arms
         ]
 

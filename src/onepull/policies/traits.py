@@ -31,6 +31,8 @@ class Traits:
         The index of an arm depends on observations of other arms.
     forgets
         The policy is made for arms that change over time.
+    needs_no_lowest_reward
+        The policy takes rewards without a lower bound, as of latencies.
 
     Examples
     --------
@@ -48,3 +50,4 @@ class Traits:
     extrapolates: bool = False
     index_depends_on_other_arms: bool = False
     forgets: bool = False
+    needs_no_lowest_reward: bool = False

@@ -271,8 +271,8 @@ class Luck:
         from onepull.simulation.draws import tabulate  # noqa: PLC0415 - the same
 
         problem, arms = environment.problem, len(environment.problem.arms)
-        shown = np.empty((horizon, arms, len(problem.state)))
-        trials.potential_states(0, key, tabulate(list(environment.states.values())), shown)
+        shown = np.empty((horizon, arms, len(problem.outcome)))
+        trials.potential_states(0, key, tabulate(list(environment.outcomes.values())), shown)
         arrived = np.empty((horizon, 1))
         rows = np.empty(horizon, np.int64)
         trials.arrivals(0, key, tabulate([environment.arrivals]), arms, rows, arrived)
@@ -304,8 +304,8 @@ def follow(environment: BufferEnvironment, controller: Controller, luck: Luck) -
             earned = luck.rewards[amount][slot][j]
             drain = buffer.drain(amount, earned)
             reward, cost, pulls = reward + earned, cost + buffer.costs.get(arm, 0.0), pulls + 1
-            state = problem.state.fields(luck.states[slot][j])
-            controller.observe(arm, **{environment.field: amount}, **state)
+            told = problem.told(luck.states[slot][j])
+            controller.observe(arm, **{environment.field: amount}, **told)
         level, over = buffer.refilled(level, drain, arrived)
         drained, lost = drained + drain, lost + over
     totals = np.array([reward, cost, sum(luck.arrived), drained, lost, pulls]) / horizon

@@ -10,6 +10,7 @@ import numpy as np
 from onepull.environment.environment import Environment
 from onepull.errors import ParameterError, RewardError
 from onepull.policies import Policy
+from onepull.spaces import FAILED
 
 FEEDBACK = ("state", "reward")
 TRIED = 256  # contexts that are checked
@@ -51,6 +52,8 @@ instead (capacity=…)
         atoms = piece.contexts.atoms
         contexts = piece.contexts.sample(generator, TRIED) if atoms is None else atoms[0][:TRIED]
         (state,) = piece.states[0].sample(generator, 1).tolist()
+        if FAILED in problem.told(state):
+            continue
         for context in contexts.tolist():
             reward = problem.payoff.scalar(*context, *state)
             fields = problem.context.fields(context)

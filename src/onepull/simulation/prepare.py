@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onepull.environment.environment import Environment
-from onepull.factor import Dense, Factorisation, Grid, Histogram, LowRank, Sketch, Table
+from onepull.factor import Atoms, Dense, Factorisation, Grid, Histogram, LowRank, Sketch, Table
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies import (
     CoarseKL,
@@ -42,7 +42,7 @@ from onepull.simulation.prepare_sharing import prepare_sharing
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World
-from onepull.spaces import Finite
+from onepull.spaces import FAILED, Finite
 
 # Policies with a kernel of their own.
 OWN_KERNELS: dict[type[Policy], Callable[[Any], Prepared]] = {
@@ -124,6 +124,8 @@ def _why_not(policy: Policy, environment: Environment) -> str | None:  # noqa: P
         return "it breaks ties at random"
     if type(sharing) not in prepare_sharing.registry:
         return f"the sharing {type(sharing).__name__} has no kernel"
+    if environment.problem.attributes and isinstance(factor, Atoms):
+        return "the rewards of listed states differ between the arms"
     if sharing.forgets and not _can_forget(sharing):
         return "forgetting is compiled only for joint sharing"
     if not _has_features(factor, environment):
@@ -144,7 +146,9 @@ def _has_features(factor: Factorisation | None, environment: Environment) -> boo
         return True
     if not _keeps_to_contract(factor):
         return False
-    has_lists = any(isinstance(space, Finite) for space in environment.problem.state.values())
+    if isinstance(factor, Atoms) and environment.problem.attributes:
+        return False
+    has_lists = any(isinstance(space, Finite) for space in environment.problem.outcome.values())
     if factor.at_contexts is not None or (factor.plain_psi is not None and not has_lists):
         return True
     pieces = [[law.atoms for law in piece.states] for piece in environment.pieces()]
@@ -241,7 +245,7 @@ class _InterpretedRunner:
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
         problem = world.problem
         position = {arm: j for j, arm in enumerate(problem.arms)}
-        shown = np.zeros(len(problem.state))
+        shown = np.zeros(len(problem.outcome))
         for i in range(len(stretch.rows)):
             values = stretch.contexts[i].tolist()
             context = problem.context.fields(values)
@@ -251,11 +255,9 @@ class _InterpretedRunner:
             j = position[arm]
             at_arm = place(trial, len(position), j)
             show(world.states, j, stretch.key, at_arm, trial, shown)
-            if self.sees_states:
-                told = problem.state.fields(shown.tolist())
-            else:
-                reward = problem.payoff.scalar(*values, *shown.tolist())
-                told = {"reward": reward}
+            told = problem.told(shown.tolist())
+            if not self.sees_states and FAILED not in told:
+                told = {"reward": problem.payoff.scalar(*values, *shown.tolist())}
             self._tell(stretch.key, trial, arm, context, told)
             chosen[i] = j
 

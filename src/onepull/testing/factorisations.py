@@ -111,8 +111,8 @@ FACTORISATION_CHECKS: list[Callable[[Build, Problem], None]] = [
 def _points(problem: Problem) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
     generator = np.random.default_rng(3)
     contexts = draw(problem.context, POINTS, generator)
-    states = draw(problem.state, POINTS, generator)
+    states = draw(problem.outcome, POINTS, generator)
     return [
-        (problem.context.read(context), problem.state.read(state))
+        (problem.context.read(context), problem.outcome.read(state))
         for context, state in zip(contexts, states, strict=True)
     ]

@@ -14,12 +14,13 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
-from onepull.errors import InputError, MergeError, OnepullError
+from onepull.errors import InputError, MergeError, OnepullError, ParameterError
 from onepull.payoff import Reward
 from onepull.policies import ArmExplanation, Explanation, Policy
 from onepull.problem import Problem
+from onepull.spaces import FAILED
 from onepull.testing.bad_calls import bad_calls
-from onepull.testing.random_data import draw, observations
+from onepull.testing.random_data import draw, observations, with_prefix
 
 Build: TypeAlias = Callable[[Problem], Policy]
 
@@ -137,7 +138,10 @@ def batches_equal_single_observations(build: Build, problem: Problem) -> None:
     policy, other = build(problem), build(problem)
     pulls = observations(problem, PULLS, np.random.default_rng(7))
     _observe(policy, pulls)
-    columns = {name: [pull[name] for pull in pulls] for name in pulls[0]}
+    names = dict.fromkeys(name for pull in pulls for name in pull)
+    columns: dict[str, Any] = {name: [pull.get(name) for pull in pulls] for name in names}
+    if FAILED in columns:
+        columns[FAILED] = [bool(failed) for failed in columns[FAILED]]
     other.observe_many(columns.pop("arm"), **columns)
     assert other.to_bytes() == policy.to_bytes(), "observe_many learned something else than observe"
 
@@ -190,7 +194,7 @@ def renaming_arms_changes_nothing(build: Build, problem: Problem) -> None:
     """
     prefix = "renamed "  # the same for all, so that sorted names stay sorted
     try:
-        other = build(problem.with_arms(prefix + arm for arm in problem.arms))
+        other = build(with_prefix(problem, prefix))
     except OnepullError:
         return
     policy = build(problem)
@@ -214,7 +218,7 @@ def reordering_arms_reorders_indices(build: Build, problem: Problem) -> None:
     With the trait `arm_order_matters` indices are not compared, and with `weighs_chances`
     estimates are not compared either: the chances of the pulls may depend on the arms' order.
     """
-    policy, other = build(problem), build(problem.with_arms(reversed(problem.arms)))
+    policy, other = build(problem), build(problem.with_arms(list(reversed(problem.arms))))
     pulls = observations(problem, PULLS, np.random.default_rng(10))
     _observe(policy, pulls)
     _observe(other, pulls)
@@ -236,12 +240,8 @@ def scaling_the_reward_scales_indices(build: Build, problem: Problem) -> None:
     """Multiplying the reward by 3 multiplies estimates and indices by 3."""
     if not problem.reward.is_formula or problem.reward.declarations:
         return
-    scaled = Problem(
-        arms=problem.arms,
-        context=problem.context,
-        state=problem.state,
-        reward=Reward(f"3 * ({problem.reward.source})"),
-    )
+    failure = None if problem.failure is None else f"3 * ({problem.failure})"
+    scaled = problem.with_reward(Reward(f"3 * ({problem.reward.source})"), failure=failure)
     policy, other = build(problem), build(scaled)
     pulls = observations(problem, PULLS, np.random.default_rng(11))
     _observe(policy, pulls)
@@ -263,7 +263,7 @@ def scaling_the_reward_scales_indices(build: Build, problem: Problem) -> None:
 def estimates_stay_in_bounds(build: Build, problem: Problem) -> None:
     """Estimates lie within the range of the reward, and bonuses are not negative."""
     low, high = problem.payoff.whole_range
-    slack = 1e-9 * max(1.0, abs(low), abs(high))
+    slack = 1e-9 * max(1.0, abs(high), abs(low) if math.isfinite(low) else 0.0)
     policy = _taught(build, problem)
     if _has(policy, "extrapolates"):
         low, high = -math.inf, math.inf
@@ -284,7 +284,11 @@ def arms_come_and_go(build: Build, problem: Problem) -> None:
     before = policy.to_bytes()
     context, *_ = _contexts(problem)
     rows = {row.arm: _known_about(policy, row) for row in policy.explain(**context).arms}
-    policy.add_arm("added-arm")
+    try:
+        policy.add_arm("added-arm", **problem.attributes.get(problem.arms[0], {}))
+    except ParameterError:
+        assert problem.attributes, "add_arm raised"  # its features depend on them
+        return
     arms = policy.problem.arms
     assert arms == (*problem.arms, "added-arm"), f"after add_arm the arms are {arms}"
     for row in policy.explain(**context).arms:
@@ -299,7 +303,7 @@ def arms_come_and_go(build: Build, problem: Problem) -> None:
     for arm in problem.arms[:-1]:
         try:
             policy.remove_arm(arm)
-        except InputError:
+        except (InputError, ParameterError):
             continue  # an arm that the policy cannot do without
         assert arm not in policy.problem.arms, f"{arm} is still there after remove_arm"
         for row in policy.explain(**context).arms:
@@ -435,6 +439,8 @@ def _by_arm(explanation: Explanation) -> dict[str, Any]:
 def _known_about(policy: Policy, row: ArmExplanation) -> tuple[Any, ...]:
     """Return what must not depend on other arms."""
     depends = _has(policy, "arm_order_matters") or _has(policy, "index_depends_on_other_arms")
+    # The range of the reward covers the attributes of all arms.
+    depends = depends or bool(policy.problem.attributes)
     return row.arm, row.pulls, row.estimate, None if depends else row.index
 
 

@@ -127,7 +127,7 @@ def divergences(
     tops = _tops(environment, instance)
     best = instance.rewards.max(axis=1)
     found = np.zeros_like(instance.gaps)
-    for j, law in enumerate(environment.states.values()):
+    for j, law in enumerate(environment.outcomes.values()):
         rows, weights = law.rule(NODES if law.fields == 1 else NODES // 2)
         for i in np.flatnonzero(instance.gaps[:, j] > 0).tolist():
             values = np.broadcast_to(vector(*instance.contexts[i], *rows.T), weights.shape)
@@ -233,8 +233,8 @@ def _most_confusing(found: Array, instance: Instance) -> NDArray[np.int64]:
 def _tops(environment: Environment, instance: Instance) -> Array:
     """Return B_i: the highest reward of a declared state in each context."""
     problem = environment.problem
-    if partition.is_finite(problem.state) and partition.size(problem.state) <= LISTING:
-        states = list(partition.product(partition.listed(problem.state)).values())
+    if partition.is_finite(problem.outcome) and partition.size(problem.outcome) <= LISTING:
+        states = list(partition.product(partition.listed(problem.outcome)).values())
         return np.array([np.max(problem.payoff.vector(*y, *states)) for y in instance.contexts])
     names = problem.context.names
     boxes = {name: (c, c) for name, c in zip(names, instance.contexts.T, strict=True)}

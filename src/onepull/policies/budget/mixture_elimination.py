@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onepull.arms import arm_names
 from onepull.arrays import Array
 from onepull.checks import constant
 from onepull.errors import ParameterError
@@ -136,10 +137,12 @@ class MixtureElimination(Spender):
         told = {} if self._asked is None else {"policies": self._policies.kind}
         return super().parameters | told | {"width": self.width}
 
-    def add_arm(self, arm: str, *, cost: float = 0.0) -> None:
+    def add_arm(  # type: ignore[override]  # a cost is no attribute
+        self, arm: str, *, cost: float = 0.0, **attributes: float | str
+    ) -> None:
         """Add an arm with its cost; "maps" and "thresholds" get policies that play it."""
-        made = self._made(self.problem.with_arms([*self._arms, arm]).arms)
-        super().add_arm(arm, cost=cost)
+        made = self._made(arm_names([*self._arms, arm]))
+        super().add_arm(arm, cost=cost, **attributes)
         self._set_class(made)
 
     def remove_arm(self, arm: str) -> None:

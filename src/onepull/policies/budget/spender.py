@@ -116,10 +116,12 @@ class Spender(Policy):
             stated["contexts"] = self._weights.tolist()
         return stated
 
-    def add_arm(self, arm: str, *, cost: float = 0.0) -> None:
+    def add_arm(  # type: ignore[override]  # a cost is no attribute
+        self, arm: str, *, cost: float = 0.0, **attributes: float | str
+    ) -> None:
         """Add an arm with its cost; it has never been pulled."""
         checked = cost_of(arm, cost)
-        super().add_arm(arm)
+        super().add_arm(arm, **attributes)
         self._knowledge.costs[arm] = checked
 
     def remove_arm(self, arm: str) -> None:

@@ -16,7 +16,7 @@ from onepull.index.set_likelihood import spread
 from onepull.policies.hidden_states.level_groups import group_levels, sets_of_groups
 from onepull.policies.hidden_states.told_sets import LevelSet, Readings
 from onepull.policies.sharing.knowledge import Knowledge
-from onepull.policies.sharing.observation import observed_state, rewarded_context
+from onepull.policies.sharing.observation import observed_outcome, rewarded_context
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED, unanswered
 
@@ -65,9 +65,9 @@ class Sightings(Knowledge):
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Add one observation: a state, or a reward and its context."""
         if reward is None:
-            found = self.readings.of_state(observed_state(self.problem, fields, None))
+            found = self.readings.of_state(observed_outcome(self.problem, arm, fields, None))
         else:
-            found = self.readings.told(*rewarded_context(self.problem, fields, reward))
+            found = self.readings.told(*rewarded_context(self.problem, arm, fields, reward))
         self.sets[arm][found] = self.sets[arm].get(found, 0) + 1
         self.pulls[arm] += 1
         self._trials += 1

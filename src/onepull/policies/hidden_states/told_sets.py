@@ -74,12 +74,17 @@ class Readings:
 
     def __init__(self, problem: Problem, knots: int | None = None) -> None:
         self.problem = given_problem(problem)
+        if problem.attributes:
+            raise ParameterError(
+                "arms with attributes are not supported where states are hidden: the same reward "
+                "tells something else of each arm"
+            )
         self.knots: int | None = None
         self.edges: list[float] = []
-        if is_finite(problem.state):
+        if is_finite(problem.outcome):
             if knots is not None:
                 raise ParameterError("knots are for an interval state; all states are listed here")
-            self._rows = np.column_stack(list(product(listed(problem.state)).values()))
+            self._rows = np.column_stack(list(product(listed(problem.outcome)).values()))
             self._place = {tuple(row): s for s, row in enumerate(self._rows.tolist())}
             self.count = len(self._rows)
         else:
@@ -184,7 +189,13 @@ class Readings:
         found = min(near, key=lambda block: (off(block), blocks.highs[block] - blocks.lows[block]))
         if off(found):
             self._refuse_leap(context, reward, blocks)
-        return blocks.levels[found]
+        if self.problem.failure is None:
+            return blocks.levels[found]
+        # A failed pull is reported as one, so it is none of those with the same reward.
+        shown = tuple(level for level in blocks.levels[found] if not self._rows[level, -1])
+        if not shown:
+            raise self._refusal(context, reward, blocks, "only a failed pull gives it")
+        return shown
 
     def _refuse_leap(self, context: State, reward: float, blocks: Blocks) -> None:
         """Raise if the reward lies inside a jump: states give less and more, but none gives it."""
@@ -232,12 +243,12 @@ class Readings:
 
 def _edges(problem: Problem, knots: int) -> list[float]:
     """Return where to cut an interval state: at knots, and where a reward jumps or becomes flat."""
-    if len(problem.state) > 1:
+    if len(problem.outcome) > 1:
         raise ParameterError(
-            f"the state has the fields {', '.join(problem.state)}; a state with several fields "
+            f"the state has the fields {', '.join(problem.outcome)}; a state with several fields "
             "must list the values of each: Finite([…])"
         )
-    ((name, space),) = problem.state.items()
+    ((name, space),) = problem.outcome.items()
     assert isinstance(space, Interval)  # noqa: S101 - listed states are not cut
     if not math.isfinite(space.width):
         raise ParameterError(

@@ -59,6 +59,8 @@ class LinearModel(Knowledge):
         Returns the solution of one model, given its A and b.
     """
 
+    in_units_of_range = True
+
     def __init__(self, problem: Problem, features: FeatureMap, solve: Solver) -> None:
         self.problem = problem
         self.features = features
@@ -95,7 +97,7 @@ class LinearModel(Knowledge):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one reward in its context."""
-        context, value = rewarded_context(self.problem, fields, reward)
+        context, value = rewarded_context(self.problem, arm, fields, reward)
         row = self.features.row(context, arm)
         model = 0 if self.features.is_shared else arm
         self.grams[model] += row[:, None] * row

@@ -89,6 +89,8 @@ class Balls:
 class Zoom(Knowledge):
     """The balls of every arm, over rewards scaled to [0, 1]."""
 
+    in_units_of_range = True
+
     def __init__(self, problem: Problem, horizon: int | None, width: float) -> None:
         self.problem = problem
         self.width = width
@@ -111,7 +113,7 @@ class Zoom(Knowledge):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one reward in its context; it counts for the leading ball of that context."""
-        context, value = rewarded_context(self.problem, fields, reward)
+        context, value = rewarded_context(self.problem, arm, fields, reward)
         balls = self.balls[arm]
         ball, _ = balls.leader(context, math.log(self.horizon), self.width)
         balls.statistics.update(ball, ((value - self.low) / self.range,))

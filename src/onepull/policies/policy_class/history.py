@@ -61,6 +61,8 @@ class History(Knowledge):
         The number of pulls in each cell, including those of removed arms.
     """
 
+    in_units_of_range = True
+
     def __init__(
         self, problem: Problem, policies: Kind, delta: float | Mapping[str, float] | None
     ) -> None:
@@ -89,7 +91,7 @@ class History(Knowledge):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one reward in its context."""
-        context, value = rewarded_context(self.problem, fields, reward)
+        context, value = rewarded_context(self.problem, arm, fields, reward)
         cell = self.place(context)
         if reward is not None:
             check_reward(value, self._lows[cell], self._highs[cell])

@@ -60,7 +60,7 @@ class DSEE(TurnPolicy):
     'highest estimate'
     """
 
-    traits = Traits(arm_order_matters=True)
+    traits = Traits(arm_order_matters=True, needs_no_lowest_reward=True)
     guarantee = (
         "O(log n) for each arm in a single context, with a weight that is large enough for the "
         "smallest gap (Vakili, Liu and Zhao 2013); with joint learning also for arms that are best "

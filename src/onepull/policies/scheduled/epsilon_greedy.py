@@ -59,7 +59,7 @@ class EpsilonGreedy(TurnPolicy):
     a draw: highest estimate, or one drawn evenly with probability 0.16
     """
 
-    traits = Traits(randomised=True)
+    traits = Traits(randomised=True, needs_no_lowest_reward=True)
     guarantee = (
         "O(log n) for each arm in a single context, with c > 5 and d below every gap (Auer, "
         "Cesa-Bianchi and Fischer 2002); with joint learning also for arms that are best in some "

@@ -8,8 +8,8 @@ from typing import Any
 from onepull.policies.sharing.in_flight import View, answered
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import (
+    observed_outcome,
     observed_reward,
-    observed_state,
 )
 from onepull.policies.sharing.sharing import SingleStatistics
 from onepull.problem import Problem, given_problem
@@ -32,7 +32,7 @@ class Blind(SingleStatistics):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one reward, or from the context and state that give it."""
-        _, value = observed_reward(self.problem, fields, reward)
+        _, value = observed_reward(self.problem, arm, fields, reward)
         self.statistics.update(arm, (value,))
 
 
@@ -55,10 +55,14 @@ class PullsOnly(SingleStatistics):
         self.problem.context.exactly(context)
         return self.statistics, [], *self.problem.payoff.whole_range
 
+    def set_attributes(self, problem: Problem) -> None:
+        """Switch to a problem with other attributes of its arms; nothing depends on them."""
+        self.problem = problem
+
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Count a pull, after the checks that learning policies make."""
         if reward is None:
-            observed_state(self.problem, fields, reward)
+            observed_outcome(self.problem, arm, fields, reward)
         else:
-            observed_reward(self.problem, fields, reward)
+            observed_reward(self.problem, arm, fields, reward)
         self.statistics.update(arm, ())

@@ -7,10 +7,9 @@ from typing import Any
 
 from onepull.factor import Factorisation
 from onepull.policies.sharing.in_flight import View, answered
-from onepull.policies.sharing.observation import (
-    observed_state,
-)
+from onepull.policies.sharing.observation import observed_outcome
 from onepull.policies.sharing.sharing import SingleStatistics
+from onepull.problem import Problem
 from onepull.statistics import ArmStatistics
 
 
@@ -36,5 +35,18 @@ class Joint(SingleStatistics):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one state, or from a reward and context that determine it."""
-        state = observed_state(self.problem, fields, reward)
-        self.statistics.update(arm, self.factor.psi(state))
+        outcome = observed_outcome(self.problem, arm, fields, reward)
+        self.statistics.update(arm, self.factor.psi(outcome))
+
+    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
+        factor = self.factor.on(problem)
+        super().change_arms(problem, removed)
+        self.factor = factor
+
+    def set_attributes(self, problem: Problem) -> None:
+        """Switch to a problem with other attributes of its arms; needs stored states."""
+        if not self.keeps_states:
+            super().set_attributes(problem)
+        self.factor = self.factor.on(problem)
+        self.problem = problem

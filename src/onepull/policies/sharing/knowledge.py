@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+from onepull.errors import ParameterError
 from onepull.problem import Problem
 
 
@@ -15,6 +16,7 @@ class Knowledge(ABC):
     problem: Problem
     counts_in_flight = False  # whether pulls count before they are observed
     learns = True  # whether more than the number of pulls is stored
+    in_units_of_range = False  # whether rewards are stored in units of the reward's range
 
     @abstractmethod
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
@@ -53,6 +55,15 @@ class Knowledge(ABC):
     @abstractmethod
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
+
+    def set_attributes(self, problem: Problem) -> None:
+        """Switch to a problem with other attributes of its arms; changes nothing if it raises."""
+        del problem
+        raise ParameterError(
+            "attributes can change only where states are stored, since the mean of old rewards "
+            "does not tell what they would have been; use a policy that keeps states, such as "
+            "recommended(problem)"
+        )
 
     @abstractmethod
     def merge(self, other: Self, arms: Sequence[int]) -> None:

@@ -13,40 +13,54 @@ from onepull.errors import InputError, RewardError
 from onepull.payoff import State
 from onepull.payoff.reward import slack
 from onepull.problem import Problem
+from onepull.spaces import FAILED
 
 
-def observed_state(problem: Problem, fields: Mapping[str, Any], reward: Any) -> State:
-    """Return the state of an observation, either given or derived from the reward."""
+def observed_outcome(problem: Problem, arm: int, fields: Mapping[str, Any], reward: Any) -> State:
+    """Return the outcome of a pull, either given or derived from the reward.
+
+    `fields` may hold `failed`, which tells that the pull failed.
+    """
+    if FAILED in fields:
+        _check_failed(problem, fields, reward)
+        return problem.failed_outcome_of(arm)
     if reward is None:
-        state = problem.state
-        if len(fields) == len(state.names):
-            return state.read(fields)  # the usual case: nothing but the state
-        if _split(problem, fields)[0]:
+        box = problem.state
+        # Usually nothing but the state is given.
+        if len(fields) != len(box.names) and _split(problem, fields)[0]:
             problem.context.read(fields)
-        return state.read(fields)
-    if _split(problem, fields)[1]:
+        state = box.read(fields)
+    elif _split(problem, fields)[1]:
         raise InputError("give the state or the reward, not both")
-    return problem.payoff.invert(_reward(reward), problem.context.read(fields))
+    else:
+        payoff = problem.payoff_of(problem.arms[arm])
+        state = payoff.invert(_reward(reward), problem.context.read(fields))
+    return state if problem.outcome is problem.state else problem.outcome_of(arm, state)
 
 
 def rewarded_context(
-    problem: Problem, fields: Mapping[str, Any], reward: Any
+    problem: Problem, arm: int, fields: Mapping[str, Any], reward: Any
 ) -> tuple[State, float]:
     """Return the context and the reward; raises InputError if the context is missing."""
-    context, value = observed_reward(problem, fields, reward)
+    context, value = observed_reward(problem, arm, fields, reward)
     if context is None:
         raise problem.context.refusal({})
     return context, value
 
 
 def observed_reward(
-    problem: Problem, fields: Mapping[str, Any], reward: Any
+    problem: Problem, arm: int, fields: Mapping[str, Any], reward: Any
 ) -> tuple[State | None, float]:
     """Return the context, if given, and the reward, either given or computed from the state."""
+    if FAILED in fields:
+        _check_failed(problem, fields, reward)
+        context = problem.context.read(fields)
+        return context, problem.payoff.scalar(*context, *problem.failed_outcome_of(arm))
     given, state = _split(problem, fields) if fields else (set(), set())
     if reward is None:
         context = problem.context.read(fields)
-        return context, problem.payoff.scalar(*context, *problem.state.read(fields))
+        outcome = problem.outcome_of(arm, problem.state.read(fields))
+        return context, problem.payoff.scalar(*context, *outcome)
     if state:
         raise InputError("give the state or the reward, not both")
     told = problem.context.read(fields) if given or problem.context.implied else None
@@ -65,6 +79,19 @@ def check_reward(value: float, low: float, high: float) -> None:
     close = slack(low, high)
     if not low - close <= value <= high + close:
         raise RewardError(f"reward {value!r} is impossible; expected {low:.12g} to {high:.12g}")
+
+
+def _check_failed(problem: Problem, fields: Mapping[str, Any], reward: Any) -> None:
+    """Raise InputError if more than the context is given with a failure."""
+    if reward is not None:
+        raise InputError("give failed=True or the reward, not both")
+    given, state = _split(problem, {name: fields[name] for name in fields if name != FAILED})
+    if state:
+        raise InputError(
+            f"a failed pull shows no state, given {', '.join(sorted(state))}; leave it out"
+        )
+    if given:
+        problem.context.read(fields)
 
 
 def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:

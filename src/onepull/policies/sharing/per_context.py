@@ -77,7 +77,7 @@ class PerContext(Sharing):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one reward in its context."""
-        context, value = rewarded_context(self.problem, fields, reward)
+        context, value = rewarded_context(self.problem, arm, fields, reward)
         cell = self.cells.locate(self.problem.context.fields(context))
         if reward is not None:
             check_reward(value, self._lows[cell], self._highs[cell])
@@ -85,6 +85,8 @@ class PerContext(Sharing):
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
+        self.cells = self.cells.on(problem)  # type: ignore[assignment]  # cells again
+        self._lows, self._highs = self.cells.cell_bounds()
         super().change_arms(problem, removed)
         self._unseen = self._empty()
 

@@ -92,7 +92,10 @@ class DirichletThompson(KeepsStates):
             return best
         values, pulls, prior = np.array(view.values), view.statistics.counts, self._rule.prior
         drawn = [
-            float(self._generator.dirichlet(np.array(view.laws[j]) * pulls[j] + prior) @ values)
+            float(
+                self._generator.dirichlet(np.array(view.laws[j]) * pulls[j] + prior)
+                @ (values[j] if self.problem.attributes else values)
+            )
             for j in allowed
         ]
         return allowed[max(range(len(drawn)), key=drawn.__getitem__)]

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from onepull.checks import constant, restored, whole_number
-from onepull.errors import SaveFileError
+from onepull.errors import ParameterError, SaveFileError
 from onepull.factor import Cells, partition
 from onepull.index.empirical_kl import empirical_kl
 from onepull.index.empirical_likelihood import exploration, rounding
@@ -19,7 +19,7 @@ from onepull.policies.sharing.joint import Joint
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.states.state_policy import KeepsStates, states_of
 from onepull.policies.traits import Traits
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.statistics import UNPULLED
 
 NEVER = -(10**12)  # the last trial of a context that has not occurred
@@ -156,6 +156,11 @@ class PatientKL(KeepsStates):
     ) -> None:
         self.c = constant("c", c, above=0.0, at_least=True)
         self.patience = whole_number("patience", patience, least=0)
+        if given_problem(problem).attributes:
+            raise ParameterError(
+                "PatientKL takes arms without attributes, since it compares the arms in all "
+                "contexts by one table of rewards"
+            )
         cells = partition(problem, delta)
         attendance = Attendance(states_of(problem, knots), cells)
         super().__init__(problem, empirical_kl(self.c, 0.0), sharing=attendance)

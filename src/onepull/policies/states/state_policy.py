@@ -27,7 +27,7 @@ class LawView(NamedTuple):
     estimates: Any
     low: float
     high: float
-    values: Any  # the reward of each listed state
+    values: Any  # the reward of each listed state; by arm if arms have attributes
     laws: list[Any]  # for each arm, the frequency of each listed state
 
 
@@ -68,8 +68,8 @@ class KeepsStates(RulePolicy):
             else [means[:, j].tolist() for j in arms]
         )
         if statistics.waiting:
-            surely = surely_worst(values)
-            laws = [surely if statistics.unanswered(j) else laws[j] for j in arms]
+            each = values if self.problem.attributes else [values] * len(arms)
+            laws = [surely_worst(each[j]) if statistics.unanswered(j) else laws[j] for j in arms]
         return LawView(statistics, estimates, low, high, values, laws)
 
     def _estimates(self, decision: Decision) -> Sequence[float | None]:
@@ -88,7 +88,8 @@ class StatePolicy(KeepsStates):
     _rule: StateRule
 
     def _leader(self, decision: Decision) -> int:
-        if decision.allowed is not self._everyone or not self._keeps_to_rule:
+        is_usual = decision.allowed is self._everyone and not self.problem.attributes
+        if not is_usual or not self._keeps_to_rule:
             return super()._leader(decision)
         view, rule = decision.view, self._rule
         return leading_law(
@@ -110,11 +111,12 @@ class StatePolicy(KeepsStates):
         exploration = rule.exploration(view.statistics.trial, *rule.parameters)
         known = [e for e, m in zip(view.estimates, counts, strict=True) if m]
         best = max(known, default=0.0)
+        values = view.values if self.problem.attributes else [view.values] * len(counts)
         return [
-            rule.index(view.values, law, m, mean, best, view.low, view.high, exploration)
+            rule.index(rewards, law, m, mean, best, view.low, view.high, exploration)
             if m
             else UNPULLED
-            for law, m, mean in zip(view.laws, counts, view.estimates, strict=True)
+            for rewards, law, m, mean in zip(values, view.laws, counts, view.estimates, strict=True)
         ]
 
     def _foremost(self, decision: Decision, indices: Any) -> list[int]:

@@ -1,0 +1,302 @@
+"""Known attributes of arms, and pulls that fail."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from beside import assert_identical, blocks
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onepull import (
+    CCB,
+    DCB,
+    IMED,
+    KLUCB,
+    Discrete,
+    EmpiricalKL,
+    Environment,
+    Finite,
+    Genie,
+    InputError,
+    Interval,
+    LinUCB,
+    MultiUCB,
+    ParameterError,
+    Policy,
+    Problem,
+    ProblemError,
+)
+from onepull.distributions import Exponential, Failing, Switching, Uniform
+
+PRICES = {"a": {"price": 0.5, "tier": "gold"}, "b": {"price": 0.25, "tier": "plain"}}
+
+
+def priced(arms=PRICES, state=None, **changes):
+    told = {
+        "arms": arms,
+        "context": {"size": Finite([1, 2])},
+        "state": state or {"rate": Finite([0, 1, 2])},
+        "reward": "min(size, rate) * (2 if tier == 'gold' else 1) - price",
+        "failure": "-1 - price * size",
+    }
+    return Problem(**{**told, **changes})
+
+
+def reward(arm, size, rate):
+    tier = 2 if PRICES[arm]["tier"] == "gold" else 1
+    return min(size, rate) * tier - PRICES[arm]["price"]
+
+
+@pytest.mark.parametrize("kind", [DCB, IMED, EmpiricalKL, KLUCB, MultiUCB, CCB])
+def test_estimates_are_mean_rewards_of_each_arm_with_its_own_price(kind):
+    problem = priced(context={"size": Interval(1, 2)}) if kind is CCB else priced()
+    policy = kind(problem, **({"delta": 0.001} if kind is CCB else {}))
+    generator = np.random.default_rng(1)
+    sums, counts = dict.fromkeys(PRICES, 0.0), dict.fromkeys(PRICES, 0)
+    for _ in range(100):
+        arm = str(generator.choice(list(PRICES)))
+        counts[arm] += 1
+        if generator.random() < 0.3:
+            policy.observe(arm, failed=True, size=2)
+            sums[arm] += -1 - PRICES[arm]["price"] * 2
+        else:
+            rate = float(generator.integers(3))
+            policy.observe(arm, rate=rate, size=2)
+            sums[arm] += reward(arm, 2, rate)
+    expected = [sums[arm] / counts[arm] for arm in PRICES]
+    assert policy.estimates(size=2) == pytest.approx(expected, abs=0.001 if kind is CCB else 1e-9)
+
+
+def test_a_reward_in_python_gets_attributes_by_name():
+    def earned(size, rate, price, tier):
+        return min(size, rate) * (2 if tier == "gold" else 1) - price
+
+    written, coded = priced(), priced(reward=earned)
+    for problem in (written, coded):
+        policy = DCB(problem)
+        policy.observe("a", rate=2)
+        policy.observe("b", failed=True)
+        assert policy.estimates(size=1) == [2 - 0.5, -1.25]
+    assert coded.payoff.whole_range == written.payoff.whole_range
+
+
+def test_the_reward_of_one_arm_has_its_own_range_and_inverse():
+    problem = priced(state={"rate": Interval(0, 2)}, failure=None, reward="rate * size - price")
+    assert problem.payoff_of("a").whole_range == (-0.5, 3.5)
+    assert problem.payoff_of("b").whole_range == (-0.25, 3.75)
+    policy = DCB(problem)
+    policy.observe("a", reward=1.5, size=1)
+    assert policy.estimates(size=2)[0] == pytest.approx(3.5)
+
+
+def test_problems_with_attributes_are_written_and_read():
+    problem = priced()
+    assert Problem.from_toml(problem.to_toml()) == problem
+    assert Problem.from_json(problem.to_json()) == problem
+    assert '[arms."a"]' in problem.to_toml()
+    written = """
+        reward = "rate - price"
+        failure = -3
+        [arms.alpha]
+        price = 1
+        [arms.beta]
+        price = 2
+        [state]
+        rate = [0, 1]
+    """
+    read = Problem.from_toml(written)
+    assert read.arms == ("alpha", "beta")
+    assert read.attributes["beta"] == {"price": 2.0}
+    assert read.failure == -3.0
+
+
+@pytest.mark.parametrize("kind", [DCB, EmpiricalKL, LinUCB])
+def test_policies_with_attributes_are_saved_and_loaded(kind):
+    policy = kind(priced())
+    policy.observe("a", rate=2, size=1)
+    policy.observe("b", failed=True, size=2)
+    twin = Policy.from_bytes(policy.to_bytes())
+    assert twin.problem == policy.problem
+    assert twin.to_bytes() == policy.to_bytes()
+
+
+@pytest.mark.parametrize("kind", [IMED, EmpiricalKL])
+def test_a_changed_price_revalues_what_was_seen(kind):
+    policy = kind(priced())
+    policy.observe_many(["a", "a", "b"], rate=[2, 0, None], failed=[False, False, True])
+    policy.set_attributes("b", price=4, tier="gold")
+    policy.set_attributes("a", price=0)
+    assert policy.estimates(size=2) == [2.0, -9.0]
+    assert policy.problem.attributes["b"] == {"price": 4.0, "tier": "gold"}
+
+
+@pytest.mark.parametrize("kind", [DCB, KLUCB, MultiUCB, LinUCB])
+def test_means_cannot_be_revalued(kind):
+    policy = kind(priced())
+    policy.observe("a", rate=2, size=1)
+    before = policy.to_bytes()
+    with pytest.raises((ParameterError, InputError)):
+        policy.set_attributes("a", price=4)
+    assert policy.to_bytes() == before
+
+
+@pytest.mark.parametrize("kind", [DCB, IMED, EmpiricalKL, KLUCB, MultiUCB])
+def test_an_arm_is_added_with_its_price(kind):
+    policy = kind(priced())
+    policy.observe("a", rate=2, size=2)
+    policy.add_arm("c", price=9, tier="plain")
+    policy.observe("c", rate=1, size=2)
+    assert policy.estimates(size=2) == [3.5, math.inf, -8.0]
+    assert Policy.from_bytes(policy.to_bytes()).estimates(size=2) == policy.estimates(size=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda p: p.add_arm("c"), "needs the same attributes|same attributes"),
+        (lambda p: p.add_arm("c", price=1), "same attributes"),
+        (lambda p: p.add_arm("c", price=[], tier="gold"), "must be a number or a word"),
+        (lambda p: p.add_arm("c", price="high", tier="gold"), "numbers or words, not both"),
+        (lambda p: p.set_attributes("a", cost=1), "unknown attribute cost"),
+        (lambda p: p.set_attributes("z", price=1), "unknown arm 'z'"),
+        (lambda p: p.observe("a", failed=True, rate=1), "shows no state, given rate"),
+        (lambda p: p.observe("a", failed=True, reward=1.0), "not both"),
+        (lambda p: p.observe("a", failed="yes"), "failed must be True or False"),
+        (lambda p: p.observe("a", failed=True, size=7), "must be one of 1, 2"),
+        (lambda p: p.observe("a", failed=True, colour=7), "unknown field 'colour'"),
+    ],
+)
+def test_bad_calls_say_what_is_wrong_and_change_nothing(call, words):
+    policy = IMED(priced())
+    policy.observe("a", rate=2)
+    before = policy.to_bytes()
+    with pytest.raises((InputError, ProblemError), match=words):
+        call(policy)
+    assert policy.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"arms": {"a": {"price": 1}, "b": {}}}, "all arms need the same attributes"),
+        ({"arms": {"a": {"price": math.inf, "tier": "x"}}}, "finite"),
+        ({"arms": {"a": {"size": 1}}}, "both a context and an attribute"),
+        ({"arms": {"a": {"rate": 1}}}, "both a state and an attribute"),
+        ({"arms": {"a": {"min": 1}}}, "reserved"),
+        ({"arms": {"a": {"2": 1}}}, "a name is a letter"),
+        ({"arms": {"a": 1}}, "takes its attributes by name"),
+        ({"failure": "rate"}, "failure: unknown name 'rate'"),
+        ({"failure": "failed"}, "failure: unknown name 'failed'"),
+        ({"failure": "1 / (size - 1)"}, "failure: "),
+        ({"failure": math.nan}, "failure takes a finite number or a formula"),
+        ({"failure": [1]}, "failure takes a finite number or a formula"),
+        ({"reward": "failed * rate"}, "unknown name 'failed'"),
+        ({"state": {"failed": Interval(0, 1)}, "reward": "price"}, "reserved"),
+    ],
+)
+def test_bad_attributes_and_failures_are_refused(changes, words):
+    with pytest.raises(ProblemError, match=words):
+        priced(**changes)
+
+
+def test_a_failure_needs_its_reward():
+    policy = DCB(priced(failure=None))
+    with pytest.raises(InputError, match="give failure=… to the problem"):
+        policy.observe("a", failed=True)
+    with pytest.raises(ParameterError, match="does not tell the reward of a failure"):
+        Environment(
+            policy.problem,
+            states={"a": Failing(Discrete([1], [1.0]), 0.1), "b": Discrete([1], [1.0])},
+            contexts=Discrete([1, 2], [0.5, 0.5]),
+        )
+
+
+def world(state, laws, **changes):
+    return Environment(
+        priced(state=state, **changes), states=laws, contexts=Discrete([1, 2], [0.5, 0.5])
+    )
+
+
+LISTED = {"a": Failing(Discrete([1, 2], [0.5, 0.5]), 0.25), "b": Discrete([2], [1.0])}
+SMOOTH = {"a": Failing(Uniform(0, 2), 0.25), "b": Uniform(1, 2)}
+
+
+def test_expected_rewards_take_prices_and_failures_into_account():
+    listed = world({"rate": Finite([0, 1, 2])}, LISTED)
+    found = listed.expected_rewards(np.array([[1.0], [2.0]]))
+    assert found == pytest.approx(
+        np.array([[0.75 * 1.5 - 0.25 * 1.5, 0.75], [0.75 * 2.5 - 0.25 * 2.0, 1.75]])
+    )
+    smooth = world({"rate": Interval(0, 2)}, SMOOTH)
+    found = smooth.expected_rewards(np.array([[2.0]]))
+    assert found == pytest.approx(np.array([[0.75 * 1.5 - 0.25 * 2.0, 1.25]]))
+    genie = Genie(smooth.problem, states=smooth.states)
+    assert genie.estimates(size=2) == pytest.approx(found[0].tolist())
+
+
+@pytest.mark.parametrize(
+    ("state", "laws"),
+    [
+        ({"rate": Finite([0, 1, 2])}, LISTED),
+        ({"rate": Interval(0, 2)}, SMOOTH),
+        (
+            {"rate": Interval(0, 2)},
+            {
+                "a": Switching({0: Failing(Uniform(0, 2), 0.1), 40: Failing(Uniform(0, 1), 0.9)}),
+                "b": Uniform(1, 2),
+            },
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", [DCB, KLUCB, MultiUCB])
+def test_the_simulator_agrees_with_the_library(state, laws, kind):
+    environment = world(state, laws)
+    assert_identical(*blocks(environment, kind(environment.problem), horizon=120))
+
+
+@given(
+    price=st.floats(-1e3, 1e3),
+    rate=st.floats(0, 5),
+    size=st.sampled_from([1.0, 2.0]),
+    failed=st.booleans(),
+)
+def test_the_payoff_is_the_formula_of_its_arm(price, rate, size, failed):
+    problem = Problem(
+        arms={"a": {"price": price}, "b": {"price": 0.0}},
+        context={"size": Finite([1, 2])},
+        state={"rate": Interval(0, 5)},
+        reward="rate * size - price",
+        failure="price * size",
+    )
+    told = {"size": size, "rate": rate, "price": price, "failed": failed}
+    expected = price * size if failed else rate * size - price
+    assert problem.payoff(**told) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    outcome = problem.failed_outcome_of(0) if failed else problem.outcome_of(0, (rate,))
+    assert problem.payoff.scalar(size, *outcome) == problem.payoff(**told)
+    assert float(problem.payoff.vector(size, *outcome)) == problem.payoff(**told)
+    low, high = problem.payoff.whole_range
+    assert low <= problem.payoff(**told) <= high
+
+
+def test_a_law_without_an_upper_end_is_no_dead_end():
+    problem = Problem(
+        arms=["a", "b"],
+        context={"tokens": Finite([1, 10])},
+        state={"seconds": Interval(0, math.inf)},
+        reward="-seconds * tokens",
+        failure=-100,
+    )
+    environment = Environment(
+        problem,
+        states={"a": Failing(Exponential(1.0), 0.01), "b": Exponential(0.5)},
+        contexts=Discrete([1, 10], [0.5, 0.5]),
+    )
+    found = environment.expected_rewards(np.array([[1.0], [10.0]]))
+    assert found[:, 1] * 2 == pytest.approx(
+        [2 * -environment.states["b"].expectation(lambda x: x) * t for t in (1, 10)]
+    )
+    assert np.isfinite(environment.gaps(np.array([[1.0], [10.0]]))).all()
+    assert (environment.gaps(np.array([[10.0]])) > 0).any()
