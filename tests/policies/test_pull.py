@@ -158,7 +158,7 @@ def test_every_policy_learns_as_by_choosing_and_observing(build, problem):
     assert one.to_bytes() == two.to_bytes()
 
 
-class Slow(Exception):
+class SlowError(Exception):
     """What a request raises."""
 
 
@@ -168,8 +168,8 @@ def unsure() -> Problem:
 
 def test_an_exception_is_a_failure_where_the_problem_knows_failures():
     policy = DCB(unsure())
-    with pytest.raises(Slow), policy.pull():
-        raise Slow
+    with pytest.raises(SlowError), policy.pull():
+        raise SlowError
     assert policy.estimates() == [-1.0, math.inf]
 
 
