@@ -11,6 +11,7 @@ from onepull.policies.drifting.sliding_window_kl import SlidingWindowKL
 from onepull.policies.drifting.sliding_window_ucb import SlidingWindowUCB
 from onepull.policies.explanation import ArmExplanation, Explanation
 from onepull.policies.hidden_states.coarse_kl import CoarseKL
+from onepull.policies.kept_states.adaptive_imed import AdaptiveIMED
 from onepull.policies.linear.lin_rel import LinRel
 from onepull.policies.linear.lin_thompson import LinearThompson
 from onepull.policies.linear.lin_ucb import LinUCB
@@ -49,6 +50,7 @@ __all__ = [
     "KLUCB",
     "UCB1",
     "UCBALP",
+    "AdaptiveIMED",
     "ArmExplanation",
     "CoarseKL",
     "ContextualZooming",

@@ -1,0 +1,1 @@
+"""Policies that keep the observed states themselves."""

@@ -1,0 +1,211 @@
+"""How fast arms change, learned from how well each candidate has predicted so far.
+
+The reward of an arm is a long-run mean, plus a deviation that fades, plus noise.  A candidate says
+how long a deviation lasts and how large it is; the first one says that there is none.  Each
+candidate is a Kalman filter.  Its gains do not depend on the rewards, so they are the same in all
+contexts, and a pull tells in many contexts at once how well each candidate predicted it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.checks import Count, restored
+from onepull.errors import SaveFileError
+
+# Half-lives of a deviation in trials, and its variance in units of that of the noise.
+HALF_LIVES = (4.0, 16.0, 64.0, 256.0, 1024.0)
+VARIANCES = (0.3, 3.0)
+CANDIDATES = np.array([(0.0, 0.0), *((np.log(2.0) / h, v) for h in HALF_LIVES for v in VARIANCES)])
+DECAYS, DEVIATIONS = CANDIDATES.T.copy()
+STEADY = 0  # the candidate without deviations
+POOLED = 2.0  # how many observations what other arms show about noise counts for
+FEW = 3  # observations of noise before candidates are compared
+TINY = 1e-30
+
+
+class Drift:
+    """What is believed about changes of the arms, and the filters behind it.
+
+    Parameters
+    ----------
+    arms
+        How many arms there are.
+    contexts
+        In how many contexts predictions are compared.
+
+    Examples
+    --------
+    >>> drift = Drift(arms=1, contexts=1)
+    >>> for trial in range(200):
+    ...     _ = drift.learn(0, trial, np.array([1.0 if trial % 100 < 50 else 0.0]))
+    >>> drift.half_life
+    16.0
+    """
+
+    def __init__(self, *, arms: int, contexts: int) -> None:
+        many = len(CANDIDATES)
+        # Covariances of the errors of mean and deviation, in units of the noise.
+        self.mean_error = np.ones((arms, many)) + DEVIATIONS
+        self.both_error = np.zeros((arms, many)) - DEVIATIONS
+        self.deviation_error = np.zeros((arms, many)) + DEVIATIONS
+        self.means = np.zeros((arms, many, contexts))
+        self.deviations = np.zeros((arms, many, contexts))
+        # Sums of squared errors of prediction, each in units of its own expected size.
+        self.squares = np.zeros((arms, many, contexts))
+        self.pooled = np.zeros((many, contexts))
+        self.likelihood = np.zeros(many)
+        self.latest = [-1] * arms  # the trial of the newest observation; -1 if there is none
+        self.compared = [0] * arms  # how many observations were predicted
+        self.chosen = STEADY
+
+    @property
+    def half_life(self) -> float:
+        """After how many trials half of a deviation is gone; infinite if there is none."""
+        decay = float(DECAYS[self.chosen])
+        return float(np.log(2.0)) / decay if decay else float("inf")
+
+    def learn(self, arm: int, trial: int, rewards: Array) -> tuple[Array, Array, Array]:
+        """Learn the rewards of one pull in all contexts; return the gains and the fading.
+
+        The gains say how much the error of prediction changes the mean and the deviation.  The
+        fading is what is left of the deviation since the newest observation of the arm.
+        """
+        if self.latest[arm] < 0:
+            self.latest[arm] = trial
+            self.means[arm] = rewards
+            ones, none = np.ones(len(DECAYS)), np.zeros(len(DECAYS))
+            return ones, none, none
+        left = np.exp(DECAYS * (self.latest[arm] - trial))
+        self.latest[arm] = trial
+        both = left * self.both_error[arm]
+        faded = left * left
+        deviation = faded * (self.deviation_error[arm] - DEVIATIONS) + DEVIATIONS
+        to_mean, to_deviation = self.mean_error[arm] + both, both + deviation
+        size = to_mean + to_deviation + 1.0
+        gain, more = to_mean / size, to_deviation / size
+        self.mean_error[arm] -= gain * to_mean
+        self.both_error[arm] = both - gain * to_deviation
+        self.deviation_error[arm] = deviation - more * to_deviation
+        expected = left[:, None] * self.deviations[arm]
+        wrong = rewards - self.means[arm] - expected
+        squares = wrong * wrong / size[:, None]
+        self._compare(arm, size, squares)
+        self.squares[arm] += squares
+        self.pooled += squares
+        self.means[arm] += gain[:, None] * wrong
+        self.deviations[arm] = expected + more[:, None] * wrong
+        self.compared[arm] += 1
+        return gain, more, left
+
+    def _compare(self, arm: int, size: Array, squares: Array) -> None:
+        """Add the log-likelihood of what was seen under each candidate, by Student's t."""
+        total = sum(self.compared)
+        if total < FEW:
+            return
+        freedom = POOLED + self.compared[arm]
+        spread = (self.pooled * (POOLED / total) + self.squares[arm]) / freedom
+        tells = spread[STEADY] > TINY
+        if not tells.all():  # in a context where nothing varies there is nothing to predict
+            if not tells.any():
+                return
+            spread, squares = spread[:, tells], squares[:, tells]
+        np.maximum(spread, TINY, out=spread)
+        off = np.log1p(squares / (spread * freedom)).mean(axis=1)
+        self.likelihood -= 0.5 * (
+            np.log(size) + np.log(spread).mean(axis=1) + (freedom + 1.0) * off
+        )
+        self.chosen = int(np.argmax(self.likelihood))
+
+    def fading(self, trial: int) -> tuple[Array, Array]:
+        """Return what is left of each arm's deviation at a trial, and the variance of its mean.
+
+        The variance is in units of the noise, under the chosen candidate.
+        """
+        q = self.chosen
+        decay, deviation = DECAYS[q], DEVIATIONS[q]
+        left = np.exp(decay * (np.array(self.latest) - trial))
+        error = self.deviation_error[:, q] - deviation
+        spread = self.mean_error[:, q] + 2.0 * left * self.both_error[:, q]
+        return left, spread + left * left * error + deviation
+
+    def unexplained(self) -> Array:
+        """Return what share of each arm's variance is noise, by the chosen candidate."""
+        if self.chosen == STEADY:
+            return np.ones(len(self.latest))
+        raw, left = self.squares[:, STEADY], self.squares[:, self.chosen]
+        shares = np.where(raw > TINY, left / np.maximum(raw, TINY), 1.0)
+        return np.minimum(shares.mean(axis=1), 1.0)
+
+    # Arms, copies and files
+
+    def add_arm(self) -> None:
+        """Add an arm that was never observed."""
+        fresh = Drift(arms=1, contexts=self.pooled.shape[1])
+        for name in ARRAYS:
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
+        self.latest.append(-1)
+        self.compared.append(0)
+
+    def remove_arm(self, arm: int) -> None:
+        """Remove an arm; what it showed about noise and change stays."""
+        for name in ARRAYS:
+            setattr(self, name, np.delete(getattr(self, name), arm, axis=0))
+        del self.latest[arm], self.compared[arm]
+
+    def copy(self) -> Drift:
+        """Return an independent copy."""
+        twin = object.__new__(Drift)
+        twin.__dict__.update(self.__dict__)
+        for name in (*ARRAYS, "pooled", "likelihood"):
+            setattr(twin, name, getattr(self, name).copy())
+        twin.latest, twin.compared = list(self.latest), list(self.compared)
+        return twin
+
+    def state(self) -> Any:
+        """Return everything learned as plain values."""
+        arrays = {name: getattr(self, name).tolist() for name in (*ARRAYS, "pooled", "likelihood")}
+        return DriftState(**arrays, latest=self.latest, compared=self.compared, chosen=self.chosen)
+
+    def restore(self, saved: Any) -> None:
+        """Restore a saved state; raises SaveFileError if it is invalid."""
+        told = restored(DriftState, saved, "numbers of the drift")
+        for name in (*ARRAYS, "pooled", "likelihood"):
+            own = getattr(self, name)
+            try:
+                read = np.array(getattr(told, name), dtype=np.float64)
+            except ValueError:
+                read = np.zeros(0)
+            if read.shape != own.shape or not np.isfinite(read).all():
+                raise SaveFileError(f"the saved {name} of the drift have a wrong size or value")
+            setattr(self, name, read)
+        alike = len(told.latest) == len(told.compared) == len(self.latest)
+        if not alike or not 0 <= told.chosen < len(CANDIDATES):
+            raise SaveFileError("the saved drift has a wrong number of arms or candidates")
+        if min(self.squares.min(), self.pooled.min(), self.mean_error.min()) < 0.0:
+            raise SaveFileError("a saved variance of the drift is below 0")
+        self.latest, self.compared, self.chosen = told.latest, told.compared, told.chosen
+
+
+ARRAYS = ("mean_error", "both_error", "deviation_error", "means", "deviations", "squares")
+
+
+class DriftState(msgspec.Struct, forbid_unknown_fields=True):
+    """What a save file holds of the drift."""
+
+    mean_error: Sequence[Sequence[float]]
+    both_error: Sequence[Sequence[float]]
+    deviation_error: Sequence[Sequence[float]]
+    means: Sequence[Sequence[Sequence[float]]]
+    deviations: Sequence[Sequence[Sequence[float]]]
+    squares: Sequence[Sequence[Sequence[float]]]
+    pooled: Sequence[Sequence[float]]
+    likelihood: Sequence[float]
+    latest: list[int]
+    compared: list[Count]
+    chosen: int

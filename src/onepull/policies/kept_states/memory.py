@@ -1,0 +1,546 @@
+"""The observed states of each arm, revalued by the reward for every request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp
+from typing import Any, NamedTuple, Self
+
+import msgspec
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.checks import Count, Finite, restored
+from onepull.errors import SaveFileError
+from onepull.payoff import State
+from onepull.payoff.box_points import is_finite, listed, points, product, size
+from onepull.payoff.formula_payoff import FormulaPayoff
+from onepull.policies.kept_states.drift import DECAYS, DEVIATIONS, STEADY, Drift
+from onepull.policies.kept_states.tops import Tops
+from onepull.policies.sharing.knowledge import Knowledge
+from onepull.policies.sharing.observation import observed_outcome
+from onepull.problem import Problem, given_problem
+
+FIRST = 16  # states per arm that there is room for at first
+TRACKED = 8  # contexts in which predictions are compared
+RECENT = 128  # newest states of an arm, which are never merged
+MIXED = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of SplitMix64
+WORD = 2**64 - 1
+
+
+class View(NamedTuple):
+    """What is known of each arm in one context; arms never observed have empty rows."""
+
+    rewards: Array  # the reward of each kept state, one row an arm
+    weights: Array  # its share of the arm's estimate
+    shares: Array  # its share of the arm's observations
+    tops: Any  # the highest possible reward, for all arms or for each
+
+
+class KeptStates(Knowledge):
+    """The observed states of each arm, with how many observations each stands for.
+
+    While an arm has at most `capacity` observations, every state is kept.  Then the older ones are
+    merged in pairs of nearly the same reward: one of the two stays, drawn in proportion to how
+    many observations each stands for, and stands for both.  So the mean of any reward stays
+    unbiased, and what merging adds to its variance is small.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    capacity
+        How many states are kept per arm.
+    adapts
+        Whether the memory finds out by itself how fast the arms change.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval
+    >>> memory = KeptStates(Problem(
+    ...     arms=["a"], context={"y": Finite([1, 2])}, state={"x": Interval(0, 4)},
+    ...     reward="min(x, y)",
+    ... ), capacity=512, adapts=True)
+    >>> for x in (0.0, 1.5, 4.0):
+    ...     memory.learn(0, {"x": x}, None)
+    >>> view = memory.view((2.0,))
+    >>> view.rewards[0, :3], float((view.rewards * view.weights).sum())
+    (array([0. , 1.5, 2. ]), 1.1666666666666665)
+    """
+
+    counts_in_flight = True
+    keeps_states = True
+
+    def __init__(self, problem: Problem, *, capacity: int, adapts: bool) -> None:
+        self.problem = given_problem(problem)
+        self.capacity, self.adapts = capacity, adapts
+        arms = len(problem.arms)
+        self.pulls = [0] * arms  # observations
+        self.in_flight = [0] * arms
+        self.kept = [0] * arms  # states kept
+        self.clock = 0  # observations of all arms, also of those that were removed
+        self.merges = 0
+        self._nothing = np.array(self._some_state())
+        self._make_room(arms, min(FIRST, capacity))
+        self._bind()
+        self.drift = Drift(arms=arms, contexts=len(self._tracked)) if adapts else None
+        # How much each state counts for the mean and for the deviation of its arm.
+        self._counts_for: tuple[Array, Array] | None = None
+
+    def _some_state(self) -> tuple[float, ...]:
+        """Return values for places that hold no state yet, where the reward is defined."""
+        spaces = self.problem.shown.values()
+        found = points(self.problem.shown, 1, np.random.default_rng(0))
+        return tuple(
+            float(column[0]) if space.low <= column[0] <= space.high else space.low
+            for space, column in zip(spaces, found.values(), strict=True)
+        )
+
+    def _make_room(self, arms: int, room: int) -> None:
+        shape = (len(self._nothing), arms, room)
+        self.columns = np.empty(shape)
+        self.columns[:] = self._nothing[:, None, None]
+        self.stands_for = np.zeros((arms, room))
+        self.seen_at = np.zeros((arms, room), np.int64)
+
+    def _bind(self) -> None:
+        """Prepare what depends on the reward."""
+        problem = self.problem
+        self._attributes = [column[:, None] for column in np.array(problem.known).T]
+        payoff = problem.payoff
+        self._vector = payoff.formula.arrays if isinstance(payoff, FormulaPayoff) else payoff.vector
+        self._tracked = _spread(problem)
+        self._psi = payoff.across(self._tracked)
+        low, high = payoff.whole_range
+        self._unit = 1.0 / (high - low) if 0.0 < high - low < np.inf else 1.0
+        self._tops = Tops(problem)
+
+    # Learning
+
+    def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Keep one state, or the one that a reward and its context determine."""
+        outcome = observed_outcome(self.problem, arm, fields, reward)
+        self._keep(arm, outcome[len(self._attributes) :], self.clock)
+        self.in_flight[arm] = max(self.in_flight[arm] - 1, 0)
+
+    def _keep(self, arm: int, shown: Sequence[float], trial: int) -> None:
+        rewards = None
+        if self.drift is not None:
+            # Before anything changes, since a reward in Python may raise.
+            rewards = np.asarray(self._psi((*self.problem.known[arm], *shown))) * self._unit
+        slot = self._free_slot(arm)
+        self.columns[:, arm, slot] = shown
+        self.stands_for[arm, slot] = 1.0
+        self.seen_at[arm, slot] = trial
+        self.kept[arm] = slot + 1
+        self.pulls[arm] += 1
+        self.clock = trial + 1
+        if self.drift is not None and rewards is not None:
+            self._predict(arm, slot, trial, rewards)
+
+    def _predict(self, arm: int, slot: int, trial: int, rewards: Array) -> None:
+        """Let the filters learn, and keep up how much each state counts."""
+        assert self.drift is not None  # noqa: S101 - checked by the caller
+        before = self.drift.chosen
+        gains = self.drift.learn(arm, trial, rewards)
+        q = self.drift.chosen
+        if q != before or q == STEADY or self._counts_for is None:
+            self._counts_for = None
+            return
+        gain, more, left = (float(each[q]) for each in gains)
+        for_mean, for_deviation = (each[arm, : slot + 1] for each in self._counts_for)
+        predicted = for_mean + left * for_deviation
+        for_mean -= gain * predicted
+        for_deviation *= left
+        for_deviation -= more * predicted
+        for_mean[slot], for_deviation[slot] = gain, more
+
+    def _free_slot(self, arm: int) -> int:
+        """Return where the next state of an arm goes, after making room for it."""
+        slot, room = self.kept[arm], self.stands_for.shape[1]
+        if slot < room:
+            return slot
+        if room < self.capacity:
+            self._widen(min(2 * room, self.capacity))
+            return slot
+        self._merge_old(arm)
+        return self.kept[arm]
+
+    def _widen(self, room: int) -> None:
+        old = self.columns, self.stands_for, self.seen_at
+        arms, width = self.stands_for.shape
+        self._make_room(arms, room)
+        new = self.columns, self.stands_for, self.seen_at
+        for wide, narrow in zip(new, old, strict=True):
+            wide[..., :width] = narrow
+        if self._counts_for is not None:
+            self._counts_for = (
+                _wider(self._counts_for[0], room),
+                _wider(self._counts_for[1], room),
+            )
+
+    def _merge_old(self, arm: int) -> None:
+        """Merge a quarter of the older states of an arm into neighbours of nearly the same reward.
+
+        The pairs whose merging adds least variance to the mean go first.  The context in which
+        rewards are compared is another one each time.
+        """
+        old = self.kept[arm] - min(RECENT, self.capacity // 2)
+        context = self._tracked[self.merges % len(self._tracked)]
+        self.merges += 1
+        rewards = self._rewards(context)[arm, :old]
+        order = np.argsort(rewards, kind="stable")
+        weights = self.stands_for[arm]
+        sorted_weights = weights[order]
+        apart = np.diff(rewards[order])
+        added = sorted_weights[1:] * sorted_weights[:-1] * apart * apart
+        pairs = _cheapest(np.argsort(added, kind="stable").tolist(), old, max(1, old // 4))
+        left = np.ones(self.kept[arm], bool)
+        for place in pairs:
+            stays, goes = int(order[place]), int(order[place + 1])
+            both = float(weights[stays] + weights[goes])
+            if _uniform(self.merges, place) * both >= weights[stays]:
+                stays, goes = goes, stays
+            weights[stays] = both
+            left[goes] = False
+            for counts in self._counts_for or ():
+                counts[arm, stays] += counts[arm, goes]
+        places = np.flatnonzero(left)
+        self.kept[arm] = count = len(places)
+        for array in (*self.columns, self.stands_for, self.seen_at, *(self._counts_for or ())):
+            array[arm, :count] = array[arm, places]
+        for array in (self.stands_for, *(self._counts_for or ())):
+            array[arm, count:] = 0.0
+
+    def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
+        """Count pulls in flight, in any context."""
+        super().expect(arm, fields, pulls)
+        self.in_flight[arm] = max(self.in_flight[arm] + pulls, 0)
+
+    # Looking
+
+    def _rewards(self, context: State) -> Array:
+        """Return the reward of every kept state in a context, one row an arm."""
+        rewards = self._vector(*context, *self._attributes, *self.columns)
+        if np.shape(rewards) != self.stands_for.shape:
+            rewards = np.broadcast_to(rewards, self.stands_for.shape)
+        return np.asarray(rewards, np.float64)
+
+    def view(self, context: State) -> View:
+        """Return the rewards of the kept states in a context, and how much each counts."""
+        counted = np.maximum(np.array(self.pulls, np.float64), 1.0)
+        shares = self.stands_for / counted[:, None]
+        weights = shares
+        if self.drift is not None and self.drift.chosen != STEADY:
+            if self._counts_for is None:
+                self._counts_for = self._recount()
+            left, _ = self.drift.fading(self.clock)
+            weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
+        return View(self._rewards(context), weights, shares, self._tops.at(context))
+
+    def _recount(self) -> tuple[Array, Array]:
+        """Return how much each state counts for the mean and the deviation of its arm.
+
+        The filter of the chosen candidate runs again over the newest states of each arm.  Before
+        that, older states count evenly.
+        """
+        for_mean, for_deviation = np.zeros_like(self.stands_for), np.zeros_like(self.stands_for)
+        assert self.drift is not None  # noqa: S101 - checked by the caller
+        decay, spread = float(DECAYS[self.drift.chosen]), float(DEVIATIONS[self.drift.chosen])
+        for arm, count in enumerate(self.kept):
+            if not count:
+                continue
+            first = max(count - RECENT, 1)
+            older = self.stands_for[arm, :first]
+            number = float(older.sum())
+            for_mean[arm, :first] = older / number
+            times = self.seen_at[arm, :count].tolist()
+            # Over a long time deviations even out.
+            span = 1.0 + 0.5 * decay * (times[first - 1] - times[0])
+            mean, both, deviation = 1.0 / number + spread / span, -spread / span, spread
+            gains = []
+            for last, now in zip(times[first - 1 : -1], times[first:], strict=True):
+                left = exp(decay * (last - now))
+                both *= left
+                deviation = left * left * (deviation - spread) + spread
+                to_mean, to_deviation = mean + both, both + deviation
+                noise = to_mean + to_deviation + 1.0
+                gain, more = to_mean / noise, to_deviation / noise
+                mean -= gain * to_mean
+                both -= gain * to_deviation
+                deviation -= more * to_deviation
+                gains.append((gain, more, left))
+            _spread_back(gains, for_mean[arm, :count], for_deviation[arm, :count], first)
+        return for_mean, for_deviation
+
+    @property
+    def counts(self) -> list[int]:
+        """The pulls of each arm, including those in flight."""
+        return [m + more for m, more in zip(self.pulls, self.in_flight, strict=True)]
+
+    @property
+    def trials(self) -> int:
+        """The number of observations behind the current estimates."""
+        return sum(self.pulls)
+
+    def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
+        """Return the pulls of every arm, and the trials; they count in every context."""
+        del context
+        return self.counts, self.trials + sum(self.in_flight)
+
+    @property
+    def storage(self) -> int:
+        """How many numbers are stored."""
+        per_state = len(self._nothing) + 2
+        numbers = self.drift_storage
+        return sum(self.kept) * per_state + 2 * len(self.pulls) + numbers
+
+    @property
+    def drift_storage(self) -> int:
+        """How many numbers the filters store."""
+        if self.drift is None:
+            return 0
+        return len(self.pulls) * len(DECAYS) * 3 * (1 + len(self._tracked))
+
+    def storage_after(self, trials: int) -> int:
+        """Return the largest possible number of stored numbers after a number of trials."""
+        most = min(trials, self.capacity * len(self.pulls))
+        return most * (len(self._nothing) + 2) + 2 * len(self.pulls) + self.drift_storage
+
+    # Arms, merging and files
+
+    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
+        self.problem = problem
+        self._counts_for = None
+        if removed is None:
+            for numbers in (self.pulls, self.in_flight, self.kept):
+                numbers.append(0)
+            old = self.columns, self.stands_for, self.seen_at
+            self._make_room(len(self.pulls), self.stands_for.shape[1])
+            self.columns[:, :-1], self.stands_for[:-1], self.seen_at[:-1] = old
+            if self.drift is not None:
+                self.drift.add_arm()
+        else:
+            for numbers in (self.pulls, self.in_flight, self.kept):
+                del numbers[removed]
+            self.columns = np.delete(self.columns, removed, axis=1)
+            self.stands_for = np.delete(self.stands_for, removed, axis=0)
+            self.seen_at = np.delete(self.seen_at, removed, axis=0)
+            if self.drift is not None:
+                self.drift.remove_arm(removed)
+        self._bind()
+
+    def set_attributes(self, problem: Problem) -> None:
+        """Switch to a problem with other attributes of its arms, and revalue what was seen."""
+        self.problem = problem
+        self._bind()
+        self._relearn(self._everything())
+
+    def _everything(self) -> list[_Seen]:
+        """Return all kept states in the order of their trials."""
+        return [
+            _Seen(int(self.seen_at[j, i]), j, self.columns[:, j, i].tolist(), stands_for)
+            for j, count in enumerate(self.kept)
+            for i, stands_for in enumerate(self.stands_for[j, :count].tolist())
+        ]
+
+    def _relearn(self, seen: Sequence[_Seen]) -> None:
+        """Forget everything but these states, and learn them again."""
+        fresh = KeptStates(self.problem, capacity=self.capacity, adapts=self.adapts)
+        fresh.merges = self.merges
+        for each in sorted(seen, key=lambda one: one.trial):
+            fresh._keep(each.arm, each.shown, each.trial)
+            slot = fresh.kept[each.arm] - 1
+            fresh.stands_for[each.arm, slot] = each.stands_for
+            fresh.pulls[each.arm] += round(each.stands_for) - 1
+        fresh.clock = max(fresh.clock, self.clock)
+        fresh.in_flight = self.in_flight
+        self.__dict__.update(fresh.__dict__)
+
+    def merge(self, other: Self, arms: Sequence[int]) -> None:
+        """Add the states that `other` has seen; its arm `arms[j]` is arm j here."""
+        place = {theirs: mine for mine, theirs in enumerate(arms)}
+        theirs = [one._replace(arm=place[one.arm]) for one in other._everything()]
+        self._relearn([*self._everything(), *theirs])
+
+    def state(self) -> Any:
+        """Return everything learned as plain values."""
+        counts = range(len(self.pulls))
+        return KeptState(
+            clock=self.clock,
+            merges=self.merges,
+            pulls=self.pulls,
+            states=[self.columns[:, j, : self.kept[j]].T.tolist() for j in counts],
+            stands_for=[self.stands_for[j, : self.kept[j]].tolist() for j in counts],
+            seen_at=[self.seen_at[j, : self.kept[j]].tolist() for j in counts],
+            drift=None if self.drift is None else self.drift.state(),
+            counts_for=None
+            if self._counts_for is None
+            else [[each[j, : self.kept[j]].tolist() for j in counts] for each in self._counts_for],
+        )
+
+    def restore(self, state: Any) -> None:
+        """Restore a saved state; raises SaveFileError if it is invalid."""
+        saved = restored(KeptState, state, "states")
+        arms = len(self.pulls)
+        shapes = {len(saved.pulls), len(saved.states), len(saved.stands_for), len(saved.seen_at)}
+        if shapes != {arms}:
+            raise SaveFileError(f"the saved states are not of {arms} arms")
+        most = max(len(rows) for rows in saved.states)
+        if most > self.capacity:
+            raise SaveFileError(f"an arm has {most} saved states; at most {self.capacity} are kept")
+        room = min(FIRST, self.capacity)
+        while room < most:
+            room = min(2 * room, self.capacity)
+        self._make_room(arms, room)
+        for j in range(arms):
+            self._restore_arm(saved, j)
+        self.pulls, self.clock, self.merges = saved.pulls, saved.clock, saved.merges
+        if (saved.drift is None) != (self.drift is None):
+            raise SaveFileError("the saved states and the policy differ in whether memory adapts")
+        if self.drift is not None:
+            self.drift.restore(saved.drift)
+        self._counts_for = None
+        if saved.counts_for is not None:
+            self._counts_for = self._restored_counts(saved.counts_for)
+
+    def _restore_arm(self, saved: KeptState, arm: int) -> None:
+        rows, stands_for, times = saved.states[arm], saved.stands_for[arm], saved.seen_at[arm]
+        count = len(rows)
+        if {len(stands_for), len(times)} - {count}:
+            raise SaveFileError("the saved states, weights and times of an arm differ in number")
+        if abs(sum(stands_for) - saved.pulls[arm]) > 1e-6 * max(1, saved.pulls[arm]):
+            raise SaveFileError(
+                f"the saved states of an arm stand for {sum(stands_for):g} pulls, "
+                f"and it has {saved.pulls[arm]}"
+            )
+        if times != sorted(times) or (times and times[-1] >= max(saved.clock, 1)):
+            raise SaveFileError("the saved trials of an arm are not in order")
+        spaces = list(self.problem.shown.values())
+        for row in rows:
+            try:
+                if len(row) != len(spaces):
+                    raise SaveFileError("a saved state has a wrong number of fields")
+                for space, value in zip(spaces, row, strict=True):
+                    if not space.low <= value <= space.high or (
+                        hasattr(space, "values") and value not in space.values
+                    ):
+                        raise SaveFileError(f"a saved state is {value!r}, and must be {space}")
+            except TypeError:
+                raise SaveFileError("a saved state is no list of numbers") from None
+        if count:
+            self.columns[:, arm, :count] = np.array(rows).T
+            self.stands_for[arm, :count] = stands_for
+            self.seen_at[arm, :count] = times
+        self.kept[arm] = count
+
+    def _restored_counts(self, saved: Sequence[Sequence[Sequence[float]]]) -> tuple[Array, Array]:
+        found = []
+        for each in saved:
+            counts = np.zeros_like(self.stands_for)
+            if [len(row) for row in each] != self.kept:
+                raise SaveFileError("the saved counts of states differ from their number")
+            for j, row in enumerate(each):
+                counts[j, : len(row)] = row
+            found.append(counts)
+        if len(found) != 2:
+            raise SaveFileError("the saved counts of states are not two lists")
+        return found[0], found[1]
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        for name in ("pulls", "in_flight", "kept"):
+            setattr(twin, name, list(getattr(self, name)))
+        for name in ("columns", "stands_for", "seen_at"):
+            setattr(twin, name, getattr(self, name).copy())
+        twin.drift = None if self.drift is None else self.drift.copy()
+        if self._counts_for is not None:
+            twin._counts_for = (self._counts_for[0].copy(), self._counts_for[1].copy())
+        return twin
+
+
+class KeptState(msgspec.Struct, forbid_unknown_fields=True):
+    """What a save file holds of the states."""
+
+    clock: Count
+    merges: Count
+    pulls: list[Count]
+    states: list[list[list[Finite]]]
+    stands_for: list[list[Finite]]
+    seen_at: list[list[Count]]
+    drift: Any = None
+    counts_for: list[list[list[Finite]]] | None = None
+
+
+class _Seen(NamedTuple):
+    trial: int
+    arm: int
+    shown: list[float]
+    stands_for: float
+
+
+def _spread(problem: Problem) -> list[State]:
+    """Return the contexts in which predictions are compared: all if they are few."""
+    box = problem.context
+    if is_finite(box) and size(box) <= TRACKED:
+        columns = product(listed(box))
+    else:
+        sample = points(box, TRACKED, np.random.default_rng(0))
+        columns = {name: column[-TRACKED:] for name, column in sample.items()}
+    return list(zip(*(column.tolist() for column in columns.values()), strict=True))
+
+
+def _spread_back(
+    gains: Sequence[tuple[float, float, float]], for_mean: Array, for_deviation: Array, first: int
+) -> None:
+    """Turn the gains of a filter into how much each state counts at the end.
+
+    Rows (m, d) say how much a unit of the mean and of the deviation at a step counts at the end,
+    for the mean and for the deviation.
+    """
+    mean_row, deviation_row = (1.0, 0.0), (0.0, 1.0)
+    for step in range(len(gains) - 1, -1, -1):
+        gain, more, left = gains[step]
+        place = first + step
+        for_mean[place] = mean_row[0] * gain + mean_row[1] * more
+        for_deviation[place] = deviation_row[0] * gain + deviation_row[1] * more
+        mean_row, deviation_row = (
+            (
+                row[0] * (1.0 - gain) - row[1] * more,
+                left * (row[1] * (1.0 - more) - row[0] * gain),
+            )
+            for row in (mean_row, deviation_row)
+        )
+    older = for_mean[:first].copy()
+    for_mean[:first] = mean_row[0] * older
+    for_deviation[:first] = deviation_row[0] * older
+
+
+def _cheapest(ranked: Sequence[int], count: int, wanted: int) -> list[int]:
+    """Return the first pairs of neighbours that share none, each by the place of its first."""
+    is_taken = [False] * count
+    found: list[int] = []
+    for place in ranked:
+        if not is_taken[place] and not is_taken[place + 1]:
+            is_taken[place] = is_taken[place + 1] = True
+            found.append(place)
+            if len(found) == wanted:
+                break
+    return found
+
+
+def _wider(array: Array, room: int) -> Array:
+    wide = np.zeros((len(array), room))
+    wide[:, : array.shape[1]] = array
+    return wide
+
+
+def _uniform(key: int, counter: int) -> float:
+    """Return a number in [0, 1) that depends on nothing else, so that memory needs no generator."""
+    z = (key * 0x9E3779B97F4A7C15 + counter * 0xD1B54A32D192ED03) & WORD
+    z = ((z ^ (z >> 30)) * MIXED[0]) & WORD
+    z = ((z ^ (z >> 27)) * MIXED[1]) & WORD
+    return ((z ^ (z >> 31)) >> 11) * 2.0**-53

@@ -1,0 +1,271 @@
+"""Kept states: estimates, memory that adapts, merging, and decisions."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from problems import FINITE, channels, endless, failing, harvesting, mixed
+
+from onepull import DCB, AdaptiveIMED, Finite, Interval, ParameterError, Policy, Problem
+from onepull.errors import SaveFileError
+from onepull.index.empirical_likelihood import divergence
+from onepull.index.kept_likelihood import divergences, shortfalls, steady_costs
+from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
+from onepull.policies.kept_states.memory import RECENT
+from onepull.policies.kept_states.tops import Tops
+from onepull.testing.random_data import draw, observations
+
+
+def taught(problem, count=300, seed=1, **stated):
+    policy = AdaptiveIMED(problem, **stated)
+    for record in observations(problem, count, np.random.default_rng(seed)):
+        policy.observe(**record)
+    return policy
+
+
+@pytest.mark.parametrize("name", [name for name in FINITE if name != "endless"])
+def test_while_nothing_is_dropped_estimates_are_those_of_the_paper(name):
+    problem = FINITE[name]()
+    policy, table = AdaptiveIMED(problem, adapts=False), DCB(problem)
+    for record in observations(problem, 300, np.random.default_rng(3)):
+        policy.observe(**record)
+        table.observe(**record)
+    for context in draw(problem.context, 12, np.random.default_rng(4)):
+        assert policy.estimates(**context) == pytest.approx(table.estimates(**context), rel=1e-12)
+
+
+values = st.floats(-1e3, 1.0)
+
+
+@given(
+    rewards=arrays(float, (3, 7), elements=values),
+    target=st.floats(-5, 0.99),
+    weights=arrays(float, (3, 7), elements=st.integers(1, 9).map(float)),
+)
+@settings(max_examples=300, deadline=None)
+def test_divergences_are_those_of_the_plain_function(rewards, target, weights):
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    means = (rewards * shares).sum(axis=1)
+    found = divergences(shortfalls(rewards, target, 1.0), shares)
+    for row, share, mean, one in zip(rewards, shares, means, found, strict=True):
+        expected = divergence(row.tolist(), share.tolist(), 7, target, 1.0) if mean < target else 0
+        assert one == pytest.approx(expected, rel=1e-7, abs=1e-9)
+
+
+@given(
+    rewards=arrays(float, (5, 9), elements=st.floats(-10, 1)),
+    pulls=st.lists(st.integers(1, 400), min_size=5, max_size=5),
+)
+@settings(max_examples=300, deadline=None)
+def test_leaving_out_hopeless_arms_changes_no_choice(rewards, pulls):
+    shares, counts = np.full((5, 9), 1 / 9), np.array(pulls, float)
+    means = (rewards * shares).sum(axis=1)
+    told = rewards, shares, counts, means, 1.0, float(means.max())
+    quick, exact = steady_costs(*told, False), steady_costs(*told, True)
+    assert int(np.argmin(quick)) == int(np.argmin(exact))
+    assert (quick <= exact + 1e-9).all()
+
+
+@pytest.mark.parametrize("problem", [channels(), failing(), endless(), harvesting(), mixed()])
+def test_the_choice_is_the_arm_with_the_highest_index(problem):
+    policy = taught(problem)
+    for context in draw(problem.context, 20, np.random.default_rng(5)):
+        indices = policy.indices(**context)
+        assert policy.choose(**context) == problem.arms[int(np.argmax(indices))]
+
+
+def jumping(trials=400, seed=0):
+    """Return an arm that is good, then bad, again and again, with a little noise."""
+    generator = np.random.default_rng(seed)
+    level = np.where(np.arange(trials) // 50 % 2, 0.3, 0.7)
+    return np.clip(level + 0.05 * generator.standard_normal(trials), 0, 1).tolist()
+
+
+def single(**stated):
+    problem = Problem(
+        arms=["a"], context={"y": Finite([1, 2, 3])}, state={"x": Interval(0, 1)}, reward="x * y"
+    )
+    return AdaptiveIMED(problem, **stated)
+
+
+def test_the_memory_settles_on_no_change_for_arms_that_do_not_change():
+    generator = np.random.default_rng(1)
+    settled = 0
+    for _ in range(20):
+        policy = single()
+        for x in generator.random(300).tolist():
+            policy.observe("a", x=x)
+        settled += math.isinf(policy.half_life)
+    # If each settles with probability 0.8, fewer than 12 of 20 do for 1 % of all seeds.
+    assert settled >= 12
+
+
+def test_the_memory_finds_changes_and_estimates_follow_them():
+    policy, steady = single(), single(adapts=False)
+    states = jumping(390)  # ends 40 trials after a change to 0.3
+    for x in states:
+        policy.observe("a", x=x)
+        steady.observe("a", x=x)
+    assert policy.half_life < 1000
+    assert policy.estimates(y=1)[0] == pytest.approx(np.mean(states[-20:]), abs=0.05)
+    assert steady.estimates(y=1)[0] == pytest.approx(np.mean(states))
+
+
+def test_an_arm_that_was_not_pulled_for_long_becomes_uncertain_again():
+    drift = Drift(arms=2, contexts=1)
+    drift.chosen = 1
+    for trial in range(50):
+        drift.learn(trial % 2, trial, np.array([0.5]))
+    drift.chosen = 1
+    spreads = [drift.fading(trial)[1][0] for trial in (50, 55, 70, 1000, 10**6)]
+    assert spreads == sorted(spreads)
+    assert spreads[-1] < math.inf
+
+
+def test_how_much_states_count_is_what_the_filter_does():
+    policy = single()
+    for x in jumping(RECENT):
+        policy.observe("a", x=x)
+    memory = policy._knowledge
+    assert memory.drift.chosen != STEADY
+    q = memory.drift.chosen
+    left, _ = memory.drift.fading(memory.clock)
+    for counts in (memory._counts_for, memory._recount()):
+        if counts is None:
+            continue
+        weights = counts[0] + left[:, None] * counts[1]
+        assert weights.sum() == pytest.approx(1.0)
+        for place, context in enumerate(memory._tracked):
+            by_filter = (
+                memory.drift.means[0, q, place] + left[0] * memory.drift.deviations[0, q, place]
+            )
+            by_states = float((memory._rewards(context) * weights).sum()) * memory._unit
+            assert by_states == pytest.approx(by_filter, rel=1e-9, abs=1e-12)
+
+
+def test_keeping_up_the_counts_equals_counting_anew():
+    policy = single()
+    states = jumping(RECENT)
+    for place, x in enumerate(states):
+        policy.observe("a", x=x)
+        policy.choose(y=1)  # counts anew after a change of the candidate, then keeps them up
+        memory = policy._knowledge
+        if memory._counts_for is not None and place % 7 == 0:
+            for kept, anew in zip(memory._counts_for, memory._recount(), strict=True):
+                np.testing.assert_allclose(kept, anew, rtol=1e-9, atol=1e-12)
+
+
+def test_merging_old_states_keeps_means_unbiased_and_numbers_exact():
+    generator = np.random.default_rng(2)
+    off = []
+    for _ in range(30):
+        policy = single(kept=32, adapts=False)
+        states = generator.random(400)
+        for x in states.tolist():
+            policy.observe("a", x=x)
+        memory = policy._knowledge
+        assert memory.kept[0] <= 32
+        assert memory.stands_for.sum() == pytest.approx(400)
+        assert memory.pulls == [400]
+        newest = memory.columns[0, 0, memory.kept[0] - 16 : memory.kept[0]]
+        np.testing.assert_array_equal(newest, states[-16:])
+        off.append(policy.estimates(y=1)[0] - states.mean())
+    # Within four standard errors: fails for less than 1 seed in 10,000.
+    assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(30)
+    # Far better than 32 states drawn at random, whose means are off by 0.289 / √32 = 0.051.
+    assert np.std(off) < 0.02
+
+
+@pytest.mark.parametrize("problem", [channels(), failing(), endless(), harvesting(), mixed()])
+@pytest.mark.parametrize("adapts", [True, False])
+def test_saving_keeps_everything_beyond_the_room_for_states(problem, adapts):
+    policy = taught(problem, 400, kept=40, adapts=adapts)
+    for context in draw(problem.context, 3, np.random.default_rng(6)):
+        policy.choose(**context)
+    twin = Policy.from_bytes(policy.to_bytes())
+    assert twin.to_bytes() == policy.to_bytes()
+    for record in observations(problem, 100, np.random.default_rng(8)):
+        context = problem.context.among(record)
+        assert twin.choose(**context) == policy.choose(**context)
+        policy.observe(**record)
+        twin.observe(**record)
+    assert twin.to_bytes() == policy.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s: s["states"][0].pop(), "differ in number"),
+        (lambda s: s["states"][0].__setitem__(0, [99.0]), "a saved state is 99.0, and must be"),
+        (lambda s: s["states"][0].__setitem__(0, [1.0, 2.0]), "wrong number of fields"),
+        (lambda s: s["stands_for"][0].__setitem__(0, 5.0), "stand for"),
+        (lambda s: s["seen_at"][0].reverse(), "not in order"),
+        (lambda s: s["pulls"].append(1), "not of 7 arms"),
+        (lambda s: s["drift"].__setitem__("chosen", 99), "candidates"),
+        (lambda s: s["drift"]["pooled"].pop(), "wrong size"),
+        (lambda s: s["drift"]["squares"][0][0].__setitem__(0, -1.0), "below 0"),
+        (lambda s: s.__setitem__("drift", None), "whether memory adapts"),
+        (lambda s: s.__setitem__("counts_for", [[[]] * 7]), "counts of states"),
+    ],
+)
+def test_damaged_states_are_refused(change, words):
+    policy = taught(channels())
+    envelope = json.loads(policy.to_bytes())
+    change(envelope["saved"]["learned"])
+    body = json.dumps(envelope["saved"], separators=(",", ":"), ensure_ascii=False).encode()
+    envelope["checksum"] = zlib.crc32(body)
+    text = json.dumps({**envelope, "saved": "SAVED"}).encode().replace(b'"SAVED"', body)
+    with pytest.raises(SaveFileError, match=words):
+        Policy.from_bytes(text)
+
+
+def test_another_reward_revalues_every_state():
+    problem = endless()
+    policy = taught(problem, 200, adapts=False)
+    other = policy.with_reward("first + tokens * each <= 3")
+    fresh = AdaptiveIMED(problem.with_reward("first + tokens * each <= 3"), adapts=False)
+    for record in observations(problem, 200, np.random.default_rng(1)):
+        fresh.observe(**record)
+    for tokens in (1, 100):
+        assert other.estimates(tokens=tokens) == pytest.approx(fresh.estimates(tokens=tokens))
+
+
+@pytest.mark.parametrize("problem", [channels(), failing(), endless(), harvesting(), mixed()])
+def test_tops_are_above_every_reward(problem):
+    tops, generator = Tops(problem), np.random.default_rng(9)
+    for context in draw(problem.context, 30, generator):
+        values = problem.context.read(context)
+        top = np.broadcast_to(tops.at(values), len(problem.arms))
+        for j in range(len(problem.arms)):
+            for state in draw(problem.state, 30, generator):
+                outcome = problem.outcome_of(j, problem.state.read(state))
+                assert problem.payoff.scalar(*values, *outcome) <= top[j] + 1e-9
+
+
+def test_pulls_in_flight_send_requests_elsewhere():
+    problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
+    policy = AdaptiveIMED(problem, adapts=False)
+    policy.observe_many(["a", "b"], x=[0.5, 0.5])
+    for _ in range(5):
+        policy.pulled("a")
+    assert policy.choose() == "b"
+
+
+@pytest.mark.parametrize(
+    "stated", [{"kept": 3}, {"kept": 10**9}, {"kept": "many"}, {"adapts": 2}, {"seed": "x"}]
+)
+def test_bad_parameters_are_refused(stated):
+    with pytest.raises(ParameterError):
+        AdaptiveIMED(channels(), **stated)
+
+
+def test_candidates_begin_with_no_change():
+    assert DECAYS[STEADY] == 0.0
+    assert (DECAYS[1:] > 0.0).all()
