@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.distributions.continuous import Continuous
 from onepull.distributions.distribution import Distribution
 from onepull.errors import ParameterError
 from onepull.spaces import Box
@@ -46,6 +45,12 @@ class Independent(Distribution):
         parts = zip(self.laws, box.items(), strict=True)
         return Independent(*(law.on(Box({name: space})) for law, (name, space) in parts))
 
+    def clipped(self, ends: Sequence[tuple[float, float]]) -> Independent:
+        """Return the law with each field moved to the nearest end of its interval."""
+        if self.lies_within(ends):
+            return self
+        return Independent(*(law.clipped([end]) for law, end in zip(self.laws, ends, strict=True)))
+
     def __repr__(self) -> str:
         """Show the laws."""
         return f"Independent({', '.join(map(repr, self.laws))})"
@@ -69,7 +74,7 @@ class Independent(Distribution):
         It is accurate to nine digits with one continuous field.  With more it uses a product
         of Gauss rules, accurate to six digits for functions with kinks.
         """
-        smooth = [i for i, law in enumerate(self.laws) if isinstance(law, Continuous)]
+        smooth = [i for i, law in enumerate(self.laws) if law.atoms is None]
         if len(smooth) != 1:
             points, weights = self.rule(TENSOR_NODES)
             return float(np.dot(weights, function(*points.T)))
@@ -131,6 +136,10 @@ class Switching(Distribution):
     def on(self, box: Box) -> Switching:
         """Return the law with the numbers that a space gives to words."""
         return Switching({start: law.on(box) for start, law in self._pieces})
+
+    def clipped(self, ends: Sequence[tuple[float, float]]) -> Switching:
+        """Return the law with each field moved to the nearest end of its interval."""
+        return Switching({start: law.clipped(ends) for start, law in self._pieces})
 
     def __repr__(self) -> str:
         """Show the pieces."""
