@@ -74,8 +74,8 @@ class Independent(Distribution):
         """Return the mean of a vectorised function of the fields.
 
         It is accurate to nine digits with one continuous field.  With more it uses a product
-        of Gauss rules, accurate to nine digits for smooth functions and to three or four for
-        functions with kinks.
+        of Gauss rules, accurate to eight digits for smooth functions, to four for functions with
+        kinks and to two for functions with jumps.
         """
         smooth = [i for i, law in enumerate(self.laws) if law.atoms is None]
         if len(smooth) != 1:
