@@ -90,8 +90,14 @@ def test_a_function_that_grows_too_fast_has_an_infinite_mean(law, sign):
     assert law.expectation(function) == sign * math.inf
     mixed = Mixture([(0.5, law), (0.5, Exponential(1))])
     assert mixed.expectation(function) == sign * math.inf
+    pair = Independent(Exponential(1), mixed)
+    assert pair.expectation(lambda x, y: function(y) - x) == sign * math.inf
+    assert math.isfinite(pair.expectation(lambda x, y: sign * y - x))
     assert math.isfinite(Truncated(law, high=5).expectation(function))
     assert math.isfinite(Clipped(law, high=5).expectation(function))
+    pair = Independent(Truncated(law, low=0.5), Clipped(law, high=5))
+    assert math.isfinite(pair.expectation(lambda x, y: function(y) - x))
+    assert pair.expectation(lambda x, y: function(x) - y) == sign * math.inf
 
 
 @pytest.mark.parametrize("rate", [1.0, 1.5, 40.0])

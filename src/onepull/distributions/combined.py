@@ -79,6 +79,8 @@ class Independent(Distribution):
         """
         smooth = [i for i, law in enumerate(self.laws) if law.atoms is None]
         if len(smooth) != 1:
+            if infinity := self._diverges(function, smooth):
+                return infinity
             points, weights = self.rule(self._affordable())
             return float(np.dot(weights, function(*points.T)))
         (place,) = smooth
@@ -94,6 +96,20 @@ class Independent(Distribution):
             return total
 
         return self.laws[place].expectation(along)
+
+    def _diverges(self, function: Callable[..., Array], smooth: list[int]) -> float:
+        """Return the mean of a function if it is infinite along a field, else 0."""
+        if not smooth:
+            return 0.0
+        middle: list[Any] = [law.rule(1)[0][0, 0] for law in self.laws]
+        for place in smooth:
+
+            def along(x: Array, place: int = place) -> Array:
+                return function(*middle[:place], x, *middle[place + 1 :])
+
+            if infinity := self.laws[place].diverges(along):
+                return infinity
+        return 0.0
 
     def _affordable(self) -> int:
         """Return how many nodes to take for each field."""

@@ -167,28 +167,57 @@ class Continuous(Distribution):
         middle = over(max(first, least), min(last, most))
         total = middle
         for near, far in zip((first, last), self._reach, strict=True):
-            ends = min(max(near, least), most), min(max(far, least), most)
-            if ends[0] == ends[1]:
-                continue
-            points = np.linspace(*ends, TAIL_POINTS)
-            weights = self._weight(points)
-            values = np.where(weights > 0, along(points) * weights, 0.0)
-            # Where the function overflows, the integrand may long be negligible.
-            count = int(np.argmin([*np.isfinite(values), False]))
-            if not count:
-                return float(values[0])
-            sizes, end = np.abs(values[:count]), float(points[count - 1])
-            if sizes.max() * abs(end - near) <= COUNTS * abs(middle) * (last - first):
-                continue
-            if sizes[-1] > HEAVY * sizes.max() and (count < TAIL_POINTS or self._goes_on(far, end)):
-                return math.copysign(math.inf, values[count - 1])
-            total += over(*sorted((ends[0], end)))
+            start, stop = min(max(near, least), most), min(max(far, least), most)
+            end, infinity = self._tail(along, start, stop, abs(middle) * (last - first))
+            if infinity:
+                return infinity
+            total += over(min(start, end), max(start, end))
         return total
 
-    def _goes_on(self, far: float, end: float) -> bool:
-        """Return whether a tail was cut at `end` only because its density is next to 0 there."""
-        (low, high), value = self.support[0], float(self._value(np.array(end)))
-        return end == far and low < value < high
+    def _tail(
+        self, along: Callable[[Array], Array], near: float, far: float, size: float
+    ) -> tuple[float, float]:
+        """Return up to where to integrate a tail, and the integral if it is infinite, else 0.
+
+        A tail that adds next to nothing to an integral of the given size ends where it begins.
+        """
+        if near == far:
+            return near, 0.0
+        points = np.linspace(near, far, TAIL_POINTS)
+        weights = self._weight(points)
+        values = np.where(weights > 0, along(points) * weights, 0.0)
+        # Where the function overflows, the integrand may long be negligible.
+        count = int(np.argmin([*np.isfinite(values), False]))
+        if not count:
+            return near, float(values[0])
+        sizes, end = np.abs(values[:count]), float(points[count - 1])
+        if sizes.max() * abs(end - near) <= COUNTS * size:
+            return near, 0.0
+        if sizes[-1] > HEAVY * sizes.max() and (count < TAIL_POINTS or self._goes_on(far)):
+            return end, math.copysign(math.inf, values[count - 1])
+        return end, 0.0
+
+    def diverges(self, function: Callable[..., Array]) -> float:
+        """Return the mean of a function if it is infinite, else 0; much faster than the mean.
+
+        >>> Exponential(mean=1).diverges(lambda x: -np.exp(2 * x))
+        -inf
+        """
+        first, last = self._range
+
+        def along(t: Array) -> Array:
+            return function(self._value(t))
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            inside = np.linspace(first, last, TAIL_POINTS)[1:-1]
+            size = float(np.mean(np.abs(along(inside) * self._weight(inside)))) * (last - first)
+            tails = zip((first, last), self._reach, strict=True)
+            return sum(self._tail(along, near, far, size)[1] for near, far in tails)
+
+    def _goes_on(self, far: float) -> bool:
+        """Return whether a tail was cut only because its density is next to 0 there."""
+        (low, high), value = self.support[0], float(self._value(np.array(far)))
+        return far in self._reach and low < value < high
 
     @property
     def support(self) -> list[tuple[float, float]]:
@@ -275,6 +304,14 @@ class Within(Continuous):
     def share(self, function: Callable[..., Array], low: float, high: float) -> float:
         """Return the part of a function's mean that values from `low` to `high` contribute."""
         return self.law.share(function, max(low, self.low), min(high, self.high)) / self.mass
+
+    def diverges(self, function: Callable[..., Array]) -> float:
+        """Return the mean of a function if it is infinite, else 0."""
+        if self.lies_within([self.law.bulk]):
+            return 0.0
+        return self.law.diverges(
+            lambda x: np.where((x >= self.low) & (x <= self.high), function(x), 0.0)
+        )
 
     def rule_between(self, low: float, high: float, nodes: int) -> tuple[Array, Array]:
         """Return points and weights of a Gauss quadrature rule, given a value in an interval."""

@@ -57,6 +57,14 @@ class Distribution(ABC):
     def expectation(self, function: Callable[..., Array]) -> float:
         """Return the mean of a vectorised function of the fields."""
 
+    def diverges(self, function: Callable[..., Array]) -> float:
+        """Return the mean of a function if it is infinite, else 0.
+
+        For laws of one field.  A law with a bounded support has finite means.
+        """
+        del function
+        return 0.0
+
     @abstractmethod
     def rule(self, nodes: int) -> tuple[Array, Array]:
         """Return points and weights of a quadrature rule for expectations.

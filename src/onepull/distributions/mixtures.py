@@ -126,6 +126,10 @@ class Mixture(Distribution):
         """Return the mean of a vectorised function, as accurate as those of the parts."""
         return sum(weight * law.expectation(function) for weight, law in self._parts)
 
+    def diverges(self, function: Callable[..., Array]) -> float:
+        """Return the mean of a function if it is infinite, else 0."""
+        return sum(law.diverges(function) for _, law in self._parts)
+
     def rule(self, nodes: int) -> tuple[Array, Array]:
         """Return the points of the rules of all parts, with their weights."""
         atoms = self.atoms
