@@ -380,8 +380,8 @@ class Beta(Continuous):
         a, b, low, high = self.shape = tuple(self._stated.values())
         centre = a / (a + b)
         reach = 12.0 * math.sqrt(centre * (1 - centre) / (a + b + 1)) + 45.0 / (a + b)
-        ends = max(0.0, centre - reach), min(1.0, centre + reach)
-        self.bulk = low + (high - low) * ends[0], low + (high - low) * ends[1]
+        self._shares = max(0.0, centre - reach), min(1.0, centre + reach)
+        self.bulk = low + (high - low) * self._shares[0], low + (high - low) * self._shares[1]
         self._logarithm = (a - 1) * math.log(centre) + (b - 1) * math.log1p(-centre)
 
     @property
@@ -413,12 +413,35 @@ class Beta(Continuous):
             lambda u: last - width * u, _power(b, a), from_last
         )
 
-    def density(self, x: Array) -> Array:
-        """Return the density up to a factor."""
-        a, b, low, high = self.shape
-        share = np.clip((x - low) / (high - low), 1e-300, 1.0 - 1e-16)
+    # Integrals are over the share of the interval: next to the lower end, where the density may be
+    # infinite, the difference of two values is not exact.
+
+    def _value(self, t: Array) -> Array:
+        low, high = self.shape[2:]
+        return low + (high - low) * t
+
+    def _variable(self, x: float) -> float:
+        low, high = self.shape[2:]
+        return (x - low) / (high - low)
+
+    def _weight(self, t: Array) -> Array:
+        a, b = self.shape[:2]
+        share = np.clip(t, 1e-300, 1.0 - 1e-16)
         logarithm = (a - 1) * np.log(share) + (b - 1) * np.log1p(-share)
         return np.asarray(np.exp(logarithm - self._logarithm))
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        return self._shares
+
+    @property
+    def _reach(self) -> tuple[float, float]:
+        return self._shares
+
+    def density(self, x: Array) -> Array:
+        """Return the density up to a factor."""
+        low, high = self.shape[2:]
+        return self._weight((x - low) / (high - low))
 
     def sample(self, generator: np.random.Generator, size: int) -> Array:
         """Return `size` samples, one per row."""
