@@ -111,3 +111,14 @@ def test_bounded_functions_are_not_bothered_by_tails(law):
     assert law.expectation(np.ones_like) == pytest.approx(1, abs=1e-13)
     assert law.expectation(np.zeros_like) == 0
     assert law.expectation(lambda x: np.exp(-x)) < 1
+
+
+@pytest.mark.parametrize("law", UNBOUNDED, ids=repr)
+def test_an_interval_in_the_far_tail_has_next_to_no_mass(law):
+    ((low, high),) = law.support
+    ends = [law._value(np.array(t)) for t in np.linspace(*law._reach, 200)]
+    for start in map(float, ends):
+        above, _ = law.between(start, high)
+        below, _ = law.between(low, start)
+        assert above + below == pytest.approx(1, abs=1e-9)
+        assert Clipped(law, low=start).expectation(lambda x, s=start: x - s) >= 0

@@ -168,10 +168,14 @@ class Continuous(Distribution):
         total = middle
         for near, far in zip((first, last), self._reach, strict=True):
             start, stop = min(max(near, least), most), min(max(far, least), most)
-            end, infinity = self._tail(along, start, stop, abs(middle) * (last - first))
+            if start == stop:
+                continue
+            # Whether the integral converges shows in the whole tail.
+            begin = near if stop == far else start
+            end, infinity = self._tail(along, begin, stop, abs(middle) * (last - first))
             if infinity:
                 return infinity
-            total += over(min(start, end), max(start, end))
+            total += over(max(least, min(begin, end)), min(most, max(begin, end)))
         return total
 
     def _tail(
