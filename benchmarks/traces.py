@@ -51,6 +51,7 @@ class Trace:
     states: np.ndarray  # trial, arm, field
 
     def __post_init__(self) -> None:
+        """Compute the reward of every state in every context."""
         columns = list(np.moveaxis(self.states, 2, 0))
         self.contexts = _contexts(self.problem)
         self.rewards = np.stack(

@@ -31,6 +31,7 @@ LAWS = [
     Beta(0.3, 0.6),
     Beta(2, 5, low=-1, high=4),
     Beta(1, 0.2, low=-0.1, high=0.2),
+    Beta(0.4, 2.5, low=-1, high=4),
     TruncatedNormal(1, 0.5, low=0, high=3),
     TruncatedNormal(-1, 1, low=0, high=3),
     LogNormal(0.3, 0.8),
@@ -179,6 +180,21 @@ def test_beta_that_is_a_power_of_a_uniform(a, c):
     assert law.expectation(above(c)) == pytest.approx(1 - c**a, rel=CLOSE)
     exact = a / (a + 1) * c ** (a + 1) + c * (1 - c**a)
     assert law.expectation(capped(c)) == pytest.approx(exact, rel=CLOSE)
+
+
+@some
+@given(
+    st.floats(0.2, 9), st.floats(0.2, 9), st.floats(-9, 9), st.floats(0.1, 9), st.floats(0.05, 0.95)
+)
+def test_beta_does_not_depend_on_its_interval(a, b, low, width, share):
+    unit, other = Beta(a, b), Beta(a, b, low=low, high=low + width)
+    exact = unit.expectation(capped(share))
+    found = other.expectation(lambda x: np.minimum(share, (x - low) / width))
+    assert found == pytest.approx(exact, rel=CLOSE, abs=CLOSE)
+    for nodes in (64, 4096):
+        (points, weights), (others, again) = unit.rule(nodes), other.rule(nodes)
+        assert again == pytest.approx(weights, rel=1e-6, abs=1e-12)
+        assert (others - low) / width == pytest.approx(points, abs=1e-12)
 
 
 @pytest.mark.parametrize("c", [0.01, 0.3, 0.99])

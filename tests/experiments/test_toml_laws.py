@@ -11,7 +11,7 @@ import pytest
 from onepull import distributions as d
 from onepull.environment import Environment
 from onepull.errors import MissingExtra, ProblemError
-from onepull.experiments.toml_laws import LAWS, law_of
+from onepull.experiments.toml_laws import LAWS, delays_of, law_of
 from onepull.problem import Problem
 from onepull.spaces import Box, Interval
 
@@ -36,6 +36,25 @@ WRITTEN = {
     "rayleigh": ("snr_db = 10", d.Rayleigh(snr_db=10)),
     "rician": ("snr_db = 9, k = 4", d.Rician(snr_db=9, k=4)),
     "nakagami": ("snr_db = 9.5, m = 2", d.Nakagami(snr_db=9.5, m=2)),
+    "truncated": (
+        'of = {law = "exponential", mean = 2}, low = 1, high = 5',
+        d.Truncated(d.Exponential(2), 1, 5),
+    ),
+    "clipped": (
+        'of = {law = "truncated", of = {law = "log-normal", mean = 0, sd = 1}, low = 1}, high = 5',
+        d.Clipped(d.Truncated(d.LogNormal(0, 1), low=1), high=5),
+    ),
+    "mixture": (
+        (
+            'of = [{weight = 0.75, law = "uniform", low = 0, high = 1}, '
+            '{weight = 0.25, gain = {law = "exponential", mean = 9}}]'
+        ),
+        d.Mixture([(0.75, d.Uniform(0, 1)), (0.25, d.Exponential(9))]),
+    ),
+    "failing": (
+        'of = {law = "uniform", low = 0, high = 1}, chance = 0.25',
+        d.Failing(d.Uniform(0, 1), 0.25),
+    ),
 }
 
 
@@ -84,6 +103,26 @@ def test_laws_of_fields_go_by_the_order_of_the_problem():
     speed, rate = ('{law = "uniform", low = 5, high = 6}', '{law = "uniform", low = 1, high = 2}')
     found = law(f"{{speed = {speed}, rate = {rate}}}", TWO)
     assert repr(found) == "Independent(Uniform(low=1, high=2), Uniform(low=5, high=6))"
+
+
+def test_a_mixture_of_laws_of_several_fields():
+    found = law(
+        """{law = "mixture", of = [
+            {weight = 0.5, speed = {law = "uniform", low = 5, high = 6},
+             rate = {law = "clipped", of = {law = "exponential", mean = 2}, high = 3}},
+            {weight = 0.5, law = "discrete", values = [[1, 10]], probabilities = [1]},
+        ]}""".replace("\n", " ").replace(", ]", "]"),
+        TWO,
+    )
+    assert repr(found) == (
+        "Mixture([(0.5, Independent(Clipped(Exponential(mean=2), high=3), "
+        "Uniform(low=5, high=6))), (0.5, Discrete([[1.0, 10.0]], [1.0]))])"
+    )
+
+
+def test_delays_may_be_mixed_and_cut():
+    stated = {"law": "truncated", "of": {"law": "exponential", "mean": 20}, "high": 50}
+    assert repr(delays_of(stated, Path())) == "Truncated(Exponential(mean=20), high=50)"
 
 
 def test_switching_between_whole_laws_and_laws_of_fields():
@@ -144,6 +183,18 @@ def test_a_trace_for_one_field(tmp_path):
         ('{law = "trace", path = 3, columns = ["rate"]}', "'int'"),
         ('{law = "trace", path = "none.csv", columns = ["rate"]}', "no such file"),
         ('{law = "trace", path = "none.csv", columns = "rate"}', "takes a list of column names"),
+        ('{law = "truncated", high = 3}', "law 'truncated' needs of"),
+        ('{law = "truncated", of = 3, high = 3}', "'truncated': a law must be a table, given 3"),
+        ('{law = "truncated", of = {law = "exponential", mean = 1}}', "one of them finite"),
+        ('{law = "clipped", of = {law = "exponental"}, low = 0}', "unknown law 'exponental'"),
+        ('{law = "clipped", of = [], low = 0}', "Clipped takes a law, given []"),
+        ('{law = "mixture", of = {law = "exponential", mean = 1}}', "pairs of a weight and a law"),
+        ('{law = "mixture", of = []}', "pairs of a weight and a law"),
+        ('{law = "mixture", of = [3]}', "part 1: must be a law with the key 'weight', given 3"),
+        ('{law = "mixture", of = [{law = "exponential", mean = 1}]}', "part 1: must be a law with"),
+        ('{law = "mixture", of = [{weight = 0.5, law = "exponential", mean = 1}]}', "sum to 1"),
+        ('{law = "mixture", of = [{weight = 1, gian = {law = "rayleigh", snr_db = 1}}]}',
+         "'mixture', part 1: needs a law for each of gain, given gian"),
         ("[]", "Switching takes laws by the trial they begin at"),
         ("[3]", "piece 1: needs the key 'from'"),
         ('[{law = "exponential", mean = 1}]', "piece 1: needs the key 'from'"),

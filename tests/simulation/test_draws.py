@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 
 from onepull.distributions import (
     Beta,
+    Clipped,
     Discrete,
     Exponential,
     Gamma,
     Independent,
     InOrder,
     LogNormal,
+    Mixture,
     Nakagami,
     Rician,
+    Truncated,
     TruncatedNormal,
     Uniform,
 )
@@ -114,6 +117,63 @@ def test_finite_fields_beside_continuous_ones_keep_their_probabilities():
     assert np.allclose(shares, [0.5, 0.3, 0.2], atol=6 * 0.5 / math.sqrt(DRAWS))
     assert abs(seen[:, 0].mean() - 0.5) < 6 * 0.3 / math.sqrt(DRAWS)
     assert seen[:, 2].min() >= 2
+
+
+def share(law, cut):
+    return law.expectation(lambda x: (x <= cut) * 1.0)
+
+
+NESTED = [
+    Truncated(LogNormal(0.4, 0.7), 1, 3),
+    Truncated(Mixture([(0.5, Exponential(2)), (0.5, Discrete([1, 9], [0.5, 0.5]))]), 0.5, 5),
+    Clipped(Gamma(mean=2, shape=3.7), 1.5, 4),
+    Clipped(Truncated(Rician(snr_db=4, k=3), low=1), high=3),
+    Mixture([(0.2, Uniform(0, 1)), (0.5, Clipped(Exponential(3), 1, 2)), (0.3, Beta(0.5, 0.5))]),
+]
+
+
+@pytest.mark.parametrize("law", NESTED, ids=repr)
+def test_mixed_and_cut_laws_are_met(law):
+    for values in (drawn(law)[0][:, 0], drawn(Independent(Uniform(0, 1), law))[0][:, 1]):
+        ((low, high),) = law.support
+        assert low <= values.min()
+        assert values.max() <= high
+        for cut in (*np.quantile(values, [0.01, 0.2, 0.5, 0.8, 0.99]), low, 1.0):
+            assert abs(np.mean(values <= cut) - share(law, cut)) < FAR + 1e-8
+
+
+def test_the_fields_of_a_mixture_come_together():
+    idle = Independent(Uniform(0, 1), Clipped(Exponential(1), 0, 2))
+    rows = Discrete([[10, 11], [12, 13]], [0.25, 0.75])
+    law = Mixture([(0.5, idle), (0.25, rows), (0.25, Independent(Uniform(5, 6), Uniform(7, 8)))])
+    values, _ = drawn(law)
+    first, second = values.T
+    together = [
+        ((first < 1) & (second <= 2), 0.5),
+        ((first == 10) & (second == 11), 0.0625),
+        ((first == 12) & (second == 13), 0.1875),
+        ((first > 5) & (first < 6) & (second > 7) & (second < 8), 0.25),
+    ]
+    assert sum(np.mean(met) for met, _ in together) == pytest.approx(1, abs=1e-12)
+    for met, chance in together:
+        # Six standard deviations: 2e-9 each.
+        assert np.mean(met) == pytest.approx(chance, abs=6 * 0.5 / math.sqrt(DRAWS))
+    assert np.mean(second[first < 1] == 2) == pytest.approx(math.exp(-2), abs=0.01)
+
+
+def test_laws_of_every_kind_stand_beside_each_other():
+    laws = [Discrete([1, 2], [0.5, 0.5]), NESTED[4], Exponential(2), NESTED[1]]
+    tables, shown = tabulate(laws), np.zeros(1)
+    seen = np.empty((len(laws), 20_000))
+    for j, row in enumerate(seen):
+        for trial in range(len(row)):
+            show(tables, j, np.uint64(7), 4 * trial + j, trial, shown)
+            row[trial] = shown[0]
+    for law, row in zip(laws, seen, strict=True):
+        mean = law.expectation(lambda x: x)
+        spread = math.sqrt(law.expectation(lambda x, m=mean: (x - m) ** 2))
+        # Six standard errors: by normality false once in 5e8.
+        assert abs(row.mean() - mean) < 6 * spread / math.sqrt(len(row))
 
 
 # Alias tables

@@ -10,15 +10,21 @@ import pytest
 from onepull import Finite, Interval, ParameterError, Problem
 from onepull.distributions import (
     Beta,
+    Clipped,
     Discrete,
+    Exponential,
     Independent,
     InOrder,
+    Mixture,
     Switching,
+    Truncated,
     TruncatedNormal,
     Uniform,
 )
 from onepull.environment import Environment, channel_selection, energy_harvesting
+from onepull.factor import Grid
 from onepull.theory import Instance
+from onepull.theory.cell_probabilities import cell_masses
 
 
 def test_the_seven_channels_by_hand():
@@ -128,3 +134,24 @@ def test_what_there_is_no_instance_of():
         Instance.of(
             Environment(listed, states={**STATES, "a": turned}, contexts=Discrete([1], [1]))
         )
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        Clipped(Exponential(0.3), 0, 1),
+        Truncated(Exponential(0.3), 0, 1),
+        Mixture([(0.5, Uniform(0, 1)), (0.5, Discrete([0.3], [1]))]),
+    ],
+    ids=repr,
+)
+def test_cells_of_mixed_and_cut_contexts(law):
+    problem = Problem(
+        arms=["a"],
+        context={"power": Interval(0, 1)},
+        state={"gain": Interval(0, 4)},
+        reward="log(1 + power * gain)",
+    )
+    below = [law.expectation(lambda x, c=c: (x < c) * 1.0) for c in (0.25, 0.5, 0.75)]
+    exact = np.diff([0.0, *below, 1.0])
+    assert cell_masses(Grid(problem, delta=0.25), law) == pytest.approx(exact, abs=1e-8)

@@ -16,9 +16,11 @@ from onepull.distributions.continuous import (
 from onepull.distributions.discrete import Discrete, InOrder, empirical, scaled_bernoulli
 from onepull.distributions.distribution import Distribution
 from onepull.distributions.failing import Failing
+from onepull.distributions.mixtures import Clipped, Mixture, Truncated
 
 __all__ = [
     "Beta",
+    "Clipped",
     "Continuous",
     "Discrete",
     "Distribution",
@@ -28,10 +30,12 @@ __all__ = [
     "InOrder",
     "Independent",
     "LogNormal",
+    "Mixture",
     "Nakagami",
     "Rayleigh",
     "Rician",
     "Switching",
+    "Truncated",
     "TruncatedNormal",
     "Uniform",
     "empirical",

@@ -88,6 +88,23 @@ class Discrete(Distribution):
         twin.words = tuple(box.words.get(name, ()) for name in box)
         return twin
 
+    def between(self, low: float, high: float) -> tuple[float, Discrete | None]:
+        """Return the probability of values from `low` to `high`, and the law given such a value."""
+        values = self.values[:, 0]
+        kept = (values >= low) & (values <= high) & (self.probabilities > 0)
+        mass = float(self.probabilities[kept].sum())
+        if not mass:
+            return 0.0, None
+        return mass, Discrete(values[kept], self.probabilities[kept] / mass)
+
+    def clipped(self, ends: Sequence[tuple[float, float]]) -> Self:
+        """Return the law with each field moved to the nearest end of its interval."""
+        if self.lies_within(ends):
+            return self
+        twin = copy(self)
+        twin.values = np.clip(self.values, *np.array(ends).T)
+        return twin
+
     def _accepted(self, space: Space, word: str, name: str) -> float:
         try:
             return space.accept(word)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,21 +21,21 @@ class Failing(Distribution):
 
     Parameters
     ----------
-    law
+    of
         The law of the state of a pull that does not fail.
     chance
         The probability that a pull fails.
 
     Examples
     --------
-    >>> from onepull import Exponential
+    >>> from onepull.distributions import Exponential
     >>> Failing(Exponential(2.0), 0.05)
-    Failing(Exponential(2.0), 0.05)
+    Failing(Exponential(mean=2), 0.05)
     """
 
-    def __init__(self, law: Distribution, chance: float) -> None:
-        given: Any = law
-        if not isinstance(given, Distribution) or isinstance(given, Failing):
+    def __init__(self, of: Distribution, chance: float) -> None:
+        law: Any = of
+        if not isinstance(law, Distribution) or isinstance(law, Failing):
             raise ParameterError(f"Failing takes the law of a state, given {shown(law)}")
         if len(law.pieces()) > 1:
             raise ParameterError(
@@ -45,9 +45,9 @@ class Failing(Distribution):
             raise ParameterError(
                 "Failing takes a law that is drawn at random, and this one is replayed in order"
             )
-        self.law = law
+        self.law: Distribution = law
         self.chance = number("chance", chance, above=0.0, at_least=True, most=1.0)
-        self.fields, self.words = law.fields, law.words
+        self.fields, self.words, self.effort = law.fields, law.words, law.effort
 
     def __repr__(self) -> str:
         """Show the law and the probability."""
@@ -56,6 +56,10 @@ class Failing(Distribution):
     def on(self, box: Box) -> Failing:
         """Return the law with the numbers that a space gives to words."""
         return Failing(self.law.on(box), self.chance)
+
+    def clipped(self, ends: Sequence[tuple[float, float]]) -> Failing:
+        """Return the law with each field moved to the nearest end of its interval."""
+        return Failing(self.law.clipped(ends), self.chance)
 
     @property
     def support(self) -> list[tuple[float, float]]:

@@ -1,13 +1,42 @@
-"""Check that a law stays within a space."""
+"""Fit a law to a space: number its words, clip it where the space clips, and check the rest."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from onepull.distributions.combined import Independent
 from onepull.distributions.distribution import Distribution
 from onepull.errors import ParameterError
-from onepull.spaces import Box, Finite
+from onepull.spaces import Box, Finite, Interval
+
+WAYS_OUT = (
+    "; give a law that stays inside (Truncated or Clipped), declare the field with "
+    "outside='clip', or declare a wider interval"
+)
+
+
+def fitted(law: Any, box: Box, what: str) -> Distribution:
+    """Return a law as a space shows it; raises `ParameterError` if its values can leave the space.
+
+    Words get the numbers of the space.  Values outside an interval that clips become its nearest
+    end, as they do when a policy is told of them.
+
+    >>> from onepull.distributions import Exponential
+    >>> fitted(Exponential(2), Box(seconds=Interval(0, 30, outside="clip")), "the states")
+    Clipped(Exponential(mean=2), low=0, high=30)
+    """
+    if isinstance(law, Distribution):
+        law = law.on(box)
+        ends = [_clip_ends(space) for space in box.values()]
+        law = law.clipped(ends) if law.fields == len(ends) else law
+    check_fit(law, box, what)
+    return law  # type: ignore[no-any-return]  # checked
+
+
+def _clip_ends(space: Any) -> tuple[float, float]:
+    clips = isinstance(space, Interval) and space.clips
+    return (space.low, space.high) if clips else (-math.inf, math.inf)
 
 
 def check_fit(law: Any, box: Box, what: str) -> None:
@@ -29,9 +58,10 @@ def check_fit(law: Any, box: Box, what: str) -> None:
                 )
             low, high = piece.support[place]
             if low < space.low or high > space.high:
+                ways = "" if isinstance(space, Finite) else WAYS_OUT
                 raise ParameterError(
                     f"{what} leave the declared space: {name} goes from {low:g} to {high:g}, "
-                    f"and must be {space}"
+                    f"and must be {space}{ways}"
                 )
             if isinstance(space, Finite):
                 _check_values(piece, place, name, space, what)

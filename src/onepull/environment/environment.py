@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from onepull.arrays import Array
 from onepull.budgets import Mix, best_mix, costs_by_arm
 from onepull.checks import number
 from onepull.distributions import Discrete, Distribution, Independent
-from onepull.distributions.fits_space import check_fit
+from onepull.distributions.fits_space import fitted
 from onepull.environment.delayed_feedback import Delay, delays_by_arm, losses_by_arm
 from onepull.environment.outcomes import outcome_law
 from onepull.errors import ParameterError, UnknownArm
@@ -95,12 +94,12 @@ class Environment:
         missing = [arm for arm in problem.arms if arm not in states]
         if missing:
             raise ParameterError(f"no law for the states of {', '.join(map(repr, missing))}")
-        self.states = {arm: _numbered(states[arm], problem.state) for arm in problem.arms}
-        self.contexts = _numbered(_joined(contexts, problem.context), problem.context)
-        for arm, law in self.states.items():
-            check_fit(law, problem.state, f"the states of arm {arm!r}")
+        self.states = {
+            arm: fitted(states[arm], problem.state, f"the states of arm {arm!r}")
+            for arm in problem.arms
+        }
+        self.contexts = fitted(_joined(contexts, problem.context), problem.context, "the contexts")
         self.outcomes = {arm: outcome_law(problem, arm, law) for arm, law in self.states.items()}
-        check_fit(self.contexts, problem.context, "the contexts")
         if (costs is None) != (budget is None):
             raise ParameterError(
                 f"costs and a budget go together, given costs={costs!r} and budget={budget!r}"
@@ -169,7 +168,10 @@ class Environment:
         return found
 
     def expected_rewards(self, contexts: Array, piece: Piece | None = None) -> Array:
-        """Return the mean reward of every arm in every context, one row per context."""
+        """Return the mean reward of every arm in every context, one row per context.
+
+        Raises `ParameterError` if a mean is infinite, since regret is then not defined.
+        """
         piece = piece or self.pieces()[0]
         vector = self.problem.payoff.vector
         rewards = np.empty((len(contexts), len(piece.states)))
@@ -183,6 +185,14 @@ class Environment:
                 continue
             for i, context in enumerate(contexts):
                 rewards[i, j] = law.expectation(lambda *state, c=context: vector(*c, *state))
+        for i, j in np.argwhere(~np.isfinite(rewards)):
+            raise ParameterError(
+                f"the mean reward of arm {self.problem.arms[j]!r} for "
+                f"{self.problem.context.shown(contexts[i])} is {_infinite(rewards[i, j])}: the "
+                f"reward grows too fast for the tail of {piece.states[j]!r}; truncate or clip the "
+                "law (Truncated, Clipped), declare the state with outside='clip', or bound the "
+                "reward"
+            )
         return rewards
 
     def best_mix(self, horizon: int, nodes: int = NODES) -> Mix:
@@ -221,21 +231,40 @@ class Environment:
 
 
 def gaps_of(rewards: Array, bounds: tuple[float, float]) -> Array:
-    """Return the gap of every arm to the best in each row, 0 within rounding error."""
+    """Return the gap of every arm to the best in each row, 0 within rounding error.
+
+    >>> gaps_of(np.array([[-3.0, -1.0, -1.0 - 1e-14]]), (-np.inf, 0.0))
+    array([[2., 0., 0.]])
+    """
     gaps = np.max(rewards, axis=1, keepdims=True) - rewards
-    return np.where(gaps <= tie_slack(bounds), 0.0, gaps)
+    return np.where(gaps <= tie_slack(finite_bounds(bounds, rewards)), 0.0, gaps)
+
+
+def finite_bounds(bounds: tuple[float, float], rewards: Array) -> tuple[float, float]:
+    """Return bounds on rewards, with the extreme mean reward in place of an infinite bound.
+
+    >>> finite_bounds((-np.inf, 0.0), np.array([[-3.0, -1.0]]))
+    (-3.0, 0.0)
+    """
+    extremes = float(np.min(rewards)), float(np.max(rewards))
+    ends = zip(bounds, extremes, strict=True)
+    low, high = (end if math.isfinite(end) else mean for end, mean in ends)
+    return low, high
 
 
 def tie_slack(bounds: tuple[float, float]) -> float:
-    """Return the largest difference between mean rewards that counts as a tie."""
-    low, high = (end if isfinite(end) else 0.0 for end in bounds)
+    """Return the largest difference between mean rewards that counts as a tie.
+
+    The bounds must be finite, as `finite_bounds` makes them.
+    """
+    low, high = bounds
     return 1e-12 * (high - low) + ROUNDING * max(abs(low), abs(high))
 
 
-def _numbered(law: Distribution, box: Box) -> Distribution:
-    """Return a law with the numbers that a space gives to words."""
-    given: Any = law
-    return given.on(box) if isinstance(given, Distribution) else law  # the next check refuses it
+def _infinite(mean: float) -> str:
+    if math.isnan(mean):
+        return "not defined"
+    return f"{'minus' if mean < 0 else 'plus'} infinity"
 
 
 def _joined(contexts: Distribution | Mapping[str, Distribution] | None, box: Box) -> Distribution:

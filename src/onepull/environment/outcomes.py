@@ -6,7 +6,7 @@ from copy import copy
 
 import numpy as np
 
-from onepull.distributions import Discrete, Distribution, Failing, Independent, Switching
+from onepull.distributions import Discrete, Distribution, Failing, Independent, Mixture, Switching
 from onepull.errors import ParameterError
 from onepull.payoff import State
 from onepull.problem import Problem
@@ -15,12 +15,13 @@ from onepull.problem import Problem
 def outcome_law(problem: Problem, arm: str, law: Distribution) -> Distribution:
     """Return the law of the outcome of an arm, given the law of its state.
 
-    >>> from onepull import Interval, Uniform
+    >>> from onepull import Interval
+    >>> from onepull.distributions import Uniform
     >>> problem = Problem(
     ...     arms={"a": {"price": 3}}, state={"x": Interval(0, 1)}, reward="x - price", failure=-9
     ... )
     >>> outcome_law(problem, "a", Failing(Uniform(0, 1), 0.1))
-    Independent(Discrete([3.0], [1.0]), Uniform(0.0, 1.0), Discrete([0.0, 1.0], [0.9, 0.1]))
+    Independent(Discrete([3.0], [1.0]), Uniform(low=0, high=1), Discrete([0.0, 1.0], [0.9, 0.1]))
     """
     if problem.outcome is problem.state:
         _refuse_failing(law, arm)
@@ -39,8 +40,15 @@ def _outcome(problem: Problem, arm: str, known: State, law: Distribution) -> Dis
     ending = () if problem.failure is None else (_failures(chance),)
     if isinstance(shown, Discrete):
         return _listed(shown, known, ending)
+    if len(shown.parts()) > 1:
+        mixed = ((weight, _failing(part, chance)) for weight, part in shown.parts())
+        return Mixture([(weight, _outcome(problem, arm, known, part)) for weight, part in mixed])
     parts = shown.laws if isinstance(shown, Independent) else (shown,)
     return Independent(*(Discrete([value], [1.0]) for value in known), *parts, *ending)
+
+
+def _failing(law: Distribution, chance: float) -> Distribution:
+    return Failing(law, chance) if chance else law
 
 
 def _failures(chance: float) -> Discrete:

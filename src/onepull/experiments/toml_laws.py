@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from onepull import distributions as d
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.own_code import is_own, own_class
 from onepull.problem import Problem
-from onepull.spaces import Box
+from onepull.spaces import Box, Interval
 
 LAWS: dict[str, Callable[..., d.Distribution]] = {
     "discrete": d.Discrete,
@@ -28,7 +29,12 @@ LAWS: dict[str, Callable[..., d.Distribution]] = {
     "rician": d.Rician,
     "nakagami": d.Nakagami,
     "trace": d.empirical,
+    "truncated": d.Truncated,
+    "clipped": d.Clipped,
+    "mixture": d.Mixture,
+    "failing": d.Failing,
 }
+NUMBER = Box(value=Interval(-math.inf, math.inf))  # the space of a law of one number
 
 
 def law_of(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
@@ -41,20 +47,31 @@ def law_of(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
     >>> box = Box(gain=Interval(0, 4))
     >>> law_of({"gain": {"law": "uniform", "low": 0, "high": 4}}, box, Path(), "states")
     Uniform(low=0, high=4)
+    >>> law_of({"law": "clipped", "of": {"law": "exponential", "mean": 2}, "high": 4},
+    ...     box, Path(), "states")
+    Clipped(Exponential(mean=2), high=4)
     """
     if isinstance(written, list):
         return _switching(written, box, folder, where)
+    return _on(box, _stationary(written, box, folder, where), where)
+
+
+def _stationary(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
+    """Return the law of a table: one law of all fields, or a law for each."""
     if not isinstance(written, Mapping):
         raise ProblemError(f"{where}: a law must be a table, given {written!r}")
     if isinstance(written.get("law"), str):
-        return _on(box, _build(written, folder, where), where)
+        return _build(written, box, folder, where)
     if set(written) != set(box):
         raise ProblemError(
             f"{where}: needs a law for each of {', '.join(box)}, "
             f"given {', '.join(written) or 'none'}"
         )
-    laws = [_build(written[name], folder, f"{where}, field {name!r}") for name in box]
-    return _on(box, laws[0] if len(laws) == 1 else d.Independent(*laws), where)
+    laws = [
+        _build(written[name], Box({name: space}), folder, f"{where}, field {name!r}")
+        for name, space in box.items()
+    ]
+    return laws[0] if len(laws) == 1 else d.Independent(*laws)
 
 
 def _on(box: Box, law: d.Distribution, where: str) -> d.Distribution:
@@ -94,9 +111,11 @@ def delays_of(written: Any, folder: Path) -> Any:
     if not isinstance(written, Mapping):
         return written
     if isinstance(written.get("law"), str):
-        return _build(written, folder, "delays")
+        return _build(written, NUMBER, folder, "delays")
     return {
-        arm: _build(law, folder, f"delays of arm {arm!r}") if isinstance(law, Mapping) else law
+        arm: _build(law, NUMBER, folder, f"delays of arm {arm!r}")
+        if isinstance(law, Mapping)
+        else law
         for arm, law in written.items()
     }
 
@@ -119,7 +138,7 @@ def _switching(written: Sequence[Any], box: Box, folder: Path, where: str) -> d.
         raise ProblemError(f"{where}: {error}") from None
 
 
-def _build(written: Any, folder: Path, where: str) -> d.Distribution:
+def _build(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
     if not isinstance(written, Mapping) or "law" not in written:
         raise ProblemError(f"{where}: a law must be a table with the key 'law', given {written!r}")
     stated = dict(written)
@@ -142,6 +161,8 @@ def _build(written: Any, folder: Path, where: str) -> d.Distribution:
         )
     if missing := [k for k, v in taken.items() if v.default is v.empty and k not in stated]:
         raise ProblemError(f"{where}: law {name!r} needs {', '.join(missing)}")
+    if name in LAWS and "of" in stated:
+        stated["of"] = _parts(stated["of"], box, folder, f"{where}, {name!r}")
     try:
         if "path" in stated:
             stated["path"] = folder / stated["path"]
@@ -150,3 +171,19 @@ def _build(written: Any, folder: Path, where: str) -> d.Distribution:
     except (OnepullError, TypeError, ValueError, ArithmeticError, csv.Error) as error:
         raise ProblemError(f"{where}: {error}") from None
     return law
+
+
+def _parts(written: Any, box: Box, folder: Path, where: str) -> Any:
+    """Return the law that another one is made of, or a list of laws with their weights."""
+    if not isinstance(written, list):
+        return _stationary(written, box, folder, where)
+    parts = []
+    for i, part in enumerate(written):
+        if not isinstance(part, Mapping) or "weight" not in part:
+            raise ProblemError(
+                f"{where}, part {i + 1}: must be a law with the key 'weight', given {part!r}"
+            )
+        rest = {key: value for key, value in part.items() if key != "weight"}
+        law = _stationary(rest, box, folder, f"{where}, part {i + 1}")
+        parts.append((part["weight"], law))
+    return parts

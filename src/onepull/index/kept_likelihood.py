@@ -27,7 +27,8 @@ def shortfalls(rewards: Array, target: float, tops: Any) -> Array:
     array([[-1.,  1.]])
     """
     scale = 1.0 / (np.asarray(tops, np.float64) - target)
-    return np.minimum((rewards - target) * (scale[:, None] if scale.ndim else scale), 1.0)
+    each = scale[:, None] if scale.ndim else scale
+    return np.asarray(np.minimum((rewards - target) * each, 1.0))
 
 
 def divergences(above: Array, shares: Array) -> Array:
@@ -54,7 +55,7 @@ def divergences(above: Array, shares: Array) -> Array:
         at = np.minimum(new, SUREST)
         if done.all():
             break
-    return np.maximum(likelihoods(above, shares, at), 0.0)
+    return np.asarray(np.maximum(likelihoods(above, shares, at), 0.0))
 
 
 def likelihoods(above: Array, shares: Array, at: Array) -> Array:
@@ -64,7 +65,7 @@ def likelihoods(above: Array, shares: Array, at: Array) -> Array:
     >>> bool(likelihoods(above, np.array([[0.5, 0.5]]), np.array([0.3]))[0] < 0.143841)
     True
     """
-    return np.einsum("js,js->j", shares, np.log1p(-at[:, None] * above))
+    return np.asarray(np.einsum("js,js->j", shares, np.log1p(-at[:, None] * above)))
 
 
 def guesses(above: Array, shares: Array) -> Array:
@@ -77,7 +78,7 @@ def guesses(above: Array, shares: Array) -> Array:
     square = np.einsum("js,js,js->j", shares, above, above)
     with np.errstate(invalid="ignore", over="ignore"):
         found = np.divide(-mean, square, out=np.zeros_like(mean), where=square > 0.0)
-    return np.clip(np.nan_to_num(found), 0.0, 0.999)
+    return np.asarray(np.clip(np.nan_to_num(found), 0.0, 0.999))
 
 
 def steady_costs(
@@ -140,4 +141,4 @@ def drifting_costs(
     off = np.where(gaps > 0.0, np.nan_to_num(off, nan=np.inf), 0.0)
     costs = 0.5 * (freedom + 1.0) * np.log1p(off) + np.log(precision) + np.log(len(means))
     costs[leader] = np.log(precision[leader])
-    return costs
+    return np.asarray(costs)

@@ -9,7 +9,7 @@ import numpy as np
 
 from onepull.checks import shown, some
 from onepull.distributions import Discrete, Distribution
-from onepull.distributions.fits_space import check_fit
+from onepull.distributions.fits_space import fitted
 from onepull.environment.outcomes import outcome_law
 from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
@@ -173,7 +173,7 @@ class Genie(Policy):
                 f"the distribution of arm {shown(arm)} is missing; states has "
                 f"{some(map(str, self.states))}"
             )
-        check_fit(self.states[arm], self.problem.state, f"the states of arm {arm!r}")
+        fitted(self.states[arm], self.problem.state, f"the states of arm {arm!r}")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class Genie(Policy):
     def _set_problem(self, problem: Problem) -> None:
         super()._set_problem(problem)
         self._outcomes = {
-            arm: outcome_law(problem, arm, self.states[arm])
+            arm: outcome_law(problem, arm, fitted(self.states[arm], problem.state, f"arm {arm!r}"))
             for arm in problem.arms
             if arm in self.states
         }

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.distributions import Continuous, Distribution, Independent
-from onepull.distributions.continuous import BETA, GAMMA, LOG_NORMAL, NORMAL, RICIAN, UNIFORM
+from onepull.distributions.continuous import (
+    BETA,
+    GAMMA,
+    LOG_NORMAL,
+    NORMAL,
+    RICIAN,
+    UNIFORM,
+    Within,
+)
 from onepull.errors import ParameterError
 from onepull.simulation.compiled import compiled, inlined, intrinsic, ir, numba, types
 
@@ -26,15 +34,21 @@ FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 ASIDE = np.uint64(0xD1B54A32D192ED03)
 SCALE = 2.0**-53
-LISTED = 0  # the kind of a field with listed values
+# Kinds of a field, beside those of continuous laws.
+LISTED = 0  # one of listed values
+MIXED = -1  # a mixture of laws of this field
+TOGETHER = -2  # a mixture of laws of all fields
+SHAPE = 6  # numbers of a shape: those of the law, and the ends of an interval
 
 
 class Laws(NamedTuple):
     """Distributions as arrays for compiled code: one per arm, or the one of the contexts.
 
     A discrete distribution has `size` atoms beginning at row `start`, drawn by Walker's alias
-    method or taken in order.  A continuous one has a kind and a shape for each field.  A field
-    with listed values among continuous fields has shape[1] rows beginning at row shape[0].
+    method or taken in order.  A continuous one has a kind and a shape for each field: four
+    numbers, and the ends of the interval that draws must lie in.  A field with listed values
+    among continuous fields has shape[1] rows beginning at row shape[0].  A mixture has such
+    rows too, which hold the numbers of its parts: further distributions after those given.
     """
 
     start: NDArray[np.int64]
@@ -55,50 +69,121 @@ def keys(seed: int, experiment: int, replication: int) -> NDArray[np.uint64]:
 
 def tabulate(laws: Sequence[Distribution]) -> Laws:
     """Return distributions as arrays."""
-    fields = laws[0].fields
+    tables = _Tables(laws[0].fields)
     start, count, ordered = [], [], []
-    keep: list[float] = []
-    alias: list[int] = []
-    rows: list[Array] = []
-    kinds, shapes = np.zeros((len(laws), fields), np.int64), np.zeros((len(laws), fields, 4))
+    for _ in laws:
+        tables.add()
     for j, law in enumerate(laws):
-        start.append(len(keep))
+        start.append(len(tables.keep))
         ordered.append(law.in_order)
         atoms = law.atoms
         count.append(0 if atoms is None else len(atoms[0]))
-        if atoms is not None:
-            thresholds, others = _alias(atoms[1])
-            keep += thresholds.tolist()
-            alias += (others + start[-1]).tolist()
-            rows.append(atoms[0])
-            continue
-        for f, part in enumerate(law.laws if isinstance(law, Independent) else (law,)):
-            if isinstance(part, Continuous):
-                kinds[j, f] = _kind_of(part)
-                shapes[j, f, : len(part.shape)] = part.shape
-                continue
-            if part.atoms is None:
-                raise ParameterError(
-                    f"{type(part).__name__} is neither discrete nor Continuous, so the simulator "
-                    "cannot draw from it; subclass Continuous and give quantile"
-                )
-            points, weights = part.rule(1)
-            kinds[j, f], shapes[j, f, :2] = LISTED, (len(keep), len(weights))
-            thresholds, others = _alias(weights)
-            alias += (others + len(keep)).tolist()
-            keep += thresholds.tolist()
-            column = np.zeros((len(weights), fields))
-            column[:, f] = points[:, 0]
-            rows.append(column)
+        if atoms is None:
+            tables.write(j, law)
+        else:
+            tables.list_rows(*atoms)
     return Laws(
         np.array(start, np.int64),
         np.array(count, np.int64),
         np.array(ordered, np.bool_),
-        np.array(keep or [1.0]),
-        np.array(alias or [0], np.int64),
-        np.ascontiguousarray(np.vstack(rows) if rows else np.zeros((1, fields))),
-        kinds,
-        shapes,
+        np.array(tables.keep or [1.0]),
+        np.array(tables.alias or [0], np.int64),
+        np.ascontiguousarray(
+            np.vstack(tables.rows) if tables.rows else np.zeros((1, tables.fields))
+        ),
+        np.array(tables.kinds),
+        np.array(tables.shapes),
+    )
+
+
+class _Tables:
+    """The arrays of `Laws` while they grow."""
+
+    def __init__(self, fields: int) -> None:
+        self.fields = fields
+        self.keep: list[float] = []
+        self.alias: list[int] = []
+        self.rows: list[Array] = []
+        self.kinds: list[NDArray[np.int64]] = []
+        self.shapes: list[Array] = []
+
+    def add(self) -> int:
+        """Return the number of a new distribution."""
+        self.kinds.append(np.zeros(self.fields, np.int64))
+        self.shapes.append(np.zeros((self.fields, SHAPE)))
+        return len(self.kinds) - 1
+
+    def list_rows(self, rows: Array, weights: Array) -> tuple[int, int]:
+        """Add rows to draw from; return the first and how many they are."""
+        start = len(self.keep)
+        thresholds, others = _alias(weights)
+        self.keep += thresholds.tolist()
+        self.alias += (others + start).tolist()
+        self.rows.append(rows)
+        return start, len(weights)
+
+    def _list_column(self, f: int, values: Any, weights: Any) -> tuple[int, int]:
+        column = np.zeros((len(weights), self.fields))
+        column[:, f] = values
+        return self.list_rows(column, np.asarray(weights))
+
+    def write(self, j: int, law: Distribution) -> None:
+        """Write distribution j."""
+        if isinstance(law, Independent):
+            for f, part in enumerate(law.laws):
+                self._write_field(j, f, part)
+        elif law.fields == 1:
+            self._write_field(j, 0, law)
+        elif len(law.parts()) > 1:
+            self._write_together(j, law.parts())
+        else:
+            raise _undrawable(law)
+
+    def _write_together(self, j: int, parts: Sequence[tuple[float, Distribution]]) -> None:
+        """Write a mixture of laws of several fields."""
+        numbers, weights = [], []
+        for weight, law in parts:
+            if law.atoms is None:
+                numbers.append(self.add())
+                weights.append(weight)
+                self.write(numbers[-1], law)
+                continue
+            for point, chance in zip(*law.atoms, strict=True):  # a part for each point
+                numbers.append(self.add())
+                weights.append(weight * chance)
+                self.shapes[-1][:, :2] = self.list_rows(point[None], np.ones(1))  # LISTED
+        self.kinds[j][0] = TOGETHER
+        self.shapes[j][0, :2] = self._list_column(0, numbers, weights)
+
+    def _write_field(self, j: int, f: int, law: Distribution) -> None:
+        """Write a field of distribution j."""
+        parts = law.parts()
+        if law.atoms is not None:
+            points, weights = law.atoms
+            self.kinds[j][f] = LISTED
+            self.shapes[j][f, :2] = self._list_column(f, points[:, 0], weights)
+        elif len(parts) > 1:
+            numbers = [self.add() for _ in parts]
+            for number, (_, part) in zip(numbers, parts, strict=True):
+                self._write_field(number, f, part)
+            self.kinds[j][f] = MIXED
+            self.shapes[j][f, :2] = self._list_column(f, numbers, [weight for weight, _ in parts])
+        else:
+            ((_, plain),) = parts
+            self.shapes[j][f, -2:] = -np.inf, np.inf
+            if isinstance(plain, Within):
+                self.shapes[j][f, -2:] = plain.low, plain.high
+                plain = plain.law
+            if not isinstance(plain, Continuous):
+                raise _undrawable(plain)
+            self.kinds[j][f] = _kind_of(plain)
+            self.shapes[j][f, : len(plain.shape)] = plain.shape
+
+
+def _undrawable(law: Distribution) -> ParameterError:
+    return ParameterError(
+        f"{type(law).__name__} is neither discrete nor Continuous, so the simulator "
+        "cannot draw from it; subclass Continuous and give quantile"
     )
 
 
@@ -238,17 +323,31 @@ def draw(
     out: Any,
     at: Any,
 ) -> None:
-    """Write a draw from the continuous distribution j into `out`, beginning at `at`."""
+    """Write a draw from the distribution j, which has no atoms, into `out`, beginning at `at`."""
     # Each counter has a stream of its own, separate from the sequence of counters.
     stream = bits(key, counter) ^ ASIDE
     used = 0
+    i = np.int64(j)
+    if kinds[i, 0] == TOGETHER:
+        a, b = shapes[i, 0, 0], shapes[i, 0, 1]
+        i = np.int64(rows[atom(int(a), int(b), False, keep, alias, stream, used, 0), 0])
+        used += 1
     for f in range(kinds.shape[1]):
-        a, b, c, d = shapes[j, f, 0], shapes[j, f, 1], shapes[j, f, 2], shapes[j, f, 3]
-        if kinds[j, f] == LISTED:
+        p = i
+        if kinds[p, f] == MIXED:
+            a, b = shapes[p, f, 0], shapes[p, f, 1]
+            p = np.int64(rows[atom(int(a), int(b), False, keep, alias, stream, used, 0), f])
+            used += 1
+        a, b, c, d = shapes[p, f, 0], shapes[p, f, 1], shapes[p, f, 2], shapes[p, f, 3]
+        if kinds[p, f] == LISTED:
             out[at + f] = rows[atom(int(a), int(b), False, keep, alias, stream, used, 0), f]
             used += 1
-        else:
-            out[at + f], used = value(kinds[j, f], a, b, c, d, stream, used)
+            continue
+        low, high = shapes[p, f, 4], shapes[p, f, 5]
+        x, used = value(kinds[p, f], a, b, c, d, stream, used)
+        while x < low or x > high:
+            x, used = value(kinds[p, f], a, b, c, d, stream, used)
+        out[at + f] = x
 
 
 @compiled

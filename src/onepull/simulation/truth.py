@@ -8,7 +8,13 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.distributions import Distribution
-from onepull.environment.environment import Environment, Piece, gaps_of, tie_slack
+from onepull.environment.environment import (
+    Environment,
+    Piece,
+    finite_bounds,
+    gaps_of,
+    tie_slack,
+)
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.simulation import trials
 from onepull.simulation.trials import Stretch
@@ -35,7 +41,11 @@ class Reference:
         self.notes: list[str] = []
         self.nanoseconds = 10.0
         self._payoff = environment.problem.payoff
-        bounds = self._payoff.whole_range
+        bounds = self._bounds = self._payoff.whole_range
+        if not np.isfinite(bounds).all():
+            sample = world.piece.contexts.sample(np.random.default_rng(0), 32)
+            means = [self._means(law, sample, CURVE_NODES[0]) for law in world.piece.states]
+            bounds = self._bounds = finite_bounds(bounds, np.array(means))
         self._scale = max(1.0, abs(bounds[0]), abs(bounds[1]))
         self._nodes = self._weights = np.zeros(0)
         self._starts = self._used = np.zeros(0, np.int64)
@@ -122,7 +132,7 @@ class Reference:
         if self._table is not None:
             return self._table
         if self._curves or not isinstance(self._payoff, FormulaPayoff):
-            return gaps_of(self.mean_rewards(contexts), self._payoff.whole_range)
+            return gaps_of(self.mean_rewards(contexts), self._bounds)
         gaps = np.empty((len(contexts), len(self._starts) - 1))
         trials.shortfalls(
             contexts,
@@ -131,7 +141,7 @@ class Reference:
             self._used,
             self._weights,
             self.world.g,
-            tie_slack(self._payoff.whole_range),
+            tie_slack(self._bounds),
             gaps,
         )
         return gaps

@@ -38,6 +38,8 @@ def cell_masses(grid: Grid, law: Distribution) -> Array:
     if law.atoms is not None:
         rows, weights = law.atoms
         return counted(grid.locate_many(rows), weights, grid.features)
+    if len(law.parts()) > 1:
+        return np.asarray(sum(weight * cell_masses(grid, part) for weight, part in law.parts()))
     laws = law.laws if isinstance(law, Independent) else (law,)
     total = np.ones(1)
     for axis, one in zip(grid_axes(grid).values(), laws, strict=True):
@@ -77,6 +79,9 @@ def _along(axis: Axis, law: Distribution) -> Array:
     if law.atoms is not None:
         rows, weights = law.atoms
         return counted(axis.cells(rows[:, 0]), weights, len(axis.centres))
+    if len(law.parts()) > 1:
+        return np.asarray(sum(weight * _along(axis, part) for weight, part in law.parts()))
+    ((_, law),) = law.parts()
     if not isinstance(law, Continuous):
         raise ParameterError(
             f"the probabilities of cells need a law with atoms or a density, given {law!r}"

@@ -150,7 +150,7 @@ class AdaptiveIMED(Policy):
         seen = view.shares > 0.0
         low = np.where(seen, view.rewards, np.inf).min(axis=1)
         high = np.where(seen, view.rewards, -np.inf).max(axis=1)
-        return np.minimum(np.maximum(means, low), high)
+        return np.asarray(np.minimum(np.maximum(means, low), high))
 
     def _estimates(self, decision: Decision) -> Sequence[float | None]:
         means = decision.view.means.tolist()
@@ -182,7 +182,7 @@ class AdaptiveIMED(Policy):
             scores[known] = -self._costs(decision, exact=exact, arms=known)
         return scores
 
-    def _costs(self, decision: Decision, *, exact: bool, arms: Array | None = None) -> Array:
+    def _costs(self, decision: Decision, *, exact: bool, arms: Any = None) -> Array:
         """Return the cost of each observed arm; they are all if `arms` is not given."""
         knowledge, (view, means) = self._knowledge, decision.view
         counts = np.array(knowledge.counts, np.float64)
@@ -202,7 +202,7 @@ class AdaptiveIMED(Policy):
         return self._drifting(rewards, shares, means, leader, arms)
 
     def _drifting(
-        self, rewards: Array, shares: Array, means: Array, leader: int, arms: Array | None
+        self, rewards: Array, shares: Array, means: Array, leader: int, arms: Any
     ) -> Array:
         knowledge = self._knowledge
         drift = knowledge.drift

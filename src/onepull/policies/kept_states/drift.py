@@ -140,7 +140,7 @@ class Drift:
             return np.ones(len(self.latest))
         raw, left = self.squares[:, STEADY], self.squares[:, self.chosen]
         shares = np.where(raw > TINY, left / np.maximum(raw, TINY), 1.0)
-        return np.minimum(shares.mean(axis=1), 1.0)
+        return np.asarray(np.minimum(shares.mean(axis=1), 1.0))
 
     # Arms, copies and files
 

@@ -93,4 +93,4 @@ def _highest(problem: Problem, cells: dict[str, tuple[Array, Array]]) -> Array:
         return whole
     full = (count, len(problem.arms) if problem.attributes else 1, 1)
     highest = np.broadcast_to(found, np.broadcast_shapes(np.shape(found), full)).max(axis=-1)
-    return np.minimum(highest if problem.attributes else highest[:, 0], whole)
+    return np.asarray(np.minimum(highest if problem.attributes else highest[:, 0], whole))
