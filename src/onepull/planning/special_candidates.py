@@ -25,6 +25,7 @@ from onepull.planning.candidates import (
 )
 from onepull.policies import (
     KLUCB,
+    AdaptiveIMED,
     CoarseKL,
     DiscountedKL,
     DiscountedUCB,
@@ -40,6 +41,7 @@ from onepull.simulation.feedback import check_feedback
 from onepull.spaces import Interval
 
 # How much can be simulated in about half a minute.
+KEPT = 100_000  # trials of all runs together, for a policy that keeps states
 INTERPRETED = 800_000  # trials of all runs together, for a policy that is not compiled
 COARSE = 200_000  # the same for CoarseKL, whose index is a search
 LOOKS = 10**8  # contexts × arms × states × trials of one run of PatientKL
@@ -262,6 +264,8 @@ def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> f
         return LOOKS // looked_at
     if isinstance(policy, CoarseKL):
         return COARSE // met.runs
+    if isinstance(policy, AdaptiveIMED):
+        return KEPT // met.runs
     if not candidate.is_extra and not candidate.is_announced:
         return math.inf  # what suits any environment of the problem is never left out
     ready = prepare(

@@ -8,11 +8,13 @@ import numpy as np
 
 from onepull.checks import shown, whole_number
 from onepull.errors import ParameterError, RewardError
-from onepull.factor import LowRank, Sketch
+from onepull.factor import Sketch
 from onepull.payoff import State
 from onepull.payoff.box_points import is_finite, points, size
 from onepull.policies.hidden_states.coarse_kl import CoarseKL
+from onepull.policies.kept_states.adaptive_imed import AdaptiveIMED
 from onepull.policies.policy import Policy
+from onepull.policies.scheduled.dsee import DSEE
 from onepull.policies.states.empirical_kl import EmpiricalKL
 from onepull.policies.ucb.ccb import tuned_delta
 from onepull.policies.ucb.kl_ucb import KLUCB
@@ -24,8 +26,6 @@ MOST_STATES = 1100  # listed states per arm; a decision reads all of them
 KNOTS = (65, 129, 257, 513)
 FEW_KNOTS = (33, 17)  # per field, for two fields
 SKETCH_ERROR = 0.02  # largest error of a sketch, as a share of the reward's range
-TOLERANCE = 1e-4  # largest error of low rank, as a share of the reward's range
-MOST_FEATURES = 64  # of low rank; with more features a grid costs no more
 MOST_CELLS = 4096
 HORIZON = 1_000_000  # assumed for the size of cells if no horizon is given
 FEEDBACK = ("state", "reward")
@@ -41,23 +41,23 @@ def recommended(
 ) -> Policy:
     """Return a new policy for a problem: the default choice.
 
-    It chooses the policy that did best in our benchmark (on average 23 % of DCB's regret).
-    That is `EmpiricalKL` with a head start of 1000 trials if the states can be listed (stored
-    as a histogram) or are bounded (stored as a sketch with an error of at most 2 % of the
-    reward's range).  On the paper's seven channels its regret is 27 % of DCB(0.01)'s.  If every
-    channel is best for some request, it is about DCB's, with rare runs that are far worse.
-    `IMED` mostly has less regret, but some of its runs stay with a wrong arm for a long time.
+    If the states can be listed (as a histogram) or are bounded (as a sketch with an error of at
+    most 2 % of the reward's range), it is `EmpiricalKL` with a head start of 1000 trials.  On the
+    paper's seven channels its regret is 27 % of DCB(0.01)'s.  If every channel is best for some
+    request, it is about DCB's, with rare runs that are far worse.  `IMED` mostly has less regret,
+    but some of its runs stay with a wrong arm for a long time.
 
-    Two bounded state fields are sketched with 33 knots each, if the error measured on a fine
-    grid is small enough.  If the states are too many or unbounded, or if the reward jumps and a
-    sketch would be inaccurate, the result is `KLUCB` on mean rewards: on a table of listed
-    contexts, on a low-rank factorisation if the reward is smooth, and otherwise on a grid.
+    Otherwise it is `AdaptiveIMED`, which keeps the states themselves: if arms have attributes or
+    pulls fail, if states have no bounds or several fields that a sketch would blur, or if the
+    reward jumps.  Use `AdaptiveIMED` also if your arms change over time.
+
+    `print(recommended.why(problem))` says what it picks and what that assumes.
 
     Parameters
     ----------
     horizon
-        The number of trials, if known.  It sets the size of grid cells and limits the head
-        start.
+        The number of trials, if known.  It limits the head start, and sets the size of cells
+        if only rewards are seen.
     feedback
         What `observe` will get: the "state", or only the "reward" with its context.  If the
         reward does not determine the state, the result is `CoarseKL`, which takes milliseconds
@@ -81,7 +81,7 @@ def recommended(
     >>> served(Interval(0, 7))
     <EmpiricalKL(2 arms, c=0.0, head_start=1000.0, knots=65) after 0 trials>
     >>> served(Interval(0, math.inf))
-    <KLUCB(2 arms, sharing='joint', c=0.0, head_start=1000.0) after 0 trials>
+    <AdaptiveIMED(2 arms, kept=512, adapts=True) after 0 trials>
     >>> recommended(served(Interval(0, 7)).problem, feedback="reward")
     <CoarseKL(2 arms, c=0.0, head_start=1000.0, knots=17) after 0 trials>
     """
@@ -91,26 +91,75 @@ def recommended(
     if feedback == "reward" and not _tells_state(problem):
         return _from_rewards(problem, horizon, seed)
     start = _head_start(horizon)
-    if is_finite(problem.outcome) and size(problem.outcome) <= MOST_STATES:
+    if problem.attributes or problem.failure is not None:
+        return AdaptiveIMED(problem, seed=seed)
+    if is_finite(problem.state) and size(problem.state) <= MOST_STATES:
         return EmpiricalKL(problem, head_start=start, seed=seed)
     if (knots := _knots(problem)) is not None:
         return EmpiricalKL(problem, head_start=start, knots=knots, seed=seed)
-    if not any(isinstance(space, Interval) for space in problem.context.values()):
-        return KLUCB(problem, head_start=start, seed=seed)
-    if _is_smooth(problem):
-        sharing = f"low-rank({TOLERANCE:g})"
-        return KLUCB(problem, sharing=sharing, head_start=start, seed=seed)
-    delta = _delta(problem, horizon or HORIZON)
-    return KLUCB(problem, delta=delta, head_start=start, seed=seed)
+    return AdaptiveIMED(problem, seed=seed)
+
+
+def why(problem: Problem, *, horizon: int | None = None, feedback: str = "state") -> str:
+    """Return what `recommended` picks for a problem, why, and what that assumes.
+
+    >>> from onepull import Finite
+    >>> print(why(Problem(
+    ...     arms={"a": {"price": 1}, "b": {"price": 2}},
+    ...     state={"x": Finite([0, 1])}, reward="x - price",
+    ... )))
+    AdaptiveIMED
+    why: the arms have attributes, so the states themselves are kept
+    assumes: a top of the reward; arms may change over time
+    regret: asymptotically optimal in a single context if the memory settles on no change and \
+states are not merged (Honda and Takemura 2015); no bound is known otherwise
+    storage: 136 numbers now
+    """
+    policy = recommended(problem, horizon=horizon, feedback=feedback)
+    keeps = isinstance(policy, AdaptiveIMED)
+    assumes = (
+        "a top of the reward; arms may change over time"
+        if keeps
+        else "bounds of the reward; arms that do not change over time"
+    )
+    return "\n".join(
+        [
+            type(policy).__name__,
+            f"why: {_reason(problem, policy)}",
+            f"assumes: {assumes}",
+            f"regret: {policy.guarantee}",
+            f"storage: {policy.storage:,} numbers now",
+        ]
+    )
+
+
+recommended.why = why  # type: ignore[attr-defined]  # so that it is found where it is needed
+
+
+def _reason(problem: Problem, policy: Policy) -> str:  # noqa: PLR0911 - one a reason
+    """Return in a few words why a policy is recommended."""
+    if isinstance(policy, EmpiricalKL):
+        if is_finite(problem.state):
+            return "the states can be listed, so their frequencies are stored"
+        return "the states are bounded and the reward is smooth, so a sketch of them is stored"
+    if not isinstance(policy, AdaptiveIMED):
+        return "only rewards are seen, and they do not determine the state"
+    if problem.attributes:
+        return "the arms have attributes, so the states themselves are kept"
+    if problem.failure is not None:
+        return "pulls may fail, so the states themselves are kept"
+    if not all(math.isfinite(space.high - space.low) for space in problem.state.values()):
+        return "the states have no bounds, so they are kept themselves"
+    return "a sketch of the states would blur this reward, so they are kept themselves"
 
 
 def _knots(problem: Problem) -> int | None:
     """Return the number of knots of an accurate sketch of the states, or None."""
-    fields = [space for space in problem.outcome.values() if isinstance(space, Interval)]
+    fields = [space for space in problem.state.values() if isinstance(space, Interval)]
     if not fields or not all(math.isfinite(space.width) for space in fields):
         return None
     low, high = problem.payoff.whole_range
-    allowed, listed = SKETCH_ERROR * (high - low), size(problem.outcome)
+    allowed, listed = SKETCH_ERROR * (high - low), size(problem.state)
     if len(fields) > 1:
         # As many as possible: few knots blur the distribution even if they interpolate exactly.
         fit = [knots for knots in FEW_KNOTS if listed * knots ** len(fields) <= MOST_STATES]
@@ -131,15 +180,18 @@ def _from_rewards(
     except ParameterError:  # too many states, or several interval fields
         cuts = any(isinstance(space, Interval) for space in problem.context.values())
         delta = _delta(problem, horizon or HORIZON) if cuts else None
+        if math.isinf(problem.payoff.whole_range[0]):  # then it takes turns, which need no bounds
+            return DSEE(problem, sharing="per-context", delta=delta, seed=seed)
         return KLUCB(problem, sharing="per-context", delta=delta, head_start=start, seed=seed)
 
 
 def _tells_state(problem: Problem) -> bool:
     """Whether the reward determines the state, in a sample of contexts."""
-    state = [column[0] for column in points(problem.outcome, 1, np.random.default_rng(0)).values()]
+    state = [column[0] for column in points(problem.state, 1, np.random.default_rng(0)).values()]
+    payoff = problem.payoff_of(problem.arms[0])
     try:
         for context in _contexts(problem):
-            problem.payoff.invert(float(problem.payoff.scalar(*context, *state)), context)
+            payoff.invert(float(payoff.scalar(*context, *state)), context)
     except RewardError:
         return False
     return True
@@ -153,16 +205,6 @@ def _contexts(problem: Problem) -> list[State]:
 def _head_start(horizon: int | None) -> int:
     """Return the head start, which is at most the horizon."""
     return HEAD_START if horizon is None else min(HEAD_START, whole_number("horizon", horizon))
-
-
-def _is_smooth(problem: Problem) -> bool:
-    """Whether a low-rank factorisation with few features approximates the reward."""
-    if not all(math.isfinite(problem.payoff.lipschitz[name].value) for name in problem.context):
-        return False  # the reward jumps; low rank would take seconds to find that out
-    try:
-        return LowRank(problem, tolerance=TOLERANCE).features <= MOST_FEATURES
-    except ParameterError:
-        return False
 
 
 def _delta(problem: Problem, horizon: int) -> float | dict[str, float]:

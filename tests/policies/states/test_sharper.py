@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import CONTINUOUS, FINITE
 
 from onepull import (
     DCB,
     IMED,
     KLUCB,
+    AdaptiveIMED,
     CoarseKL,
     DirichletThompson,
     EmpiricalBernstein,
@@ -292,24 +294,42 @@ def test_what_is_recommended():
     assert stated(unit, {"x": Interval(0, 1)}, "min(x, y)") == sketched
     finer = (EmpiricalKL, start | {"knots": 129})
     assert stated(listed, {"x": ten}, "min(x, y)") == finer
-    means = (KLUCB, {"sharing": "joint"} | start)
-    assert stated(listed, {"x": ten}, "x >= y") == means  # a jump
-    assert stated(listed, {"x": Interval(0, math.inf)}, "min(x, y)") == means
-    assert stated(listed, {"x": ten, "z": ten, "w": ten}, "x * y + z + w") == means  # too many
-    assert stated(unit, {"x": ten, "z": ten, "w": ten}, "log(1 + y * x) + y * z + w") == (
-        KLUCB,
-        {"sharing": "low-rank(0.0001)"} | start,
-    )
+    kept = (AdaptiveIMED, {"kept": 512, "adapts": True})
+    assert stated(listed, {"x": ten}, "x >= y") == kept  # a jump
+    assert stated(listed, {"x": Interval(0, math.inf)}, "min(x, y)") == kept
+    assert stated(listed, {"x": Interval(0, math.inf)}, "-x * y") == kept
+    assert stated(listed, {"x": ten, "z": ten, "w": ten}, "x * y + z + w") == kept  # too many
+    assert stated(unit, {"x": ten, "z": ten, "w": ten}, "log(1 + y * x) + y * z + w") == kept
+
+
+def test_attributes_and_failures_demote_nothing():
+    told = {"state": {"x": Finite([0, 3])}, "reward": "x"}
+    failing = Problem(arms=["a", "b"], **told, failure=-1)
+    priced = Problem(arms={"a": {"price": 1}}, **told)
+    for problem in (failing, priced):
+        assert type(recommended(problem)) is AdaptiveIMED
+        assert "the states themselves are kept" in recommended.why(problem)
+
+
+@pytest.mark.parametrize("feedback", ["state", "reward"])
+@pytest.mark.parametrize("name", [*FINITE, *CONTINUOUS])
+def test_something_is_recommended_for_every_problem(name, feedback):
+    problem = (FINITE | CONTINUOUS)[name]()
+    policy = recommended(problem, feedback=feedback)
+    told = recommended.why(problem, feedback=feedback).splitlines()
+    assert told[0] == type(policy).__name__
+    assert [line.partition(":")[0] for line in told[1:]] == ["why", "assumes", "regret", "storage"]
 
 
 def test_a_grid_is_cut_for_the_horizon():
-    unit, jump = {"y": Interval(0, 1)}, ({"x": Interval(0, 10)}, "x >= 5 * y")
-    kind, parameters = stated(unit, *jump, horizon=10_000)
+    unit, rewards = {"y": Interval(0, 1)}, {"feedback": "reward"}
+    endless = {"x": Interval(0, math.inf)}
+    kind, parameters = stated(unit, endless, "x >= 5 * y", horizon=10_000, **rewards)
     assert kind is KLUCB
     assert parameters["delta"] == pytest.approx(0.01)
-    assert stated(unit, *jump)[1]["delta"] == pytest.approx(0.001)
+    assert stated(unit, endless, "x >= 5 * y", **rewards)[1]["delta"] == pytest.approx(0.001)
     two = {"y": Interval(0, 1), "z": Interval(0, 4), "k": Finite([1, 2, 3])}
-    cells = stated(two, {"x": Interval(0, math.inf)}, "x >= y + z + k")[1]["delta"]
+    cells = stated(two, endless, "x >= y + z + k", **rewards)[1]["delta"]
     assert cells["z"] == pytest.approx(4 * cells["y"])
     assert 3 / (cells["y"] * cells["z"] / 4) <= 4096 * 1.001
 
@@ -323,8 +343,8 @@ def test_two_continuous_fields_are_kept_where_a_closer_look_allows_it():
     rates = {"rate": Interval(5, 10), "speed": Interval(5, 10)}
     kept = (EmpiricalKL, {"c": 0.0, "head_start": 1000.0, "knots": 33})
     assert stated(listed, rates, "-(size / rate + 1 / speed)") == kept
-    means = (KLUCB, {"sharing": "joint", "c": 0.0, "head_start": 1000.0})
-    assert stated(listed, rates, "rate + speed >= 10 + size") == means  # a jump
+    jumps = stated(listed, rates, "rate + speed >= 10 + size")
+    assert jumps == (AdaptiveIMED, {"kept": 512, "adapts": True})
 
 
 def test_a_head_start_is_no_longer_than_the_horizon():
