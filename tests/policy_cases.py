@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from problems import CONTINUOUS, FINITE
+from problems import CONTINUOUS, FINITE, UNUSUAL
 
 from onepull import (
     CCB,
@@ -272,25 +272,24 @@ def builds(kind, problem):
     return True
 
 
-# Problems that some policies refuse.
-FEW = ("failing", "endless")
+ALL = FINITE | CONTINUOUS | UNUSUAL
 
 CASES: Mapping[str, tuple[Maker, Callable[[], Problem]]] = {
     f"{policy}-{name}": (build, problem)
     for problems, policies in (
-        (FINITE, EVERYWHERE | ON_FINITE),
+        (FINITE | UNUSUAL, EVERYWHERE | ON_FINITE),
         (CONTINUOUS, EVERYWHERE | ON_CONTINUOUS),
-        ({n: p for n, p in (FINITE | CONTINUOUS).items() if keeps_states(p())}, ON_STATES),
+        ({n: p for n, p in ALL.items() if keeps_states(p())}, ON_STATES),
         ({"channels": FINITE["channels"], "harvesting": CONTINUOUS["harvesting"]}, ON_ONE_WAY),
         ({"coded": FINITE["coded"]}, {"CoarseKL": CoarseKL}),
     )
     for name, problem in problems.items()
     for policy, build in policies.items()
-    if name not in FEW or builds(build, problem())
+    if name not in UNUSUAL or builds(build, problem())
 } | {
     f"{policy}-{name}": (kind, problem)
     for policy, kind in UNLISTED.items()
-    for name, problem in (FINITE | CONTINUOUS).items()
+    for name, problem in ALL.items()
     if builds(kind, problem())
 }
 

@@ -119,7 +119,7 @@ FINITE = {
     "coded": coded,
     "worded": worded,
     "alone": alone,
-    "failing": failing,
-    "endless": endless,
 }
+# Problems that some policies refuse.
+UNUSUAL = {"failing": failing, "endless": endless}
 CONTINUOUS = {"harvesting": harvesting, "mixed": mixed}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onepull import Box, Finite, Interval
+from onepull import Box, Finite, Grid, Interval, Problem, Sketch
 from onepull.checks import real
 from onepull.errors import ContextError, InputError, ProblemError, StateError
 
@@ -140,3 +140,38 @@ def test_what_is_no_interval_is_refused(ends):
 def test_what_is_no_box_is_refused(spaces):
     with pytest.raises(ProblemError, match="field"):
         Box(spaces)
+
+
+def test_a_log_scale_spreads_cells_and_knots_by_ratio():
+    problem = Problem(
+        arms=["a"],
+        context={"size": Interval(1, 10_000, scale="log")},
+        state={"rate": Interval(0.01, 100, scale="log")},
+        reward="min(size, rate)",
+    )
+    assert Problem.from_toml(problem.to_toml()) == problem
+    grid = Grid(problem, delta=math.log(10.0))
+    assert [round(centre, 6) for (centre,) in grid.centres] == [
+        round(math.sqrt(10.0) * 10**i, 6) for i in range(4)
+    ]
+    generator = np.random.default_rng(0)
+    column = np.exp(generator.uniform(0, math.log(10_000), 200))
+    one_by_one = [grid.locate({"size": value}) for value in column.tolist()]
+    assert grid.locate_many(column[:, None]).tolist() == one_by_one
+    assert one_by_one == np.floor(np.log10(column)).astype(int).tolist()
+    sketch = Sketch(problem, knots=41)
+    for rate in np.exp(generator.uniform(math.log(0.01), math.log(100), 100)).tolist():
+        weights = np.asarray(sketch.psi((rate,)))
+        assert weights.sum() == pytest.approx(1.0)
+        assert weights @ sketch.points[:, 0] == pytest.approx(rate)  # linear rewards are exact
+        assert np.count_nonzero(weights) <= 2
+        far = sketch.phi((7.0,)) @ weights - min(7.0, rate)
+        assert abs(far) <= sketch.error
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "scale"), [(0, 1, "log"), (-1, 1, "log"), (1, math.inf, "log"), (1, 2, "cubic")]
+)
+def test_a_log_scale_needs_positive_finite_ends(low, high, scale):
+    with pytest.raises(ProblemError, match="scale"):
+        Interval(low, high, scale=scale)

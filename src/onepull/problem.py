@@ -429,6 +429,7 @@ class _Range(msgspec.Struct, forbid_unknown_fields=True):
     low: float | str
     high: float | str
     outside: str = "refuse"
+    scale: str = "linear"
 
 
 class _Declared(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -510,13 +511,14 @@ def _space_out(space: Space) -> Any:
     if isinstance(space, Finite):
         return list(space.words) or [_whole(value) for value in space.values]
     outside = {"outside": space.outside} if space.clips else {}
-    return {"low": _whole(space.low), "high": _whole(space.high), **outside}
+    scale = {"scale": space.scale} if space.is_log else {}
+    return {"low": _whole(space.low), "high": _whole(space.high), **outside, **scale}
 
 
 def _space_in(space: list[float | str] | _Range) -> Space:
     if isinstance(space, list):
         return Finite(space)  # type: ignore[arg-type]  # which checks that all are of one kind
-    return Interval(_end(space.low), _end(space.high), outside=space.outside)
+    return Interval(_end(space.low), _end(space.high), outside=space.outside, scale=space.scale)
 
 
 def _end(value: float | str) -> float:

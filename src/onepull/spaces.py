@@ -185,11 +185,17 @@ class Interval:
     outside
         What to do with a number outside: "refuse" it with an error, or "clip" it to the nearest
         end.
+    scale
+        How cells and knots are spread: "linear", or "log" with the same ratio between neighbours,
+        for numbers of very different sizes.  Then both ends must be above 0 and finite, and the
+        width of a cell is a difference of logarithms.
 
     Examples
     --------
     >>> Interval(0, 7)
     Interval(0, 7)
+    >>> Interval(0.01, 100, scale="log").places(5).tolist()
+    [0.01, 0.1, 1.0, 10.0, 100.0]
     >>> Interval(0, 30, outside="clip").accept(31.5)
     30.0
     """
@@ -197,13 +203,18 @@ class Interval:
     low: float
     high: float
     outside: str
+    scale: str
     # The ends for `accept`: infinity itself is not a valid value.
     _least: float = field(repr=False, compare=False)
     _most: float = field(repr=False, compare=False)
 
-    def __init__(self, low: float, high: float, *, outside: str = "refuse") -> None:
+    def __init__(
+        self, low: float, high: float, *, outside: str = "refuse", scale: str = "linear"
+    ) -> None:
         if not isinstance(outside, str) or outside not in ("refuse", "clip"):  # type: ignore[redundant-expr]
             raise ProblemError(f"outside must be 'refuse' or 'clip', given {shown(outside)}")
+        if not isinstance(scale, str) or scale not in ("linear", "log"):  # type: ignore[redundant-expr]
+            raise ProblemError(f"scale must be 'linear' or 'log', given {shown(scale)}")
         try:
             ends = (real(low), real(high))
         except TypeError:
@@ -225,14 +236,21 @@ class Interval:
             )
         object.__setattr__(self, "low", ends[0])
         object.__setattr__(self, "high", ends[1])
+        if scale == "log" and not 0.0 < ends[0] < ends[1] < math.inf:
+            raise ProblemError(
+                f"scale='log' takes ends above 0 and finite, given low={shown(low)}, "
+                f"high={shown(high)}"
+            )
         object.__setattr__(self, "outside", str(outside))
+        object.__setattr__(self, "scale", str(scale))
         object.__setattr__(self, "_least", max(ends[0], -LARGEST))
         object.__setattr__(self, "_most", min(ends[1], LARGEST))
 
     def __repr__(self) -> str:
         """Show the space as it was written."""
         clips = ", outside='clip'" if self.clips else ""
-        return f"Interval({_written(self.low)}, {_written(self.high)}{clips})"
+        scale = ", scale='log'" if self.is_log else ""
+        return f"Interval({_written(self.low)}, {_written(self.high)}{clips}{scale})"
 
     @property
     def clips(self) -> bool:
@@ -240,9 +258,28 @@ class Interval:
         return self.outside == "clip"
 
     @property
+    def is_log(self) -> bool:
+        """Whether cells and knots have the same ratio instead of the same distance."""
+        return self.scale == "log"
+
+    @property
     def width(self) -> float:
         """The distance between the ends."""
         return self.high - self.low
+
+    @property
+    def extent(self) -> float:
+        """The distance between the ends on the scale of the interval.
+
+        >>> round(Interval(1, 100, scale="log").extent, 6)
+        4.60517
+        """
+        return math.log(self.high / self.low) if self.is_log else self.width
+
+    def places(self, count: int) -> Any:
+        """Return `count` numbers from the low to the high end, evenly spread on the scale."""
+        spread = np.geomspace if self.is_log else np.linspace
+        return spread(self.low, self.high, count)
 
     def accept(self, value: Any) -> float:
         """Return `value` as a float; raises `ValueError` if it is not in this space."""

@@ -14,7 +14,7 @@ from onepull.checks import whole_number
 from onepull.errors import ParameterError
 from onepull.factor.context_ranges import Ranges
 from onepull.factor.factorisation import Dense, Factorisation
-from onepull.factor.plain_psi import PlainPsi, shared_out
+from onepull.factor.plain_psi import PlainPsi, shared_out, shared_out_log
 from onepull.payoff import COMPACT, Features, State
 from onepull.payoff.box_points import is_finite, listed, product, size
 from onepull.problem import Problem, given_problem
@@ -178,14 +178,12 @@ class Sketch(Atoms):
                 )
         _check_number(size(problem.shown) * self.knots ** len(intervals))
         columns = {
-            name: np.array(space.values)
-            if isinstance(space, Finite)
-            else np.linspace(space.low, space.high, self.knots)
+            name: np.array(space.values) if isinstance(space, Finite) else space.places(self.knots)
             for name, space in problem.shown.items()
         }
         super().__init__(problem, list(product(columns).values()))
         low, high = problem.payoff.whole_range
-        between = {name: space.width / (self.knots - 1) for name, space in intervals.items()}
+        between = {name: _widest(space, self.knots) for name, space in intervals.items()}
         slopes = problem.payoff.steepness
         interpolated = sum(slopes[name].value * h / 2 for name, h in between.items())
         self.error = min(interpolated, high - low)
@@ -216,6 +214,8 @@ class Sketch(Atoms):
         """
         slopes = self.problem.payoff.steepness
         fields = self.problem.shown
+        if any(isinstance(space, Interval) and space.is_log for space in fields.values()):
+            return self.error  # it is measured on evenly spaced points only
         if self._known or not all(math.isfinite(slopes[name].value) for name in fields):
             return self.error
         margin, finer, rows = min(
@@ -316,8 +316,18 @@ def _sketched(state: Box, knots: int) -> PlainPsi:
     spaces = list(state.values())
     counts = [len(s.values) if isinstance(s, Finite) else knots for s in spaces]
     lows = [0.0 if isinstance(s, Finite) else s.low for s in spaces]
-    per_unit = [1.0 if isinstance(s, Finite) else (knots - 1) / s.width for s in spaces]
+    per_unit = [1.0 if isinstance(s, Finite) else (knots - 1) / s.extent for s in spaces]
+    logs = [isinstance(s, Interval) and s.is_log for s in spaces]
+    if any(logs):
+        return PlainPsi(shared_out_log, (lows, per_unit, counts, logs))
     return PlainPsi(shared_out, (lows, per_unit, counts))
+
+
+def _widest(space: Interval, knots: int) -> float:
+    """Return the largest distance between neighbouring knots."""
+    if not space.is_log:
+        return space.width / (knots - 1)
+    return space.high * (1.0 - math.exp(-space.extent / (knots - 1)))
 
 
 def _psi_of(plain: PlainPsi, state: Box, count: int) -> Callable[[State], Features]:

@@ -37,8 +37,9 @@ class Axis:
 
     @property
     def width(self) -> float:
-        """The width of a cell, 0 if each value is its own cell."""
-        return float(self.edges[1][0] - self.edges[0][0])
+        """The width of the widest cell, 0 if each value is its own cell."""
+        first, last = (float(self.edges[1][i] - self.edges[0][i]) for i in (0, -1))
+        return last if last > 1.000001 * first else first  # on a log scale they grow
 
 
 def listed(space: Finite) -> Axis:
@@ -67,6 +68,8 @@ def cut(space: Interval, delta: float) -> Axis:
     A value on the border of two cells belongs to the upper one, the upper end to the last cell.
     """
     count = cells_needed(space, delta)
+    if space.is_log:
+        return _cut_log(space, count)
     per_unit, last, low, accept = count / space.width, count - 1, space.low, space.accept
 
     def cell(value: Any) -> int:
@@ -80,9 +83,23 @@ def cut(space: Interval, delta: float) -> Axis:
     return Axis(cell, cells, (edges[:-1], edges[1:]), centres.tolist())
 
 
+def _cut_log(space: Interval, count: int) -> Axis:
+    """Return the axis of an interval divided into cells with the same ratio of their ends."""
+    per_unit, last, low, accept = count / space.extent, count - 1, space.low, space.accept
+
+    def cell(value: Any) -> int:
+        return min(int(math.log(accept(value) / low) * per_unit), last)
+
+    def cells(column: Array) -> NDArray[np.int64]:
+        return np.minimum((np.log(column / low) * per_unit).astype(np.int64), last)
+
+    edges = space.places(count + 1)
+    return Axis(cell, cells, (edges[:-1], edges[1:]), np.sqrt(edges[:-1] * edges[1:]).tolist())
+
+
 def cells_needed(space: Interval, delta: float) -> int:
     """Return the number of equal cells no wider than delta, apart from rounding."""
-    return max(1, math.ceil(space.width / delta - 1e-9))
+    return max(1, math.ceil(space.extent / delta - 1e-9))
 
 
 class Cells(Factorisation):

@@ -51,4 +51,4 @@ def _fine_cells(problem: Problem) -> Table | Grid | None:
     if not all(math.isfinite(space.width) for space in intervals.values()):
         return None
     each = max(1.0, CELLS ** (1 / len(intervals)))
-    return Grid.finest(problem, delta={n: s.width / each for n, s in intervals.items()})
+    return Grid.finest(problem, delta={n: s.extent / each for n, s in intervals.items()})

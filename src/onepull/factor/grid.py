@@ -56,7 +56,7 @@ class Grid(Cells):
                     f"context field {name!r} is {space!r}, but only a bounded interval can be "
                     "divided into cells"
                 )
-            if space.width / widths[name] > MOST_CELLS + 0.5:
+            if space.extent / widths[name] > MOST_CELLS + 0.5:
                 raise ParameterError(
                     f"delta={widths[name]:g} divides context field {name!r} into more than "
                     f"{MOST_CELLS:,} cells; take a larger delta"
@@ -78,7 +78,7 @@ class Grid(Cells):
             return cls(problem, delta=1.0)  # raises the error
         widths = _by_field(delta, list(intervals)) if intervals else {}
         while _count(problem, widths) > MOST_CELLS and any(
-            widths[name] < space.width for name, space in intervals.items()
+            widths[name] < space.extent for name, space in intervals.items()
         ):
             widths = {name: 2 * width for name, width in widths.items()}
         return cls(problem, delta=widths if len(widths) != 1 else next(iter(widths.values())))
@@ -86,7 +86,7 @@ class Grid(Cells):
 
 def _count(problem: Problem, widths: Mapping[str, float]) -> float:
     return math.prod(
-        len(space.values) if isinstance(space, Finite) else space.width / widths[name] + 1
+        len(space.values) if isinstance(space, Finite) else space.extent / widths[name] + 1
         for name, space in problem.context.items()
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import exp, log
 from typing import Any
 
 
@@ -56,6 +57,39 @@ def shared_out(state: Any, out: Any, lows: Any, per_unit: Any, counts: Any) -> N
             last = counts[f] - 1
             at = min((state[f] - lows[f]) * per_unit[f], float(last))  # rounding may exceed it
             below = max(min(int(at), last - 1), 0)
+            above = (corner >> (fields - 1 - f)) & 1
+            place = place * counts[f] + below + above
+            share *= at - below if above else 1.0 - (at - below)
+        if share > 0.0:
+            out[place] += share
+
+
+def shared_out_log(  # noqa: PLR0913, PLR0917 - plain arguments, so that it can be compiled
+    state: Any, out: Any, lows: Any, per_unit: Any, counts: Any, logs: Any
+) -> None:
+    """Write the interpolation weights of a state, with the knots of some fields on a log scale.
+
+    Where logs[f] is true, per_unit[f] counts knots per unit of the logarithm.
+
+    >>> out = [0.0] * 3
+    >>> shared_out_log((4.0,), out, [1.0], [1 / log(10.0)], [3], [True])   # knots 1, 10, 100
+    >>> [round(share, 6) for share in out]
+    [0.666667, 0.333333, 0.0]
+    """
+    fields = len(counts)
+    for corner in range(1 << fields):
+        place, share = 0, 1.0
+        for f in range(fields):
+            last = counts[f] - 1
+            if logs[f]:
+                steps = min(log(state[f] / lows[f]) * per_unit[f], float(last))
+                below = max(min(int(steps), last - 1), 0)
+                left = lows[f] * exp(below / per_unit[f])
+                right = lows[f] * exp((below + 1) / per_unit[f])
+                at = below + min(max((state[f] - left) / (right - left), 0.0), 1.0)
+            else:
+                at = min((state[f] - lows[f]) * per_unit[f], float(last))
+                below = max(min(int(at), last - 1), 0)
             above = (corner >> (fields - 1 - f)) & 1
             place = place * counts[f] + below + above
             share *= at - below if above else 1.0 - (at - below)

@@ -104,6 +104,8 @@ def _extremes(space: Space) -> Array:
 def _sample(space: Space, count: int, generator: np.random.Generator) -> Array:
     if isinstance(space, Finite):
         return generator.choice(np.array(space.values), count)
+    if space.is_log:
+        return np.asarray(space.low * np.exp(space.extent * generator.random(count)))
     if np.isfinite(space.width):
         return generator.uniform(space.low, space.high, count)
     edges = cuts(space, 8)

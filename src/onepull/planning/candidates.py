@@ -401,7 +401,7 @@ def _intervals(problem: Problem) -> dict[str, Interval]:
 
 def _cut(problem: Problem, share: float) -> float | dict[str, float]:
     """Return δ for a share of each field's width, in the form that policies take."""
-    widths = {name: space.width * share for name, space in _intervals(problem).items()}
+    widths = {name: space.extent * share for name, space in _intervals(problem).items()}
     return next(iter(widths.values())) if len(widths) == 1 else widths
 
 

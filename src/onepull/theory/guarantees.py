@@ -176,5 +176,5 @@ def _cell_count(environment: Environment, delta: Any) -> float:
         if isinstance(space, Finite):
             count *= len(space.values)
         else:
-            count *= space.width / (delta[name] if isinstance(delta, Mapping) else delta) + 1
+            count *= space.extent / (delta[name] if isinstance(delta, Mapping) else delta) + 1
     return count

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from problems import FINITE, channels, endless, failing, harvesting, mixed
+from problems import FINITE, UNUSUAL, channels, endless, failing, harvesting, mixed
 
 from onepull import DCB, AdaptiveIMED, Finite, Interval, ParameterError, Policy, Problem
 from onepull.errors import SaveFileError
@@ -30,9 +30,9 @@ def taught(problem, count=300, seed=1, **stated):
     return policy
 
 
-@pytest.mark.parametrize("name", [name for name in FINITE if name != "endless"])
+@pytest.mark.parametrize("name", [*FINITE, "failing"])
 def test_while_nothing_is_dropped_estimates_are_those_of_the_paper(name):
-    problem = FINITE[name]()
+    problem = (FINITE | UNUSUAL)[name]()
     policy, table = AdaptiveIMED(problem, adapts=False), DCB(problem)
     for record in observations(problem, 300, np.random.default_rng(3)):
         policy.observe(**record)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import CONTINUOUS, FINITE
+from problems import CONTINUOUS, FINITE, UNUSUAL
 
 from onepull import (
     DCB,
@@ -312,9 +312,9 @@ def test_attributes_and_failures_demote_nothing():
 
 
 @pytest.mark.parametrize("feedback", ["state", "reward"])
-@pytest.mark.parametrize("name", [*FINITE, *CONTINUOUS])
+@pytest.mark.parametrize("name", [*FINITE, *CONTINUOUS, *UNUSUAL])
 def test_something_is_recommended_for_every_problem(name, feedback):
-    problem = (FINITE | CONTINUOUS)[name]()
+    problem = (FINITE | CONTINUOUS | UNUSUAL)[name]()
     policy = recommended(problem, feedback=feedback)
     told = recommended.why(problem, feedback=feedback).splitlines()
     assert told[0] == type(policy).__name__

@@ -197,7 +197,7 @@ def tuned_delta(problem: Problem, horizon: int, growth: float) -> float | dict[s
     trials = constant("horizon", horizon, above=1.0, at_least=True)
     share = trials ** -(1.0 - _growth(growth))
     fields = given_problem(problem).context
-    widths = {n: s.width * share for n, s in fields.items() if isinstance(s, Interval)}
+    widths = {n: s.extent * share for n, s in fields.items() if isinstance(s, Interval)}
     return next(iter(widths.values())) if len(widths) == 1 else widths
 
 
