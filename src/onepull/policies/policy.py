@@ -6,6 +6,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -17,13 +18,16 @@ from onepull.errors import InputError, MergeError, ParameterError, SaveFileError
 from onepull.html import block, names, printable, table
 from onepull.policies import savefile
 from onepull.policies.batches import columns_of, rows
+from onepull.policies.controls import Controls, Narrowed, narrowed, saved_controls
 from onepull.policies.decision import Decision
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
 from onepull.policies.pull import Pull
+from onepull.policies.pull_counts import PullCounts
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.ties import best_of, drawn, even, foremost
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
+from onepull.statistics import UNPULLED
 
 MOST_TRIALS = 10**12  # for which storage is computed
 
@@ -69,6 +73,8 @@ class Policy(ABC):
         self, knowledge: Knowledge, *, seed: int | np.random.Generator | None = None
     ) -> None:
         self._knowledge = knowledge
+        self._counts = PullCounts(len(knowledge.problem.arms))
+        self._controls: Controls | None = None  # None if none is set, which is quick to test
         self._generator = savefile.seeded(seed)
         if self.traits.randomised and self._generator is None:
             raise ParameterError(
@@ -77,6 +83,8 @@ class Policy(ABC):
         self._set_problem(knowledge.problem)
 
     def _set_problem(self, problem: Problem) -> None:
+        for _ in range(len(problem.arms) - len(self._counts.observed)):
+            self._counts.add_arm()
         self.problem = problem
         self._arms = problem.arms
         self._everyone = range(len(problem.arms))
@@ -128,9 +136,14 @@ class Policy(ABC):
 
     # Choosing
 
-    def _decide(self, eligible: Collection[str] | None, context: Mapping[str, Any]) -> Decision:
+    def _narrowed(self, eligible: Collection[str] | None) -> Narrowed:
+        """Return the arms that may be chosen: those eligible, as far as the controls leave them."""
         allowed = self._everyone if eligible is None else self._positions(eligible)
-        return Decision(context, self._look(context), allowed)
+        if self._controls is None:
+            return Narrowed(allowed, {}, "")
+        counts = self._counts
+        since = zip(counts.shared or (), counts.in_flight, strict=False)
+        return narrowed(self._controls, self._position, allowed, [m + w for m, w in since])
 
     def choose(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> str:
         """Return the arm to pull for a context.
@@ -142,21 +155,26 @@ class Policy(ABC):
         context
             All context fields by name.
         """
-        allowed = self._everyone if eligible is None else self._positions(eligible)
-        # The same as `_decide`, which every other method calls, without two calls of functions.
-        decision = tuple.__new__(Decision, (context, self._look(context), allowed))
+        if eligible is None and self._controls is None:  # as `_narrowed` returns it
+            allowed: Sequence[int] = self._everyone
+        else:
+            allowed = self._narrowed(eligible).allowed
+        decision = tuple.__new__(Decision, (context, self._look(context), allowed))  # quicker
         if self._generator is None:
             return self._arms[self._leader(decision)]
         return self._arms[self._draw(decision)]
 
     def explain(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
-        decision = self._decide(eligible, context)
+        left = self._narrowed(eligible)
+        decision = Decision(context, self._look(context), left.allowed)
         indices = [float(index) for index in self._indices(decision)]
         all_pulls, trials = self._knowledge.seen(decision.context)
-        known = self._chances(decision)
+        known = [1.0] if len(left.allowed) == 1 else self._chances(decision)
         chances = dict(zip(decision.allowed, known, strict=True)) if known else {}
         allowed = set(decision.allowed)
+        in_flight = self._knowledge.in_flight_in(context)
+        columns = (all_pulls, in_flight, self._told(decision), indices)
         rows = [
             ArmExplanation(
                 arm=arm,
@@ -166,9 +184,11 @@ class Policy(ABC):
                 index=index,
                 eligible=j in allowed,
                 chance=chances.get(j, 0.0) if known else None,
+                in_flight=waiting,
+                control=left.by_arm.get(j, ""),
             )
-            for j, (arm, pulls, estimate, index) in enumerate(
-                zip(self._arms, all_pulls, self._estimates(decision), indices, strict=True)
+            for j, (arm, pulls, waiting, estimate, index) in enumerate(
+                zip(self._arms, *columns, strict=True)
             )
         ]
         return Explanation(
@@ -177,16 +197,25 @@ class Policy(ABC):
             trial=trials + 1,
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
-            reason=self._reason(decision, indices),
+            reason=left.reason or f"{self._reason(decision, indices)}{left.note(self._arms)}",
         )
 
     def estimates(self, /, **context: Any) -> list[float | None]:
         """Return the estimated reward of each arm in a context, None if there is no estimate."""
-        return list(self._estimates(self._decide(None, context)))
+        return list(self._told(Decision(context, self._look(context), self._everyone)))
 
     def indices(self, /, **context: Any) -> list[float]:
         """Return the index of each arm in a context; infinite for an arm that must go first."""
-        return [float(index) for index in self._indices(self._decide(None, context))]
+        decision = Decision(context, self._look(context), self._everyone)
+        return [float(index) for index in self._indices(decision)]
+
+    def _told(self, decision: Decision) -> Sequence[float | None]:
+        """Return the estimates without what is assumed of arms that have not answered yet."""
+        estimates, unanswered = (
+            self._estimates(decision),
+            self._knowledge.unanswered(decision.context),
+        )
+        return [UNPULLED if j in unanswered else estimate for j, estimate in enumerate(estimates)]
 
     def _reason(self, decision: Decision, indices: list[float]) -> str:
         """Return why the arm is chosen."""
@@ -246,7 +275,9 @@ class Policy(ABC):
         Until `observe` or `gave_up` is called for it, the pull counts in the arm's number of
         pulls but not in its estimate.  Policies with `counts_in_flight` False ignore it.
         """
-        self._knowledge.expect(self._find(arm), context, 1)
+        position = self._find(arm)
+        self._knowledge.expect(position, context, 1)
+        self._counts.expect(position, 1)
 
     def gave_up(self, arm: str, **context: Any) -> None:
         """Report that the feedback of a pull in flight will not come.
@@ -254,7 +285,9 @@ class Policy(ABC):
         It is ignored if no pull is in flight.
         """
         # Not an error: a late answer to a pull given up earlier may have been counted instead.
-        self._knowledge.expect(self._find(arm), context, -1)
+        position = self._find(arm)
+        self._knowledge.expect(position, context, -1)
+        self._counts.expect(position, -1)
 
     def observe(self, arm: str, *, reward: float | None = None, **fields: Any) -> None:
         """Learn from a pull of `arm`.
@@ -264,7 +297,9 @@ class Policy(ABC):
         and the `reward`.  A policy that learns from states then needs a reward that determines
         the state.
         """
-        self._knowledge.learn(self._find(arm), fields, reward)
+        position = self._find(arm)
+        self._knowledge.learn(position, fields, reward)
+        self._counts.observe(position)
 
     def observe_many(
         self,
@@ -280,16 +315,68 @@ class Policy(ABC):
         """
         rewards = {} if reward is None else {"reward": reward}
         columns = columns_of({"arms": arms, **rewards, **fields})
-        before = self._knowledge.copy()
+        before = self._knowledge.copy(), self._counts.copy()
         row = 0
         try:
             for row, record in enumerate(rows(columns)):  # noqa: B007 - named in the error
                 self.observe(record.pop("arms"), **record)
         except BaseException as error:
-            self._knowledge = before
+            self._knowledge, self._counts = before
             if isinstance(error, InputError):
                 raise type(error)(f"row {row}: {error}") from None
             raise
+
+    # Operating
+
+    @property
+    def controls(self) -> Controls:
+        """What was asked with `pause`, `pin` and `share`."""
+        set_ = self._controls or Controls()
+        return Controls(set_.paused, set_.pinned, dict(set_.shares))
+
+    def pause(self, arm: str) -> None:
+        """Do not choose an arm until `resume`; what was learned is kept, and it still learns."""
+        name = self._arms[self._find(arm)]
+        self._control(self.controls.with_paused(name, self._arms, paused=True))
+
+    def resume(self, arm: str) -> None:
+        """Choose a paused arm again; ignored if it is not paused."""
+        name = self._arms[self._find(arm)]
+        self._control(self.controls.with_paused(name, self._arms, paused=False))
+
+    def pin(self, arm: str | None) -> None:
+        """Choose this arm for every request, until `pin(None)`; see `Controls`."""
+        name = None if arm is None else self._arms[self._find(arm)]
+        asked = self.controls
+        self._control(Controls(asked.paused, name, asked.shares))
+
+    def share(self, arm: str, *, least: float = 0.0, most: float = 1.0) -> None:
+        """Give an arm at least and at most these shares of the pulls; see `Controls`.
+
+        Shares of 0 and 1, the defaults, remove the limits.
+
+        >>> from onepull import DCB, Finite, Interval
+        >>> policy = DCB(Problem(
+        ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)},
+        ...     reward="x * y",
+        ... ))
+        >>> policy.observe_many(["a"] * 50 + ["b"] * 50, x=[0.9] * 50 + [0.1] * 50)
+        >>> policy.share("b", least=0.2)
+        >>> arms = []
+        >>> for _ in range(10):
+        ...     arms.append(policy.choose(y=1))
+        ...     policy.observe(arms[-1], x=0.5)
+        >>> "".join(arms)
+        'aaaabaaaab'
+        """
+        name = self._arms[self._find(arm)]
+        self._control(self.controls.with_share(name, least, most))
+
+    def _control(self, asked: Controls) -> None:
+        """Use other controls; shares are counted anew."""
+        if asked != self.controls:
+            self._controls = asked or None
+            self._counts.share(anew=bool(asked.shares))
 
     # Adding and removing arms
 
@@ -304,11 +391,14 @@ class Policy(ABC):
     def remove_arm(self, arm: str) -> None:
         """Remove an arm and what was learned about it; the other arms keep theirs."""
         gone = self._find(arm)
+        name = self._arms[gone]
         if len(self._arms) == 1:
             raise InputError(f"arm {arm!r} is the only one left and cannot be removed")
         problem = self.problem.with_arms(a for a in self._arms if a != arm)
         self._knowledge.change_arms(problem, gone)
+        self._counts.remove_arm(gone)
         self._set_problem(problem)
+        self._control(self.controls.without(name))
 
     # Merging, saving and loading
 
@@ -335,7 +425,9 @@ class Policy(ABC):
             raise MergeError("the problems differ in context, state or reward")
         if self.parameters != other.parameters:
             raise MergeError(f"the parameters differ: {self.parameters} and {other.parameters}")
-        self._knowledge.merge(other._knowledge, [other._position[arm] for arm in mine.arms])
+        positions = [other._position[arm] for arm in mine.arms]
+        self._knowledge.merge(other._knowledge, positions)
+        self._counts.merge(other._counts, positions)
 
     @property
     def is_fresh(self) -> bool:
@@ -388,6 +480,8 @@ class Policy(ABC):
                 problem=written,
                 learned=self._knowledge.state(),
                 generator=savefile.generator_state(self._generator),
+                counts=self._counts.state(),
+                controls=self._controls,
             )
         )
 
@@ -420,6 +514,11 @@ class Policy(ABC):
             problem = savefile.problem_of(saved, problem)
             policy: Self = kinds[saved.policy]._rebuilt(problem, saved.parameters)  # noqa: SLF001 - a subclass's own
             policy._knowledge.restore(saved.learned)
+            if saved.counts is not None:
+                policy._counts.restore(saved.counts)
+            if saved.controls is not None:
+                policy._controls = saved_controls(saved.controls, policy._arms) or None
+            policy._check_loop()
             if saved.generator is not None:
                 policy._generator = savefile.generator_from(saved.generator)
         except (
@@ -431,6 +530,18 @@ class Policy(ABC):
             told = printable(str(error), keep="\n")
             raise SaveFileError(f"{where}: {told}") from error
         return policy
+
+    def _check_loop(self) -> None:
+        """Raise SaveFileError unless pulls are counted for shares, if there are any."""
+        asks = self._controls is not None and bool(self._controls.shares)
+        if asks != (self._counts.shared is not None):
+            raise SaveFileError("the saved counts of pulls do not fit the saved controls")
+
+    def _continue(self, other: Policy) -> None:
+        """Draw, count and control as another policy does that has learned the same."""
+        self._generator = deepcopy(other._generator)
+        self._counts.restore(other._counts.state())
+        self._controls = other._controls
 
     @classmethod
     def _rebuilt(cls, problem: Problem, parameters: dict[str, Any]) -> Self:

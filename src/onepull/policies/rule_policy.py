@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from inspect import getattr_static
 from math import inf, isinf, nextafter
 from typing import Any, ClassVar, Self, TypeVar
@@ -134,7 +133,7 @@ class RulePolicy(Policy):
             )
         twin = self._rebuilt(self.problem.with_reward(reward), self._written())
         twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - of the same class
-        twin._generator = deepcopy(self._generator)  # noqa: SLF001 - of the same class
+        twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
 
     def _cut(self) -> dict[str, Any]:

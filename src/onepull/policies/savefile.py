@@ -25,6 +25,8 @@ class Saved(msgspec.Struct, forbid_unknown_fields=True):
     problem: dict[str, Any]
     learned: Any
     generator: dict[str, Any] | None = None
+    counts: Any = None
+    controls: Any = None
 
 
 class _Envelope(msgspec.Struct):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import msgspec
@@ -98,6 +98,16 @@ class Sightings(Knowledge):
         """Return the pulls of every arm, and the trials; they count in every context."""
         del context
         return self.counts, self.trial - 1
+
+    def in_flight_in(self, context: Mapping[str, Any]) -> Sequence[int]:
+        """Return each arm's pulls in flight; they count in every context."""
+        del context
+        return self.in_flight
+
+    def unanswered(self, context: Mapping[str, Any]) -> Collection[int]:
+        """Return the arms with pulls in flight and no observation."""
+        del context
+        return {j for j, m in enumerate(self.pulls) if unanswered(m, self.in_flight[j])}
 
     def risk_of(self, arm: int, risk: float) -> float:
         """Return the risk f for an arm that has answered, f·m/(m+w) with w pulls in flight.

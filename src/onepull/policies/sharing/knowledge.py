@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 from onepull.problem import Problem
@@ -29,6 +29,16 @@ class Knowledge(ABC):
     @abstractmethod
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return each arm's number of pulls that count in a context, and their number of trials."""
+
+    def in_flight_in(self, context: Mapping[str, Any]) -> Sequence[int]:
+        """Return how many of the pulls that `seen` counts are in flight, for each arm."""
+        del context
+        return [0] * len(self.problem.arms)
+
+    def unanswered(self, context: Mapping[str, Any]) -> Collection[int]:
+        """Return the arms with pulls in flight in a context and no observation there."""
+        del context
+        return ()
 
     @property
     @abstractmethod

@@ -6,7 +6,7 @@ The sharing and the rule that chooses an arm are independent: any sharing works 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -67,6 +67,15 @@ class Sharing(Knowledge):
         """Return each arm's number of pulls that count in a context, and their number of trials."""
         statistics = self.view(context)[0]
         return statistics.counts, statistics.trial - 1
+
+    def in_flight_in(self, context: Mapping[str, Any]) -> Sequence[int]:
+        """Return how many of the pulls that `seen` counts are in flight, for each arm."""
+        return self.view(context)[0].in_flight
+
+    def unanswered(self, context: Mapping[str, Any]) -> Collection[int]:
+        """Return the arms with pulls in flight in a context and no observation there."""
+        statistics = self.view(context)[0]
+        return {j for j in range(len(statistics.in_flight)) if statistics.unanswered(j)}
 
     @property
     def trials(self) -> int:
