@@ -3,6 +3,7 @@
 # Made by tools/public_names.py
 from onepull.policies.budget.mixture_elimination import MixtureElimination
 from onepull.policies.budget.ucb_alp import UCBALP
+from onepull.policies.controls import Controls, Share
 from onepull.policies.decision import Decision
 from onepull.policies.drifting.discounted_kl import DiscountedKL
 from onepull.policies.drifting.discounted_ucb import DiscountedUCB
@@ -32,6 +33,7 @@ from onepull.policies.states.empirical_kl import EmpiricalKL
 from onepull.policies.states.imed import IMED
 from onepull.policies.states.patient_kl import PatientKL
 from onepull.policies.states.state_policy import StatePolicy
+from onepull.policies.stats import ArmStats, Stats
 from onepull.policies.traits import Traits
 from onepull.policies.ucb.ccb import CCB, DoublingCCB
 from onepull.policies.ucb.dcb import DCB
@@ -50,8 +52,10 @@ __all__ = [
     "UCB1",
     "UCBALP",
     "ArmExplanation",
+    "ArmStats",
     "CoarseKL",
     "ContextualZooming",
+    "Controls",
     "Decision",
     "DirichletThompson",
     "DiscountedKL",
@@ -77,9 +81,11 @@ __all__ = [
     "Random",
     "RandomizedUCB",
     "RestartingUCB",
+    "Share",
     "SlidingWindowKL",
     "SlidingWindowUCB",
     "StatePolicy",
+    "Stats",
     "Traits",
     "TurnPolicy",
     "UCB1Epsilon",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -24,6 +24,7 @@ from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, 
 from onepull.policies.pull import Pull
 from onepull.policies.pull_counts import PullCounts
 from onepull.policies.sharing.knowledge import Knowledge
+from onepull.policies.stats import ArmStats, Stats
 from onepull.policies.ties import best_of, drawn, even, foremost
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
@@ -297,7 +298,10 @@ class Policy(ABC):
         and the `reward`.  A policy that learns from states then needs a reward that determines
         the state.
         """
-        position = self._find(arm)
+        try:
+            position = self._position[arm]
+        except (KeyError, TypeError):
+            position = self._find(arm)  # raises the error
         self._knowledge.learn(position, fields, reward)
         self._counts.observe(position)
 
@@ -371,6 +375,41 @@ class Policy(ABC):
         """
         name = self._arms[self._find(arm)]
         self._control(self.controls.with_share(name, least, most))
+
+    def stats(self) -> Stats:
+        """Return how often each arm was pulled, what became of it, and its mean state."""
+        counts, clock = self._counts, self._counts.clock
+        now = 0.0 if clock is None else clock()
+        rows = [
+            ArmStats(
+                arm=arm,
+                pulls=counts.observed[j],
+                in_flight=counts.in_flight[j],
+                failures=counts.failed[j],
+                clipped=counts.clipped[j],
+                age=counts.trials - counts.newest[j] if counts.newest[j] else None,
+                seconds=None if (then := counts.times[j]) is None else max(now - then, 0.0),
+                state=self._knowledge.mean_state(j),
+            )
+            for j, arm in enumerate(self._arms)
+        ]
+        return Stats(type(self).__name__, counts.trials, rows)
+
+    @property
+    def clock(self) -> Callable[[], float] | None:
+        """Tells the time of observations for `stats`, such as `time.time`; None by default.
+
+        Times are not saved, so that a save file depends on the observations alone.
+        """
+        return self._counts.clock
+
+    @clock.setter
+    def clock(self, clock: Callable[[], float] | None) -> None:
+        if clock is not None and not callable(clock):
+            raise ParameterError(
+                f"clock must be a function such as time.time, or None, given {shown(clock)}"
+            )
+        self._counts.keep_times(clock)
 
     def _control(self, asked: Controls) -> None:
         """Use other controls; shares are counted anew."""

@@ -64,6 +64,10 @@ class Ledger(Knowledge):
         """Return each arm's number of pulls that count in a context, and the number of trials."""
         return self.sharing.seen(context)[0], self.trials
 
+    def mean_state(self, arm: int) -> dict[str, float] | None:
+        """Return the mean of each number of an arm's state, None if states are not learned."""
+        return self.sharing.mean_state(arm)
+
     @property
     def trials(self) -> int:
         """The number of observations behind the current estimates."""

@@ -34,6 +34,18 @@ class Joint(SingleStatistics):
         view = statistics, *self.factor.look(statistics.means, context)
         return answered(*view) if statistics.waiting else view
 
+    def mean_state(self, arm: int) -> dict[str, float] | None:
+        """Return the mean of each number of an arm's state, None if states are not learned."""
+        points = getattr(self.factor, "points", None)  # the listed states, one per row
+        if points is None or not self.statistics.pulls[arm]:
+            return None
+        means = self.statistics.column(arm) @ points
+        return {
+            name: float(mean)
+            for name, mean in zip(self.problem.state, means, strict=True)
+            if name not in self.problem.state.words
+        }
+
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one state, or from a reward and context that determine it."""
         state = observed_state(self.problem, fields, reward)

@@ -40,6 +40,11 @@ class Knowledge(ABC):
         del context
         return ()
 
+    def mean_state(self, arm: int) -> dict[str, float] | None:
+        """Return the mean of each number of an arm's state, None if states are not learned."""
+        del arm
+        return None
+
     @property
     @abstractmethod
     def trials(self) -> int:
