@@ -19,6 +19,7 @@ TOOLS = {
     "onepull.policies.decision": ["Decision"],
     "onepull.policies.explanation": ["ArmExplanation", "Explanation"],
     "onepull.policies.policy": ["Policy"],
+    "onepull.policies.fleet": ["Absorbed"],
     "onepull.policies.pull": ["Pull"],
     "onepull.policies.recommendation": ["recommended"],
     "onepull.policies.rule_policy": ["MeanPolicy", "TurnPolicy"],

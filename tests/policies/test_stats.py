@@ -180,7 +180,7 @@ DAMAGE = [
     {"newest": [0, 2]},
     {"failed": [4, 0]},
     {"clipped": [0, 2]},
-    {"shared": [4, 0]},
+    {"shared": [6, 0]},
     {"shared": [1]},
     {"trials": 3},
     {"trials": -1},

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from onepull.atomic_files import path_of, write
-from onepull.checks import shown, some, whole_number
+from onepull.checks import restored, shown, some, whole_number
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.html import block, names, printable, table
 from onepull.policies import savefile
@@ -21,6 +21,16 @@ from onepull.policies.batches import columns_of, rows
 from onepull.policies.controls import Controls, Narrowed, narrowed, saved_controls
 from onepull.policies.decision import Decision
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
+from onepull.policies.fleet import (
+    Absorbed,
+    Fleet,
+    FleetState,
+    Updates,
+    as_text,
+    checked_name,
+    checked_versions,
+    fleet_for,
+)
 from onepull.policies.pull import Pull
 from onepull.policies.pull_counts import PullCounts
 from onepull.policies.sharing.knowledge import Knowledge
@@ -76,6 +86,7 @@ class Policy(ABC):
         self._knowledge = knowledge
         self._counts = PullCounts(len(knowledge.problem.arms))
         self._controls: Controls | None = None  # None if none is set, which is quick to test
+        self._fleet: Fleet | None = None
         self._generator = savefile.seeded(seed)
         if self.traits.randomised and self._generator is None:
             raise ParameterError(
@@ -90,6 +101,9 @@ class Policy(ABC):
         self._arms = problem.arms
         self._everyone = range(len(problem.arms))
         self._position = {arm: j for j, arm in enumerate(problem.arms)}
+        if self._fleet is not None:
+            self._fleet.change_arms(problem)
+            self._knowledge = self._fleet.rebuilt(self._knowledge)
 
     # Defined by each policy
 
@@ -302,7 +316,10 @@ class Policy(ABC):
             position = self._position[arm]
         except (KeyError, TypeError):
             position = self._find(arm)  # raises the error
-        self._knowledge.learn(position, fields, reward)
+        if self._fleet is None:
+            self._knowledge.learn(position, fields, reward)
+        else:
+            self._fleet.learn(self._knowledge, position, fields, reward)
         self._counts.observe(position)
 
     def observe_many(
@@ -319,13 +336,13 @@ class Policy(ABC):
         """
         rewards = {} if reward is None else {"reward": reward}
         columns = columns_of({"arms": arms, **rewards, **fields})
-        before = self._knowledge.copy(), self._counts.copy()
+        before = self._knowledge.copy(), self._counts.copy(), self._fleet and self._fleet.copy()
         row = 0
         try:
             for row, record in enumerate(rows(columns)):  # noqa: B007 - named in the error
                 self.observe(record.pop("arms"), **record)
         except BaseException as error:
-            self._knowledge, self._counts = before
+            self._knowledge, self._counts, self._fleet = before
             if isinstance(error, InputError):
                 raise type(error)(f"row {row}: {error}") from None
             raise
@@ -378,7 +395,7 @@ class Policy(ABC):
 
     def stats(self) -> Stats:
         """Return how often each arm was pulled, what became of it, and its mean state."""
-        counts, clock = self._counts, self._counts.clock
+        counts, clock = self._all_counts, self._counts.clock
         now = 0.0 if clock is None else clock()
         rows = [
             ArmStats(
@@ -394,6 +411,11 @@ class Policy(ABC):
             for j, arm in enumerate(self._arms)
         ]
         return Stats(type(self).__name__, counts.trials, rows)
+
+    @property
+    def _all_counts(self) -> PullCounts:
+        """The counts of all members of a fleet together."""
+        return self._counts if self._fleet is None else self._fleet.counted(self._counts)
 
     @property
     def clock(self) -> Callable[[], float] | None:
@@ -464,9 +486,113 @@ class Policy(ABC):
             raise MergeError("the problems differ in context, state or reward")
         if self.parameters != other.parameters:
             raise MergeError(f"the parameters differ: {self.parameters} and {other.parameters}")
+        if self._fleet is not None or other._fleet is not None:
+            raise MergeError(
+                "the members of a fleet exchange updates instead: "
+                "one.absorb(other.updates(since=one.versions))"
+            )
         positions = [other._position[arm] for arm in mine.arms]
         self._knowledge.merge(other._knowledge, positions)
         self._counts.merge(other._counts, positions)
+
+    # Learning from a fleet
+
+    def join(self, name: str) -> None:
+        """Join a fleet: processes that each run this policy and learn from each other's pulls.
+
+        Give every process a name of its own each time it starts, such as its host and start
+        time.  What was learned before is kept, and counts once even if several members start
+        from the same file.  Exchange `updates` as often as you like:
+
+        >>> from onepull import DCB, Finite, Interval
+        >>> problem = Problem(
+        ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)},
+        ...     reward="x * y",
+        ... )
+        >>> one, two = DCB(problem), DCB(problem)
+        >>> one.join("host-1")
+        >>> two.join("host-2")
+        >>> one.observe("a", x=0.5)
+        >>> two.observe("b", x=1.0)
+        >>> one.absorb(two.updates(since=one.versions))
+        Absorbed(versions={'host-2': 1}, unused_arms=())
+        >>> one.absorb(two.updates())  # nothing counts twice
+        Absorbed(versions={}, unused_arms=())
+        >>> one.estimates(y=1), one.versions
+        ([0.5, 1.0], {'host-1': 1, 'host-2': 1})
+        """
+        if self._fleet is None:
+            fresh = self.is_fresh
+            empty = self if fresh else self._rebuilt(self.problem, self._written())
+            fleet = fleet_for(name, empty._knowledge.copy())  # noqa: SLF001 - of the same class
+            if not fresh:
+                fleet.start_with(self._knowledge, self._counts)
+            self._fleet = fleet
+        elif checked_name(name) != self._fleet.name:
+            self._fleet.rename(name, self._counts)
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """The version of every member's contribution that this policy has learned from."""
+        return {} if self._fleet is None else self._fleet.versions()
+
+    def updates(self, since: Mapping[str, int] | None = None) -> bytes:
+        """Return what this member of a fleet can tell others, of all members that it knows.
+
+        Parameters
+        ----------
+        since
+            The `versions` of the one who will absorb it, to leave out what it knows; everything
+            by default.
+        """
+        fleet, problem = self._in_fleet(), self._fleet_problem()
+        start = None if fleet.start is None else fleet.state(self._counts).start
+        told = fleet.contributions(self._counts, checked_versions(since))
+        return savefile.encode(
+            Updates(type(self).__name__, self._written(), problem, told, start), savefile.UPDATES
+        )
+
+    def absorb(self, updates: bytes) -> Absorbed:
+        """Learn from the updates of another member of the fleet; return what was new.
+
+        They may come in any order and any number of times.
+        """
+        fleet = self._in_fleet()
+        told: Updates = savefile.decode(updates, "updates", Updates, savefile.UPDATES)
+        if told.policy != type(self).__name__:
+            raise MergeError(
+                f"updates of a {printable(told.policy)} cannot be absorbed by a "
+                f"{type(self).__name__}"
+            )
+        if as_text(told.problem) != as_text(self._fleet_problem()):
+            raise MergeError("the problems differ in context, state or reward")
+        mine = savefile.plain(self._written())
+        if as_text(told.parameters) != as_text(mine):
+            raise MergeError(f"the parameters differ: {mine} and {told.parameters}")
+        fleet.check_start(told.start)
+        try:
+            new = fleet.taken(told.contributions, self._counts)
+            trial = fleet.copy()
+            trial.members.update(new)
+            self._knowledge = trial.rebuilt(self._knowledge)
+        except (MergeError, SaveFileError):
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # and all of onepull's
+            raise MergeError(f"the updates cannot be learned: {printable(str(error))}") from error
+        self._fleet = trial
+        versions = {name: member.version for name, member in new.items()}
+        return Absorbed(versions, fleet.unused_arms(new.values()))
+
+    def _in_fleet(self) -> Fleet:
+        if self._fleet is None:
+            raise MergeError('this policy is not in a fleet; call policy.join("a name") first')
+        return self._fleet
+
+    def _fleet_problem(self) -> dict[str, Any]:
+        """Return the problem without its arms, which may differ."""
+        problem = self.problem
+        written = problem.to_dict() if problem.reward.is_formula else problem.outline()
+        return {name: part for name, part in written.items() if name != "arms"}
 
     @property
     def is_fresh(self) -> bool:
@@ -521,6 +647,7 @@ class Policy(ABC):
                 generator=savefile.generator_state(self._generator),
                 counts=self._counts.state(),
                 controls=self._controls,
+                fleet=None if self._fleet is None else self._fleet.state(self._counts),
             )
         )
 
@@ -552,12 +679,17 @@ class Policy(ABC):
         try:
             problem = savefile.problem_of(saved, problem)
             policy: Self = kinds[saved.policy]._rebuilt(problem, saved.parameters)  # noqa: SLF001 - a subclass's own
+            blank = policy._knowledge.copy()
             policy._knowledge.restore(saved.learned)
             if saved.counts is not None:
                 policy._counts.restore(saved.counts)
             if saved.controls is not None:
                 policy._controls = saved_controls(saved.controls, policy._arms) or None
             policy._check_loop()
+            if saved.fleet is not None:
+                named = restored(FleetState, saved.fleet, "members of the fleet").name
+                policy._fleet = fleet_for(named, blank)
+                policy._fleet.restore(saved.fleet, policy._counts)
             if saved.generator is not None:
                 policy._generator = savefile.generator_from(saved.generator)
         except (
@@ -579,7 +711,7 @@ class Policy(ABC):
     def _continue(self, other: Policy) -> None:
         """Draw, count and control as another policy does that has learned the same."""
         self._generator = deepcopy(other._generator)
-        self._counts.restore(other._counts.state())
+        self._counts.restore(other._all_counts.state())
         self._controls = other._controls
 
     @classmethod

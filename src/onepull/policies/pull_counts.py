@@ -31,6 +31,8 @@ class PullCounts:
     ----------
     trials
         The number of all observations, including those of removed arms.
+    start
+        The number of observations that were handed over, and are not in the counts below.
     observed
         The observations of each arm.
     newest
@@ -64,12 +66,13 @@ class PullCounts:
         "newest",
         "observed",
         "shared",
+        "start",
         "times",
         "trials",
     )
 
     def __init__(self, arms: int) -> None:
-        self.trials = 0
+        self.trials = self.start = 0
         self.observed = [0] * arms
         self.newest = [0] * arms
         self.failed = [0] * arms
@@ -160,12 +163,40 @@ class PullCounts:
             self.clipped[mine] += other.clipped[theirs]
         self.trials = trials
 
+    def hand_over(self) -> PullCounts:
+        """Return the counts so far, and begin to count anew; ages go on.
+
+        >>> counts = PullCounts(1)
+        >>> counts.observe(0)
+        >>> before = counts.hand_over()
+        >>> counts.observe(0)
+        >>> before.observed, counts.observed, counts.newest
+        ([1], [1], [2])
+        """
+        before = PullCounts(len(self.observed))
+        before.restore(self.since_start())
+        for numbers in (self.observed, self.failed, self.clipped):
+            numbers[:] = [0] * len(numbers)
+        self.start = self.trials
+        return before
+
+    def since_start(self) -> CountsState:
+        """Return the counts without what was handed over, as plain values."""
+        state = self.state()
+        state.trials -= self.start
+        state.newest = [
+            max(newest - self.start, 1) if observed else 0
+            for newest, observed in zip(self.newest, self.observed, strict=True)
+        ]
+        state.shared = None
+        return state
+
     def copy(self) -> PullCounts:
         """Return an independent copy."""
         twin = PullCounts(len(self.observed))
         twin.restore(self.state())
         twin.in_flight, twin.times = list(self.in_flight), list(self.times)
-        twin.clock = self.clock
+        twin.clock, twin.start = self.clock, self.start
         twin._see()
         return twin
 
@@ -196,9 +227,9 @@ class PullCounts:
             raise SaveFileError(f"the saved counts of pulls are not those of {arms} arms")
         rows = zip(*columns[:4], saved.shared or [0] * arms, strict=True)
         if sum(saved.observed) > saved.trials or any(
-            max(failed, clipped, shared) > observed
-            or newest > saved.trials
-            or (newest > 0) != (observed > 0)
+            max(failed, clipped) > observed
+            or max(newest, shared) > saved.trials
+            or (newest == 0 and observed > 0)
             for observed, newest, failed, clipped, shared in rows
         ):
             raise SaveFileError("the saved counts of pulls contradict each other")

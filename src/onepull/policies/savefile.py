@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, overload
 
 import msgspec
 import numpy as np
@@ -14,7 +14,10 @@ from onepull.html import printable
 from onepull.problem import Problem, given_problem
 
 FORMAT = "onepull policy"
+UPDATES = "onepull updates"  # what members of a fleet tell each other
+WHAT = {FORMAT: "a saved policy", UPDATES: "the updates of a fleet"}
 VERSION = 1
+Kind = TypeVar("Kind")
 
 
 class Saved(msgspec.Struct, forbid_unknown_fields=True):
@@ -27,6 +30,7 @@ class Saved(msgspec.Struct, forbid_unknown_fields=True):
     generator: dict[str, Any] | None = None
     counts: Any = None
     controls: Any = None
+    fleet: Any = None
 
 
 class _Envelope(msgspec.Struct):
@@ -41,10 +45,19 @@ class _Head(msgspec.Struct):
     version: int = 0
 
 
-def encode(saved: Saved) -> bytes:
+def encode(saved: Any, kind: str = FORMAT) -> bytes:
     """Return the bytes of a save file."""
     body = msgspec.json.encode(saved, enc_hook=_unwrapped)
-    return msgspec.json.encode(_Envelope(FORMAT, VERSION, zlib.crc32(body), msgspec.Raw(body)))
+    return msgspec.json.encode(_Envelope(kind, VERSION, zlib.crc32(body), msgspec.Raw(body)))
+
+
+def plain(value: Any) -> Any:
+    """Return a value as it comes back from a file.
+
+    >>> plain({"delta": np.float64(0.5), "arms": ("a", "b")})
+    {'delta': 0.5, 'arms': ['a', 'b']}
+    """
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_unwrapped))
 
 
 def _unwrapped(value: Any) -> Any:
@@ -54,18 +67,21 @@ def _unwrapped(value: Any) -> Any:
     raise ParameterError(f"a parameter cannot be saved, given {shown(value)}")
 
 
-def decode(text: bytes, where: str) -> Saved:
+@overload
+def decode(text: bytes, where: str) -> Saved: ...
+@overload
+def decode(text: bytes, where: str, contents: type[Kind], kind: str) -> Kind: ...
+def decode(text: bytes, where: str, contents: Any = Saved, kind: str = FORMAT) -> Any:
     """Decode a save file; raises SaveFileError if it is damaged or of a newer version."""
+    what = WHAT[kind]
     if not isinstance(text, (bytes, bytearray)):
-        raise SaveFileError(f"{where}: not a saved policy: expected bytes, given {shown(text)}")
+        raise SaveFileError(f"{where}: not {what}: expected bytes, given {shown(text)}")
     try:
         head = msgspec.json.decode(text, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SaveFileError(
-            f"{where}: not a saved policy, or damaged: {printable(str(error))}"
-        ) from None
-    if head.format != FORMAT:
-        raise SaveFileError(f"{where}: not a saved policy: its format is {head.format!r}")
+        raise SaveFileError(f"{where}: not {what}, or damaged: {printable(str(error))}") from None
+    if head.format != kind:
+        raise SaveFileError(f"{where}: not {what}: its format is {head.format!r}")
     if head.version < 1:
         raise SaveFileError(f"{where}: damaged: its version is {head.version}")
     if head.version > VERSION:
@@ -79,7 +95,7 @@ def decode(text: bytes, where: str) -> Saved:
         if zlib.crc32(body) != envelope.checksum:
             # Encode again, so that the checksum of a reformatted file still matches.
             body = msgspec.json.encode(msgspec.json.decode(body))
-        saved = msgspec.json.decode(body, type=Saved)
+        saved = msgspec.json.decode(body, type=contents)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SaveFileError(f"{where}: damaged: {printable(str(error))}") from None
     if zlib.crc32(body) != envelope.checksum:

@@ -67,6 +67,11 @@ class Window(Forgetting):
         self.ring_rows: list[list[float]] = []
 
     @property
+    def remembers(self) -> int | None:
+        """How many of the last observations matter."""
+        return self.window
+
+    @property
     def storage(self) -> int:
         """The number of numbers kept when the window is full."""
         return 2 * super().storage + self.window * (self.features + 1)

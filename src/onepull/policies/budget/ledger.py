@@ -60,6 +60,16 @@ class Ledger(Knowledge):
         if cell is not None:
             self.contexts[cell] += 1
 
+    @property
+    def adds_up(self) -> bool:  # type: ignore[override]  # read-only here
+        """Whether what two have learned can be added."""
+        return self.sharing.adds_up
+
+    def take_local(self, old: Self) -> None:
+        """Take over the costs of arms that were added."""
+        self.costs = dict(old.costs)
+        self.sharing.take_local(old.sharing)
+
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return each arm's number of pulls that count in a context, and the number of trials."""
         return self.sharing.seen(context)[0], self.trials

@@ -79,6 +79,10 @@ class Sightings(Knowledge):
         super().expect(arm, fields, pulls)
         self.in_flight[arm] = max(self.in_flight[arm] + pulls, 0)
 
+    def take_local(self, old: Self) -> None:
+        """Take over the pulls in flight."""
+        self.in_flight = list(old.in_flight)
+
     @property
     def counts(self) -> list[int]:
         """The pulls of each arm, including those in flight."""

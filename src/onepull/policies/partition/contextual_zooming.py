@@ -89,6 +89,8 @@ class Balls:
 class Zoom(Knowledge):
     """The balls of every arm, over rewards scaled to [0, 1]."""
 
+    adds_up = False
+
     def __init__(self, problem: Problem, horizon: int | None, width: float) -> None:
         self.problem = problem
         self.width = width

@@ -50,6 +50,13 @@ class Doubling(Sharing):
             raise SaveFileError(f"expected statistics of phase {self.phase}, given phase {key!r}")
         return self.current.statistics
 
+    adds_up = False  # phases begin and end with observations
+
+    def take_local(self, old: Self) -> None:
+        """Take over the pulls in flight if the phase is the same."""
+        if old.phase == self.phase:
+            super().take_local(old)
+
     @property
     def is_fresh(self) -> bool:
         """Whether nothing has been observed yet, in this phase or before."""

@@ -15,10 +15,19 @@ class Knowledge(ABC):
     problem: Problem
     counts_in_flight = False  # whether pulls count before they are observed
     learns = True  # whether more than the number of pulls is stored
+    adds_up = True  # whether what two have learned can be added, whatever came first
 
     @abstractmethod
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one observation; changes nothing if it raises an exception."""
+
+    def learn_for(self, own: Self, arm: int, *told: Any) -> None:
+        """Learn one observation here and in `own`, which has those of one process alone."""
+        self.learn(arm, *told)
+        own.learn(arm, *told)
+
+    def take_local(self, old: Self) -> None:  # noqa: B027 - most have nothing of this kind
+        """Take over what is of this process alone, such as pulls in flight."""
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
         """Add `pulls` (or subtract, if negative) to the pulls in flight; ignored by default."""

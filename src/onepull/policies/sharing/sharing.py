@@ -68,6 +68,18 @@ class Sharing(Knowledge):
         statistics = self.view(context)[0]
         return statistics.counts, statistics.trial - 1
 
+    @property
+    def adds_up(self) -> bool:  # type: ignore[override]  # read-only here
+        """Whether what two have learned can be added: what is forgotten depends on the order."""
+        return not self.forgets
+
+    def take_local(self, old: Self) -> None:
+        """Take over the pulls in flight."""
+        for key, statistics in old.all_statistics.items():
+            for arm, pulls in enumerate(statistics.in_flight):
+                if pulls:
+                    self.statistics_for(key).expect(arm, pulls)
+
     def in_flight_in(self, context: Mapping[str, Any]) -> Sequence[int]:
         """Return how many of the pulls that `seen` counts are in flight, for each arm."""
         return self.view(context)[0].in_flight

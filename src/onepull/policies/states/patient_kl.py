@@ -50,6 +50,11 @@ class Attendance(Joint):
         if cell is not None:
             self.came[cell] = self.statistics.trials
 
+    def take_local(self, old: Self) -> None:
+        """Take over how long ago each context occurred: requests are those of this process."""
+        later = self.statistics.trials - old.statistics.trials
+        self.came = [NEVER if trial == NEVER else trial + later for trial in old.came]
+
     @property
     def storage(self) -> int:
         """The number of numbers kept."""
