@@ -121,6 +121,8 @@ class Fleet(ABC):
         self.version = 0
         self.members: dict[str, Member] = {}
 
+    is_in_order = False  # whether what is known is always what `rebuilt` returns
+
     # Defined by each kind
 
     @abstractmethod
@@ -371,12 +373,13 @@ class LoggedFleet(Fleet):
     Parameters
     ----------
     remembers
-        How many observations of a member matter at most; None if all do.
+        How many of the last observations matter; None if all may.
     """
 
     def __init__(self, name: str, blank: Knowledge, remembers: int | None) -> None:
         super().__init__(name, blank)
         self.remembers = remembers
+        self.is_in_order = remembers is None
         self.own: list[Event] = []
         self.number = 0  # the highest one seen
         self._start: Member | None = None
@@ -398,20 +401,20 @@ class LoggedFleet(Fleet):
     def rebuilt(self, whole: Knowledge) -> Knowledge:
         """Return what all observations tell in the order of their numbers."""
         logs = {name: member.learned for name, member in self.members.items()}
+        here = {arm: j for j, arm in enumerate(self.blank.problem.arms)}
         everything = sorted(
-            ((event.number, name, event) for name, log in {**logs, self.name: self.own}.items()
-             for event in log[-(self.remembers or len(log)) :]),
-            key=lambda row: row[:2],
-        )  # fmt: skip
-        self.number = max([self.number, *(number for number, _, _ in everything[-1:])])
+            (event.number, name, here[event.arm], event.told)
+            for name, log in {**logs, self.name: self.own}.items()
+            for event in log
+            if event.arm in here
+        )
+        self.number = max(self.number, *(row[0] for row in everything[-1:]), 0)
         found = self.blank.copy()
         if self._start is not None:
             found = self._start.learned.copy()
             fit(found, self.blank.problem, in_order=True)
-        here = {arm: j for j, arm in enumerate(found.problem.arms)}
-        for _, _, event in everything:
-            if event.arm in here:
-                found.learn(here[event.arm], *event.told)
+        for _, _, arm, told in everything[-(self.remembers or len(everything)) :]:
+            found.learn(arm, *told)
         found.take_local(whole)
         return found
 

@@ -574,7 +574,8 @@ class Policy(ABC):
             new = fleet.taken(told.contributions, self._counts)
             trial = fleet.copy()
             trial.members.update(new)
-            self._knowledge = trial.rebuilt(self._knowledge)
+            if new or not trial.is_in_order:
+                self._knowledge = trial.rebuilt(self._knowledge)
         except (MergeError, SaveFileError):
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:  # and all of onepull's
