@@ -20,6 +20,7 @@ TOOLS = {
     "onepull.policies.explanation": ["ArmExplanation", "Explanation"],
     "onepull.policies.policy": ["Policy"],
     "onepull.policies.fleet": ["Absorbed"],
+    "onepull.policies.loaded": ["Loaded"],
     "onepull.policies.pull": ["Pull"],
     "onepull.policies.recommendation": ["recommended"],
     "onepull.policies.rule_policy": ["MeanPolicy", "TurnPolicy"],

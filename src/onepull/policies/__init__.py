@@ -16,6 +16,7 @@ from onepull.policies.hidden_states.coarse_kl import CoarseKL
 from onepull.policies.linear.lin_rel import LinRel
 from onepull.policies.linear.lin_thompson import LinearThompson
 from onepull.policies.linear.lin_ucb import LinUCB
+from onepull.policies.loaded import Loaded
 from onepull.policies.partition.contextual_zooming import ContextualZooming
 from onepull.policies.policy import Policy
 from onepull.policies.policy_class.epoch_greedy import EpochGreedy
@@ -74,6 +75,7 @@ __all__ = [
     "LinRel",
     "LinUCB",
     "LinearThompson",
+    "Loaded",
     "MeanPolicy",
     "MixtureElimination",
     "MultiUCB",

@@ -31,6 +31,7 @@ from onepull.policies.fleet import (
     checked_versions,
     fleet_for,
 )
+from onepull.policies.loaded import Loaded
 from onepull.policies.pull import Pull
 from onepull.policies.pull_counts import PullCounts
 from onepull.policies.sharing.knowledge import Knowledge
@@ -87,6 +88,7 @@ class Policy(ABC):
         self._counts = PullCounts(len(knowledge.problem.arms))
         self._controls: Controls | None = None  # None if none is set, which is quick to test
         self._fleet: Fleet | None = None
+        self._loaded: Loaded | None = None
         self._generator = savefile.seeded(seed)
         if self.traits.randomised and self._generator is None:
             raise ParameterError(
@@ -669,6 +671,10 @@ class Policy(ABC):
 
         `Policy.load` reads any policy, `DCB.load` only a DCB.  If the reward is a Python
         callable, it is not in the file: pass the problem.
+
+        The problem may have more arms, more contexts and wider bounds than the saved one, if
+        what was learned stays exact; `loaded` then says what changed.  Otherwise SaveFileError
+        says why not.
         """
         saved = savefile.decode(text, where)
         kinds = {kind.__name__: kind for kind in _kinds(cls)} | {cls.__name__: cls}
@@ -678,8 +684,8 @@ class Policy(ABC):
                 f"{cls.__name__}; use Policy.load, and import the module of your own policies first"
             )
         try:
-            problem = savefile.problem_of(saved, problem)
-            policy: Self = kinds[saved.policy]._rebuilt(problem, saved.parameters)  # noqa: SLF001 - a subclass's own
+            before, given = savefile.problems_of(saved, problem)
+            policy: Self = kinds[saved.policy]._rebuilt(before, saved.parameters)  # noqa: SLF001 - a subclass's own
             blank = policy._knowledge.copy()
             policy._knowledge.restore(saved.learned)
             if saved.counts is not None:
@@ -693,6 +699,7 @@ class Policy(ABC):
                 policy._fleet.restore(saved.fleet, policy._counts)
             if saved.generator is not None:
                 policy._generator = savefile.generator_from(saved.generator)
+            policy = policy._moved_to(given)
         except (
             AttributeError,
             KeyError,
@@ -702,6 +709,48 @@ class Policy(ABC):
             told = printable(str(error), keep="\n")
             raise SaveFileError(f"{where}: {told}") from error
         return policy
+
+    def _moved_to(self, problem: Problem) -> Self:
+        """Return the policy for a problem with wider spaces or other arms, and say what changed."""
+        mine = self.problem
+        added = tuple(arm for arm in problem.arms if arm not in mine.arms)
+        extra = tuple(arm for arm in mine.arms if arm not in problem.arms)
+        spaces = {
+            name: (repr(old[name]), repr(new[name]))
+            for old, new in ((mine.context, problem.context), (mine.state, problem.state))
+            for name in old
+            if old[name] != new[name]
+        }
+        if not spaces and not added:
+            return self
+        twin = self
+        if spaces:
+            if self._fleet is not None:
+                raise SaveFileError("a member of a fleet cannot be loaded into another problem")
+            twin = self._rebuilt(problem.with_arms(mine.arms), self._written())
+            try:
+                twin._knowledge.inherit(self._knowledge)  # noqa: SLF001 - of the same class
+            except ParameterError as error:
+                changes = "; ".join(
+                    f"{n} was {old} and is {new}" for n, (old, new) in spaces.items()
+                )
+                raise SaveFileError(
+                    f"what was learned cannot be kept exactly in the given problem: {error} "
+                    f"({changes})"
+                ) from error
+            twin._continue(self)  # noqa: SLF001 - of the same class
+        for arm in added:
+            twin.add_arm(arm)
+        clipped = sum(self._counts.clipped)
+        twin._loaded = Loaded(  # noqa: SLF001 - of the same class
+            self.trials, spaces, added, extra, clipped
+        )
+        return twin
+
+    @property
+    def loaded(self) -> Loaded | None:
+        """What changed if the policy was loaded into another problem than it was saved for."""
+        return self._loaded
 
     def _check_loop(self) -> None:
         """Raise SaveFileError unless pulls are counted for shares, if there are any."""

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal, TypeVar, overload
 import msgspec
 import numpy as np
 
-from onepull.checks import restored, shown
+from onepull.checks import restored, shown, some
 from onepull.errors import ParameterError, SaveFileError
 from onepull.html import printable
+from onepull.policies.sharing.inherited import holds
 from onepull.problem import Problem, given_problem
 
 FORMAT = "onepull policy"
@@ -225,19 +226,39 @@ def _numbers(value: Any) -> Any:
     return int(value)
 
 
-def problem_of(saved: Saved, problem: Problem | None) -> Problem:
-    """Return the saved problem, or the given one after checking that it is the same."""
+def problems_of(saved: Saved, problem: Problem | None) -> tuple[Problem, Problem]:
+    """Return the saved problem and the one to load into, which holds all of its values."""
     if problem is None:
         if "reward" not in saved.problem:
             raise SaveFileError(
                 "its reward is a Python callable, which is not stored in the file; "
                 "give the problem: load(path, problem=…)"
             )
-        return Problem.from_dict(saved.problem)
-    given = given_problem(problem).with_arms(saved.problem.get("arms", ()))
+        alone = Problem.from_dict(saved.problem)
+        return alone, alone
+    given = given_problem(problem)
+    alike = given.with_arms(saved.problem.get("arms", ()))
     whole = "reward" in saved.problem and given.reward.is_formula
-    written = given.to_dict() if whole else given.outline()
+    written = alike.to_dict() if whole else alike.outline()
     # Compared as text, since the order of the fields matters for what was learned.
-    if msgspec.json.encode(written) != msgspec.json.encode(saved.problem):
-        raise SaveFileError("the policy was saved for another problem than the one given")
-    return given
+    if msgspec.json.encode(written) == msgspec.json.encode(saved.problem):
+        return alike, given
+    another = "the policy was saved for another problem than the one given"
+    if whole and written["reward"] != saved.problem["reward"]:
+        raise SaveFileError(
+            f"{another}: its reward is {shown(saved.problem['reward'])}; load it with that "
+            "reward, and then call with_reward"
+        )
+    before = Problem.from_dict({**saved.problem, "reward": "0"})
+    for role, new, old in (
+        ("context", given.context, before.context),
+        ("state", given.state, before.state),
+    ):
+        if list(new) != list(old):
+            raise SaveFileError(f"{another}: the fields of its {role} are {some(old)}, in order")
+        for name, space in old.items():
+            if not holds(new[name], space):
+                raise SaveFileError(
+                    f"{another}: {name} was {space!r}, and {new[name]!r} does not hold all of it"
+                )
+    return before.with_reward(given.reward), given

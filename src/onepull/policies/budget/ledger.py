@@ -13,6 +13,7 @@ from onepull.budgets import MOST_COST, can_pay, costs_by_arm
 from onepull.checks import Count, number, restored
 from onepull.errors import SaveFileError
 from onepull.factor import Cells
+from onepull.policies.sharing.inherited import cells_of, check_cells
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.sharing import Sharing
 from onepull.problem import Problem
@@ -99,6 +100,13 @@ class Ledger(Knowledge):
         self.sharing.merge(other.sharing, arms)
         self.spent += other.spent
         self.contexts = self.contexts + other.contexts
+
+    def inherit(self, old: Self) -> None:
+        """Take over what was learned for a problem with narrower spaces, if that is exact."""
+        check_cells(self.problem, old.problem)
+        self.sharing.inherit(old.sharing)
+        self.spent = old.spent
+        self.contexts[cells_of(old.cells, self.cells)] = old.contexts
 
     def state(self) -> Any:
         """Return everything learned and spent as plain values."""

@@ -10,11 +10,12 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import MOST, Count, restored
-from onepull.errors import SaveFileError
+from onepull.errors import ParameterError, SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.set_likelihood import spread
 from onepull.policies.hidden_states.level_groups import group_levels, sets_of_groups
 from onepull.policies.hidden_states.told_sets import LevelSet, Readings
+from onepull.policies.sharing.inherited import changed_fields, names
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import observed_state, rewarded_context
 from onepull.problem import Problem
@@ -205,6 +206,14 @@ class Sightings(Knowledge):
             )
         self.sets, self.pulls, self._trials = sets, pulls, saved.trials
         self._seen, self.bounds = {}, [{} for _ in sets]
+
+    def inherit(self, old: Self) -> None:
+        """Take over what was learned for a problem with narrower spaces, if that is exact."""
+        if old.readings.knots is not None:
+            raise ParameterError("the cells of an interval state are cut for the old contexts")
+        if grown := changed_fields(self.problem.state, old.problem.state):
+            raise ParameterError(f"a reward told which of the old values {names(grown)} may have")
+        self.restore(msgspec.to_builtins(old.state()))
 
     def copy(self) -> Self:
         """Return an independent copy."""

@@ -110,6 +110,11 @@ class Doubling(Sharing):
         self.current.merge(other.current, arms)
         self._move_on()
 
+    def inherit(self, old: Self) -> None:
+        """Take over what was learned for a problem with narrower spaces, if that is exact."""
+        self._enter(old.phase)
+        self.current.inherit(old.current)
+
     def state(self) -> Any:
         """Return the phase and what was learned in it."""
         return {"phase": self.phase, "learned": self.current.state()}

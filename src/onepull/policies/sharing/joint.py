@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from onepull.factor import Factorisation
 from onepull.policies.sharing.in_flight import View, answered
+from onepull.policies.sharing.inherited import features_inherited
 from onepull.policies.sharing.observation import (
     observed_state,
 )
@@ -33,6 +34,9 @@ class Joint(SingleStatistics):
         statistics = self.statistics
         view = statistics, *self.factor.look(statistics.means, context)
         return answered(*view) if statistics.waiting else view
+
+    def _features_of(self, old: Self) -> list[int | None]:
+        return features_inherited(self.factor, old.factor)
 
     def mean_state(self, arm: int) -> dict[str, float] | None:
         """Return the mean of each number of an arm's state, None if states are not learned."""

@@ -6,6 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
+import msgspec
+
+from onepull.errors import ParameterError
+from onepull.policies.sharing.inherited import changed_fields, names
 from onepull.problem import Problem
 
 
@@ -89,6 +93,24 @@ class Knowledge(ABC):
     @abstractmethod
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
+
+    def inherit(self, old: Self) -> None:
+        """Take over what was learned for a problem with narrower spaces.
+
+        Raises ParameterError with the reason if the result would not be what this one would have
+        learned from the same observations.
+        """
+        grown = changed_fields(self.problem.context, old.problem.context)
+        if grown:
+            raise ParameterError(f"what is stored depends on the values of {names(grown)}")
+        ranges = [each.problem.payoff.whole_range for each in (old, self)]
+        if ranges[0] != ranges[1]:
+            (low, high), (least, most) = ranges
+            raise ParameterError(
+                "rewards are stored as shares of their range, which was "
+                f"{low:.12g} to {high:.12g} and is {least:.12g} to {most:.12g}"
+            )
+        self.restore(msgspec.to_builtins(old.state()))
 
     @abstractmethod
     def copy(self) -> Self:

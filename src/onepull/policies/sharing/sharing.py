@@ -15,6 +15,7 @@ from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.errors import ParameterError, SaveFileError
 from onepull.policies.sharing.in_flight import View
+from onepull.policies.sharing.inherited import check_scale, with_features
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem
 from onepull.statistics import ArmStatistics
@@ -169,6 +170,20 @@ class SingleStatistics(Sharing):
     """One set of statistics for all contexts."""
 
     statistics: ArmStatistics
+
+    def inherit(self, old: Self) -> None:
+        """Take over what was learned for a problem with narrower spaces, if that is exact."""
+        places = self._features_of(old)
+        check_scale(
+            old.statistics,
+            (places, *self.feature_bounds()) if self.statistics.features else (),
+            (list(range(len(places))), *old.feature_bounds()) if self.statistics.features else (),
+        )
+        self.restore({"all": with_features(old.statistics.state(), places)})
+
+    def _features_of(self, old: Self) -> list[int | None]:
+        """Return which old feature is each of the features; the same ones by default."""
+        return list(range(old.statistics.features))
 
     @property
     def all_statistics(self) -> dict[str, ArmStatistics]:

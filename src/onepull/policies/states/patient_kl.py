@@ -15,6 +15,12 @@ from onepull.index.empirical_kl import empirical_kl
 from onepull.index.empirical_likelihood import exploration, rounding
 from onepull.index.patient_kl import patient_leader
 from onepull.policies.decision import Decision
+from onepull.policies.sharing.inherited import (
+    cells_of,
+    check_cells,
+    features_inherited,
+    with_features,
+)
 from onepull.policies.sharing.joint import Joint
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.states.state_policy import KeepsStates, states_of
@@ -73,6 +79,18 @@ class Attendance(Joint):
             mine if theirs == NEVER else theirs + later
             for mine, theirs in zip(self.came, other.came, strict=True)
         ]
+
+    def inherit(self, old: Self) -> None:
+        """Take over what was learned for a problem with narrower spaces, if that is exact."""
+        check_cells(self.problem, old.problem)
+        places = features_inherited(self.factor, old.factor)
+        came = dict(zip(cells_of(old.cells, self.cells), old.came, strict=True))
+        self.restore(
+            {
+                "learned": {"all": with_features(old.statistics.state(), places)},
+                "came": [came.get(cell, NEVER) for cell in range(self.cells.features)],
+            }
+        )
 
     def state(self) -> Any:
         """Return everything learned as plain values."""

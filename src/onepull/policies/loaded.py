@@ -1,0 +1,53 @@
+"""What became of a saved policy that was loaded into a problem that has changed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from onepull.checks import some
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """How a problem differs from that of the saved policy, and what was kept.
+
+    Attributes
+    ----------
+    trials
+        The number of observations that were kept.
+    spaces
+        The fields whose values have changed: what they were and what they are.
+    added
+        The arms of the problem that the saved policy does not have; they were never pulled.
+    extra
+        The arms of the saved policy that the problem does not have; they were kept.
+    clipped
+        Observations with a state outside the old bounds; they stay at these bounds.
+
+    Examples
+    --------
+    >>> print(Loaded(1200, {"ttft": ("Interval(0, 30)", "Interval(0, 60)")}, ("gamma",), (), 6))
+    kept what was learned from 1,200 observations
+    ttft was Interval(0, 30) and is Interval(0, 60)
+    added gamma, never pulled
+    6 observations were clipped to the old bounds and stay there
+    """
+
+    trials: int
+    spaces: dict[str, tuple[str, str]]
+    added: tuple[str, ...]
+    extra: tuple[str, ...]
+    clipped: int
+
+    def __str__(self) -> str:
+        """Return the account, one line for each change."""
+        lines = [f"kept what was learned from {self.trials:,} observations"]
+        lines += [f"{name} was {old} and is {new}" for name, (old, new) in self.spaces.items()]
+        if self.added:
+            lines.append(f"added {some(self.added)}, never pulled")
+        if self.extra:
+            lines.append(f"kept {some(self.extra)}, which the problem does not list")
+        if self.clipped and self.spaces:
+            lines.append(
+                f"{self.clipped:,} observations were clipped to the old bounds and stay there"
+            )
+        return "\n".join(lines)
