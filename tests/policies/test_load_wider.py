@@ -30,7 +30,6 @@ from onepull import (
     SaveFileError,
     SlidingWindowKL,
     SlidingWindowUCB,
-    UpperConfidence,
 )
 from onepull.testing.random_data import observations
 

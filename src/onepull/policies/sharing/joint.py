@@ -38,6 +38,11 @@ class Joint(SingleStatistics):
     def _features_of(self, old: Self) -> list[int | None]:
         return features_inherited(self.factor, old.factor)
 
+    def measured_error(self, looks: int) -> float:
+        """Return a bound on the error of the factorisation, measured at so many points."""
+        measure = getattr(self.factor, "looked_at", None)
+        return self.error if measure is None else measure(looks)
+
     def mean_state(self, arm: int) -> dict[str, float] | None:
         """Return the mean of each number of an arm's state, None if states are not learned."""
         points = getattr(self.factor, "points", None)  # the listed states, one per row
