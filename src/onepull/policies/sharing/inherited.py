@@ -102,12 +102,17 @@ def with_features(state: Any, places: Sequence[int | None]) -> Any:
     plain = msgspec.to_builtins(state)
     for name in ("means", "rows"):
         if name in plain:
-            plain[name] = [
-                [0.0 if i is None else row[i] for i in places] if row else [] for row in plain[name]
-            ]
+            plain[name] = [_with_features(row, places) for row in plain[name]]
     if "kept" in plain:
         plain["kept"] = with_features(plain["kept"], places)
     return plain
+
+
+def _with_features(row: Any, places: Sequence[int | None]) -> list[float]:
+    if isinstance(row, dict):  # the few values of a long row that are not 0
+        few = dict(zip(row["at"], row["values"], strict=True))
+        return [0.0 if i is None else few.get(i, 0.0) for i in places]
+    return [0.0 if i is None else row[i] for i in places] if row else []
 
 
 def check_scale(statistics: Any, new: Any, old: Any) -> None:
