@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from itertools import count
 from textwrap import dedent
 
@@ -170,6 +171,15 @@ def test_every_policy_counts(name):
             space = policy.problem.state[field]
             assert space.low - 1e-9 <= mean <= space.high + 1e-9
             assert math.isfinite(mean)
+
+
+@pytest.mark.parametrize("name", one_each())
+def test_what_is_learned_has_a_readable_name(name):
+    build, problem = CASES[name]
+    policy = build(problem())
+    for thing in (policy._knowledge, getattr(policy, "sharing", policy)):
+        assert re.fullmatch(r"<\w+(\(.*\))? .*after 0 trials.*>", repr(thing))
+        assert " at 0x" not in repr(thing)
 
 
 SAVED = CountsState(5, [3, 1], [5, 2], [1, 0], [0, 1])

@@ -37,6 +37,11 @@ class Ledger(Knowledge):
         self.contexts = np.zeros(cells.features, np.int64)
 
     @property
+    def kind(self) -> str:
+        """What is learned beside the spending."""
+        return f"{type(self).__name__}({self.sharing.kind})"
+
+    @property
     def left(self) -> float:
         """What is left of the budget."""
         return max(self.budget - self.spent, 0.0)

@@ -25,6 +25,11 @@ class Joint(SingleStatistics):
         self.error = factor.error if factor.widens else 0.0
         self.statistics = ArmStatistics.empty(arms=len(self.problem.arms), features=factor.features)
 
+    @property
+    def kind(self) -> str:
+        """What is learned, and how the reward is factorised."""
+        return f"{type(self).__name__}({type(self.factor).__name__})"
+
     def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
         """Return the lower and the upper bounds of the features."""
         return self.factor.feature_bounds()

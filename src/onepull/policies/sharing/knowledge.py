@@ -21,6 +21,25 @@ class Knowledge(ABC):
     learns = True  # whether more than the number of pulls is stored
     adds_up = True  # whether what two have learned can be added, whatever came first
 
+    @property
+    def kind(self) -> str:
+        """What is learned, in a word."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        """Return what is learned, of how many arms, from how many observations.
+
+        >>> from onepull import Finite, Interval
+        >>> from onepull.policies import shared
+        >>> shared(Problem(
+        ...     arms=["a"], context={"y": Finite([1, 2])}, state={"x": Interval(0, 3)}, reward="x*y"
+        ... ), "joint", None)
+        <Joint(Table) of 1 arm after 0 trials, 3 numbers>
+        """
+        arms = len(self.problem.arms)
+        told = f"of {arms} arm{'s' * (arms > 1)} after {self.trials:,} trials"
+        return f"<{self.kind} {told}, {self.storage:,} numbers>"
+
     @abstractmethod
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one observation; changes nothing if it raises an exception."""

@@ -34,6 +34,11 @@ class PerContext(Sharing):
     def _empty(self) -> ArmStatistics:
         return self._kind(arms=len(self.problem.arms), features=1)
 
+    @property
+    def kind(self) -> str:
+        """What is learned, and how contexts are divided."""
+        return f"{type(self).__name__}({type(self.cells).__name__})"
+
     def keep(self, empty: Callable[..., ArmStatistics]) -> Self:
         """Use statistics that forget from now on; return itself."""
         self._kind, self.forgets = empty, True
