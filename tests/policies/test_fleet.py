@@ -19,9 +19,12 @@ from onepull import (
     UCB1,
     DiscountedUCB,
     EmpiricalKL,
+    Finite,
+    Interval,
     MergeError,
     ParameterError,
     Policy,
+    Problem,
     RestartingUCB,
     SaveFileError,
     SlidingWindowKL,
@@ -395,6 +398,21 @@ def refused():
     yield grids[0], "updates of a CCB"
 
 
+def test_the_order_of_fields_matters():
+    def problem(*names):
+        return Problem(
+            arms=["a"], context={n: Finite([1, 2]) for n in names}, state={"x": Interval(0, 1)},
+            reward="x * (one + 2 * two)",
+        )  # fmt: skip
+
+    here, there = DCB(problem("one", "two")), DCB(problem("two", "one"))
+    here.join("here")
+    there.join("there")
+    there.observe("a", x=0.5)
+    with pytest.raises(MergeError, match="the problems differ"):
+        here.absorb(there.updates())
+
+
 @pytest.mark.parametrize(("other", "said"), list(refused()))
 def test_updates_of_another_kind_are_refused(other, said):
     policy = DCB(channels(3))
@@ -473,7 +491,7 @@ def test_forged_updates_change_nothing(build, field, value):
     one, two = members.values()
     two.observe("channel-1", bits=1, capacity=1)
     forged = savefile.decode(two.updates(), "here", Updates, savefile.UPDATES)
-    setattr(forged.contributions["two"], field, value)
+    setattr(forged.told.contributions["two"], field, value)
     before = one.to_bytes()
     with pytest.raises((SaveFileError, MergeError)):
         one.absorb(savefile.encode(forged, savefile.UPDATES))

@@ -53,14 +53,26 @@ class FleetState(msgspec.Struct, forbid_unknown_fields=True):
     start: Contribution | None = None
 
 
-class Updates(msgspec.Struct, forbid_unknown_fields=True):
-    """What one member tells others: the kind of policy, and contributions by member."""
+class Told(msgspec.Struct, forbid_unknown_fields=True):
+    """Contributions by member, and what all started with, if that matters."""
+
+    contributions: dict[_Name, Contribution]
+    start: Contribution | None = None
+
+
+class Identity(msgspec.Struct, forbid_unknown_fields=True):
+    """What must be the same in all members: the policy, its parameters and its problem."""
 
     policy: str
     parameters: dict[str, Any]
     problem: dict[str, Any]
-    contributions: dict[_Name, Contribution]
-    start: Contribution | None = None
+
+
+class Updates(msgspec.Struct, forbid_unknown_fields=True):
+    """What one member tells others."""
+
+    identity: Identity
+    told: Told
 
 
 class Absorbed(msgspec.Struct, frozen=True):
@@ -217,7 +229,30 @@ class Fleet(ABC):
         counts.restore(told.counts)
         return Member(problem, told.version, self._read(problem, told.learned), counts)
 
-    def taken(self, told: Mapping[str, Contribution], counts: PullCounts) -> dict[str, Member]:
+    def told(self, counts: PullCounts, since: Mapping[str, int] | None) -> Told:
+        """Return what is newer than the versions given."""
+        start = None if self.start is None else self._out(self.start)
+        return Told(self.contributions(counts, since), start)
+
+    def absorbed(
+        self, told: Told, counts: PullCounts, whole: Knowledge
+    ) -> tuple[Self, Knowledge, Absorbed]:
+        """Return a fleet with new contributions, what it knows together, and what was new."""
+        self._check_start(told.start)
+        try:
+            new = self._taken(told.contributions, counts)
+            twin = self.copy()
+            twin.members.update(new)
+            if new or not twin.is_in_order:
+                whole = twin.rebuilt(whole)
+        except (MergeError, SaveFileError):
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # and all of onepull's
+            raise MergeError(f"the updates cannot be learned: {printable(str(error))}") from error
+        versions = {name: member.version for name, member in new.items()}
+        return twin, whole, Absorbed(versions, self._unused_arms(new.values()))
+
+    def _taken(self, told: Mapping[str, Contribution], counts: PullCounts) -> dict[str, Member]:
         """Return the members of whom something is new; raises MergeError if two are one."""
         new = {}
         for name, contribution in told.items():
@@ -238,7 +273,7 @@ class Fleet(ABC):
                 )
         return new
 
-    def unused_arms(self, members: Iterable[Member]) -> tuple[str, ...]:
+    def _unused_arms(self, members: Iterable[Member]) -> tuple[str, ...]:
         """Return the arms of members that this one does not have."""
         mine = set(self.blank.problem.arms)
         return tuple(sorted({arm for m in members for arm in m.problem.arms} - mine))
@@ -295,7 +330,7 @@ class Fleet(ABC):
         """Restore what was learned before joining; raises SaveFileError if there is no such."""
         raise SaveFileError(f"a saved fleet of this policy has no start, given {shown(start)}")
 
-    def check_start(self, start: Contribution | None) -> None:
+    def _check_start(self, start: Contribution | None) -> None:
         """Raise MergeError unless a member started with the same."""
         mine = None if self.start is None else self._out(self.start)
         if as_text(mine) != as_text(start):
@@ -478,6 +513,25 @@ def fleet_for(name: Any, blank: Knowledge) -> Fleet:
         return SummedFleet(name, blank)
     remembers = getattr(getattr(blank, "statistics", None), "remembers", None)
     return LoggedFleet(name, blank, remembers)
+
+
+def check_identity(mine: Any, theirs: Identity) -> None:
+    """Raise MergeError unless two members have the same policy, parameters and problem.
+
+    >>> one = Identity("DCB", {"epsilon": 0.01}, {})
+    >>> check_identity(msgspec.to_builtins(one), Identity("UCB1", {}, {}))
+    Traceback (most recent call last):
+    onepull.errors.MergeError: updates of a UCB1 cannot be absorbed by a DCB
+    """
+    if theirs.policy != mine["policy"]:
+        raise MergeError(
+            f"updates of a {printable(theirs.policy)} cannot be absorbed by a {mine['policy']}"
+        )
+    # The order of the fields matters for what was learned.
+    if msgspec.json.encode(theirs.problem) != msgspec.json.encode(mine["problem"]):
+        raise MergeError("the problems differ in context, state or reward")
+    if as_text(theirs.parameters) != as_text(mine["parameters"]):
+        raise MergeError(f"the parameters differ: {mine['parameters']} and {theirs.parameters}")
 
 
 def checked_name(name: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from onepull.checks import some
+from onepull.problem import Problem
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -38,6 +39,17 @@ class Loaded(msgspec.Struct, frozen=True):
     extra: tuple[str, ...]
     clipped: int
 
+    def __bool__(self) -> bool:
+        """Whether anything had to change."""
+        return bool(self.spaces or self.added)
+
+    @property
+    def all_spaces(self) -> str:
+        """What became of the fields, in one line."""
+        return "; ".join(
+            f"{name} was {old} and is {new}" for name, (old, new) in self.spaces.items()
+        )
+
     def __str__(self) -> str:
         """Return the account, one line for each change."""
         lines = [f"kept what was learned from {self.trials:,} observations"]
@@ -51,3 +63,25 @@ class Loaded(msgspec.Struct, frozen=True):
                 f"{self.clipped:,} observations were clipped to the old bounds and stay there"
             )
         return "\n".join(lines)
+
+
+def changes(old: Problem, new: Problem, trials: int, clipped: int) -> Loaded:
+    """Return how a problem differs from the one of a saved policy.
+
+    >>> from onepull import Finite, Interval
+    >>> problem = Problem(arms=["a"], state={"x": Interval(0, 1)}, reward="x")
+    >>> changes(problem, problem.with_arms(["a", "b"]), 3, 0).added
+    ('b',)
+    """
+    return Loaded(
+        trials=trials,
+        spaces={
+            name: (repr(before[name]), repr(after[name]))
+            for before, after in ((old.context, new.context), (old.state, new.state))
+            for name in before
+            if before[name] != after[name]
+        },
+        added=tuple(arm for arm in new.arms if arm not in old.arms),
+        extra=tuple(arm for arm in old.arms if arm not in new.arms),
+        clipped=clipped,
+    )

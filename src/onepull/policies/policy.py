@@ -25,17 +25,18 @@ from onepull.policies.fleet import (
     Absorbed,
     Fleet,
     FleetState,
+    Identity,
     Updates,
-    as_text,
+    check_identity,
     checked_name,
     checked_versions,
     fleet_for,
 )
-from onepull.policies.loaded import Loaded
+from onepull.policies.loaded import Loaded, changes
 from onepull.policies.pull import Pull
 from onepull.policies.pull_counts import PullCounts
 from onepull.policies.sharing.knowledge import Knowledge
-from onepull.policies.stats import ArmStats, Stats
+from onepull.policies.stats import Stats, stats_of
 from onepull.policies.ties import best_of, drawn, even, foremost
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
@@ -61,7 +62,9 @@ class Policy(ABC):
       not merged.
     - A call that raises an exception changes nothing.
     - `save` and `load` restore the same policy bit for bit.  `merge` adds the observations of
-      two policies, as if one policy had made them all.
+      two policies, as if one policy had made them all.  Members of a fleet (`join`) exchange
+      `updates`, in any order and any number of times, and no pull counts twice.
+    - `pause`, `pin` and `share` change which arms may be chosen, and nothing that was learned.
     - Call a policy from one thread at a time.  It holds no locks, files or threads.
 
     To write your own policy, pass the `Knowledge` that it learns to `__init__`, and define
@@ -397,22 +400,8 @@ class Policy(ABC):
 
     def stats(self) -> Stats:
         """Return how often each arm was pulled, what became of it, and its mean state."""
-        counts, clock = self._all_counts, self._counts.clock
-        now = 0.0 if clock is None else clock()
-        rows = [
-            ArmStats(
-                arm=arm,
-                pulls=counts.observed[j],
-                in_flight=counts.in_flight[j],
-                failures=counts.failed[j],
-                clipped=counts.clipped[j],
-                age=counts.trials - counts.newest[j] if counts.newest[j] else None,
-                seconds=None if (then := counts.times[j]) is None else max(now - then, 0.0),
-                state=self._knowledge.mean_state(j),
-            )
-            for j, arm in enumerate(self._arms)
-        ]
-        return Stats(type(self).__name__, counts.trials, rows)
+        states = [self._knowledge.mean_state(j) for j in self._everyone]
+        return stats_of(type(self).__name__, self._arms, self._all_counts, states)
 
     @property
     def _all_counts(self) -> PullCounts:
@@ -547,12 +536,8 @@ class Policy(ABC):
             The `versions` of the one who will absorb it, to leave out what it knows; everything
             by default.
         """
-        fleet, problem = self._in_fleet(), self._fleet_problem()
-        start = None if fleet.start is None else fleet.state(self._counts).start
-        told = fleet.contributions(self._counts, checked_versions(since))
-        return savefile.encode(
-            Updates(type(self).__name__, self._written(), problem, told, start), savefile.UPDATES
-        )
+        told = self._in_fleet().told(self._counts, checked_versions(since))
+        return savefile.encode(Updates(self._identity(), told), savefile.UPDATES)
 
     def absorb(self, updates: bytes) -> Absorbed:
         """Learn from the updates of another member of the fleet; return what was new.
@@ -560,42 +545,25 @@ class Policy(ABC):
         They may come in any order and any number of times.
         """
         fleet = self._in_fleet()
-        told: Updates = savefile.decode(updates, "updates", Updates, savefile.UPDATES)
-        if told.policy != type(self).__name__:
-            raise MergeError(
-                f"updates of a {printable(told.policy)} cannot be absorbed by a "
-                f"{type(self).__name__}"
-            )
-        if as_text(told.problem) != as_text(self._fleet_problem()):
-            raise MergeError("the problems differ in context, state or reward")
-        mine = savefile.plain(self._written())
-        if as_text(told.parameters) != as_text(mine):
-            raise MergeError(f"the parameters differ: {mine} and {told.parameters}")
-        fleet.check_start(told.start)
-        try:
-            new = fleet.taken(told.contributions, self._counts)
-            trial = fleet.copy()
-            trial.members.update(new)
-            if new or not trial.is_in_order:
-                self._knowledge = trial.rebuilt(self._knowledge)
-        except (MergeError, SaveFileError):
-            raise
-        except (AttributeError, KeyError, TypeError, ValueError) as error:  # and all of onepull's
-            raise MergeError(f"the updates cannot be learned: {printable(str(error))}") from error
-        self._fleet = trial
-        versions = {name: member.version for name, member in new.items()}
-        return Absorbed(versions, fleet.unused_arms(new.values()))
+        told = savefile.decode(updates, "updates", Updates, savefile.UPDATES)
+        check_identity(savefile.plain(self._identity()), told.identity)
+        self._fleet, self._knowledge, new = fleet.absorbed(told.told, self._counts, self._knowledge)
+        return new
 
     def _in_fleet(self) -> Fleet:
         if self._fleet is None:
             raise MergeError('this policy is not in a fleet; call policy.join("a name") first')
         return self._fleet
 
-    def _fleet_problem(self) -> dict[str, Any]:
-        """Return the problem without its arms, which may differ."""
+    def _identity(self) -> Identity:
+        """Return what must be the same in all members of a fleet: all but the arms."""
+        problem = {name: part for name, part in self._problem_out().items() if name != "arms"}
+        return Identity(type(self).__name__, self._written(), problem)
+
+    def _problem_out(self) -> dict[str, Any]:
+        """Return the problem as plain values, without a reward that is a Python callable."""
         problem = self.problem
-        written = problem.to_dict() if problem.reward.is_formula else problem.outline()
-        return {name: part for name, part in written.items() if name != "arms"}
+        return problem.to_dict() if problem.reward.is_formula else problem.outline()
 
     @property
     def is_fresh(self) -> bool:
@@ -639,13 +607,11 @@ class Policy(ABC):
 
     def to_bytes(self) -> bytes:
         """Return the policy as the contents of a save file."""
-        problem = self.problem
-        written = problem.to_dict() if problem.reward.is_formula else problem.outline()
         return savefile.encode(
             savefile.Saved(
                 policy=type(self).__name__,
                 parameters=self._written(),
-                problem=written,
+                problem=self._problem_out(),
                 learned=self._knowledge.state(),
                 generator=savefile.generator_state(self._generator),
                 counts=self._counts.state(),
@@ -712,39 +678,26 @@ class Policy(ABC):
 
     def _moved_to(self, problem: Problem) -> Self:
         """Return the policy for a problem with wider spaces or other arms, and say what changed."""
-        mine = self.problem
-        added = tuple(arm for arm in problem.arms if arm not in mine.arms)
-        extra = tuple(arm for arm in mine.arms if arm not in problem.arms)
-        spaces = {
-            name: (repr(old[name]), repr(new[name]))
-            for old, new in ((mine.context, problem.context), (mine.state, problem.state))
-            for name in old
-            if old[name] != new[name]
-        }
-        if not spaces and not added:
+        clipped = sum(self._counts.clipped)
+        account = changes(self.problem, problem, self.trials, clipped)
+        if not account:
             return self
         twin = self
-        if spaces:
+        if account.spaces:
             if self._fleet is not None:
                 raise SaveFileError("a member of a fleet cannot be loaded into another problem")
-            twin = self._rebuilt(problem.with_arms(mine.arms), self._written())
+            twin = self._rebuilt(problem.with_arms(self._arms), self._written())
             try:
                 twin._knowledge.inherit(self._knowledge)  # noqa: SLF001 - of the same class
             except ParameterError as error:
-                changes = "; ".join(
-                    f"{n} was {old} and is {new}" for n, (old, new) in spaces.items()
-                )
                 raise SaveFileError(
-                    f"what was learned cannot be kept exactly in the given problem: {error} "
-                    f"({changes})"
+                    "what was learned cannot be kept exactly in the given problem: "
+                    f"{error} ({account.all_spaces})"
                 ) from error
             twin._continue(self)  # noqa: SLF001 - of the same class
-        for arm in added:
+        for arm in account.added:
             twin.add_arm(arm)
-        clipped = sum(self._counts.clipped)
-        twin._loaded = Loaded(  # noqa: SLF001 - of the same class
-            self.trials, spaces, added, extra, clipped
-        )
+        twin._loaded = account  # noqa: SLF001 - of the same class
         return twin
 
     @property

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from onepull.html import block, printable, table
+from onepull.policies.pull_counts import PullCounts
 
 WIDTH = 80  # of the table in plain text
 LONGEST = 28  # characters of an arm's name in it
@@ -144,6 +146,34 @@ class Stats(msgspec.Struct, frozen=True):
                 *[state] * self._has_states,
             ))  # fmt: skip
         return rows
+
+
+def stats_of(
+    policy: str,
+    arms: Sequence[str],
+    counts: PullCounts,
+    states: Sequence[dict[str, float] | None],
+) -> Stats:
+    """Return counts, and mean states, as a value for readers.
+
+    >>> stats_of("DCB", ["a"], PullCounts(1), [None]).arms[0].pulls
+    0
+    """
+    now = 0.0 if counts.clock is None else counts.clock()
+    rows = [
+        ArmStats(
+            arm=arm,
+            pulls=counts.observed[j],
+            in_flight=counts.in_flight[j],
+            failures=counts.failed[j],
+            clipped=counts.clipped[j],
+            age=counts.trials - counts.newest[j] if counts.newest[j] else None,
+            seconds=None if (then := counts.times[j]) is None else max(now - then, 0.0),
+            state=states[j],
+        )
+        for j, arm in enumerate(arms)
+    ]
+    return Stats(policy, counts.trials, rows)
 
 
 def _cut(text: str, width: int) -> str:
