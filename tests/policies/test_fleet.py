@@ -17,7 +17,9 @@ from onepull import (
     CCB,
     DCB,
     UCB1,
+    ContextualZooming,
     DiscountedUCB,
+    DoublingCCB,
     EmpiricalKL,
     Finite,
     Interval,
@@ -168,18 +170,22 @@ def test_every_member_is_saved_and_goes_on(name):
     assert twin.stats() == one.stats()
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda p: SlidingWindowUCB(p, window=9),
-        lambda p: SlidingWindowKL(p, window=9),
-        lambda p: DiscountedUCB(p, discount=0.9),
-        lambda p: RestartingUCB(p, patience=5),
-        lambda p: SlidingWindowUCB(p, window=5, sharing="per-context"),
-    ],
-)
-def test_where_order_matters_it_is_one_policy_that_saw_all_in_the_order_of_the_numbers(build):
-    problem = channels(3)
+IN_ORDER = [
+    (lambda p: SlidingWindowUCB(p, window=9), channels(3)),
+    (lambda p: SlidingWindowKL(p, window=9), channels(3)),
+    (lambda p: DiscountedUCB(p, discount=0.9), channels(3)),
+    (lambda p: RestartingUCB(p, patience=5), channels(3)),
+    (lambda p: RestartingUCB(p, sharing="per-context"), channels(3)),
+    (lambda p: SlidingWindowUCB(p, window=5, sharing="per-context"), channels(3)),
+    (DoublingCCB, harvesting()),
+    (ContextualZooming, harvesting()),
+]
+
+
+@pytest.mark.parametrize(("build", "problem"), IN_ORDER)
+def test_where_order_matters_it_is_one_policy_that_saw_all_in_the_order_of_the_numbers(
+    build, problem
+):
     members = fleet(build, problem)
     pulls = observations(problem, 60, np.random.default_rng(3))
     for begin in range(0, 60, 3):  # in turns, and all tell each other: the numbers are in order
