@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
 
 import numpy as np
@@ -23,6 +24,7 @@ from onepull import (
     Interval,
     LinUCB,
     MultiUCB,
+    ParameterError,
     PatientKL,
     Policy,
     Problem,
@@ -30,6 +32,7 @@ from onepull import (
     SaveFileError,
     SlidingWindowKL,
     SlidingWindowUCB,
+    UpperConfidence,
 )
 from onepull.testing.random_data import observations
 
@@ -161,6 +164,52 @@ def test_what_would_not_be_exact_is_refused_with_the_reason(name):
     text = taught(build(old), old).to_bytes()
     with pytest.raises(SaveFileError, match=said):
         Policy.from_bytes(text, problem=new)
+
+
+SKETCHES = {
+    "EmpiricalKL": lambda p: EmpiricalKL(p, knots=9),
+    "UpperConfidence": lambda p: UpperConfidence(p, sharing="sketch(17)"),
+    "SlidingWindowKL": lambda p: SlidingWindowKL(p, window=30, knots=70),
+    "PatientKL": lambda p: PatientKL(p, knots=9),
+}
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+def test_a_sketch_is_moved_to_wider_bounds_with_the_error_that_it_states(name):
+    spaces = {"capacity": Interval(0, 4)}
+    old, new = narrow(**spaces), narrow(capacity=Interval(-1, 6.5))
+    policy = SKETCHES[name](old)
+    states = np.random.default_rng(5).uniform(0, 4, 30)
+    policy.observe_many(["lte"] * 30, bits=[1] * 30, capacity=states)
+    text = policy.to_bytes()
+    said = r"capacity is sketched .* off by up to ([0-9.]+), where the reward goes from -1 to 3"
+    with pytest.raises(SaveFileError, match=said) as told:
+        Policy.from_bytes(text, problem=new)
+    error = float(re.search(said, str(told.value))[1])
+    with pytest.raises(SaveFileError, match=said):
+        Policy.from_bytes(text, problem=new, error=0.99 * error)
+    moved = Policy.from_bytes(text, problem=new, error=error * (1 + 1e-5))
+    assert moved.loaded.error == pytest.approx(error, rel=1e-5)
+    assert "estimates from them may be off by up to" in str(moved.loaded)
+    for bits in (1, 3):
+        mean = np.mean(np.minimum(bits, states))
+        assert abs(moved.estimates(bits=bits)[1] - mean) <= error
+    # Means of the state itself are kept: interpolation is exact for them.
+    assert moved.stats().arms[1].state == pytest.approx({"capacity": states.mean()})
+    moved.observe("wifi", bits=1, capacity=6.4)
+    assert Policy.from_bytes(moved.to_bytes()).to_bytes() == moved.to_bytes()
+
+
+@pytest.mark.parametrize("error", [-1, "much", None, float("nan")])
+def test_an_error_that_cannot_be_is_refused(error):
+    with pytest.raises(ParameterError, match="error must be a number >= 0"):
+        Policy.from_bytes(DCB(narrow()).to_bytes(), error=error)
+
+
+def test_what_was_never_learned_is_not_made_up_whatever_error_is_accepted():
+    text = taught(DCB(narrow()), narrow()).to_bytes()
+    with pytest.raises(SaveFileError, match="is not one of them"):
+        Policy.from_bytes(text, problem=narrow(**MORE_CONTEXTS), error=100)
 
 
 def test_the_account():

@@ -23,6 +23,8 @@ class Loaded(msgspec.Struct, frozen=True):
         The arms of the saved policy that the problem does not have; they were kept.
     clipped
         Observations with a state outside the old bounds; they stay at these bounds.
+    error
+        How far estimates from these observations may be off; 0 if they are exact.
 
     Examples
     --------
@@ -38,6 +40,7 @@ class Loaded(msgspec.Struct, frozen=True):
     added: tuple[str, ...]
     extra: tuple[str, ...]
     clipped: int
+    error: float = 0.0
 
     def __bool__(self) -> bool:
         """Whether anything had to change."""
@@ -54,6 +57,8 @@ class Loaded(msgspec.Struct, frozen=True):
         """Return the account, one line for each change."""
         lines = [f"kept what was learned from {self.trials:,} observations"]
         lines += [f"{name} was {old} and is {new}" for name, (old, new) in self.spaces.items()]
+        if self.error:
+            lines.append(f"estimates from them may be off by up to {self.error:.6g}")
         if self.added:
             lines.append(f"added {some(self.added)}, never pulled")
         if self.extra:

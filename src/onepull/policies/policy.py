@@ -10,10 +10,11 @@ from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
 
+import msgspec
 import numpy as np
 
 from onepull.atomic_files import path_of, write
-from onepull.checks import restored, shown, some, whole_number
+from onepull.checks import number, restored, shown, some, whole_number
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.html import block, names, printable, table
 from onepull.policies import savefile
@@ -625,13 +626,21 @@ class Policy(ABC):
         write(path, self.to_bytes())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, problem: Problem | None = None) -> Self:
+    def load(
+        cls, path: str | os.PathLike[str], *, problem: Problem | None = None, error: float = 0.0
+    ) -> Self:
         """Read a policy from a file; see `from_bytes`."""
-        return cls.from_bytes(path_of(path).read_bytes(), problem=problem, where=str(path))
+        text = path_of(path).read_bytes()
+        return cls.from_bytes(text, problem=problem, error=error, where=str(path))
 
     @classmethod
     def from_bytes(
-        cls, text: bytes, *, problem: Problem | None = None, where: str = "saved policy"
+        cls,
+        text: bytes,
+        *,
+        problem: Problem | None = None,
+        error: float = 0.0,
+        where: str = "saved policy",
     ) -> Self:
         """Build a policy from the contents of a save file.
 
@@ -640,8 +649,10 @@ class Policy(ABC):
 
         The problem may have more arms, more contexts and wider bounds than the saved one, if
         what was learned stays exact; `loaded` then says what changed.  Otherwise SaveFileError
-        says why not.
+        says why not.  Pass an `error` to accept estimates that are off by up to this much, where
+        bounds have grown between which states are sketched.
         """
+        accepted = number("error", error, above=0.0, at_least=True)
         saved = savefile.decode(text, where)
         kinds = {kind.__name__: kind for kind in _kinds(cls)} | {cls.__name__: cls}
         if saved.policy not in kinds:
@@ -665,18 +676,18 @@ class Policy(ABC):
                 policy._fleet.restore(saved.fleet, policy._counts)
             if saved.generator is not None:
                 policy._generator = savefile.generator_from(saved.generator)
-            policy = policy._moved_to(given)
+            policy = policy._moved_to(given, accepted)
         except (
             AttributeError,
             KeyError,
             TypeError,
             ValueError,
-        ) as error:  # onepull's errors are ValueErrors
-            told = printable(str(error), keep="\n")
-            raise SaveFileError(f"{where}: {told}") from error
+        ) as reason:  # onepull's errors are ValueErrors
+            told = printable(str(reason), keep="\n")
+            raise SaveFileError(f"{where}: {told}") from reason
         return policy
 
-    def _moved_to(self, problem: Problem) -> Self:
+    def _moved_to(self, problem: Problem, accepted: float) -> Self:
         """Return the policy for a problem with wider spaces or other arms, and say what changed."""
         clipped = sum(self._counts.clipped)
         account = changes(self.problem, problem, self.trials, clipped)
@@ -688,12 +699,14 @@ class Policy(ABC):
                 raise SaveFileError("a member of a fleet cannot be loaded into another problem")
             twin = self._rebuilt(problem.with_arms(self._arms), self._written())
             try:
-                twin._knowledge.inherit(self._knowledge)  # noqa: SLF001 - of the same class
-            except ParameterError as error:
+                inherit = twin._knowledge.inherit  # noqa: SLF001 - of the same class
+                error = inherit(self._knowledge, accepted)
+            except ParameterError as reason:
                 raise SaveFileError(
                     "what was learned cannot be kept exactly in the given problem: "
-                    f"{error} ({account.all_spaces})"
-                ) from error
+                    f"{reason} ({account.all_spaces})"
+                ) from reason
+            account = msgspec.structs.replace(account, error=error)
             twin._continue(self)  # noqa: SLF001 - of the same class
         for arm in account.added:
             twin.add_arm(arm)

@@ -106,12 +106,13 @@ class Ledger(Knowledge):
         self.spent += other.spent
         self.contexts = self.contexts + other.contexts
 
-    def inherit(self, old: Self) -> None:
-        """Take over what was learned for a problem with narrower spaces, if that is exact."""
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over what was learned for a problem with narrower spaces."""
         check_cells(self.problem, old.problem)
-        self.sharing.inherit(old.sharing)
+        error = self.sharing.inherit(old.sharing, accepted)
         self.spent = old.spent
         self.contexts[cells_of(old.cells, self.cells)] = old.contexts
+        return error
 
     def state(self) -> Any:
         """Return everything learned and spent as plain values."""

@@ -207,13 +207,15 @@ class Sightings(Knowledge):
         self.sets, self.pulls, self._trials = sets, pulls, saved.trials
         self._seen, self.bounds = {}, [{} for _ in sets]
 
-    def inherit(self, old: Self) -> None:
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
         """Take over what was learned for a problem with narrower spaces, if that is exact."""
+        del accepted
         if old.readings.knots is not None:
             raise ParameterError("the cells of an interval state are cut for the old contexts")
         if grown := changed_fields(self.problem.state, old.problem.state):
             raise ParameterError(f"a reward told which of the old values {names(grown)} may have")
         self.restore(msgspec.to_builtins(old.state()))
+        return 0.0
 
     def copy(self) -> Self:
         """Return an independent copy."""

@@ -110,10 +110,10 @@ class Doubling(Sharing):
         self.current.merge(other.current, arms)
         self._move_on()
 
-    def inherit(self, old: Self) -> None:
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
         """Take over what was learned for a problem with narrower spaces, if that is exact."""
         self._enter(old.phase)
-        self.current.inherit(old.current)
+        return self.current.inherit(old.current, accepted)
 
     def state(self) -> Any:
         """Return the phase and what was learned in it."""

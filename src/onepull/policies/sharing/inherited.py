@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -57,67 +58,116 @@ def translated(values: Sequence[State], old: Box, new: Box) -> list[State]:
     return [new.read(old.fields(row)) for row in values]
 
 
-def features_inherited(new: Any, old: Any) -> list[int | None]:
-    """Return which feature of an old factorisation is each feature of a new one.
+class Inheritance(NamedTuple):
+    """How new features follow from old ones.
 
-    None is a listed state that could not occur before.  Raises ParameterError if a feature of
-    the new one was not learned.
+    `parts` has the numbers of old features, with weights, whose sum is each new feature; none for
+    a listed state that could not occur before.  `error` bounds the error of an estimate that
+    this causes.
+    """
+
+    parts: list[list[tuple[int, float]]]
+    error: float
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the features are the same as before."""
+        return all(part == [(i, 1.0)] for i, part in enumerate(self.parts))
+
+
+def same_features(count: int) -> Inheritance:
+    """Return that the features are the same as before."""
+    return Inheritance([[(i, 1.0)] for i in range(count)], 0.0)
+
+
+def features_inherited(new: Any, old: Any, accepted: float = 0.0) -> Inheritance:
+    """Return how the features of a new factorisation follow from those of an old one.
+
+    Raises ParameterError if they do not, or with an error of estimates that is not accepted.
     """
     problem, before = new.problem, old.problem
     points, places = getattr(new, "points", None), getattr(old, "points", None)
     if new.keeps_states and old.keeps_states and points is not None and places is not None:
-        if grown := changed_fields(problem.state, before.state, only_intervals=True):
-            raise ParameterError(
-                f"{names(grown)} {are(grown)} sketched on knots between the old bounds"
-            )
         rows = translated([tuple(r) for r in places.tolist()], before.state, problem.state)
+        if grown := changed_fields(problem.state, before.state, only_intervals=True):
+            return _resketched(new, old, rows, grown, accepted)
         place = {row: i for i, row in enumerate(rows)}
-        return [place.get(tuple(row)) for row in points.tolist()]
+        found = [place.get(tuple(row)) for row in points.tolist()]
+        return Inheritance([[] if i is None else [(i, 1.0)] for i in found], 0.0)
     if new.at_contexts is not None and old.at_contexts is not None:
         rows = translated(old.at_contexts, before.context, problem.context)
         place = {row: i for i, row in enumerate(rows)}
-        found: list[int | None] = []
         for context in new.at_contexts:
             if context not in place:
                 raise ParameterError(
                     "only mean rewards of the old contexts are stored, and "
                     f"{problem.context.shown(context)} is not one of them"
                 )
-            found.append(place[context])
-        return found
+        return Inheritance([[(place[context], 1.0)] for context in new.at_contexts], 0.0)
     if grown := [
         *changed_fields(problem.state, before.state),
         *changed_fields(problem.context, before.context),
     ]:
         raise ParameterError(f"what is stored depends on the values of {names(grown)}")
-    return list(range(old.features))
+    return same_features(old.features)
 
 
-def with_features(state: Any, places: Sequence[int | None]) -> Any:
+def _resketched(
+    new: Any, old: Any, knots: Sequence[State], grown: Sequence[str], accepted: float
+) -> Inheritance:
+    """Return the weights of old knots on the new ones.
+
+    An observation was shared out to the old knots, and each of these is shared out to the new
+    ones.  Both steps interpolate the reward, so their errors add up.
+    """
+    low, high = new.problem.payoff.whole_range
+    error = min(old.error + new.error, high - low)
+    if error > accepted:
+        raise ParameterError(
+            f"{names(grown)} {'are' if len(grown) > 1 else 'is'} sketched on knots between the "
+            f"old bounds, so estimates may be off by up to {error:.6g}, where the reward goes "
+            f"from {low:.6g} to {high:.6g}; load(…, error={error:.6g}) accepts that"
+        )
+    parts: list[list[tuple[int, float]]] = [[] for _ in range(new.features)]
+    for i, knot in enumerate(knots):
+        for feature, weight in enumerate(new.psi(knot)):
+            if weight:
+                parts[feature].append((i, float(weight)))
+    return Inheritance(parts, error)
+
+
+def with_features(state: Any, inheritance: Inheritance) -> Any:
     """Return the saved form of statistics with other features.
 
-    >>> with_features({"pulls": [2, 0], "means": [[0.25, 0.75], []]}, [1, None, 0])["means"]
+    >>> swapped = Inheritance([[(1, 1.0)], [], [(0, 1.0)]], 0.0)
+    >>> with_features({"pulls": [2, 0], "means": [[0.25, 0.75], []]}, swapped)["means"]
     [[0.75, 0.0, 0.25], []]
     """
     plain = msgspec.to_builtins(state)
     for name in ("means", "rows"):
         if name in plain:
-            plain[name] = [_with_features(row, places) for row in plain[name]]
+            plain[name] = [_with_features(row, inheritance.parts) for row in plain[name]]
     if "kept" in plain:
-        plain["kept"] = with_features(plain["kept"], places)
+        plain["kept"] = with_features(plain["kept"], inheritance)
     return plain
 
 
-def _with_features(row: Any, places: Sequence[int | None]) -> list[float]:
+def _with_features(row: Any, parts: Sequence[Sequence[tuple[int, float]]]) -> list[float]:
     if isinstance(row, dict):  # the few values of a long row that are not 0
         few = dict(zip(row["at"], row["values"], strict=True))
-        return [0.0 if i is None else few.get(i, 0.0) for i in places]
-    return [0.0 if i is None else row[i] for i in places] if row else []
+        return [_sum(few.get(i, 0.0) * weight for i, weight in part) for part in parts]
+    return [_sum(row[i] * weight for i, weight in part) for part in parts] if row else []
 
 
-def check_scale(statistics: Any, new: Any, old: Any) -> None:
+def _sum(products: Iterable[float]) -> float:
+    """Return a sum; that of a single negative 0 stays one."""
+    listed = list(products)
+    return listed[0] if len(listed) == 1 else math.fsum(listed)
+
+
+def check_scale(statistics: Any, is_as_before: bool) -> None:  # noqa: FBT001 - a fact
     """Raise ParameterError if statistics depend on bounds of features that have changed."""
-    if getattr(statistics, "depends_on_bounds", False) and new != old:
+    if getattr(statistics, "depends_on_bounds", False) and not is_as_before:
         raise ParameterError("its change detectors are scaled to the old bounds of the reward")
 
 
@@ -141,8 +191,3 @@ def names(fields: Sequence[str]) -> str:
     'a, b and c'
     """
     return " and ".join([", ".join(fields[:-1]), fields[-1]] if fields[1:] else fields)
-
-
-def are(fields: Sequence[str]) -> str:
-    """Return the verb that follows these names."""
-    return "are" if len(fields) > 1 else "is"

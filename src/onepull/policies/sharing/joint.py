@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from onepull.factor import Factorisation
 from onepull.policies.sharing.in_flight import View, answered
-from onepull.policies.sharing.inherited import features_inherited
+from onepull.policies.sharing.inherited import Inheritance, features_inherited
 from onepull.policies.sharing.observation import (
     observed_state,
 )
@@ -40,8 +40,8 @@ class Joint(SingleStatistics):
         view = statistics, *self.factor.look(statistics.means, context)
         return answered(*view) if statistics.waiting else view
 
-    def _features_of(self, old: Self) -> list[int | None]:
-        return features_inherited(self.factor, old.factor)
+    def _features_from(self, old: Self, accepted: float) -> Inheritance:
+        return features_inherited(self.factor, old.factor, accepted)
 
     def measured_error(self, looks: int) -> float:
         """Return a bound on the error of the factorisation, measured at so many points."""

@@ -113,12 +113,14 @@ class Knowledge(ABC):
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
 
-    def inherit(self, old: Self) -> None:
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
         """Take over what was learned for a problem with narrower spaces.
 
-        Raises ParameterError with the reason if the result would not be what this one would have
-        learned from the same observations.
+        Returns a bound on the error of estimates that this causes, 0 if the result is what this
+        one would have learned from the same observations.  Raises ParameterError with the reason
+        if the error would be larger than accepted.
         """
+        del accepted
         grown = changed_fields(self.problem.context, old.problem.context)
         if grown:
             raise ParameterError(f"what is stored depends on the values of {names(grown)}")
@@ -130,6 +132,7 @@ class Knowledge(ABC):
                 f"{low:.12g} to {high:.12g} and is {least:.12g} to {most:.12g}"
             )
         self.restore(msgspec.to_builtins(old.state()))
+        return 0.0
 
     @abstractmethod
     def copy(self) -> Self:

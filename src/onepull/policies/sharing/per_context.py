@@ -91,13 +91,15 @@ class PerContext(Sharing):
             check_reward(value, self._lows[cell], self._highs[cell])
         self.statistics_for(str(cell)).update(arm, (value,))
 
-    def inherit(self, old: Self) -> None:
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
         """Take over what was learned for a problem with narrower spaces, if that is exact."""
+        del accepted
         check_cells(self.problem, old.problem)
-        check_scale(self._unseen, self.feature_bounds(), old.feature_bounds())
+        check_scale(self._unseen, self.feature_bounds() == old.feature_bounds())
         cells = cells_of(old.cells, self.cells)
         learned = msgspec.to_builtins(old.state())
         self.restore({str(cells[int(key)]): state for key, state in learned.items()})
+        return 0.0
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""

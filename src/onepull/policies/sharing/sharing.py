@@ -15,7 +15,12 @@ from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.errors import ParameterError, SaveFileError
 from onepull.policies.sharing.in_flight import View
-from onepull.policies.sharing.inherited import check_scale, with_features
+from onepull.policies.sharing.inherited import (
+    Inheritance,
+    check_scale,
+    same_features,
+    with_features,
+)
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem
 from onepull.statistics import ArmStatistics
@@ -171,19 +176,20 @@ class SingleStatistics(Sharing):
 
     statistics: ArmStatistics
 
-    def inherit(self, old: Self) -> None:
-        """Take over what was learned for a problem with narrower spaces, if that is exact."""
-        places = self._features_of(old)
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over what was learned for a problem with narrower spaces."""
+        inheritance = self._features_from(old, accepted)
         check_scale(
             old.statistics,
-            (places, *self.feature_bounds()) if self.statistics.features else (),
-            (list(range(len(places))), *old.feature_bounds()) if self.statistics.features else (),
+            inheritance.is_identity and self.feature_bounds() == old.feature_bounds(),
         )
-        self.restore({"all": with_features(old.statistics.state(), places)})
+        self.restore({"all": with_features(old.statistics.state(), inheritance)})
+        return inheritance.error
 
-    def _features_of(self, old: Self) -> list[int | None]:
-        """Return which old feature is each of the features; the same ones by default."""
-        return list(range(old.statistics.features))
+    def _features_from(self, old: Self, accepted: float) -> Inheritance:
+        """Return how the features follow from the old ones; they are the same by default."""
+        del accepted
+        return same_features(old.statistics.features)
 
     @property
     def all_statistics(self) -> dict[str, ArmStatistics]:

@@ -80,17 +80,18 @@ class Attendance(Joint):
             for mine, theirs in zip(self.came, other.came, strict=True)
         ]
 
-    def inherit(self, old: Self) -> None:
-        """Take over what was learned for a problem with narrower spaces, if that is exact."""
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over what was learned for a problem with narrower spaces."""
         check_cells(self.problem, old.problem)
-        places = features_inherited(self.factor, old.factor)
+        inheritance = features_inherited(self.factor, old.factor, accepted)
         came = dict(zip(cells_of(old.cells, self.cells), old.came, strict=True))
         self.restore(
             {
-                "learned": {"all": with_features(old.statistics.state(), places)},
+                "learned": {"all": with_features(old.statistics.state(), inheritance)},
                 "came": [came.get(cell, NEVER) for cell in range(self.cells.features)],
             }
         )
+        return inheritance.error
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
