@@ -19,7 +19,7 @@ TOOLS = {
     "onepull.policies.decision": ["Decision"],
     "onepull.policies.explanation": ["ArmExplanation", "Explanation"],
     "onepull.policies.policy": ["Policy"],
-    "onepull.policies.fleet": ["Absorbed"],
+    "onepull.policies.fleet.updates": ["Absorbed"],
     "onepull.policies.loaded": ["Loaded"],
     "onepull.policies.pull": ["Pull"],
     "onepull.policies.recommendation": ["recommended"],

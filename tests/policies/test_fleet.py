@@ -33,7 +33,7 @@ from onepull import (
     SlidingWindowUCB,
 )
 from onepull.policies import savefile
-from onepull.policies.fleet import Absorbed
+from onepull.policies.fleet.updates import Absorbed
 from onepull.testing.random_data import observations
 
 NAMES = ["one", "two", "three"]
@@ -491,7 +491,7 @@ FORGED = [
 @pytest.mark.parametrize(("field", "value"), FORGED)
 @pytest.mark.parametrize("build", [DCB, lambda p: SlidingWindowUCB(p, window=5)])
 def test_forged_updates_change_nothing(build, field, value):
-    from onepull.policies.fleet import Updates  # noqa: PLC0415 - used here alone
+    from onepull.policies.fleet.updates import Updates  # noqa: PLC0415 - used here alone
 
     members = fleet(build, channels(2), ["one", "two"])
     one, two = members.values()

@@ -11,7 +11,7 @@ from onepull.policies.drifting.restarting_ucb import RestartingUCB
 from onepull.policies.drifting.sliding_window_kl import SlidingWindowKL
 from onepull.policies.drifting.sliding_window_ucb import SlidingWindowUCB
 from onepull.policies.explanation import ArmExplanation, Explanation
-from onepull.policies.fleet import Absorbed
+from onepull.policies.fleet.updates import Absorbed
 from onepull.policies.hidden_states.coarse_kl import CoarseKL
 from onepull.policies.linear.lin_rel import LinRel
 from onepull.policies.linear.lin_thompson import LinearThompson

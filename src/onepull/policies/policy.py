@@ -22,16 +22,16 @@ from onepull.policies.batches import columns_of, rows
 from onepull.policies.controls import Controls, Narrowed, narrowed, saved_controls
 from onepull.policies.decision import Decision
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
-from onepull.policies.fleet import (
+from onepull.policies.fleet.fleet import Fleet
+from onepull.policies.fleet.joining import fleet_for
+from onepull.policies.fleet.updates import (
     Absorbed,
-    Fleet,
     FleetState,
     Identity,
     Updates,
     check_identity,
     checked_name,
     checked_versions,
-    fleet_for,
 )
 from onepull.policies.loaded import Loaded, changes
 from onepull.policies.pull import Pull
