@@ -36,6 +36,7 @@ from onepull.policies import savefile
 from onepull.policies.fleet.updates import Absorbed
 from onepull.testing.random_data import observations
 
+ARMS = ["channel-1", "channel-2", "channel-3"]
 NAMES = ["one", "two", "three"]
 
 
@@ -363,6 +364,31 @@ def test_pulls_in_flight_stay_with_their_member(build):
     assert [row.in_flight for row in two.explain(bits=3).arms] == [0, 0, 0]
     one.observe("channel-3", bits=3, capacity=3)
     assert [row.in_flight for row in one.explain(bits=3).arms] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("build", [DCB, EmpiricalKL, lambda p: SlidingWindowUCB(p, window=5), UCB1])
+@pytest.mark.parametrize("learned", [0, 2])
+def test_pulls_in_flight_at_joining_count_once(build, learned):
+    one, two = build(channels(3)), build(channels(3))
+    for policy in (one, two):
+        policy.observe_many(ARMS[:learned], bits=[3] * learned, capacity=[1] * learned)
+    one.pulled("channel-1", bits=3)
+    one.join("one")
+    two.join("two")
+    for _ in range(3):
+        two.observe("channel-2", bits=3, capacity=2)
+        one.absorb(two.updates())
+        one.observe("channel-2", bits=3, capacity=2)
+        two.absorb(one.updates())
+    assert [row.in_flight for row in one.explain(bits=3).arms] == [1, 0, 0]
+    assert [row.in_flight for row in two.explain(bits=3).arms] == [0, 0, 0]
+    assert_same_learned(one, two)
+
+
+def assert_same_learned(one, two):
+    states = [savefile.decode(policy.to_bytes(), "here").learned for policy in (one, two)]
+    one.absorb(two.updates())
+    assert states[1] == savefile.decode(one.to_bytes(), "here").learned
 
 
 @pytest.mark.parametrize("build", [DCB, lambda p: SlidingWindowUCB(p, window=5)])

@@ -514,10 +514,10 @@ class Policy(ABC):
         ([0.5, 1.0], {'host-1': 1, 'host-2': 1})
         """
         if self._fleet is None:
-            fresh = self.is_fresh
-            empty = self if fresh else self._rebuilt(self.problem, self._written())
-            fleet = fleet_for(name, empty._knowledge.copy())  # noqa: SLF001 - of the same class
-            if not fresh:
+            # Not a copy of what is known, which may have pulls in flight.
+            empty = self._rebuilt(self.problem, self._written())
+            fleet = fleet_for(name, empty._knowledge)  # noqa: SLF001 - of the same class
+            if not self.is_fresh:
                 fleet.start_with(self._knowledge, self._counts)
             self._fleet = fleet
         elif checked_name(name) != self._fleet.name:

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+import msgspec
+
 from onepull.checks import restored, shown
 from onepull.errors import MergeError, OnepullError, ParameterError, SaveFileError
 from onepull.html import printable
@@ -81,6 +83,12 @@ class Fleet(ABC):
         """Return a copy that does not change with this one."""
 
     # Common to both kinds
+
+    def _before(self, whole: Knowledge, counts: PullCounts) -> Member:
+        """Return what was learned before joining, without pulls in flight."""
+        learned = self.blank.copy()
+        learned.restore(msgspec.to_builtins(whole.state()))
+        return Member(self.blank.problem, 1, learned, counts.hand_over())
 
     @property
     def start(self) -> Member | None:

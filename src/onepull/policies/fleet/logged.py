@@ -110,7 +110,7 @@ class LoggedFleet(Fleet):
 
     def start_with(self, whole: Knowledge, counts: PullCounts) -> None:
         """Keep what was learned before joining, which is learned first."""
-        self._start = Member(self.blank.problem, 1, whole.copy(), counts.hand_over())
+        self._start = self._before(whole, counts)
 
     def _restore_start(self, start: Contribution) -> None:
         problem = self.blank.problem.with_arms(start.arms)

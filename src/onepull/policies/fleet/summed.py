@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import msgspec
 
-from onepull.policies.fleet.fleet import Fleet, Member, fit
+from onepull.policies.fleet.fleet import Fleet, fit
 from onepull.policies.fleet.updates import START, digest
 from onepull.policies.pull_counts import PullCounts
 from onepull.policies.sharing.knowledge import Knowledge
@@ -65,7 +65,7 @@ class SummedFleet(Fleet):
 
         So it counts once if several members start from the same file.
         """
-        start = Member(self.blank.problem, 1, whole.copy(), counts.hand_over())
+        start = self._before(whole, counts)
         self.members[f"{START}{digest(self._out(start))}"] = start
 
     def copy(self) -> Self:
