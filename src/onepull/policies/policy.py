@@ -232,10 +232,8 @@ class Policy(ABC):
 
     def _told(self, decision: Decision) -> Sequence[float | None]:
         """Return the estimates without what is assumed of arms that have not answered yet."""
-        estimates, unanswered = (
-            self._estimates(decision),
-            self._knowledge.unanswered(decision.context),
-        )
+        estimates = self._estimates(decision)
+        unanswered = self._knowledge.unanswered(decision.context)
         return [UNPULLED if j in unanswered else estimate for j, estimate in enumerate(estimates)]
 
     def _reason(self, decision: Decision, indices: list[float]) -> str:
@@ -663,16 +661,16 @@ class Policy(ABC):
         try:
             before, given = savefile.problems_of(saved, problem)
             policy: Self = kinds[saved.policy]._rebuilt(before, saved.parameters)  # noqa: SLF001 - a subclass's own
-            blank = policy._knowledge.copy()
+            if saved.fleet is not None:
+                named = restored(FleetState, saved.fleet, "members of the fleet").name
+                policy._fleet = fleet_for(named, policy._knowledge.copy())
             policy._knowledge.restore(saved.learned)
             if saved.counts is not None:
                 policy._counts.restore(saved.counts)
             if saved.controls is not None:
                 policy._controls = saved_controls(saved.controls, policy._arms) or None
             policy._check_loop()
-            if saved.fleet is not None:
-                named = restored(FleetState, saved.fleet, "members of the fleet").name
-                policy._fleet = fleet_for(named, blank)
+            if policy._fleet is not None:
                 policy._fleet.restore(saved.fleet, policy._counts)
             if saved.generator is not None:
                 policy._generator = savefile.generator_from(saved.generator)
