@@ -15,16 +15,21 @@ SOURCE = Path(__file__).parent.parent / "src" / "onepull"
 BEGIN, END = "# Made by tools/public_names.py", "# To here."
 # What the package exports beside its policies, by the module it is taken from.
 TOOLS = {
+    "onepull.policies.controls": ["Controls", "Share"],
     "onepull.policies.decision": ["Decision"],
     "onepull.policies.explanation": ["ArmExplanation", "Explanation"],
     "onepull.policies.policy": ["Policy"],
+    "onepull.policies.fleet.updates": ["Absorbed"],
+    "onepull.policies.loaded": ["Loaded"],
     "onepull.policies.pull": ["Pull"],
     "onepull.policies.recommendation": ["recommended"],
     "onepull.policies.rule_policy": ["MeanPolicy", "TurnPolicy"],
     "onepull.policies.sharing.by_name": ["shared"],
+    "onepull.policies.stats": ["ArmStats", "Stats"],
     "onepull.policies.states.state_policy": ["StatePolicy"],
     "onepull.policies.traits": ["Traits"],
 }
+PARTS = ("ArmExplanation", "ArmStats")  # of values that the package exports
 OTHERS = {
     "control": [
         "Backlog", "Battery", "BatteryPlan", "BufferEnvironment", "DriftPlusPenalty", "Myopic",
@@ -67,7 +72,7 @@ def policies_part() -> str:
 def package_part() -> str:
     """Return the part of `onepull` that is made."""
     names = [n for module, names in exported_policies().items() for n in names]
-    homes = {**OTHERS, "policies": [n for n in names if n != "ArmExplanation"]}
+    homes = {**OTHERS, "policies": [n for n in names if n not in PARTS]}
     lines = [f"    from onepull.{home} import {', '.join(names)}" for home, names in homes.items()]
     all_names = sorted(name for names in homes.values() for name in names)
     imports = "\n".join(["if TYPE_CHECKING:", *lines])

@@ -290,6 +290,14 @@ class Interval:
             return min(max(number, self._least), self._most)
         raise ValueError(f"is not {self}")
 
+    def clips_off(self, value: Any) -> bool:
+        """Whether a number is outside, so that `accept` replaces it by the nearest end.
+
+        >>> Interval(0, 30, outside="clip").clips_off(31.5)
+        True
+        """
+        return self.clips and not self._least <= value <= self._most
+
     def shown(self, value: float) -> str:
         """Return a value of this space as text."""
         return f"{value:.12g}"

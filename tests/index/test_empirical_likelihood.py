@@ -381,3 +381,10 @@ def test_a_large_offset_costs_few_digits():
     moved = likely_mean([2.0**50 + v for v in values], weights, 3, 2.0**50 + 4.0, 0.1)
     assert moved - 2.0**50 == pytest.approx(bound, abs=0.25)  # the spacing of numbers there
     assert rounding(2.0**40, 2.0**40 + 1.0) < 0.01
+
+
+@pytest.mark.parametrize("below", [0.0, 1e-16, 1e-15, 1e-12, 1e-9, 1e-6])
+def test_a_value_next_to_the_top_counts_as_one_at_the_top(below):
+    values, weights = [-8.0, 1.0 - below], [1 / 7, 6 / 7]
+    exact = math.log(9 / 7) / 7 + 6 / 7 * math.log(27 / 28)  # λ = 1/28
+    assert divergence(values, weights, 2, 0.0, 1.0) == pytest.approx(exact, rel=1e-5)

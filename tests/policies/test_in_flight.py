@@ -138,7 +138,7 @@ def test_an_arm_that_has_not_answered_is_at_its_lowest():
     policy.observe("wifi", capacity=2)
     policy.pulled("lte")
     lte = policy.explain(bits=4).arms[1]
-    assert (lte.pulls, lte.estimate) == (1, 0.0)
+    assert (lte.pulls, lte.in_flight, lte.estimate, lte.bonus) == (1, 1, None, None)
     assert lte.index == pytest.approx(4 * math.sqrt(2.01 * math.log(3)))
     policy.observe("lte", capacity=4)
     lte = policy.explain(bits=4).arms[1]

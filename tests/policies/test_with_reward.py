@@ -15,6 +15,7 @@ from onepull import (
     UCB1,
     DiscountedKL,
     DoublingCCB,
+    EmpiricalKL,
     EpsilonGreedy,
     Finite,
     Interval,
@@ -84,7 +85,7 @@ def told(policy):
 @pytest.mark.parametrize("name", KEEPERS)
 def test_it_is_as_if_the_reward_had_been_so_from_the_start(name, reward):
     make, build = KEEPERS[name]
-    changed = taught(build(make()), make()).with_reward(reward)
+    changed = taught(build(make()), make()).with_reward(reward, error=9)
     always = taught(build(make(reward)), make())
     assert type(changed) is type(always)
     assert changed.problem == always.problem
@@ -99,7 +100,7 @@ def test_the_old_policy_stays_as_it_was(name):
     make, build = KEEPERS[name]
     policy = taught(build(make()), make())
     before = policy.to_bytes()
-    changed = policy.with_reward(NEW[0])
+    changed = policy.with_reward(NEW[0], error=1)
     taught(changed, make(), seed=2)
     assert policy.to_bytes() == before
     assert changed.trials == 240
@@ -124,7 +125,54 @@ def test_an_estimate_is_the_mean_of_the_new_rewards():
 def test_a_sketch_states_the_error_of_the_new_reward():
     policy = UpperConfidence(continuous(), sharing="sketch(9)")
     assert policy.sharing.error == 0.25
-    assert policy.with_reward("4 * capacity * bits").sharing.error == pytest.approx(4)
+    changed = policy.with_reward("4 * capacity * bits", error=4)
+    assert changed.sharing.error == pytest.approx(4)
+
+
+ENDPOINTS = Problem(
+    arms=["alpha", "beta"],
+    context={"tokens": Finite([100, 400])},
+    state={"ttft": Interval(0, 4), "tpot": Interval(0, 0.1)},
+    reward="-(ttft + tokens * tpot)",
+)
+DEADLINE = "ttft + tokens * tpot <= 8"
+
+
+def estimates_and_means(policy, reward, **options):
+    """Return the estimates of another reward, and the means of that reward."""
+    generator = np.random.default_rng(3)
+    ttft, tpot = generator.normal(2, 0.03, 400), generator.normal(0.015, 3e-4, 400)
+    policy.observe_many(["alpha"] * 400, ttft=ttft, tpot=tpot)
+    changed = policy.with_reward(reward, **options)
+    vector = changed.problem.payoff.vector
+    means = [np.mean(vector(tokens, ttft, tpot)) for tokens in (100, 400)]
+    return [changed.estimates(tokens=tokens)[0] for tokens in (100, 400)], means
+
+
+def test_a_sketch_does_not_become_a_deadline_in_silence():
+    policy = EmpiricalKL(ENDPOINTS, knots=9)
+    said = (
+        r"off by up to 1, where it goes from 0 to 1, since states are sketched on knots; those "
+        r"of the present reward by up to 2.75 of 44.*with_reward\(…, error=1\)"
+    )
+    with pytest.raises(ParameterError, match=said):
+        estimates_and_means(policy, DEADLINE)
+    found, means = estimates_and_means(EmpiricalKL(ENDPOINTS, knots=9), DEADLINE, error=1)
+    assert 0.1 < np.max(np.abs(np.subtract(found, means))) <= 1  # it would have been off
+
+
+def test_a_sketch_takes_a_reward_that_it_computes_as_well():
+    for reward in ("ttft + 2 * tokens * tpot", "-max(ttft, tokens * tpot)", "3 - ttft"):
+        policy = EmpiricalKL(ENDPOINTS, knots=9)
+        found, means = estimates_and_means(policy, reward)
+        error = policy.with_reward(reward).sharing.error
+        assert np.max(np.abs(np.subtract(found, means))) <= error
+
+
+@pytest.mark.parametrize("error", [-1, float("nan"), "small"])
+def test_an_error_that_cannot_be_is_refused(error):
+    with pytest.raises(ParameterError, match="error must be a number >= 0"):
+        UpperConfidence(listed(), sharing="histogram").with_reward(OLD, error=error)
 
 
 def test_a_reward_in_code_will_do():

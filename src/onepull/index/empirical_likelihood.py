@@ -17,6 +17,7 @@ CLOSE = 1e-13
 NEXT_TO_NOTHING = 1e-12
 THINNEST = 1e-100  # smallest unit, as a share of the range
 FARTHEST = 1e150  # largest distance to the top, in units
+NEAR_POLE = 1e-3
 AT_TOP = 1e-50  # a mean this close to the top, in units, is the top
 
 
@@ -82,7 +83,8 @@ def divergence(  # noqa: C901, PLR0912 - plain loops, so that they can be compil
         if slope == 0.0 or (free == 0.0 and slope < 0.0):
             break
         step = free - slope / bend if bend < 0.0 else high  # tiny weights may underflow
-        if not low < step < high:
+        # With values next to the top, steps away from the pole only double: too many of them.
+        if not low < step < high or (free == 0.0 and step < NEAR_POLE):
             step = 0.5 * (low + high)
         if abs(step - free) <= CLOSE * free:
             break

@@ -140,5 +140,5 @@ def drifting_costs(
         off = precision * gaps * gaps / (freedom * noise)
     off = np.where(gaps > 0.0, np.nan_to_num(off, nan=np.inf), 0.0)
     costs = 0.5 * (freedom + 1.0) * np.log1p(off) + np.log(precision) + np.log(len(means))
-    costs[leader] = np.log(precision[leader])
-    return np.asarray(costs)
+    # Arms with the same mean lead together, so that their order does not matter.
+    return np.asarray(np.where(gaps <= 0.0, np.log(precision), costs))

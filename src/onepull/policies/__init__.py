@@ -3,6 +3,7 @@
 # Made by tools/public_names.py
 from onepull.policies.budget.mixture_elimination import MixtureElimination
 from onepull.policies.budget.ucb_alp import UCBALP
+from onepull.policies.controls import Controls, Share
 from onepull.policies.decision import Decision
 from onepull.policies.drifting.discounted_kl import DiscountedKL
 from onepull.policies.drifting.discounted_ucb import DiscountedUCB
@@ -10,11 +11,13 @@ from onepull.policies.drifting.restarting_ucb import RestartingUCB
 from onepull.policies.drifting.sliding_window_kl import SlidingWindowKL
 from onepull.policies.drifting.sliding_window_ucb import SlidingWindowUCB
 from onepull.policies.explanation import ArmExplanation, Explanation
+from onepull.policies.fleet.updates import Absorbed
 from onepull.policies.hidden_states.coarse_kl import CoarseKL
 from onepull.policies.kept_states.adaptive_imed import AdaptiveIMED
 from onepull.policies.linear.lin_rel import LinRel
 from onepull.policies.linear.lin_thompson import LinearThompson
 from onepull.policies.linear.lin_ucb import LinUCB
+from onepull.policies.loaded import Loaded
 from onepull.policies.partition.contextual_zooming import ContextualZooming
 from onepull.policies.policy import Policy
 from onepull.policies.policy_class.epoch_greedy import EpochGreedy
@@ -33,6 +36,7 @@ from onepull.policies.states.empirical_kl import EmpiricalKL
 from onepull.policies.states.imed import IMED
 from onepull.policies.states.patient_kl import PatientKL
 from onepull.policies.states.state_policy import StatePolicy
+from onepull.policies.stats import ArmStats, Stats
 from onepull.policies.traits import Traits
 from onepull.policies.ucb.ccb import CCB, DoublingCCB
 from onepull.policies.ucb.dcb import DCB
@@ -50,10 +54,13 @@ __all__ = [
     "KLUCB",
     "UCB1",
     "UCBALP",
+    "Absorbed",
     "AdaptiveIMED",
     "ArmExplanation",
+    "ArmStats",
     "CoarseKL",
     "ContextualZooming",
+    "Controls",
     "Decision",
     "DirichletThompson",
     "DiscountedKL",
@@ -70,6 +77,7 @@ __all__ = [
     "LinRel",
     "LinUCB",
     "LinearThompson",
+    "Loaded",
     "MeanPolicy",
     "MixtureElimination",
     "MultiUCB",
@@ -79,9 +87,11 @@ __all__ = [
     "Random",
     "RandomizedUCB",
     "RestartingUCB",
+    "Share",
     "SlidingWindowKL",
     "SlidingWindowUCB",
     "StatePolicy",
+    "Stats",
     "Traits",
     "TurnPolicy",
     "UCB1Epsilon",

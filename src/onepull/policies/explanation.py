@@ -18,7 +18,7 @@ class ArmExplanation(msgspec.Struct, frozen=True):
     arm
         Its name.
     pulls
-        How often it was pulled, as far as the policy remembers.
+        How often it was pulled, as far as the policy remembers, including pulls in flight.
     estimate
         Its estimated reward; None if there is no estimate.
     bonus
@@ -29,6 +29,10 @@ class ArmExplanation(msgspec.Struct, frozen=True):
         Whether it may be chosen for this request.
     chance
         The probability of choosing it; None if that is not known.
+    in_flight
+        How many of its pulls have not been observed yet.
+    control
+        The control that concerns it: "paused", "pinned", "least share" or "most share".
     """
 
     arm: str
@@ -38,6 +42,8 @@ class ArmExplanation(msgspec.Struct, frozen=True):
     index: float
     eligible: bool
     chance: float | None = None
+    in_flight: int = 0
+    control: str = ""
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -72,8 +78,9 @@ class Explanation(msgspec.Struct, frozen=True):
     wifi: highest index
     >>> msgspec.to_builtins(ArmExplanation("lte", 0, None, None, math.inf, eligible=True))["index"]
     inf
-    >>> msgspec.json.encode(ArmExplanation("lte", 0, None, None, math.inf, eligible=True))
-    b'{"arm":"lte","pulls":0,"estimate":null,"bonus":null,"index":null,"eligible":true,"chance":null}'
+    >>> row = ArmExplanation("lte", 0, None, None, math.inf, eligible=True)
+    >>> msgspec.json.decode(msgspec.json.encode(row))["index"] is None
+    True
     """
 
     policy: str
@@ -92,7 +99,7 @@ class Explanation(msgspec.Struct, frozen=True):
             + "  ".join(f"{cell:>{width}}" for cell, width in zip(rest, widths[2:], strict=True))
             for a, b, *rest in rows
         ]
-        return "\n".join([self._title(), *lines, self._conclusion()])
+        return "\n".join([self._title(), *map(str.rstrip, lines), self._conclusion()])
 
     def _repr_html_(self) -> str:
         """Return the same table for a notebook.
@@ -117,15 +124,30 @@ class Explanation(msgspec.Struct, frozen=True):
         return printable(f"{self.arm or 'a draw'}: {self.reason}")
 
     def _columns(self) -> tuple[str, ...]:
-        return ("", "arm", "pulls", "estimate", "bonus", "index", *["chance"] * self._is_drawn)
+        return (
+            *("", "arm", "pulls", *["in flight"] * self._has_waiting),
+            *("estimate", "bonus", "index", *["chance"] * self._is_drawn),
+            *["control"] * self._has_controls,
+        )
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows = []
         for row in self.arms:
             mark = "→" if row.arm == self.arm else " " if row.eligible else "×"
             numbers = [row.estimate, row.bonus, row.index, *[row.chance] * self._is_drawn]
-            rows.append((mark, printable(row.arm), _count(row.pulls), *map(_show, numbers)))
+            waiting = [str(row.in_flight)] * self._has_waiting
+            controls = [row.control] * self._has_controls
+            counts = (_count(row.pulls), *waiting)
+            rows.append((mark, printable(row.arm), *counts, *map(_show, numbers), *controls))
         return rows
+
+    @property
+    def _has_waiting(self) -> bool:
+        return any(row.in_flight for row in self.arms)
+
+    @property
+    def _has_controls(self) -> bool:
+        return any(row.control for row in self.arms)
 
     @property
     def _is_drawn(self) -> bool:
@@ -133,10 +155,16 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 def bonus_of(index: float, estimate: float | None) -> float | None:
-    """Return the index minus the estimate; None if there is no estimate."""
+    """Return the index minus the estimate; None if there is no estimate.
+
+    >>> bonus_of(1.75, 1.5), bonus_of(math.inf, math.inf), bonus_of(1.75, math.inf)
+    (0.25, inf, None)
+    """
     if estimate is None:
         return None
-    return math.inf if math.isinf(index) else index - estimate
+    if math.isinf(index):
+        return math.inf
+    return index - estimate if math.isfinite(estimate) else None
 
 
 def tie_of(arms: Sequence[str], left: int, *, draws: bool) -> str:

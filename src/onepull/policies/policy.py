@@ -5,27 +5,45 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
 
+import msgspec
 import numpy as np
 
 from onepull.arms import arm_names
 from onepull.atomic_files import path_of, write
-from onepull.checks import shown, some, whole_number
+from onepull.checks import number, restored, shown, some, whole_number
 from onepull.errors import InputError, MergeError, ParameterError, SaveFileError, UnknownArm
 from onepull.html import block, names, printable, table
 from onepull.policies import savefile
 from onepull.policies.batches import columns_of, rows
+from onepull.policies.controls import Controls, Narrowed, narrowed, saved_controls
 from onepull.policies.decision import Decision
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
+from onepull.policies.fleet.fleet import Fleet
+from onepull.policies.fleet.joining import fleet_for
+from onepull.policies.fleet.updates import (
+    Absorbed,
+    FleetState,
+    Identity,
+    Updates,
+    check_identity,
+    checked_name,
+    checked_versions,
+)
+from onepull.policies.loaded import Loaded, changes
 from onepull.policies.pull import Pull
+from onepull.policies.pull_counts import PullCounts
 from onepull.policies.sharing.knowledge import Knowledge
+from onepull.policies.stats import Stats, stats_of
 from onepull.policies.ties import best_of, drawn, even, foremost
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
-from onepull.spaces import FAILED
+from onepull.spaces import FAILED, Interval
+from onepull.statistics import UNPULLED
 
 MOST_TRIALS = 10**12  # for which storage is computed
 
@@ -47,7 +65,9 @@ class Policy(ABC):
       not merged.
     - A call that raises an exception changes nothing.
     - `save` and `load` restore the same policy bit for bit.  `merge` adds the observations of
-      two policies, as if one policy had made them all.
+      two policies, as if one policy had made them all.  Members of a fleet (`join`) exchange
+      `updates`, in any order and any number of times, and no pull counts twice.
+    - `pause`, `pin` and `share` change which arms may be chosen, and nothing that was learned.
     - Call a policy from one thread at a time.  It holds no locks, files or threads.
 
     To write your own policy, pass the `Knowledge` that it learns to `__init__`, and define
@@ -78,6 +98,10 @@ class Policy(ABC):
                 "recommended(problem)"
             )
         self._knowledge = knowledge
+        self._counts = PullCounts(len(knowledge.problem.arms))
+        self._controls: Controls | None = None  # None if none is set, which is quick to test
+        self._fleet: Fleet | None = None
+        self._loaded: Loaded | None = None
         self._generator = savefile.seeded(seed)
         if self.traits.randomised and self._generator is None:
             raise ParameterError(
@@ -86,10 +110,20 @@ class Policy(ABC):
         self._set_problem(knowledge.problem)
 
     def _set_problem(self, problem: Problem) -> None:
+        for _ in range(len(problem.arms) - len(self._counts.observed)):
+            self._counts.add_arm()
         self.problem = problem
         self._arms = problem.arms
         self._everyone = range(len(problem.arms))
         self._position = {arm: j for j, arm in enumerate(problem.arms)}
+        self._clips = [
+            (name, space)
+            for name, space in problem.state.items()
+            if isinstance(space, Interval) and space.clips
+        ]
+        if self._fleet is not None:
+            self._fleet.change_arms(problem)
+            self._knowledge = self._fleet.rebuilt(self._knowledge)
 
     # Defined by each policy
 
@@ -137,9 +171,14 @@ class Policy(ABC):
 
     # Choosing
 
-    def _decide(self, eligible: Collection[str] | None, context: Mapping[str, Any]) -> Decision:
+    def _narrowed(self, eligible: Collection[str] | None) -> Narrowed:
+        """Return the arms that may be chosen: those eligible, as far as the controls leave them."""
         allowed = self._everyone if eligible is None else self._positions(eligible)
-        return Decision(context, self._look(context), allowed)
+        if self._controls is None:
+            return Narrowed(allowed, {}, "")
+        counts = self._counts
+        since = zip(counts.shared or (), counts.in_flight, strict=False)
+        return narrowed(self._controls, self._position, allowed, [m + w for m, w in since])
 
     def choose(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> str:
         """Return the arm to pull for a context.
@@ -151,21 +190,26 @@ class Policy(ABC):
         context
             All context fields by name.
         """
-        allowed = self._everyone if eligible is None else self._positions(eligible)
-        # The same as `_decide`, which every other method calls, without two calls of functions.
-        decision = tuple.__new__(Decision, (context, self._look(context), allowed))
+        if eligible is None and self._controls is None:  # as `_narrowed` returns it
+            allowed: Sequence[int] = self._everyone
+        else:
+            allowed = self._narrowed(eligible).allowed
+        decision = tuple.__new__(Decision, (context, self._look(context), allowed))  # quicker
         if self._generator is None:
             return self._arms[self._leader(decision)]
         return self._arms[self._draw(decision)]
 
     def explain(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
-        decision = self._decide(eligible, context)
+        left = self._narrowed(eligible)
+        decision = Decision(context, self._look(context), left.allowed)
         indices = [float(index) for index in self._indices(decision)]
         all_pulls, trials = self._knowledge.seen(decision.context)
-        known = self._chances(decision)
+        known = [1.0] if len(left.allowed) == 1 else self._chances(decision)
         chances = dict(zip(decision.allowed, known, strict=True)) if known else {}
         allowed = set(decision.allowed)
+        in_flight = self._knowledge.in_flight_in(context)
+        columns = (all_pulls, in_flight, self._told(decision), indices)
         rows = [
             ArmExplanation(
                 arm=arm,
@@ -175,9 +219,11 @@ class Policy(ABC):
                 index=index,
                 eligible=j in allowed,
                 chance=chances.get(j, 0.0) if known else None,
+                in_flight=waiting,
+                control=left.by_arm.get(j, ""),
             )
-            for j, (arm, pulls, estimate, index) in enumerate(
-                zip(self._arms, all_pulls, self._estimates(decision), indices, strict=True)
+            for j, (arm, pulls, waiting, estimate, index) in enumerate(
+                zip(self._arms, *columns, strict=True)
             )
         ]
         return Explanation(
@@ -186,16 +232,23 @@ class Policy(ABC):
             trial=trials + 1,
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
-            reason=self._reason(decision, indices),
+            reason=left.reason or f"{self._reason(decision, indices)}{left.note(self._arms)}",
         )
 
     def estimates(self, /, **context: Any) -> list[float | None]:
         """Return the estimated reward of each arm in a context, None if there is no estimate."""
-        return list(self._estimates(self._decide(None, context)))
+        return list(self._told(Decision(context, self._look(context), self._everyone)))
 
     def indices(self, /, **context: Any) -> list[float]:
         """Return the index of each arm in a context; infinite for an arm that must go first."""
-        return [float(index) for index in self._indices(self._decide(None, context))]
+        decision = Decision(context, self._look(context), self._everyone)
+        return [float(index) for index in self._indices(decision)]
+
+    def _told(self, decision: Decision) -> Sequence[float | None]:
+        """Return the estimates without what is assumed of arms that have not answered yet."""
+        estimates = self._estimates(decision)
+        unanswered = self._knowledge.unanswered(decision.context)
+        return [UNPULLED if j in unanswered else estimate for j, estimate in enumerate(estimates)]
 
     def _reason(self, decision: Decision, indices: list[float]) -> str:
         """Return why the arm is chosen."""
@@ -255,7 +308,9 @@ class Policy(ABC):
         Until `observe` or `gave_up` is called for it, the pull counts in the arm's number of
         pulls but not in its estimate.  Policies with `counts_in_flight` False ignore it.
         """
-        self._knowledge.expect(self._find(arm), context, 1)
+        position = self._find(arm)
+        self._knowledge.expect(position, context, 1)
+        self._counts.expect(position, 1)
 
     def gave_up(self, arm: str, **context: Any) -> None:
         """Report that the feedback of a pull in flight will not come.
@@ -263,7 +318,9 @@ class Policy(ABC):
         It is ignored if no pull is in flight.
         """
         # Not an error: a late answer to a pull given up earlier may have been counted instead.
-        self._knowledge.expect(self._find(arm), context, -1)
+        position = self._find(arm)
+        self._knowledge.expect(position, context, -1)
+        self._counts.expect(position, -1)
 
     def observe(
         self, arm: str, *, reward: float | None = None, failed: bool = False, **fields: Any
@@ -275,11 +332,22 @@ class Policy(ABC):
         and the `reward`.  A policy that learns from states then needs a reward that determines
         the state.  If the pull failed, pass `failed=True` and no state.
         """
-        if failed is not False:
-            fields[FAILED] = _truth(failed)
-            if not fields[FAILED]:
-                del fields[FAILED]
-        self._knowledge.learn(self._find(arm), fields, reward)
+        has_failed = failed is not False and _truth(failed)
+        if has_failed:
+            fields[FAILED] = True
+        try:
+            position = self._position[arm]
+        except (KeyError, TypeError):
+            position = self._find(arm)  # raises the error
+        if self._fleet is None:
+            self._knowledge.learn(position, fields, reward)
+        else:
+            self._fleet.learn(self._knowledge, position, fields, reward)
+        self._counts.observe(position)
+        if has_failed:
+            self._counts.fail(position)
+        elif self._clips and any(n in fields and s.clips_off(fields[n]) for n, s in self._clips):
+            self._counts.clip(position)
 
     def observe_many(
         self,
@@ -296,13 +364,13 @@ class Policy(ABC):
         """
         rewards = {} if reward is None else {"reward": reward}
         columns = columns_of({"arms": arms, **rewards, **fields})
-        before = self._knowledge.copy()
+        before = self._knowledge.copy(), self._counts.copy(), self._fleet and self._fleet.copy()
         row = 0
         try:
             for row, record in enumerate(rows(columns)):  # noqa: B007 - named in the error
                 self.observe(record.pop("arms"), **self._shown_in(record))
         except BaseException as error:
-            self._knowledge = before
+            self._knowledge, self._counts, self._fleet = before
             if isinstance(error, InputError):
                 raise type(error)(f"row {row}: {error}") from None
             raise
@@ -313,6 +381,84 @@ class Policy(ABC):
             return record
         empty = [n for n in self.problem.state if n in record and _is_empty(record[n])]
         return {name: value for name, value in record.items() if name not in empty}
+
+    # Operating
+
+    @property
+    def controls(self) -> Controls:
+        """What was asked with `pause`, `pin` and `share`."""
+        set_ = self._controls or Controls()
+        return Controls(set_.paused, set_.pinned, dict(set_.shares))
+
+    def pause(self, arm: str) -> None:
+        """Do not choose an arm until `resume`; what was learned is kept, and it still learns."""
+        name = self._arms[self._find(arm)]
+        self._control(self.controls.with_paused(name, self._arms, paused=True))
+
+    def resume(self, arm: str) -> None:
+        """Choose a paused arm again; ignored if it is not paused."""
+        name = self._arms[self._find(arm)]
+        self._control(self.controls.with_paused(name, self._arms, paused=False))
+
+    def pin(self, arm: str | None) -> None:
+        """Choose this arm for every request, until `pin(None)`; see `Controls`."""
+        name = None if arm is None else self._arms[self._find(arm)]
+        asked = self.controls
+        self._control(Controls(asked.paused, name, asked.shares))
+
+    def share(self, arm: str, *, least: float = 0.0, most: float = 1.0) -> None:
+        """Give an arm at least and at most these shares of the pulls; see `Controls`.
+
+        Shares of 0 and 1, the defaults, remove the limits.
+
+        >>> from onepull import DCB, Finite, Interval
+        >>> policy = DCB(Problem(
+        ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)},
+        ...     reward="x * y",
+        ... ))
+        >>> policy.observe_many(["a"] * 50 + ["b"] * 50, x=[0.9] * 50 + [0.1] * 50)
+        >>> policy.share("b", least=0.2)
+        >>> arms = []
+        >>> for _ in range(10):
+        ...     arms.append(policy.choose(y=1))
+        ...     policy.observe(arms[-1], x=0.5)
+        >>> "".join(arms)
+        'aaaabaaaab'
+        """
+        name = self._arms[self._find(arm)]
+        self._control(self.controls.with_share(name, least, most))
+
+    def stats(self) -> Stats:
+        """Return how often each arm was pulled, what became of it, and its mean state."""
+        states = [self._knowledge.mean_state(j) for j in self._everyone]
+        return stats_of(type(self).__name__, self._arms, self._all_counts, states)
+
+    @property
+    def _all_counts(self) -> PullCounts:
+        """The counts of all members of a fleet together."""
+        return self._counts if self._fleet is None else self._fleet.counted(self._counts)
+
+    @property
+    def clock(self) -> Callable[[], float] | None:
+        """Tells the time of observations for `stats`, such as `time.time`; None by default.
+
+        Times are not saved, so that a save file depends on the observations alone.
+        """
+        return self._counts.clock
+
+    @clock.setter
+    def clock(self, clock: Callable[[], float] | None) -> None:
+        if clock is not None and not callable(clock):
+            raise ParameterError(
+                f"clock must be a function such as time.time, or None, given {shown(clock)}"
+            )
+        self._counts.keep_times(clock)
+
+    def _control(self, asked: Controls) -> None:
+        """Use other controls; shares are counted anew."""
+        if asked != self.controls:
+            self._controls = asked or None
+            self._counts.share(anew=bool(asked.shares))
 
     # Adding and removing arms
 
@@ -374,12 +520,15 @@ class Policy(ABC):
     def remove_arm(self, arm: str) -> None:
         """Remove an arm and what was learned about it; the other arms keep theirs."""
         gone = self._find(arm)
+        name = self._arms[gone]
         if len(self._arms) == 1:
             raise InputError(f"arm {arm!r} is the only one left and cannot be removed")
         problem = self.problem.with_arms([a for a in self._arms if a != arm])
         self._check_range(problem)
         self._knowledge.change_arms(problem, gone)
+        self._counts.remove_arm(gone)
         self._set_problem(problem)
+        self._control(self.controls.without(name))
 
     # Merging, saving and loading
 
@@ -406,7 +555,93 @@ class Policy(ABC):
             raise MergeError("the problems differ in context, state or reward")
         if self.parameters != other.parameters:
             raise MergeError(f"the parameters differ: {self.parameters} and {other.parameters}")
-        self._knowledge.merge(other._knowledge, [other._position[arm] for arm in mine.arms])
+        if self._fleet is not None or other._fleet is not None:
+            raise MergeError(
+                "the members of a fleet exchange updates instead: "
+                "one.absorb(other.updates(since=one.versions))"
+            )
+        positions = [other._position[arm] for arm in mine.arms]
+        self._knowledge.merge(other._knowledge, positions)
+        self._counts.merge(other._counts, positions)
+
+    # Learning from a fleet
+
+    def join(self, name: str) -> None:
+        """Join a fleet: processes that each run this policy and learn from each other's pulls.
+
+        Give every process a name of its own each time it starts, such as its host and start
+        time.  What was learned before is kept, and counts once even if several members start
+        from the same file.  Exchange `updates` as often as you like:
+
+        >>> from onepull import DCB, Finite, Interval
+        >>> problem = Problem(
+        ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)},
+        ...     reward="x * y",
+        ... )
+        >>> one, two = DCB(problem), DCB(problem)
+        >>> one.join("host-1")
+        >>> two.join("host-2")
+        >>> one.observe("a", x=0.5)
+        >>> two.observe("b", x=1.0)
+        >>> one.absorb(two.updates(since=one.versions))
+        Absorbed(versions={'host-2': 1}, unused_arms=())
+        >>> one.absorb(two.updates())  # nothing counts twice
+        Absorbed(versions={}, unused_arms=())
+        >>> one.estimates(y=1), one.versions
+        ([0.5, 1.0], {'host-1': 1, 'host-2': 1})
+        """
+        if self._fleet is None:
+            # Not a copy of what is known, which may have pulls in flight.
+            empty = self._rebuilt(self.problem, self._written())
+            fleet = fleet_for(name, empty._knowledge)  # noqa: SLF001 - of the same class
+            if not self.is_fresh:
+                fleet.start_with(self._knowledge, self._counts)
+            self._fleet = fleet
+        elif checked_name(name) != self._fleet.name:
+            self._fleet.rename(name, self._counts)
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """The version of every member's contribution that this policy has learned from."""
+        return {} if self._fleet is None else self._fleet.versions()
+
+    def updates(self, since: Mapping[str, int] | None = None) -> bytes:
+        """Return what this member of a fleet can tell others, of all members that it knows.
+
+        Parameters
+        ----------
+        since
+            The `versions` of the one who will absorb it, to leave out what it knows; everything
+            by default.
+        """
+        told = self._in_fleet().told(self._counts, checked_versions(since))
+        return savefile.encode(Updates(self._identity(), told), savefile.UPDATES)
+
+    def absorb(self, updates: bytes) -> Absorbed:
+        """Learn from the updates of another member of the fleet; return what was new.
+
+        They may come in any order and any number of times.
+        """
+        fleet = self._in_fleet()
+        told = savefile.decode(updates, "updates", Updates, savefile.UPDATES)
+        check_identity(savefile.plain(self._identity()), told.identity)
+        self._fleet, self._knowledge, new = fleet.absorbed(told.told, self._counts, self._knowledge)
+        return new
+
+    def _in_fleet(self) -> Fleet:
+        if self._fleet is None:
+            raise MergeError('this policy is not in a fleet; call policy.join("a name") first')
+        return self._fleet
+
+    def _identity(self) -> Identity:
+        """Return what must be the same in all members of a fleet: all but the arms."""
+        problem = {name: part for name, part in self._problem_out().items() if name != "arms"}
+        return Identity(type(self).__name__, self._written(), problem)
+
+    def _problem_out(self) -> dict[str, Any]:
+        """Return the problem as plain values, without a reward that is a Python callable."""
+        problem = self.problem
+        return problem.to_dict() if problem.reward.is_formula else problem.outline()
 
     @property
     def is_fresh(self) -> bool:
@@ -450,15 +685,16 @@ class Policy(ABC):
 
     def to_bytes(self) -> bytes:
         """Return the policy as the contents of a save file."""
-        problem = self.problem
-        written = problem.to_dict() if problem.reward.is_formula else problem.outline()
         return savefile.encode(
             savefile.Saved(
                 policy=type(self).__name__,
                 parameters=self._written(),
-                problem=written,
+                problem=self._problem_out(),
                 learned=self._knowledge.state(),
                 generator=savefile.generator_state(self._generator),
+                counts=self._counts.state(),
+                controls=self._controls,
+                fleet=None if self._fleet is None else self._fleet.state(self._counts),
             )
         )
 
@@ -467,19 +703,33 @@ class Policy(ABC):
         write(path, self.to_bytes())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, problem: Problem | None = None) -> Self:
+    def load(
+        cls, path: str | os.PathLike[str], *, problem: Problem | None = None, error: float = 0.0
+    ) -> Self:
         """Read a policy from a file; see `from_bytes`."""
-        return cls.from_bytes(path_of(path).read_bytes(), problem=problem, where=str(path))
+        text = path_of(path).read_bytes()
+        return cls.from_bytes(text, problem=problem, error=error, where=str(path))
 
     @classmethod
     def from_bytes(
-        cls, text: bytes, *, problem: Problem | None = None, where: str = "saved policy"
+        cls,
+        text: bytes,
+        *,
+        problem: Problem | None = None,
+        error: float = 0.0,
+        where: str = "saved policy",
     ) -> Self:
         """Build a policy from the contents of a save file.
 
         `Policy.load` reads any policy, `DCB.load` only a DCB.  If the reward is a Python
         callable, it is not in the file: pass the problem.
+
+        The problem may have more arms, more contexts and wider bounds than the saved one, if
+        what was learned stays exact; `loaded` then says what changed.  Otherwise SaveFileError
+        says why not.  Pass an `error` to accept estimates that are off by up to this much, where
+        bounds have grown between which states are sketched.
         """
+        accepted = number("error", error, above=0.0, at_least=True)
         saved = savefile.decode(text, where)
         kinds = {kind.__name__: kind for kind in _kinds(cls)} | {cls.__name__: cls}
         if saved.policy not in kinds:
@@ -488,20 +738,77 @@ class Policy(ABC):
                 f"{cls.__name__}; use Policy.load, and import the module of your own policies first"
             )
         try:
-            problem = savefile.problem_of(saved, problem)
-            policy: Self = kinds[saved.policy]._rebuilt(problem, saved.parameters)  # noqa: SLF001 - a subclass's own
+            before, given = savefile.problems_of(saved, problem)
+            policy: Self = kinds[saved.policy]._rebuilt(before, saved.parameters)  # noqa: SLF001 - a subclass's own
+            if saved.fleet is not None:
+                named = restored(FleetState, saved.fleet, "members of the fleet").name
+                policy._fleet = fleet_for(named, policy._knowledge.copy())
             policy._knowledge.restore(saved.learned)
+            if saved.counts is not None:
+                policy._counts.restore(saved.counts)
+            if saved.controls is not None:
+                policy._controls = saved_controls(saved.controls, policy._arms) or None
+            policy._check_loop()
+            if policy._fleet is not None:
+                policy._fleet.restore(saved.fleet, policy._counts)
             if saved.generator is not None:
                 policy._generator = savefile.generator_from(saved.generator)
+            policy = policy._moved_to(given, accepted)
         except (
             AttributeError,
             KeyError,
             TypeError,
             ValueError,
-        ) as error:  # onepull's errors are ValueErrors
-            told = printable(str(error), keep="\n")
-            raise SaveFileError(f"{where}: {told}") from error
+        ) as reason:  # onepull's errors are ValueErrors
+            told = printable(str(reason), keep="\n")
+            raise SaveFileError(f"{where}: {told}") from reason
         return policy
+
+    def _moved_to(self, problem: Problem, accepted: float) -> Self:
+        """Return the policy for a problem with wider spaces or other arms, and say what changed."""
+        clipped = sum(self._counts.clipped)
+        account = changes(self.problem, problem, self.trials, clipped)
+        if not account:
+            return self
+        twin = self
+        if account.spaces:
+            if self._fleet is not None:
+                raise SaveFileError("a member of a fleet cannot be loaded into another problem")
+            own: Any = self.problem.attributes or self._arms
+            twin = self._rebuilt(problem.with_arms(own), self._written())
+            try:
+                inherit = twin._knowledge.inherit  # noqa: SLF001 - of the same class
+                error = inherit(self._knowledge, accepted)
+            except ParameterError as reason:
+                raise SaveFileError(
+                    "what was learned cannot be kept exactly in the given problem: "
+                    f"{reason} ({account.all_spaces})"
+                ) from reason
+            account = msgspec.structs.replace(account, error=error)
+            twin._continue(self)  # noqa: SLF001 - of the same class
+        for arm in account.changed:
+            twin.set_attributes(arm, **problem.attributes[arm])
+        for arm in account.added:
+            twin.add_arm(arm, **problem.attributes.get(arm, {}))
+        twin._loaded = account  # noqa: SLF001 - of the same class
+        return twin
+
+    @property
+    def loaded(self) -> Loaded | None:
+        """What changed if the policy was loaded into another problem than it was saved for."""
+        return self._loaded
+
+    def _check_loop(self) -> None:
+        """Raise SaveFileError unless pulls are counted for shares, if there are any."""
+        asks = self._controls is not None and bool(self._controls.shares)
+        if asks != (self._counts.shared is not None):
+            raise SaveFileError("the saved counts of pulls do not fit the saved controls")
+
+    def _continue(self, other: Policy) -> None:
+        """Draw, count and control as another policy does that has learned the same."""
+        self._generator = deepcopy(other._generator)
+        self._counts.restore(other._all_counts.state())
+        self._controls = other._controls
 
     @classmethod
     def _rebuilt(cls, problem: Problem, parameters: dict[str, Any]) -> Self:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from inspect import getattr_static
 from math import inf, isinf, nextafter
 from typing import Any, ClassVar, Self, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import msgspec
 import numpy as np
 
+from onepull.checks import number
 from onepull.errors import ParameterError
 from onepull.index.rules import MeanRule, Rule, TurnRule, leading_mean
 from onepull.index.schedules import drawn_evenly
@@ -23,6 +23,7 @@ from onepull.policies.ties import best_of, even
 from onepull.problem import Problem
 
 Kind = TypeVar("Kind", bound=type["RulePolicy"])
+MEASURED = 1 << 20  # rewards computed to measure the error of a sketch
 
 # Attributes that a subclass may override without changing what it chooses or learns.
 FREE = frozenset({
@@ -111,10 +112,20 @@ class RulePolicy(Policy):
         """The largest width of a cell, if interval contexts were divided into cells."""
         return self._knowledge.delta
 
-    def with_reward(self, reward: Reward | Source) -> Self:
+    def with_reward(self, reward: Reward | Source, *, error: float | None = None) -> Self:
         """Return a policy for another reward with everything that this one has learned.
 
-        This works for policies that store states, as a histogram or a sketch.
+        This works for policies that store states.  A histogram is exact for every reward.  A
+        sketch interpolates the reward between its knots, so its estimates may be off where the
+        reward jumps or bends.  ParameterError says by how much if that is a larger share of the
+        reward's range than for the present reward.
+
+        Parameters
+        ----------
+        reward
+            The other reward.
+        error
+            Accept estimates that are off by up to this much.
 
         >>> from onepull import EmpiricalKL, Finite, Problem
         >>> policy = EmpiricalKL(Problem(
@@ -127,15 +138,37 @@ class RulePolicy(Policy):
         >>> policy.choose(bits=4), policy.with_reward("capacity >= bits").choose(bits=4)
         ('near', 'far')
         """
+        accepted = None if error is None else number("error", error, above=0.0, at_least=True)
         if not self._knowledge.keeps_states:
             raise ParameterError(
                 f"{type(self).__name__} stores rewards, not states, so it cannot compute another "
                 "reward; use a policy that stores a histogram or a sketch"
             )
         twin = self._rebuilt(self.problem.with_reward(reward), self._written())
+        self._check_error(twin.sharing, accepted)
         twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - of the same class
-        twin._generator = deepcopy(self._generator)  # noqa: SLF001 - of the same class
+        twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
+
+    def _check_error(self, other: Sharing, accepted: float | None) -> None:
+        """Raise ParameterError if another reward cannot be computed as well as the present one."""
+        mine = self._knowledge
+        lows, highs = zip(*(each.problem.payoff.whole_range for each in (mine, other)), strict=True)
+        ranges = [high - low for low, high in zip(lows, highs, strict=True)]
+        if accepted is None:
+            share = mine.error / ranges[0] if ranges[0] > 0.0 else 0.0
+            accepted = share * ranges[1] * (1.0 + 1e-9)
+        error = other.error
+        if error > accepted and (measured := getattr(other, "measured_error", None)):
+            error = measured(MEASURED)
+        if error > accepted:
+            raise ParameterError(
+                f"estimates of this reward may be off by up to {error:.6g}, where it goes "
+                f"from {lows[1]:.6g} to {highs[1]:.6g}, since states are sketched on knots; those "
+                f"of the present reward by up to {mine.error:.6g} of {ranges[0]:.6g}.  Call "
+                f"with_reward(…, error={error:.6g}) to accept that, or list the states, "
+                "which is exact"
+            )
 
     def _cut(self) -> dict[str, Any]:
         """Return δ as a parameter, if there is one."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import zlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, overload
 
 import msgspec
 import numpy as np
 
-from onepull.checks import restored, shown
+from onepull.checks import restored, shown, some
 from onepull.errors import ParameterError, SaveFileError
 from onepull.html import printable
+from onepull.policies.sharing.inherited import holds
 from onepull.problem import Problem, given_problem
 
 FORMAT = "onepull policy"
+UPDATES = "onepull updates"  # what members of a fleet tell each other
+WHAT = {FORMAT: "a saved policy", UPDATES: "the updates of a fleet"}
 VERSION = 1
+Kind = TypeVar("Kind")
 
 
 class Saved(msgspec.Struct, forbid_unknown_fields=True):
@@ -25,6 +29,9 @@ class Saved(msgspec.Struct, forbid_unknown_fields=True):
     problem: dict[str, Any]
     learned: Any
     generator: dict[str, Any] | None = None
+    counts: Any = None
+    controls: Any = None
+    fleet: Any = None
 
 
 class _Envelope(msgspec.Struct):
@@ -39,10 +46,19 @@ class _Head(msgspec.Struct):
     version: int = 0
 
 
-def encode(saved: Saved) -> bytes:
+def encode(saved: Any, kind: str = FORMAT) -> bytes:
     """Return the bytes of a save file."""
     body = msgspec.json.encode(saved, enc_hook=_unwrapped)
-    return msgspec.json.encode(_Envelope(FORMAT, VERSION, zlib.crc32(body), msgspec.Raw(body)))
+    return msgspec.json.encode(_Envelope(kind, VERSION, zlib.crc32(body), msgspec.Raw(body)))
+
+
+def plain(value: Any) -> Any:
+    """Return a value as it comes back from a file.
+
+    >>> plain({"delta": np.float64(0.5), "arms": ("a", "b")})
+    {'delta': 0.5, 'arms': ['a', 'b']}
+    """
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_unwrapped))
 
 
 def _unwrapped(value: Any) -> Any:
@@ -52,18 +68,21 @@ def _unwrapped(value: Any) -> Any:
     raise ParameterError(f"a parameter cannot be saved, given {shown(value)}")
 
 
-def decode(text: bytes, where: str) -> Saved:
+@overload
+def decode(text: bytes, where: str) -> Saved: ...
+@overload
+def decode(text: bytes, where: str, contents: type[Kind], kind: str) -> Kind: ...
+def decode(text: bytes, where: str, contents: Any = Saved, kind: str = FORMAT) -> Any:
     """Decode a save file; raises SaveFileError if it is damaged or of a newer version."""
+    what = WHAT[kind]
     if not isinstance(text, (bytes, bytearray)):
-        raise SaveFileError(f"{where}: not a saved policy: expected bytes, given {shown(text)}")
+        raise SaveFileError(f"{where}: not {what}: expected bytes, given {shown(text)}")
     try:
         head = msgspec.json.decode(text, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SaveFileError(
-            f"{where}: not a saved policy, or damaged: {printable(str(error))}"
-        ) from None
-    if head.format != FORMAT:
-        raise SaveFileError(f"{where}: not a saved policy: its format is {head.format!r}")
+        raise SaveFileError(f"{where}: not {what}, or damaged: {printable(str(error))}") from None
+    if head.format != kind:
+        raise SaveFileError(f"{where}: not {what}: its format is {head.format!r}")
     if head.version < 1:
         raise SaveFileError(f"{where}: damaged: its version is {head.version}")
     if head.version > VERSION:
@@ -77,7 +96,7 @@ def decode(text: bytes, where: str) -> Saved:
         if zlib.crc32(body) != envelope.checksum:
             # Encode again, so that the checksum of a reformatted file still matches.
             body = msgspec.json.encode(msgspec.json.decode(body))
-        saved = msgspec.json.decode(body, type=Saved)
+        saved = msgspec.json.decode(body, type=contents)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SaveFileError(f"{where}: damaged: {printable(str(error))}") from None
     if zlib.crc32(body) != envelope.checksum:
@@ -207,19 +226,41 @@ def _numbers(value: Any) -> Any:
     return int(value)
 
 
-def problem_of(saved: Saved, problem: Problem | None) -> Problem:
-    """Return the saved problem, or the given one after checking that it is the same."""
+def problems_of(saved: Saved, problem: Problem | None) -> tuple[Problem, Problem]:
+    """Return the saved problem and the one to load into, which holds all of its values."""
     if problem is None:
         if "reward" not in saved.problem:
             raise SaveFileError(
                 "its reward is a Python callable, which is not stored in the file; "
                 "give the problem: load(path, problem=…)"
             )
-        return Problem.from_dict(saved.problem)
-    given = given_problem(problem).with_arms(saved.problem.get("arms", ()))
+        alone = Problem.from_dict(saved.problem)
+        return alone, alone
+    given = given_problem(problem)
+    alike = given.with_arms(saved.problem.get("arms", ()))
     whole = "reward" in saved.problem and given.reward.is_formula
-    written = given.to_dict() if whole else given.outline()
+    written = alike.to_dict() if whole else alike.outline()
     # Compared as text, since the order of the fields matters for what was learned.
-    if msgspec.json.encode(written) != msgspec.json.encode(saved.problem):
-        raise SaveFileError("the policy was saved for another problem than the one given")
-    return given
+    if msgspec.json.encode(written) == msgspec.json.encode(saved.problem):
+        return alike, given
+    another = "the policy was saved for another problem than the one given"
+    if whole and written["reward"] != saved.problem["reward"]:
+        raise SaveFileError(
+            f"{another}: its reward is {shown(saved.problem['reward'])}; load it with that "
+            "reward, and then call with_reward"
+        )
+    if written.get("failure") != saved.problem.get("failure"):
+        raise SaveFileError(f"{another}: the reward of a failure is another one")
+    before = Problem.from_dict({**saved.problem, "reward": "0"})
+    for role, new, old in (
+        ("context", given.context, before.context),
+        ("state", given.state, before.state),
+    ):
+        if list(new) != list(old):
+            raise SaveFileError(f"{another}: the fields of its {role} are {some(old)}, in order")
+        for name, space in old.items():
+            if not holds(new[name], space):
+                raise SaveFileError(
+                    f"{another}: {name} was {space!r}, and {new[name]!r} does not hold all of it"
+                )
+    return before.with_reward(given.reward), given

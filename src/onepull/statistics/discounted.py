@@ -5,6 +5,7 @@ The steps are plain functions: `Discounted` runs them and the simulator compiles
 
 from __future__ import annotations
 
+from math import ceil, log
 from typing import Annotated, Any
 
 import msgspec
@@ -23,6 +24,7 @@ from onepull.statistics.arm_statistics import (
 from onepull.statistics.forgetting import Forgetting
 
 FAINT = 1e-100  # when the common scale falls below, all weights are multiplied by it
+BELOW_ROUNDING = 1e-18  # a weight beside one of 1
 NOTHING = 1e-200  # an arm with less weight is treated as never pulled
 
 
@@ -112,6 +114,11 @@ class Discounted(Forgetting):
         """1/√m of each arm, and 0 if no observation of it is remembered."""
         swell = inverse_root(self._scale)
         return [root * swell for root in self.kept.roots]
+
+    @property
+    def remembers(self) -> int | None:
+        """How many of the last observations matter: the weight of the others is below rounding."""
+        return max(1, ceil(log(BELOW_ROUNDING) / log(self.discount))) if self.discount < 1 else None
 
     @property
     def storage(self) -> int:

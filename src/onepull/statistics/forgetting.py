@@ -43,6 +43,11 @@ class Forgetting(ArmStatistics):
         return None, {name: getattr(self, name) for name in names}
 
     @property
+    def remembers(self) -> int | None:
+        """How many of the last observations matter; None if all may."""
+        return None
+
+    @property
     def means(self) -> Any:
         """`means[feature][arm]` of the remembered observations."""
         return self.kept.means

@@ -81,6 +81,7 @@ class Restarting(Forgetting):
     ([112], [38], [1.0])
     """
 
+    depends_on_bounds = True  # whether other bounds of the features would have learned otherwise
     __slots__ = ("bounds", "detectors", "failure", "restarts", "seen", "together")
     State = RestartingState
 

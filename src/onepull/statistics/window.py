@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import MOST, Finite
+from onepull.checks import MOST
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
 from onepull.statistics.arm_statistics import (
@@ -18,6 +18,14 @@ from onepull.statistics.arm_statistics import (
     remove_observation,
 )
 from onepull.statistics.forgetting import Forgetting
+from onepull.statistics.packed_rows import (
+    Packed,
+    SavedRow,
+    packed,
+    restored_row,
+    saved_row,
+    unpacked,
+)
 
 GONE = -1  # in the ring: the arm of this observation was removed
 
@@ -27,7 +35,7 @@ class WindowState(msgspec.Struct, forbid_unknown_fields=True):
 
     kept: StatisticsState
     arms: list[Annotated[int, msgspec.Meta(ge=GONE, le=MOST)]]
-    rows: list[list[Finite]]
+    rows: list[SavedRow]
 
 
 class Window(Forgetting):
@@ -64,7 +72,12 @@ class Window(Forgetting):
         self.window = window
         self.fresh = ArmStatistics.empty(arms=arms, features=features)
         self.ring_arms: list[int] = []
-        self.ring_rows: list[list[float]] = []
+        self.ring_rows: list[Packed] = []
+
+    @property
+    def remembers(self) -> int | None:
+        """How many of the last observations matter."""
+        return self.window
 
     @property
     def storage(self) -> int:
@@ -74,7 +87,7 @@ class Window(Forgetting):
     def update(self, arm: int, features: Features) -> None:
         """Add one observation of an arm, and remove the oldest if the window is full."""
         place = self.trials % self.window
-        row = [float(feature) for feature in features]
+        row = packed(features)
         self.trials += 1
         if len(self.ring_arms) < self.window:
             self.ring_arms.append(arm)
@@ -82,10 +95,12 @@ class Window(Forgetting):
         else:
             oldest = self.ring_arms[place]
             if oldest != GONE:
-                remove_observation(self.kept, oldest, self.ring_rows[place])
+                forgotten = unpacked(self.ring_rows[place], self.features)
+                remove_observation(self.kept, oldest, forgotten)
             self.ring_arms[place], self.ring_rows[place] = arm, row
-        self.kept.update(arm, row)
-        self.fresh.update(arm, row)
+        full = row if isinstance(row, list) else features
+        self.kept.update(arm, full)
+        self.fresh.update(arm, full)
         if place == self.window - 1:
             before, self.kept = self.kept, self.fresh
             self.fresh = self._empty()
@@ -110,7 +125,7 @@ class Window(Forgetting):
         """Return everything learned as plain values."""
         kept = self.kept.state()
         kept.trials = self.trials
-        return WindowState(kept, list(self.ring_arms), list(self.ring_rows))
+        return WindowState(kept, list(self.ring_arms), [saved_row(row) for row in self.ring_rows])
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
@@ -121,11 +136,7 @@ class Window(Forgetting):
                 f"expected {min(trials, self.window)} after {trials} trials with "
                 f"window={self.window}"
             )
-        if any(len(row) != self.features for row in state.rows):
-            raise SaveFileError(
-                f"a saved observation in the window has a wrong length; expected {self.features} "
-                "features"
-            )
+        rows = [restored_row(row, self.features) for row in state.rows]
         numbers, last = Counter(state.arms), max(state.arms, default=GONE)
         if state.kept.pulls != [numbers[arm] for arm in range(count)] or last >= count:
             raise SaveFileError(
@@ -133,15 +144,16 @@ class Window(Forgetting):
             )
         self.kept.restore(state.kept)
         self.trials, self.ring_arms = trials, list(state.arms)
-        self.ring_rows = [[float(value) for value in row] for row in state.rows]
+        self.ring_rows = rows
         self.fresh = self._empty()
         for arm, row in zip(
             self.ring_arms[: self.trials % self.window], self.ring_rows, strict=False
         ):
             if arm != GONE:
-                self.fresh.update(arm, row)
+                self.fresh.update(arm, unpacked(row, self.features))
 
     def rows(self) -> Array:
         """Return every mean and every observation that is kept, one row of features each."""
-        ring = np.array(self.ring_rows, np.float64).reshape(len(self.ring_rows), self.features)
+        full = [unpacked(row, self.features) for row in self.ring_rows]
+        ring = np.array(full, np.float64).reshape(len(full), self.features)
         return np.concatenate([super().rows(), ring])

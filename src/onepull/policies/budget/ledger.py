@@ -13,6 +13,7 @@ from onepull.budgets import MOST_COST, can_pay, costs_by_arm
 from onepull.checks import Count, number, restored
 from onepull.errors import SaveFileError
 from onepull.factor import Cells
+from onepull.policies.sharing.inherited import cells_of, check_cells
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.sharing import Sharing
 from onepull.problem import Problem
@@ -34,6 +35,11 @@ class Ledger(Knowledge):
         self.budget = number("budget", budget, above=0.0)
         self.spent = 0.0
         self.contexts = np.zeros(cells.features, np.int64)
+
+    @property
+    def kind(self) -> str:
+        """What is learned beside the spending."""
+        return f"{type(self).__name__}({self.sharing.kind})"
 
     @property
     def left(self) -> float:
@@ -60,9 +66,23 @@ class Ledger(Knowledge):
         if cell is not None:
             self.contexts[cell] += 1
 
+    @property
+    def adds_up(self) -> bool:  # type: ignore[override]  # read-only here
+        """Whether what two have learned can be added."""
+        return self.sharing.adds_up
+
+    def take_local(self, old: Self) -> None:
+        """Take over the costs of arms that were added."""
+        self.costs = dict(old.costs)
+        self.sharing.take_local(old.sharing)
+
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return each arm's number of pulls that count in a context, and the number of trials."""
         return self.sharing.seen(context)[0], self.trials
+
+    def mean_state(self, arm: int) -> dict[str, float] | None:
+        """Return the mean of each number of an arm's state, None if states are not learned."""
+        return self.sharing.mean_state(arm)
 
     @property
     def trials(self) -> int:
@@ -85,6 +105,14 @@ class Ledger(Knowledge):
         self.sharing.merge(other.sharing, arms)
         self.spent += other.spent
         self.contexts = self.contexts + other.contexts
+
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over what was learned for a problem with narrower spaces."""
+        check_cells(self.problem, old.problem)
+        error = self.sharing.inherit(old.sharing, accepted)
+        self.spent = old.spent
+        self.contexts[cells_of(old.cells, self.cells)] = old.contexts
+        return error
 
     def state(self) -> Any:
         """Return everything learned and spent as plain values."""

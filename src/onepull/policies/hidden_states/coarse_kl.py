@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any, Self
 
 import msgspec
@@ -130,7 +129,7 @@ class CoarseKL(Policy):
             )
         twin = self._rebuilt(self.problem.with_reward(reward), self._written())
         twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - the new policy's own
-        twin._generator = deepcopy(self._generator)  # noqa: SLF001 - the new policy's own
+        twin._continue(self)  # noqa: SLF001 - the new policy's own
         return twin
 
     def _risk(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import msgspec
@@ -10,11 +10,12 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import MOST, Count, restored
-from onepull.errors import SaveFileError
+from onepull.errors import ParameterError, SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.set_likelihood import spread
 from onepull.policies.hidden_states.level_groups import group_levels, sets_of_groups
 from onepull.policies.hidden_states.told_sets import LevelSet, Readings
+from onepull.policies.sharing.inherited import changed_fields, names
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import observed_outcome, rewarded_context
 from onepull.problem import Problem
@@ -79,6 +80,10 @@ class Sightings(Knowledge):
         super().expect(arm, fields, pulls)
         self.in_flight[arm] = max(self.in_flight[arm] + pulls, 0)
 
+    def take_local(self, old: Self) -> None:
+        """Take over the pulls in flight."""
+        self.in_flight = list(old.in_flight)
+
     @property
     def counts(self) -> list[int]:
         """The pulls of each arm, including those in flight."""
@@ -98,6 +103,16 @@ class Sightings(Knowledge):
         """Return the pulls of every arm, and the trials; they count in every context."""
         del context
         return self.counts, self.trial - 1
+
+    def in_flight_in(self, context: Mapping[str, Any]) -> Sequence[int]:
+        """Return each arm's pulls in flight; they count in every context."""
+        del context
+        return self.in_flight
+
+    def unanswered(self, context: Mapping[str, Any]) -> Collection[int]:
+        """Return the arms with pulls in flight and no observation."""
+        del context
+        return {j for j, m in enumerate(self.pulls) if unanswered(m, self.in_flight[j])}
 
     def risk_of(self, arm: int, risk: float) -> float:
         """Return the risk f for an arm that has answered, f·m/(m+w) with w pulls in flight.
@@ -191,6 +206,16 @@ class Sightings(Knowledge):
             )
         self.sets, self.pulls, self._trials = sets, pulls, saved.trials
         self._seen, self.bounds = {}, [{} for _ in sets]
+
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over what was learned for a problem with narrower spaces, if that is exact."""
+        del accepted
+        if old.readings.knots is not None:
+            raise ParameterError("the cells of an interval state are cut for the old contexts")
+        if grown := changed_fields(self.problem.state, old.problem.state):
+            raise ParameterError(f"a reward told which of the old values {names(grown)} may have")
+        self.restore(msgspec.to_builtins(old.state()))
+        return 0.0
 
     def copy(self) -> Self:
         """Return an independent copy."""

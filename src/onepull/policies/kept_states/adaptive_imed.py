@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -130,10 +129,9 @@ class AdaptiveIMED(Policy):
         >>> policy.estimates(), policy.with_reward("delay <= 5").estimates()
         ([-3.0, -4.0], [0.5, 1.0])
         """
-        twin = deepcopy(self)
-        problem = self.problem.with_reward(reward)
-        twin._knowledge.set_attributes(problem)  # noqa: SLF001 - of the same class
-        twin._set_problem(problem)  # noqa: SLF001 - of the same class
+        twin = self._rebuilt(self.problem.with_reward(reward), self._written())
+        twin._knowledge.inherit(self._knowledge)  # noqa: SLF001 - of the same class
+        twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
 
     def _look(self, context: Mapping[str, Any]) -> Sight:

@@ -18,7 +18,7 @@ from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies.kept_states.drift import DECAYS, DEVIATIONS, STEADY, Drift
 from onepull.policies.kept_states.tops import Tops
 from onepull.policies.sharing.knowledge import Knowledge
-from onepull.policies.sharing.observation import observed_outcome
+from onepull.policies.sharing.observation import mean_state, observed_outcome
 from onepull.problem import Problem, given_problem
 
 FIRST = 16  # states per arm that there is room for at first
@@ -70,6 +70,7 @@ class KeptStates(Knowledge):
 
     counts_in_flight = True
     keeps_states = True
+    adds_up = False  # what is believed about change depends on the order
 
     def __init__(self, problem: Problem, *, capacity: int, adapts: bool) -> None:
         self.problem = given_problem(problem)
@@ -144,8 +145,11 @@ class KeptStates(Knowledge):
         before = self.drift.chosen
         gains = self.drift.learn(arm, trial, rewards)
         q = self.drift.chosen
-        if q != before or q == STEADY or self._counts_for is None:
+        if q == STEADY:
             self._counts_for = None
+            return
+        if q != before or self._counts_for is None:
+            self._counts_for = self._recount()
             return
         gain, more, left = (float(each[q]) for each in gains)
         for_mean, for_deviation = (each[arm, : slot + 1] for each in self._counts_for)
@@ -231,9 +235,7 @@ class KeptStates(Knowledge):
         counted = np.maximum(np.array(self.pulls, np.float64), 1.0)
         shares = self.stands_for / counted[:, None]
         weights = shares
-        if self.drift is not None and self.drift.chosen != STEADY:
-            if self._counts_for is None:
-                self._counts_for = self._recount()
+        if self.drift is not None and self._counts_for is not None:
             left, _ = self.drift.fading(self.clock)
             weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
         return View(self._rewards(context), weights, shares, self._tops.at(context))
@@ -283,6 +285,12 @@ class KeptStates(Knowledge):
         """The number of observations behind the current estimates."""
         return sum(self.pulls)
 
+    def mean_state(self, arm: int) -> dict[str, float] | None:
+        """Return the mean of each number of an arm's state, None if there is none."""
+        count = self.kept[arm]
+        points = self.columns[:, arm, :count].T
+        return mean_state(self.problem, points, self.stands_for[arm, :count]) if count else None
+
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return the pulls of every arm, and the trials; they count in every context."""
         del context
@@ -330,6 +338,8 @@ class KeptStates(Knowledge):
             if self.drift is not None:
                 self.drift.remove_arm(removed)
         self._bind()
+        if self.drift is not None and self.drift.chosen != STEADY:
+            self._counts_for = self._recount()
 
     def set_attributes(self, problem: Problem) -> None:
         """Switch to a problem with other attributes of its arms, and revalue what was seen."""
@@ -363,6 +373,18 @@ class KeptStates(Knowledge):
         place = {theirs: mine for mine, theirs in enumerate(arms)}
         theirs = [one._replace(arm=place[one.arm]) for one in other._everything()]
         self._relearn([*self._everything(), *theirs])
+
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over the states seen in a problem with narrower spaces, exactly."""
+        del accepted
+        before, now = old.problem.shown, self.problem.shown
+        seen = [
+            one._replace(shown=list(now.read(before.fields(one.shown))))
+            for one in old._everything()
+        ]
+        self.merges, self.clock = old.merges, old.clock
+        self._relearn(seen)
+        return 0.0
 
     def state(self) -> Any:
         """Return everything learned as plain values."""

@@ -90,6 +90,7 @@ class Zoom(Knowledge):
     """The balls of every arm, over rewards scaled to [0, 1]."""
 
     in_units_of_range = True
+    adds_up = False
 
     def __init__(self, problem: Problem, horizon: int | None, width: float) -> None:
         self.problem = problem

@@ -152,6 +152,16 @@ class _Epochs(History):
     def _complexity(self) -> float:
         return len(self.problem.arms) * math.log(max(2, len(self.policies)))
 
+    def learn_for(self, own: Self, arm: int, *told: Any) -> None:
+        """Learn one reward here and in `own`, which counts it as exploring or exploiting too."""
+        before = self.exploited
+        super().learn_for(own, arm, *told)
+        own.exploited += self.exploited - before
+
+    def take_local(self, old: Self) -> None:
+        """Go on in the current epoch."""
+        self.left = old.left
+
     def _take_in(self, cell: int, pull: Pull) -> None:
         if self.left:
             self.left -= 1

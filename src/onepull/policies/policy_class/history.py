@@ -99,6 +99,13 @@ class History(Knowledge):
         pull = Pull(context, arm, min(max(share, 0.0), 1.0), float(self.chances(cell)[arm]))
         self._take_in(cell, pull)
 
+    def learn_for(self, own: Self, arm: int, *told: Any) -> None:
+        """Learn one reward here and in `own`, with the probability that the pull has here."""
+        before = len(self.pulls)
+        self.learn(arm, *told)
+        for pull in self.pulls[before:]:
+            History._take_in(own, self.place(pull.context), pull)
+
     def _take_in(self, cell: int, pull: Pull) -> None:
         """Store a pull."""
         self.pulls.append(pull)

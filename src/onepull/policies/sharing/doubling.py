@@ -50,6 +50,13 @@ class Doubling(Sharing):
             raise SaveFileError(f"expected statistics of phase {self.phase}, given phase {key!r}")
         return self.current.statistics
 
+    adds_up = False  # phases begin and end with observations
+
+    def take_local(self, old: Self) -> None:
+        """Take over the pulls in flight if the phase is the same."""
+        if old.phase == self.phase:
+            super().take_local(old)
+
     @property
     def is_fresh(self) -> bool:
         """Whether nothing has been observed yet, in this phase or before."""
@@ -102,6 +109,11 @@ class Doubling(Sharing):
             )
         self.current.merge(other.current, arms)
         self._move_on()
+
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over what was learned for a problem with narrower spaces, if that is exact."""
+        self._enter(old.phase)
+        return self.current.inherit(old.current, accepted)
 
     def state(self) -> Any:
         """Return the phase and what was learned in it."""

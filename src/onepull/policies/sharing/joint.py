@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from onepull.factor import Factorisation
 from onepull.policies.sharing.in_flight import View, answered
-from onepull.policies.sharing.observation import observed_outcome
+from onepull.policies.sharing.inherited import Inheritance, features_inherited
+from onepull.policies.sharing.observation import mean_state, observed_outcome
 from onepull.policies.sharing.sharing import SingleStatistics
 from onepull.problem import Problem
 from onepull.statistics import ArmStatistics
@@ -23,6 +24,11 @@ class Joint(SingleStatistics):
         self.error = factor.error if factor.widens else 0.0
         self.statistics = ArmStatistics.empty(arms=len(self.problem.arms), features=factor.features)
 
+    @property
+    def kind(self) -> str:
+        """What is learned, and how the reward is factorised."""
+        return f"{type(self).__name__}({type(self.factor).__name__})"
+
     def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
         """Return the lower and the upper bounds of the features."""
         return self.factor.feature_bounds()
@@ -32,6 +38,21 @@ class Joint(SingleStatistics):
         statistics = self.statistics
         view = statistics, *self.factor.look(statistics.means, context)
         return answered(*view) if statistics.waiting else view
+
+    def _features_from(self, old: Self, accepted: float) -> Inheritance:
+        return features_inherited(self.factor, old.factor, accepted)
+
+    def measured_error(self, looks: int) -> float:
+        """Return a bound on the error of the factorisation, measured at so many points."""
+        measure = getattr(self.factor, "looked_at", None)
+        return self.error if measure is None else measure(looks)
+
+    def mean_state(self, arm: int) -> dict[str, float] | None:
+        """Return the mean of each number of an arm's state, None if states are not learned."""
+        points = getattr(self.factor, "points", None)  # the listed states, one per row
+        if points is None or not self.statistics.pulls[arm]:
+            return None
+        return mean_state(self.problem, points, self.statistics.column(arm))
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one state, or from a reward and context that determine it."""

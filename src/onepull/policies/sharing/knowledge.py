@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
+import msgspec
+
 from onepull.errors import ParameterError
+from onepull.policies.sharing.inherited import changed_fields, names
 from onepull.problem import Problem
 
 
@@ -17,10 +20,38 @@ class Knowledge(ABC):
     counts_in_flight = False  # whether pulls count before they are observed
     learns = True  # whether more than the number of pulls is stored
     in_units_of_range = False  # whether rewards are stored in units of the reward's range
+    adds_up = True  # whether what two have learned can be added, whatever came first
+
+    @property
+    def kind(self) -> str:
+        """What is learned, in a word."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        """Return what is learned, of how many arms, from how many observations.
+
+        >>> from onepull import Finite, Interval
+        >>> from onepull.policies import shared
+        >>> shared(Problem(
+        ...     arms=["a"], context={"y": Finite([1, 2])}, state={"x": Interval(0, 3)}, reward="x*y"
+        ... ), "joint", None)
+        <Joint(Table) of 1 arm after 0 trials, 3 numbers>
+        """
+        arms = len(self.problem.arms)
+        told = f"of {arms} arm{'s' * (arms > 1)} after {self.trials:,} trials"
+        return f"<{self.kind} {told}, {self.storage:,} numbers>"
 
     @abstractmethod
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one observation; changes nothing if it raises an exception."""
+
+    def learn_for(self, own: Self, arm: int, *told: Any) -> None:
+        """Learn one observation here and in `own`, which has those of one process alone."""
+        self.learn(arm, *told)
+        own.learn(arm, *told)
+
+    def take_local(self, old: Self) -> None:  # noqa: B027 - most have nothing of this kind
+        """Take over what is of this process alone, such as pulls in flight."""
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
         """Add `pulls` (or subtract, if negative) to the pulls in flight; ignored by default."""
@@ -31,6 +62,21 @@ class Knowledge(ABC):
     @abstractmethod
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return each arm's number of pulls that count in a context, and their number of trials."""
+
+    def in_flight_in(self, context: Mapping[str, Any]) -> Sequence[int]:
+        """Return how many of the pulls that `seen` counts are in flight, for each arm."""
+        del context
+        return [0] * len(self.problem.arms)
+
+    def unanswered(self, context: Mapping[str, Any]) -> Collection[int]:
+        """Return the arms with pulls in flight in a context and no observation there."""
+        del context
+        return ()
+
+    def mean_state(self, arm: int) -> dict[str, float] | None:
+        """Return the mean of each number of an arm's state, None if states are not learned."""
+        del arm
+        return None
 
     @property
     @abstractmethod
@@ -76,6 +122,27 @@ class Knowledge(ABC):
     @abstractmethod
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
+
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over what was learned for a problem with narrower spaces.
+
+        Returns a bound on the error of estimates that this causes, 0 if the result is what this
+        one would have learned from the same observations.  Raises ParameterError with the reason
+        if the error would be larger than accepted.
+        """
+        del accepted
+        grown = changed_fields(self.problem.context, old.problem.context)
+        if grown:
+            raise ParameterError(f"what is stored depends on the values of {names(grown)}")
+        ranges = [each.problem.payoff.whole_range for each in (old, self)]
+        if ranges[0] != ranges[1]:
+            (low, high), (least, most) = ranges
+            raise ParameterError(
+                "rewards are stored as shares of their range, which was "
+                f"{low:.12g} to {high:.12g} and is {least:.12g} to {most:.12g}"
+            )
+        self.restore(msgspec.to_builtins(old.state()))
+        return 0.0
 
     @abstractmethod
     def copy(self) -> Self:

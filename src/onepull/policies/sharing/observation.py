@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onepull.arrays import Array
 from onepull.checks import real, shown
 from onepull.errors import InputError, RewardError
 from onepull.payoff import State
@@ -79,6 +80,27 @@ def check_reward(value: float, low: float, high: float) -> None:
     close = slack(low, high)
     if not low - close <= value <= high + close:
         raise RewardError(f"reward {value!r} is impossible; expected {low:.12g} to {high:.12g}")
+
+
+def mean_state(problem: Problem, points: Array, shares: Array) -> dict[str, float] | None:
+    """Return the mean of each number of the states shown, None if every pull failed.
+
+    `points` holds one state per row, with whether the pull failed if pulls can fail.
+
+    >>> from onepull import Interval
+    >>> problem = Problem(arms=["a"], state={"x": Interval(0, 9)}, reward="x", failure=-1)
+    >>> mean_state(problem, np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([0.25, 0.75]))
+    {'x': 2.0}
+    """
+    if problem.failure is not None:
+        shares = np.where(points[:, -1] > 0.0, 0.0, shares)
+    total = float(np.sum(shares))
+    if total <= 0.0:
+        return None
+    means = (shares @ points / total).tolist()
+    words = problem.state.words
+    pairs = zip(problem.state, means, strict=False)
+    return {name: float(mean) for name, mean in pairs if name not in words}
 
 
 def _check_failed(problem: Problem, fields: Mapping[str, Any], reward: Any) -> None:

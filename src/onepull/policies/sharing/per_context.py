@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+import msgspec
+
 from onepull.errors import SaveFileError
 from onepull.factor import Cells
 from onepull.policies.sharing.in_flight import View, answered
+from onepull.policies.sharing.inherited import cells_of, check_cells, check_scale
 from onepull.policies.sharing.observation import (
     check_reward,
     rewarded_context,
@@ -30,6 +33,11 @@ class PerContext(Sharing):
 
     def _empty(self) -> ArmStatistics:
         return self._kind(arms=len(self.problem.arms), features=1)
+
+    @property
+    def kind(self) -> str:
+        """What is learned, and how contexts are divided."""
+        return f"{type(self).__name__}({type(self.cells).__name__})"
 
     def keep(self, empty: Callable[..., ArmStatistics]) -> Self:
         """Use statistics that forget from now on; return itself."""
@@ -82,6 +90,16 @@ class PerContext(Sharing):
         if reward is not None:
             check_reward(value, self._lows[cell], self._highs[cell])
         self.statistics_for(str(cell)).update(arm, (value,))
+
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over what was learned for a problem with narrower spaces, if that is exact."""
+        del accepted
+        check_cells(self.problem, old.problem)
+        check_scale(self._unseen, self.feature_bounds() == old.feature_bounds())
+        cells = cells_of(old.cells, self.cells)
+        learned = msgspec.to_builtins(old.state())
+        self.restore({str(cells[int(key)]): state for key, state in learned.items()})
+        return 0.0
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""

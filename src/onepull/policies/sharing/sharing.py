@@ -6,7 +6,7 @@ The sharing and the rule that chooses an arm are independent: any sharing works 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +15,12 @@ from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.errors import ParameterError, SaveFileError
 from onepull.policies.sharing.in_flight import View
+from onepull.policies.sharing.inherited import (
+    Inheritance,
+    check_scale,
+    same_features,
+    with_features,
+)
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem
 from onepull.statistics import ArmStatistics
@@ -67,6 +73,27 @@ class Sharing(Knowledge):
         """Return each arm's number of pulls that count in a context, and their number of trials."""
         statistics = self.view(context)[0]
         return statistics.counts, statistics.trial - 1
+
+    @property
+    def adds_up(self) -> bool:  # type: ignore[override]  # read-only here
+        """Whether what two have learned can be added: what is forgotten depends on the order."""
+        return not self.forgets
+
+    def take_local(self, old: Self) -> None:
+        """Take over the pulls in flight."""
+        for key, statistics in old.all_statistics.items():
+            for arm, pulls in enumerate(statistics.in_flight):
+                if pulls:
+                    self.statistics_for(key).expect(arm, pulls)
+
+    def in_flight_in(self, context: Mapping[str, Any]) -> Sequence[int]:
+        """Return how many of the pulls that `seen` counts are in flight, for each arm."""
+        return self.view(context)[0].in_flight
+
+    def unanswered(self, context: Mapping[str, Any]) -> Collection[int]:
+        """Return the arms with pulls in flight in a context and no observation there."""
+        statistics = self.view(context)[0]
+        return {j for j in range(len(statistics.in_flight)) if statistics.unanswered(j)}
 
     @property
     def trials(self) -> int:
@@ -148,6 +175,21 @@ class SingleStatistics(Sharing):
     """One set of statistics for all contexts."""
 
     statistics: ArmStatistics
+
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over what was learned for a problem with narrower spaces."""
+        inheritance = self._features_from(old, accepted)
+        check_scale(
+            old.statistics,
+            inheritance.is_identity and self.feature_bounds() == old.feature_bounds(),
+        )
+        self.restore({"all": with_features(old.statistics.state(), inheritance)})
+        return inheritance.error
+
+    def _features_from(self, old: Self, accepted: float) -> Inheritance:
+        """Return how the features follow from the old ones; they are the same by default."""
+        del accepted
+        return same_features(old.statistics.features)
 
     @property
     def all_statistics(self) -> dict[str, ArmStatistics]:

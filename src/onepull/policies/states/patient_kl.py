@@ -15,6 +15,12 @@ from onepull.index.empirical_kl import empirical_kl
 from onepull.index.empirical_likelihood import exploration, rounding
 from onepull.index.patient_kl import patient_leader
 from onepull.policies.decision import Decision
+from onepull.policies.sharing.inherited import (
+    cells_of,
+    check_cells,
+    features_inherited,
+    with_features,
+)
 from onepull.policies.sharing.joint import Joint
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.states.state_policy import KeepsStates, states_of
@@ -50,6 +56,11 @@ class Attendance(Joint):
         if cell is not None:
             self.came[cell] = self.statistics.trials
 
+    def take_local(self, old: Self) -> None:
+        """Take over how long ago each context occurred: requests are those of this process."""
+        later = self.statistics.trials - old.statistics.trials
+        self.came = [NEVER if trial == NEVER else trial + later for trial in old.came]
+
     @property
     def storage(self) -> int:
         """The number of numbers kept."""
@@ -68,6 +79,19 @@ class Attendance(Joint):
             mine if theirs == NEVER else theirs + later
             for mine, theirs in zip(self.came, other.came, strict=True)
         ]
+
+    def inherit(self, old: Self, accepted: float = 0.0) -> float:
+        """Take over what was learned for a problem with narrower spaces."""
+        check_cells(self.problem, old.problem)
+        inheritance = features_inherited(self.factor, old.factor, accepted)
+        came = dict(zip(cells_of(old.cells, self.cells), old.came, strict=True))
+        self.restore(
+            {
+                "learned": {"all": with_features(old.statistics.state(), inheritance)},
+                "came": [came.get(cell, NEVER) for cell in range(self.cells.features)],
+            }
+        )
+        return inheritance.error
 
     def state(self) -> Any:
         """Return everything learned as plain values."""

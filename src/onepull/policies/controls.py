@@ -1,0 +1,201 @@
+"""What an operator asks of a policy: pause an arm, pin one, keep its share of the pulls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from onepull.checks import number, restored
+from onepull.errors import InputError, ParameterError, SaveFileError
+
+ROUNDING = 1e-9  # of a sum of shares, and of a share of the pulls
+
+_Part = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+
+
+class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The least and the most share of the pulls that an arm gets.
+
+    >>> Share(least=0.05)
+    Share(least=0.05, most=1.0)
+    """
+
+    least: _Part = 0.0
+    most: _Part = 1.0
+
+
+class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an operator has asked of a policy.
+
+    Controls change which arms may be chosen and nothing that was learned.  In order of strength:
+
+    1. An arm that is not `eligible` is not chosen.
+    2. A paused arm is not chosen.  If all eligible arms are paused, `choose` raises InputError.
+    3. A pinned arm is chosen, unless it is not eligible or paused.
+    4. An arm that is a whole pull behind its least share is due and is chosen.  Of several the
+       one that is furthest behind is chosen, and of equal ones the first.
+    5. An arm that one more pull would lift above its most share is left out.  If this would
+       leave out all arms, those that would be least above it stay.
+
+    Shares are of the observed pulls and pulls in flight since the controls last changed, so an
+    arm has nothing to catch up after a pause.
+
+    Attributes
+    ----------
+    paused
+        The paused arms, in the order of the arms.
+    pinned
+        The pinned arm, if any.
+    shares
+        The arms with a least or a most share.
+
+    Examples
+    --------
+    >>> from onepull import DCB, Finite, Interval, Problem
+    >>> policy = DCB(Problem(
+    ...     arms=["wifi", "lte"], context={"bits": Finite([1, 4])},
+    ...     state={"capacity": Interval(0, 7)}, reward="min(bits, capacity)",
+    ... ))
+    >>> policy.pause("wifi")
+    >>> policy.share("lte", least=0.05)
+    >>> policy.controls
+    Controls(paused=('wifi',), pinned=None, shares={'lte': Share(least=0.05, most=1.0)})
+    >>> policy.choose(bits=4)
+    'lte'
+    """
+
+    paused: tuple[str, ...] = ()
+    pinned: str | None = None
+    shares: dict[str, Share] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any control is set."""
+        return bool(self.paused or self.pinned is not None or self.shares)
+
+    def without(self, arm: str) -> Controls:
+        """Return the controls of the other arms."""
+        return Controls(
+            tuple(name for name in self.paused if name != arm),
+            None if self.pinned == arm else self.pinned,
+            {name: share for name, share in self.shares.items() if name != arm},
+        )
+
+    def with_paused(self, arm: str, arms: Sequence[str], *, paused: bool) -> Controls:
+        """Return the controls with an arm paused or not."""
+        names = ({*self.paused} | {arm}) if paused else ({*self.paused} - {arm})
+        return Controls(tuple(name for name in arms if name in names), self.pinned, self.shares)
+
+    def with_share(self, arm: str, least: Any, most: Any) -> Controls:
+        """Return the controls with an arm's share; raises ParameterError if it is impossible.
+
+        >>> Controls().with_share("a", 0.7, 1.0).with_share("b", 0.5, 1.0)
+        Traceback (most recent call last):
+        onepull.errors.ParameterError: the least shares must sum to at most 1, given a 0.7, b 0.5
+        """
+        share = Share(
+            number("least", least, above=0.0, at_least=True, most=1.0),
+            number("most", most, above=0.0, at_least=True, most=1.0),
+        )
+        if share.least > share.most:
+            raise ParameterError(
+                f"least must not be above most, given least={share.least:g} and "
+                f"most={share.most:g} for arm {arm!r}"
+            )
+        shares = {name: kept for name, kept in self.shares.items() if name != arm}
+        if share != Share():
+            shares[arm] = share
+        found = Controls(self.paused, self.pinned, shares)
+        if found.asked > 1.0 + ROUNDING:
+            each = ", ".join(f"{name} {kept.least:g}" for name, kept in shares.items())
+            raise ParameterError(f"the least shares must sum to at most 1, given {each}")
+        return found
+
+    @property
+    def asked(self) -> float:
+        """The sum of all least shares."""
+        return sum(share.least for share in self.shares.values())
+
+
+def saved_controls(state: Any, arms: Sequence[str]) -> Controls:
+    """Return saved controls; raises SaveFileError if they are invalid.
+
+    >>> saved_controls({"pinned": "b"}, ["a"])
+    Traceback (most recent call last):
+    onepull.errors.SaveFileError: the saved controls name the arm 'b', which does not exist
+    """
+    saved = restored(Controls, state, "controls")
+    named = {*saved.paused, *saved.shares, *([saved.pinned] if saved.pinned is not None else [])}
+    for name in sorted(named - set(arms)):
+        raise SaveFileError(f"the saved controls name the arm {name!r}, which does not exist")
+    in_order = tuple(arm for arm in arms if arm in saved.paused)
+    shares = saved.shares.values()
+    if (
+        saved.paused != in_order
+        or saved.asked > 1.0 + ROUNDING
+        or any(share.least > share.most or share == Share() for share in shares)
+    ):
+        raise SaveFileError("the saved controls contradict each other")
+    return saved
+
+
+class Narrowed(NamedTuple):
+    """The arms that the controls leave, and why."""
+
+    allowed: Sequence[int]
+    by_arm: dict[int, str]  # the control that concerns an arm in this decision
+    reason: str  # the control that decides alone; empty if the policy chooses
+
+    def note(self, arms: Sequence[str]) -> str:
+        """Return the arms that controls leave out, as the end of a reason.
+
+        >>> Narrowed([0], {1: "paused", 2: "most share", 3: "paused"}, "").note("abcd")
+        '; paused: b, d; most share: c'
+        """
+        out: dict[str, list[str]] = {}
+        for j, control in sorted(self.by_arm.items()):
+            if j not in self.allowed:
+                out.setdefault(control, []).append(arms[j])
+        return "".join(f"; {control}: {', '.join(names)}" for control, names in out.items())
+
+
+def narrowed(
+    controls: Controls,
+    position: Mapping[str, int],
+    allowed: Sequence[int],
+    pulls: Sequence[int],
+) -> Narrowed:
+    """Return which of the allowed arms the controls leave; raises InputError if there are none.
+
+    `pulls` are those of each arm since the controls last changed.
+
+    >>> controls = Controls(paused=("a",)).with_share("b", 0.5, 1.0)
+    >>> narrowed(controls, {"a": 0, "b": 1, "c": 2}, range(3), [0, 1, 2])
+    Narrowed(allowed=[1], by_arm={0: 'paused', 1: 'least share'}, reason='least share')
+    """
+    by_arm = {position[arm]: "paused" for arm in controls.paused}
+    left: Sequence[int] = [j for j in allowed if j not in by_arm] if by_arm else allowed
+    if not left:
+        names = list(position)
+        those = ", ".join(repr(names[j]) for j in allowed)
+        raise InputError(f"all arms that may be chosen are paused: {those}; resume one of them")
+    if controls.pinned is not None and (pin := position[controls.pinned]) in left:
+        return Narrowed([pin], by_arm | {pin: "pinned"}, "pinned")
+    if not controls.shares:
+        return Narrowed(left, by_arm, "")
+    shares = {position[arm]: share for arm, share in controls.shares.items()}
+    after = sum(pulls) + 1
+    behind = {
+        j: share.least * after - pulls[j]
+        for j, share in sorted(shares.items())
+        if j in left and share.least * after - pulls[j] >= 1.0 - ROUNDING
+    }
+    if behind:
+        due = max(behind, key=behind.__getitem__)
+        return Narrowed([due], by_arm | {due: "least share"}, "least share")
+    above = {j: pulls[j] + 1 - shares[j].most * after if j in shares else 0.0 for j in left}
+    # If all are above, those that are least above stay.
+    limit = max(min(above.values()), 0.0) + ROUNDING * after
+    out = {j: "most share" for j, excess in above.items() if excess > limit}
+    return Narrowed([j for j in left if j not in out] if out else left, by_arm | out, "")
