@@ -291,11 +291,13 @@ def test_every_policy_takes_more_arms_and_never_wider_spaces_wrongly(name):
         else:
             always = taught(build(wider), problem, 40)
             assert loaded.to_bytes() == always.to_bytes()
-    more = problem.with_arms([*problem.arms, "added-arm"])
+    known = problem.attributes.get(problem.arms[0], {})
+    arms = {**problem.attributes, "added-arm": known} if known else [*problem.arms, "added-arm"]
+    more = problem.with_arms(arms)
     try:
         loaded = Policy.from_bytes(text, problem=more)
     except SaveFileError:
         assert "listed" in name or "shared" in name  # its parameters are about its arms
     else:
-        policy.add_arm("added-arm")
+        policy.add_arm("added-arm", **known)
         assert loaded.to_bytes() == policy.to_bytes()

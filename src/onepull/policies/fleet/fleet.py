@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import msgspec
@@ -267,7 +267,7 @@ def fit(knowledge: Knowledge, problem: Problem, *, in_order: bool = False) -> No
     try:
         for arm in problem.arms:
             if arm not in knowledge.problem.arms:
-                _change(knowledge, [*knowledge.problem.arms, arm])
+                _add(knowledge, arm, problem)
         for arm in knowledge.problem.arms:
             if arm not in problem.arms:
                 _remove(knowledge, arm)
@@ -275,7 +275,7 @@ def fit(knowledge: Knowledge, problem: Problem, *, in_order: bool = False) -> No
             while knowledge.problem.arms[j] != arm:
                 moved = knowledge.problem.arms[j]
                 _remove(knowledge, moved)
-                _change(knowledge, [*knowledge.problem.arms, moved])
+                _add(knowledge, moved, problem)
     except MergeError:
         raise
     except OnepullError as error:
@@ -284,8 +284,14 @@ def fit(knowledge: Knowledge, problem: Problem, *, in_order: bool = False) -> No
 
 def _remove(knowledge: Knowledge, arm: str) -> None:
     arms = knowledge.problem.arms
-    _change(knowledge, [name for name in arms if name != arm], arms.index(arm))
+    left = knowledge.problem.with_arms([name for name in arms if name != arm])
+    knowledge.change_arms(left, arms.index(arm))
 
 
-def _change(knowledge: Knowledge, arms: Sequence[str], removed: int | None = None) -> None:
-    knowledge.change_arms(knowledge.problem.with_arms(arms), removed)
+def _add(knowledge: Knowledge, arm: str, problem: Problem) -> None:
+    """Add an arm with the attributes that it has in a problem."""
+    known = knowledge.problem.attributes
+    arms: Any = [*knowledge.problem.arms, arm]
+    if known:
+        arms = {**known, arm: problem.attributes[arm]}
+    knowledge.change_arms(knowledge.problem.with_arms(arms))

@@ -21,7 +21,7 @@ class Contribution(msgspec.Struct, forbid_unknown_fields=True):
     """What one member has observed itself, in its written form."""
 
     version: Count
-    arms: list[Any]
+    arms: list[Any] | dict[str, Any]
     learned: Any
     counts: Any
 
