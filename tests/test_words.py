@@ -188,8 +188,8 @@ def test_traces_hold_words(tmp_path):
 
 def test_the_simulator_chooses_as_the_library_does():
     class InPython(DCB):
-        def _indices(self, decision):  # has no compiled form
-            return super()._indices(decision)
+        def _indices(self, request):  # has no compiled form
+            return super()._indices(request)
 
     environment = routed(
         {"region": Discrete(["us", "eu"], [0.6, 0.4]), "size": Discrete([1, 3], [0.5, 0.5])}

@@ -15,23 +15,23 @@ from onepull.testing.policies import (
 class ByName(DCB):
     """Prefers arms with short names."""
 
-    def _indices(self, decision):
-        indices = super()._indices(decision)
+    def _indices(self, request):
+        indices = super()._indices(request)
         return [i - len(arm) for i, arm in zip(indices, self.problem.arms, strict=True)]
 
 
 class ByPlace(DCB):
     """Prefers arms that stand late."""
 
-    def _indices(self, decision):
-        return [index + j for j, index in enumerate(super()._indices(decision))]
+    def _indices(self, request):
+        return [index + j for j, index in enumerate(super()._indices(request))]
 
 
 class BiasedByPlace(DSEE):
     """Takes turns, as it may, and estimates by place, as it may not."""
 
-    def _estimates(self, decision):
-        return [None if e is None else e + j for j, e in enumerate(super()._estimates(decision))]
+    def _estimates(self, request):
+        return [None if e is None else e + j for j, e in enumerate(super()._estimates(request))]
 
 
 def test_a_policy_that_goes_by_names_is_caught():

@@ -134,8 +134,8 @@ def test_no_part_of_a_policy_is_skipped(kind):
 
 def test_the_notes_say_that_it_runs_in_the_interpreter():
     class Own(DCB):
-        def _leader(self, decision):
-            return super()._leader(decision)
+        def _leader(self, request):
+            return super()._leader(request)
 
     problem = channels(3)
     assert isinstance(Own(problem), Policy)

@@ -244,8 +244,8 @@ def test_ours_keep_to_their_rules_and_a_redefined_index_is_played():
     class Last(DCB):
         """Prefers the last arm."""
 
-        def _indices(self, decision):
-            return list(range(len(super()._indices(decision))))
+        def _indices(self, request):
+            return list(range(len(super()._indices(request))))
 
     policy = Last(CHANNELS.problem)
     assert policy.choose(bits=1) == policy.explain(bits=1).arm == CHANNELS.problem.arms[-1]

@@ -16,23 +16,23 @@ class ByOrder(DCB):
         super().observe(arm, reward=reward, **fields)
         self.__dict__.setdefault("last", {})[arm] = self.trials
 
-    def _indices(self, decision):
+    def _indices(self, request):
         last = [self.__dict__.get("last", {}).get(arm, 0) for arm in self.problem.arms]
-        return [i + trial for i, trial in zip(super()._indices(decision), last, strict=True)]
+        return [i + trial for i, trial in zip(super()._indices(request), last, strict=True)]
 
 
 class ByPlace(DCB):
     """Prefers arms late in the list."""
 
-    def _indices(self, decision):
-        return [index + j for j, index in enumerate(super()._indices(decision))]
+    def _indices(self, request):
+        return [index + j for j, index in enumerate(super()._indices(request))]
 
 
 class EstimatesByPlace(DSEE):
     """Estimates more for arms late in the list."""
 
-    def _estimates(self, decision):
-        return [float(e) + j for j, e in enumerate(decision.view[1])]
+    def _estimates(self, request):
+        return [float(e) + j for j, e in enumerate(request.view[1])]
 
 
 class AlwaysLast(DCB):
@@ -53,29 +53,29 @@ class MostPulled(EmpiricalKL):
 class Extrapolating(DCB):
     """Estimates more than there is to get."""
 
-    def _estimates(self, decision):
-        return [float(e) + 100.0 for e in decision.view[1]]
+    def _estimates(self, request):
+        return [float(e) + 100.0 for e in request.view[1]]
 
 
 class Squared(DCB):
     """Its index is the square of a reward."""
 
-    def _indices(self, decision):
-        return [index**2 for index in super()._indices(decision)]
+    def _indices(self, request):
+        return [index**2 for index in super()._indices(request)]
 
 
 class Pessimistic(DCB):
     """Its index lies below its estimate."""
 
-    def _indices(self, decision):
-        return [index - 100.0 for index in super()._indices(decision)]
+    def _indices(self, request):
+        return [index - 100.0 for index in super()._indices(request)]
 
 
 class ByRank(DCB):
     """Its index falls with the number of arms."""
 
-    def _indices(self, decision):
-        return [index - len(self.problem.arms) for index in super()._indices(decision)]
+    def _indices(self, request):
+        return [index - len(self.problem.arms) for index in super()._indices(request)]
 
 
 @pytest.mark.parametrize(

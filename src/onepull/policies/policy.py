@@ -21,7 +21,6 @@ from onepull.html import block, names, printable, table
 from onepull.policies import savefile
 from onepull.policies.batches import columns_of, rows
 from onepull.policies.controls import Controls, Narrowed, narrowed, saved_controls
-from onepull.policies.decision import Decision
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
 from onepull.policies.fleet.fleet import Fleet
 from onepull.policies.fleet.joining import fleet_for
@@ -37,6 +36,7 @@ from onepull.policies.fleet.updates import (
 from onepull.policies.loaded import Loaded, changes
 from onepull.policies.pull import Pull
 from onepull.policies.pull_counts import PullCounts
+from onepull.policies.request import Request
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.stats import Stats, stats_of
 from onepull.policies.ties import best_of, drawn, even, foremost
@@ -141,29 +141,29 @@ class Policy(ABC):
         self.problem.context.exactly(context)
 
     @abstractmethod
-    def _indices(self, decision: Decision) -> Any:
+    def _indices(self, request: Request) -> Any:
         """Return the index of each arm, as a list or an array."""
 
-    def _leader(self, decision: Decision) -> int:
+    def _leader(self, request: Request) -> int:
         """Return the position of the allowed arm with the highest index."""
-        return self._foremost(decision, self._indices(decision))[0]
+        return self._foremost(request, self._indices(request))[0]
 
-    def _estimates(self, decision: Decision) -> Sequence[float | None]:
+    def _estimates(self, request: Request) -> Sequence[float | None]:
         """Return the estimated reward of each arm, None if the policy has no estimate."""
-        del decision
+        del request
         return [None] * len(self._arms)
 
-    def _chances(self, decision: Decision) -> Sequence[float] | None:
+    def _chances(self, request: Request) -> Sequence[float] | None:
         """Return the probability of choosing each allowed arm, or None if it is unknown."""
-        best = self._foremost(decision, self._indices(decision))
-        return even(best if self._generator is not None else best[:1], decision.allowed)
+        best = self._foremost(request, self._indices(request))
+        return even(best if self._generator is not None else best[:1], request.allowed)
 
-    def _draw(self, decision: Decision) -> int:
+    def _draw(self, request: Request) -> int:
         """Return the position of an allowed arm, drawn with the probabilities of `_chances`."""
-        chances = self._chances(decision)
+        chances = self._chances(request)
         if chances is None:
             raise NotImplementedError(f"{type(self).__name__} must define _draw or _chances")
-        return drawn(decision.allowed, chances, self._generator)
+        return drawn(request.allowed, chances, self._generator)
 
     def _why(self) -> str:
         """Return the usual reason for a choice, such as "highest index"."""
@@ -194,22 +194,22 @@ class Policy(ABC):
             allowed: Sequence[int] = self._everyone
         else:
             allowed = self._narrowed(eligible).allowed
-        decision = tuple.__new__(Decision, (context, self._look(context), allowed))  # quicker
+        request = tuple.__new__(Request, (context, self._look(context), allowed))  # quicker
         if self._generator is None:
-            return self._arms[self._leader(decision)]
-        return self._arms[self._draw(decision)]
+            return self._arms[self._leader(request)]
+        return self._arms[self._draw(request)]
 
     def explain(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
         left = self._narrowed(eligible)
-        decision = Decision(context, self._look(context), left.allowed)
-        indices = [float(index) for index in self._indices(decision)]
-        all_pulls, trials = self._knowledge.seen(decision.context)
-        known = [1.0] if len(left.allowed) == 1 else self._chances(decision)
-        chances = dict(zip(decision.allowed, known, strict=True)) if known else {}
-        allowed = set(decision.allowed)
+        request = Request(context, self._look(context), left.allowed)
+        indices = [float(index) for index in self._indices(request)]
+        all_pulls, trials = self._knowledge.seen(request.context)
+        known = [1.0] if len(left.allowed) == 1 else self._chances(request)
+        chances = dict(zip(request.allowed, known, strict=True)) if known else {}
+        allowed = set(request.allowed)
         in_flight = self._knowledge.in_flight_in(context)
-        columns = (all_pulls, in_flight, self._told(decision), indices)
+        columns = (all_pulls, in_flight, self._told(request), indices)
         rows = [
             ArmExplanation(
                 arm=arm,
@@ -232,40 +232,40 @@ class Policy(ABC):
             trial=trials + 1,
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
-            reason=left.reason or f"{self._reason(decision, indices)}{left.note(self._arms)}",
+            reason=left.reason or f"{self._reason(request, indices)}{left.note(self._arms)}",
         )
 
     def estimates(self, /, **context: Any) -> list[float | None]:
         """Return the estimated reward of each arm in a context, None if there is no estimate."""
-        return list(self._told(Decision(context, self._look(context), self._everyone)))
+        return list(self._told(Request(context, self._look(context), self._everyone)))
 
     def indices(self, /, **context: Any) -> list[float]:
         """Return the index of each arm in a context; infinite for an arm that must go first."""
-        decision = Decision(context, self._look(context), self._everyone)
-        return [float(index) for index in self._indices(decision)]
+        request = Request(context, self._look(context), self._everyone)
+        return [float(index) for index in self._indices(request)]
 
-    def _told(self, decision: Decision) -> Sequence[float | None]:
+    def _told(self, request: Request) -> Sequence[float | None]:
         """Return the estimates without what is assumed of arms that have not answered yet."""
-        estimates = self._estimates(decision)
-        unanswered = self._knowledge.unanswered(decision.context)
+        estimates = self._estimates(request)
+        unanswered = self._knowledge.unanswered(request.context)
         return [UNPULLED if j in unanswered else estimate for j, estimate in enumerate(estimates)]
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
+    def _reason(self, request: Request, indices: list[float]) -> str:
         """Return why the arm is chosen."""
-        best = best_of(indices, decision.allowed)
-        some = len(decision.allowed) < len(self._arms)
+        best = best_of(indices, request.allowed)
+        some = len(request.allowed) < len(self._arms)
         among = ", among those eligible" if some else ""
         why = self._unseen if math.isinf(indices[best[0]]) else f"{self._why()}{among}"
         if len(best) == 1:
             return why
-        left = len(self._foremost(decision, indices))
+        left = len(self._foremost(request, indices))
         return f"{why}, {tie_of([self._arms[j] for j in best], left, draws=self.draws)}"
 
-    def _foremost(self, decision: Decision, indices: Any) -> list[int]:
+    def _foremost(self, request: Request, indices: Any) -> list[int]:
         """Return the allowed arms that tie for the highest index, after breaking ties by pulls."""
         by_pulls = self.traits.breaks_ties_by_pulls
-        pulls = self._knowledge.seen(decision.context)[0] if by_pulls else None
-        return foremost(indices, decision.allowed, pulls)
+        pulls = self._knowledge.seen(request.context)[0] if by_pulls else None
+        return foremost(indices, request.allowed, pulls)
 
     def _positions(self, eligible: Collection[str]) -> Sequence[int]:
         if isinstance(eligible, str):

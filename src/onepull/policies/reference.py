@@ -14,8 +14,8 @@ from onepull.environment.outcomes import outcome_law
 from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
 from onepull.index.hoeffding import hoeffding
-from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
+from onepull.policies.request import Request
 from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.blind import PullsOnly
 from onepull.policies.sharing.joint import Joint
@@ -48,8 +48,8 @@ class Random(Policy):
         """No parameters; the generator is saved separately."""
         return {}
 
-    def _indices(self, decision: Decision) -> list[float]:
-        del decision
+    def _indices(self, request: Request) -> list[float]:
+        del request
         return [0.0] * len(self._arms)
 
     def _why(self) -> str:
@@ -87,8 +87,8 @@ class FixedArm(Policy):
             raise InputError(f"arm {arm!r} is the fixed arm and cannot be removed")
         super().remove_arm(arm)
 
-    def _indices(self, decision: Decision) -> list[float]:
-        del decision
+    def _indices(self, request: Request) -> list[float]:
+        del request
         return [1.0 if arm == self.arm else 0.0 for arm in self._arms]
 
     def _why(self) -> str:
@@ -219,11 +219,11 @@ class Genie(Policy):
             for arm in self._arms
         ]
 
-    def _indices(self, decision: Decision) -> list[float]:
-        return decision.view  # type: ignore[no-any-return]  # what `_look` returned
+    def _indices(self, request: Request) -> list[float]:
+        return request.view  # type: ignore[no-any-return]  # what `_look` returned
 
-    def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        return decision.view  # type: ignore[no-any-return]  # the same
+    def _estimates(self, request: Request) -> Sequence[float | None]:
+        return request.view  # type: ignore[no-any-return]  # the same
 
     def _why(self) -> str:
         return "highest expected reward"

@@ -16,8 +16,8 @@ from onepull.index.rules import MeanRule, Rule, TurnRule, leading_mean
 from onepull.index.schedules import drawn_evenly
 from onepull.payoff import Reward
 from onepull.payoff.reward import Source
-from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
+from onepull.policies.request import Request
 from onepull.policies.sharing.sharing import Sharing
 from onepull.policies.ties import best_of, even
 from onepull.problem import Problem
@@ -62,8 +62,8 @@ class RulePolicy(Policy):
     --------
     >>> from onepull import DCB
     >>> class Doubled(DCB):
-    ...     def _indices(self, decision):
-    ...         return [2 * index for index in super()._indices(decision)]
+    ...     def _indices(self, request):
+    ...         return [2 * index for index in super()._indices(request)]
     >>> DCB.redefines(), Doubled.redefines()
     ([], ['_indices'])
     """
@@ -177,8 +177,8 @@ class RulePolicy(Policy):
     def _look(self, context: Mapping[str, Any]) -> Any:
         return self._knowledge.view(context)
 
-    def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        return [float(estimate) for estimate in decision.view[1]]
+    def _estimates(self, request: Request) -> Sequence[float | None]:
+        return [float(estimate) for estimate in request.view[1]]
 
 
 @runs_rules
@@ -217,23 +217,23 @@ class MeanPolicy(RulePolicy):
         self._is_quick = self._keeps_to_rule and not rule.patience
         self._is_plain = rule.cap is None and not rule.breaks_ties_by_pulls
 
-    def _leader(self, decision: Decision) -> int:
-        _, (statistics, estimates, low, high), allowed = decision
+    def _leader(self, request: Request) -> int:
+        _, (statistics, estimates, low, high), allowed = request
         if allowed is not self._everyone or not self._is_quick:
-            return super()._leader(decision)
+            return super()._leader(request)
         trial = statistics.trials + statistics.waiting + 1  # a property would be slower
         aim = self._aim(low, high, self._exploration(trial, *self._numbers))
         if self._is_plain and statistics.in_lists:
             return leading_mean(estimates, statistics.roots, self._index, aim)
         return statistics.leader(self._rule, estimates, aim)  # type: ignore[no-any-return]  # a position
 
-    def _scores(self, decision: Decision) -> Any:
+    def _scores(self, request: Request) -> Any:
         """Return every index without the error of the features, which is the same for all arms."""
         rule = self._rule
-        statistics, estimates, low, high = decision.view
+        statistics, estimates, low, high = request.view
         aim = rule.aim_at(low, high, statistics.trial)
         scores = statistics.score(rule, estimates, aim)
-        if overdue := self._overdue(decision):
+        if overdue := self._overdue(request):
             # Above every possible index, below that of an arm that was never pulled.  In a narrow
             # range the sum may round to an index.
             next_up = nextafter(max(score for score in scores if score < inf), inf)
@@ -242,15 +242,15 @@ class MeanPolicy(RulePolicy):
                 scores[arm] = first
         return scores
 
-    def _indices(self, decision: Decision) -> Any:
-        scores, error = self._scores(decision), self._knowledge.error
+    def _indices(self, request: Request) -> Any:
+        scores, error = self._scores(request), self._knowledge.error
         return [score + error for score in scores] if error else scores
 
-    def _overdue(self, decision: Decision) -> list[int]:
+    def _overdue(self, request: Request) -> list[int]:
         """Return the arms that were not observed for `patience` trials, so that they come first."""
         if not self._rule.patience:
             return []
-        statistics = decision.view[0]
+        statistics = request.view[0]
         latest = statistics.trials - self._rule.patience
         return [
             arm
@@ -258,13 +258,13 @@ class MeanPolicy(RulePolicy):
             if seen <= latest and statistics.pulls[arm] and not statistics.in_flight[arm]
         ]
 
-    def _foremost(self, decision: Decision, indices: Any) -> list[int]:
+    def _foremost(self, request: Request, indices: Any) -> list[int]:
         if self._knowledge.error and self._keeps_to_rule:
-            indices = self._scores(decision)  # adding the error may round two indices to a tie
-        best = best_of(indices, decision.allowed)
+            indices = self._scores(request)  # adding the error may round two indices to a tie
+        best = best_of(indices, request.allowed)
         if not self._rule.breaks_ties_by_pulls or len(best) == 1:
             return best
-        roots = decision.view[0].roots  # the fewer the pulls, the larger the root
+        roots = request.view[0].roots  # the fewer the pulls, the larger the root
         return best_of(roots, best)
 
 
@@ -288,63 +288,63 @@ class TurnPolicy(RulePolicy):
             )
         super().__init__(sharing, rule, seed=seed)
 
-    def _foremost(self, decision: Decision, indices: Any) -> list[int]:
-        return best_of(indices, decision.allowed)
+    def _foremost(self, request: Request, indices: Any) -> list[int]:
+        return best_of(indices, request.allowed)
 
     def _set_problem(self, problem: Problem) -> None:
         super()._set_problem(problem)
         self._table: Any = ()
         self._until = 0
 
-    def _turn(self, decision: Decision, u: float, arms: int) -> int:
+    def _turn(self, request: Request, u: float, arms: int) -> int:
         """Return the number, among `arms`, of the arm whose turn it is, or -1."""
-        rule, statistics = self._rule, decision.view[0]
+        rule, statistics = self._rule, request.view[0]
         trial = statistics.trial
         if rule.table is not None and trial > self._until:
             self._until = 2 * trial
             self._table = rule.table(self._until, len(self._arms), *rule.parameters)
         return rule.turn(u, trial, arms, self._table, *rule.parameters)
 
-    def _due(self, decision: Decision) -> int | None:
+    def _due(self, request: Request) -> int | None:
         """Return the arm whose turn it is, or None if turns are random or an arm is unpulled."""
-        if self._rule.draws or 0 in decision.view[0].counts:
+        if self._rule.draws or 0 in request.view[0].counts:
             return None
-        arm = self._turn(decision, 0.0, len(self._arms))
-        return arm if arm in decision.allowed else None
+        arm = self._turn(request, 0.0, len(self._arms))
+        return arm if arm in request.allowed else None
 
-    def _indices(self, decision: Decision) -> Any:
-        indices = list(decision.view[1])
-        if (arm := self._due(decision)) is not None:
+    def _indices(self, request: Request) -> Any:
+        indices = list(request.view[1])
+        if (arm := self._due(request)) is not None:
             indices[arm] = inf
         return indices
 
-    def _draw(self, decision: Decision) -> int:
+    def _draw(self, request: Request) -> int:
         if not self._rule.draws:
-            return super()._draw(decision)
-        indices, allowed = decision.view[1], decision.allowed
+            return super()._draw(request)
+        indices, allowed = request.view[1], request.allowed
         best = best_of(indices, allowed)[0]
         if isinf(indices[best]):
             return best  # an arm that was never pulled comes first
         assert self._generator is not None  # noqa: S101 - a random rule has one
         u = self._generator.random()
         if allowed is self._everyone:
-            arm = int(self._turn(decision, u, len(allowed)))
+            arm = int(self._turn(request, u, len(allowed)))
         else:  # drawn evenly among those allowed, as often as among all
-            arm = drawn_evenly(u, self._rate(decision), len(allowed))
+            arm = drawn_evenly(u, self._rate(request), len(allowed))
         return allowed[arm] if 0 <= arm < len(allowed) else best
 
-    def _chances(self, decision: Decision) -> Sequence[float] | None:
+    def _chances(self, request: Request) -> Sequence[float] | None:
         if not self._rule.draws:
-            return super()._chances(decision)
-        indices, allowed = decision.view[1], decision.allowed
+            return super()._chances(request)
+        indices, allowed = request.view[1], request.allowed
         greedy = even(best_of(indices, allowed)[:1], allowed)
-        rate = self._rate(decision)
+        rate = self._rate(request)
         return [rate / len(allowed) + (1.0 - rate) * chance for chance in greedy]
 
-    def _rate(self, decision: Decision) -> float:
+    def _rate(self, request: Request) -> float:
         """Return the probability of exploring; 0 while an allowed arm was never pulled."""
-        rule, statistics = self._rule, decision.view[0]
-        unpulled = any(isinf(decision.view[1][j]) for j in decision.allowed)
+        rule, statistics = self._rule, request.view[0]
+        unpulled = any(isinf(request.view[1][j]) for j in request.allowed)
         if rule.chance is None or unpulled:
             return 0.0
         return rule.chance(statistics.trial, len(self._arms), *rule.parameters)

@@ -186,8 +186,8 @@ def test_any_rule_goes_with_what_forgets():
 class Own(DiscountedKL):
     """Plays the lowest index: the kernels do not know of that."""
 
-    def _indices(self, decision):
-        return [-index for index in super()._indices(decision)]
+    def _indices(self, request):
+        return [-index for index in super()._indices(request)]
 
 
 def test_what_has_no_kernel_runs_in_the_interpreter():

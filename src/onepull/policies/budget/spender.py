@@ -16,8 +16,8 @@ from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
 from onepull.index.hoeffding import hoeffding, hoeffding_width
 from onepull.policies.budget.ledger import Ledger
-from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
+from onepull.policies.request import Request
 from onepull.policies.sharing.by_name import shared
 from onepull.policies.sharing.in_flight import View
 from onepull.policies.sharing.sharing import Sharing
@@ -170,12 +170,12 @@ class Spender(Policy):
     def _look(self, context: Mapping[str, Any]) -> Any:
         return self.sharing.view(context)
 
-    def _indices(self, decision: Decision) -> list[float]:
-        scores, _, high = self._scores(decision.view, 1)
+    def _indices(self, request: Request) -> list[float]:
+        scores, _, high = self._scores(request.view, 1)
         return [s if s == math.inf else min(s, high) for s in map(float, scores)]
 
-    def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        return [float(estimate) for estimate in decision.view[1]]
+    def _estimates(self, request: Request) -> Sequence[float | None]:
+        return [float(estimate) for estimate in request.view[1]]
 
     # Choosing
 
@@ -193,18 +193,18 @@ class Spender(Policy):
         cheapest = min(costs[j] for j in allowed)
         return [j for j in allowed if costs[j] == cheapest]
 
-    def _chances(self, decision: Decision) -> Sequence[float]:
-        indices, allowed = self._indices(decision), decision.allowed
+    def _chances(self, request: Request) -> Sequence[float]:
+        indices, allowed = self._indices(request), request.allowed
         payable = self._payable(allowed)
         best = best_of(indices, payable)
         if math.isinf(indices[best[0]]):
             return even(best[:1], allowed)
-        planned = self._planned(self._knowledge.cells.locate(decision.context), payable)
+        planned = self._planned(self._knowledge.cells.locate(request.context), payable)
         chances = dict(zip(payable, planned, strict=True))
         return [chances.get(j, 0.0) for j in allowed]
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
-        payable = self._payable(decision.allowed)
+    def _reason(self, request: Request, indices: list[float]) -> str:
+        payable = self._payable(request.allowed)
         if math.isinf(max(indices[j] for j in payable)):
             return self._unseen
         return f"{self._why()}, with {self.rate:.4g} to spend a trial"

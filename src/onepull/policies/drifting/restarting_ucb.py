@@ -11,7 +11,7 @@ import numpy as np
 from onepull.checks import constant, whole_number
 from onepull.errors import ParameterError
 from onepull.index.hoeffding import hoeffding
-from onepull.policies.decision import Decision
+from onepull.policies.request import Request
 from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.by_name import shared
 from onepull.policies.ties import best_of
@@ -117,15 +117,15 @@ class RestartingUCB(MeanPolicy):
             "alpha": self.alpha,
         }
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
-        statistics = decision.view[0]
-        best = best_of(indices, decision.allowed)
+    def _reason(self, request: Request, indices: list[float]) -> str:
+        statistics = request.view[0]
+        best = best_of(indices, request.allowed)
         first = best[0]
         if len(best) > 1:
-            return super()._reason(decision, indices)
-        if first in self._overdue(decision):
+            return super()._reason(request, indices)
+        if first in self._overdue(request):
             return f"not seen for {statistics.trials - statistics.seen[first]} trials"
-        why = super()._reason(decision, indices)
+        why = super()._reason(request, indices)
         restarted = statistics.restarts[first]
         if not restarted:
             return why

@@ -13,11 +13,11 @@ from onepull.errors import ParameterError
 from onepull.index.empirical_likelihood import exploration
 from onepull.index.set_likelihood import UNKNOWN_BOUND, bound_cap, leading_bound
 from onepull.payoff import Reward, State
-from onepull.policies.decision import Decision
 from onepull.policies.hidden_states.level_groups import bound_of_groups
 from onepull.policies.hidden_states.set_counts import Seen, Sightings
 from onepull.policies.hidden_states.told_sets import REMEMBERED, Readings
 from onepull.policies.policy import Policy
+from onepull.policies.request import Request
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
@@ -154,22 +154,22 @@ class CoarseKL(Policy):
     def _look(self, context: Mapping[str, Any]) -> State:
         return self.problem.context.exactly(context)
 
-    def _indices(self, decision: Decision) -> list[float]:
+    def _indices(self, request: Request) -> list[float]:
         risk = self._risk()
-        return [self._bound(arm, decision.view, risk) for arm in range(len(self._arms))]
+        return [self._bound(arm, request.view, risk) for arm in range(len(self._arms))]
 
-    def _leader(self, decision: Decision) -> int:
-        if decision.allowed is not self._everyone:
-            return super()._leader(decision)
-        here, risk, known = decision.view, self._risk(), self._knowledge
+    def _leader(self, request: Request) -> int:
+        if request.allowed is not self._everyone:
+            return super()._leader(request)
+        here, risk, known = request.view, self._risk(), self._knowledge
         caps = [
             bound_cap(*bounds.get(here, UNKNOWN_BOUND), known.risk_of(arm, risk))
             for arm, bounds in enumerate(known.bounds)
         ]
         return leading_bound(np.array(caps), known.counts, self._bound, here, risk)
 
-    def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        known, outlook = self._knowledge, self._knowledge.readings.outlook(decision.view)
+    def _estimates(self, request: Request) -> Sequence[float | None]:
+        known, outlook = self._knowledge, self._knowledge.readings.outlook(request.view)
         low = float(outlook.highs.min())
         return [
             _mean(known.of_arm(arm), outlook.middles)

@@ -12,10 +12,10 @@ from onepull.checks import flag, whole_number
 from onepull.index.kept_likelihood import drifting_costs, steady_costs
 from onepull.payoff import Reward
 from onepull.payoff.reward import Source
-from onepull.policies.decision import Decision
 from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.memory import KeptStates, View
 from onepull.policies.policy import Policy
+from onepull.policies.request import Request
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
@@ -150,26 +150,26 @@ class AdaptiveIMED(Policy):
         high = np.where(seen, view.rewards, -np.inf).max(axis=1)
         return np.asarray(np.minimum(np.maximum(means, low), high))
 
-    def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        means = decision.view.means.tolist()
+    def _estimates(self, request: Request) -> Sequence[float | None]:
+        means = request.view.means.tolist()
         return [UNPULLED if mean != mean else mean for mean in means]  # noqa: PLR0124 - NaN
 
-    def _indices(self, decision: Decision) -> Any:
-        return self._scores(decision, exact=True)
+    def _indices(self, request: Request) -> Any:
+        return self._scores(request, exact=True)
 
-    def _leader(self, decision: Decision) -> int:
-        scores = self._scores(decision, exact=False)
-        allowed = decision.allowed
+    def _leader(self, request: Request) -> int:
+        scores = self._scores(request, exact=False)
+        allowed = request.allowed
         if allowed is self._everyone:
             return int(np.argmax(scores))
         return allowed[int(np.argmax(scores[list(allowed)]))]
 
-    def _scores(self, decision: Decision, *, exact: bool) -> Array:
+    def _scores(self, request: Request, *, exact: bool) -> Array:
         """Return the index of each arm; a lower bound of a bad one is enough if not `exact`."""
         knowledge = self._knowledge
         pulls = knowledge.pulls
         if 0 not in pulls:
-            return -self._costs(decision, exact=exact)
+            return -self._costs(request, exact=exact)
         scores = np.full(len(pulls), UNPULLED)
         flying = knowledge.in_flight
         for arm, count in enumerate(pulls):
@@ -177,16 +177,16 @@ class AdaptiveIMED(Policy):
                 scores[arm] = -UNANSWERED * flying[arm]
         known = np.flatnonzero(np.array(pulls) > 0)
         if len(known):
-            scores[known] = -self._costs(decision, exact=exact, arms=known)
+            scores[known] = -self._costs(request, exact=exact, arms=known)
         return scores
 
-    def _costs(self, decision: Decision, *, exact: bool, arms: Any = None) -> Array:
+    def _costs(self, request: Request, *, exact: bool, arms: Any = None) -> Array:
         """Return the cost of each observed arm; they are all if `arms` is not given."""
-        knowledge, (view, means) = self._knowledge, decision.view
+        knowledge, (view, means) = self._knowledge, request.view
         counts = np.array(knowledge.counts, np.float64)
         rewards, shares, tops = view.rewards, view.shares, view.tops
         allowed = np.zeros(len(counts), bool)
-        allowed[list(decision.allowed)] = True
+        allowed[list(request.allowed)] = True
         if arms is not None:
             counts, means, allowed = counts[arms], means[arms], allowed[arms]
             rewards, shares = rewards[arms], shares[arms]

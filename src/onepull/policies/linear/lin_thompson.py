@@ -10,10 +10,10 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import constant
-from onepull.policies.decision import Decision
 from onepull.policies.linear.features import Coded, Written, feature_map
 from onepull.policies.linear.linear_model import LinearPolicy, along
 from onepull.policies.linear.ridge import Solution, ridge
+from onepull.policies.request import Request
 from onepull.policies.ties import even
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
@@ -97,18 +97,18 @@ class LinearThompson(LinearPolicy):
         drawn: Array = thetas + self.spread * np.matmul(luck, roots)[:, 0, :]
         return drawn
 
-    def _draw(self, decision: Decision) -> int:
-        rows, solution = decision.view
+    def _draw(self, request: Request) -> int:
+        rows, solution = request.view
         scores = self._in_rewards(along(rows, self._drawn(solution)))
-        return max(decision.allowed, key=scores.__getitem__)
+        return max(request.allowed, key=scores.__getitem__)
 
-    def _chances(self, decision: Decision) -> Sequence[float] | None:
+    def _chances(self, request: Request) -> Sequence[float] | None:
         pulls = self._knowledge.counts.pulls
-        fresh = [j for j in decision.allowed if pulls[j] == 0]
-        return even(fresh[:1], decision.allowed) if fresh else None
+        fresh = [j for j in request.allowed if pulls[j] == 0]
+        return even(fresh[:1], request.allowed) if fresh else None
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
+    def _reason(self, request: Request, indices: list[float]) -> str:
         del indices
-        if 0 in [self._knowledge.counts.pulls[j] for j in decision.allowed]:
+        if 0 in [self._knowledge.counts.pulls[j] for j in request.allowed]:
             return self._unseen
         return "highest of the rewards that a drawn parameter gives"

@@ -12,10 +12,10 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.errors import ParameterError, SaveFileError
-from onepull.policies.decision import Decision
 from onepull.policies.linear.features import FeatureMap
 from onepull.policies.linear.ridge import Solution
 from onepull.policies.policy import Policy
+from onepull.policies.request import Request
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import rewarded_context
 from onepull.policies.traits import Traits
@@ -243,16 +243,16 @@ class LinearPolicy(Policy):
     def _look(self, context: Mapping[str, Any]) -> tuple[Array, Solution]:
         return self._knowledge.look(context)
 
-    def _indices(self, decision: Decision) -> Array:
-        return self._in_rewards(self._scores(*decision.view))
+    def _indices(self, request: Request) -> Array:
+        return self._in_rewards(self._scores(*request.view))
 
-    def _leader(self, decision: Decision) -> int:
-        if decision.allowed is self._everyone:
-            return int(self._indices(decision).argmax())
-        return super()._leader(decision)
+    def _leader(self, request: Request) -> int:
+        if request.allowed is self._everyone:
+            return int(self._indices(request).argmax())
+        return super()._leader(request)
 
-    def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        rows, (thetas, *_) = decision.view
+    def _estimates(self, request: Request) -> Sequence[float | None]:
+        rows, (thetas, *_) = request.view
         estimates: list[float | None] = self._in_rewards(along(rows, thetas)).tolist()
         return estimates
 

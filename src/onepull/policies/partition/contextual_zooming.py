@@ -13,9 +13,9 @@ from onepull.arrays import Array
 from onepull.checks import Count, Finite, constant, restored, whole_number
 from onepull.errors import MergeError, SaveFileError
 from onepull.payoff import State
-from onepull.policies.decision import Decision
 from onepull.policies.partition.balls import leading_ball, leading_of_many, opened_radius
 from onepull.policies.policy import Policy
+from onepull.policies.request import Request
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import rewarded_context
 from onepull.policies.traits import Traits
@@ -301,14 +301,14 @@ class ContextualZooming(Policy):
     def _look(self, context: Mapping[str, Any]) -> list[tuple[int, float]]:
         return self._knowledge.leaders(self.problem.context.exactly(context))
 
-    def _indices(self, decision: Decision) -> list[float]:
+    def _indices(self, request: Request) -> list[float]:
         model = self._knowledge
-        return [model.low + model.range * index for _, index in decision.view]
+        return [model.low + model.range * index for _, index in request.view]
 
-    def _estimates(self, decision: Decision) -> Sequence[float | None]:
+    def _estimates(self, request: Request) -> Sequence[float | None]:
         model = self._knowledge
         means = [
             balls.statistics.means[0][ball]
-            for balls, (ball, _) in zip(model.balls, decision.view, strict=True)
+            for balls, (ball, _) in zip(model.balls, request.view, strict=True)
         ]
         return [model.low + model.range * mean if math.isfinite(mean) else None for mean in means]

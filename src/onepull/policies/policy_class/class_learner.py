@@ -11,9 +11,9 @@ import numpy as np
 
 from onepull.checks import constant
 from onepull.errors import ParameterError
-from onepull.policies.decision import Decision
 from onepull.policies.policy import Policy
 from onepull.policies.policy_class.history import History
+from onepull.policies.request import Request
 from onepull.policies.ties import even
 from onepull.policies.traits import Traits
 
@@ -57,16 +57,16 @@ class ClassLearner(Policy):
     def _look(self, context: Mapping[str, Any]) -> int:
         return self._knowledge.cells.locate(context)
 
-    def _indices(self, decision: Decision) -> Any:
-        return self._knowledge.estimates(decision.view).tolist()
+    def _indices(self, request: Request) -> Any:
+        return self._knowledge.estimates(request.view).tolist()
 
-    def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        pulls, _ = self._knowledge.seen(decision.context)
-        known = zip(self._indices(decision), pulls, strict=True)
+    def _estimates(self, request: Request) -> Sequence[float | None]:
+        pulls, _ = self._knowledge.seen(request.context)
+        known = zip(self._indices(request), pulls, strict=True)
         return [estimate if count else None for estimate, count in known]
 
-    def _chances(self, decision: Decision) -> Sequence[float]:
-        everywhere, allowed = self._knowledge.chances(decision.view), decision.allowed
+    def _chances(self, request: Request) -> Sequence[float]:
+        everywhere, allowed = self._knowledge.chances(request.view), request.allowed
         kept = [float(everywhere[j]) for j in allowed]
         total = math.fsum(kept)
         if total <= 0:  # no policy with weight plays any of them

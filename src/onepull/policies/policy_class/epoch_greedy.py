@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 
 from onepull.checks import Count, constant, restored
-from onepull.policies.decision import Decision
 from onepull.policies.policy_class.class_learner import ClassLearner
 from onepull.policies.policy_class.history import History, Pull
 from onepull.policies.policy_class.policy_class import Kind
+from onepull.policies.request import Request
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
@@ -92,14 +92,14 @@ class EpochGreedy(ClassLearner):
         """The class and δ, if they were given, and c."""
         return {**self._class, "c": self.c}
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
+    def _reason(self, request: Request, indices: list[float]) -> str:
         del indices
         known = self._knowledge
         if not known.left:
             return "exploration, drawn evenly"
-        arm = known.leader[decision.view]
+        arm = known.leader[request.view]
         told = (
-            "played" if arm in decision.allowed else f"drawn evenly, {self._arms[arm]} being played"
+            "played" if arm in request.allowed else f"drawn evenly, {self._arms[arm]} being played"
         )
         explored, left = len(known.pulls), known.left
         return (

@@ -10,12 +10,12 @@ import numpy as np
 
 from onepull.checks import Count, constant, restored
 from onepull.errors import ParameterError, SaveFileError
-from onepull.policies.decision import Decision
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
 from onepull.policies.policy_class.low_variance import low_variance
 from onepull.policies.policy_class.mixture import Mixture
 from onepull.policies.policy_class.policy_class import Kind
 from onepull.policies.policy_class.weighed_history import WeighedHistory
+from onepull.policies.request import Request
 from onepull.problem import Problem
 
 
@@ -103,8 +103,8 @@ class ILTCB(ClassLearner):
         stated = {"failure": self.failure, "psi": self.psi, "ratio": self.ratio}
         return {**self._class, **stated}
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
-        del decision, indices
+    def _reason(self, request: Request, indices: list[float]) -> str:
+        del request, indices
         known = self._knowledge
         count = len(known.mixture.weights)
         return (

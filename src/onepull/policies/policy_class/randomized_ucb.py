@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from onepull.checks import constant, restored
-from onepull.policies.decision import Decision
 from onepull.policies.policy_class.cheapest_mixture import Program
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
 from onepull.policies.policy_class.mixture import Mixture, MixtureState
 from onepull.policies.policy_class.policy_class import Kind
 from onepull.policies.policy_class.weighed_history import WeighedHistory
+from onepull.policies.request import Request
 from onepull.problem import Problem
 
 
@@ -99,8 +99,8 @@ class RandomizedUCB(ClassLearner):
         """The class and δ, if they were given, and the constants."""
         return {**self._class, "failure": self.failure, "caution": self.caution}
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
-        del decision, indices
+    def _reason(self, request: Request, indices: list[float]) -> str:
+        del request, indices
         known = self._knowledge
         count = len(known.mixture.weights)
         return (

@@ -9,7 +9,7 @@ import numpy as np
 
 from onepull.checks import constant
 from onepull.index.schedules import dsee
-from onepull.policies.decision import Decision
+from onepull.policies.request import Request
 from onepull.policies.rule_policy import TurnPolicy
 from onepull.policies.sharing.by_name import shared
 from onepull.policies.traits import Traits
@@ -85,8 +85,8 @@ class DSEE(TurnPolicy):
         """The sharing, δ if contexts are divided into cells, and w."""
         return {"sharing": self._shared, **self._cut(), "weight": self.weight}
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
-        arm = self._due(decision)
+    def _reason(self, request: Request, indices: list[float]) -> str:
+        arm = self._due(request)
         if arm is not None:
             return f"it is the turn of {self._arms[arm]}"
-        return super()._reason(decision, indices)
+        return super()._reason(request, indices)

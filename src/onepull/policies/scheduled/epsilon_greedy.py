@@ -11,7 +11,7 @@ import numpy as np
 from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.index.schedules import epsilon_greedy
-from onepull.policies.decision import Decision
+from onepull.policies.request import Request
 from onepull.policies.rule_policy import TurnPolicy
 from onepull.policies.sharing.by_name import shared
 from onepull.policies.traits import Traits
@@ -91,8 +91,8 @@ class EpsilonGreedy(TurnPolicy):
         """The sharing, δ if contexts are divided into cells, and the constants of the schedule."""
         return {"sharing": self._shared, **self._cut(), "c": self.c, "gap": self.gap}
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
-        if math.isinf(max(indices[j] for j in decision.allowed)):
+    def _reason(self, request: Request, indices: list[float]) -> str:
+        if math.isinf(max(indices[j] for j in request.allowed)):
             return self._unseen
-        rate = self._rate(decision)
+        rate = self._rate(request)
         return f"highest estimate, or one drawn evenly with probability {rate:.2g}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from onepull.checks import constant
 from onepull.index.rules import PosteriorRule
-from onepull.policies.decision import Decision
+from onepull.policies.request import Request
 from onepull.policies.rule_policy import runs_rules
 from onepull.policies.states.state_policy import KeepsStates
 from onepull.policies.ties import best_of, even
@@ -77,16 +77,16 @@ class DirichletThompson(KeepsStates):
         """The prior, and the knots of a sketch."""
         return {"prior": self.prior, **self._sketched()}
 
-    def _indices(self, decision: Decision) -> Any:
-        return decision.view.estimates
+    def _indices(self, request: Request) -> Any:
+        return request.view.estimates
 
-    def _chances(self, decision: Decision) -> Sequence[float] | None:
-        best = best_of(decision.view.estimates, decision.allowed)[:1]
-        fresh = math.isinf(decision.view.estimates[best[0]])
-        return even(best, decision.allowed) if fresh else None
+    def _chances(self, request: Request) -> Sequence[float] | None:
+        best = best_of(request.view.estimates, request.allowed)[:1]
+        fresh = math.isinf(request.view.estimates[best[0]])
+        return even(best, request.allowed) if fresh else None
 
-    def _draw(self, decision: Decision) -> int:
-        view, allowed = decision.view, decision.allowed
+    def _draw(self, request: Request) -> int:
+        view, allowed = request.view, request.allowed
         best = best_of(view.estimates, allowed)[0]
         if math.isinf(view.estimates[best]):
             return best
@@ -100,7 +100,7 @@ class DirichletThompson(KeepsStates):
         ]
         return allowed[max(range(len(drawn)), key=drawn.__getitem__)]
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
-        pulled = math.isfinite(max(indices[j] for j in decision.allowed))
+    def _reason(self, request: Request, indices: list[float]) -> str:
+        pulled = math.isfinite(max(indices[j] for j in request.allowed))
         why = "highest mean reward under a distribution drawn from the posterior"
         return why if pulled else self._unseen

@@ -14,7 +14,7 @@ from onepull.factor import Cells, partition
 from onepull.index.empirical_kl import empirical_kl
 from onepull.index.empirical_likelihood import exploration, rounding
 from onepull.index.patient_kl import patient_leader
-from onepull.policies.decision import Decision
+from onepull.policies.request import Request
 from onepull.policies.sharing.inherited import (
     cells_of,
     check_cells,
@@ -226,20 +226,20 @@ class PatientKL(KeepsStates):
             self.patience,
         )  # fmt: skip
 
-    def _leader(self, decision: Decision) -> int:
-        if decision.allowed is self._everyone:
-            return self._due(decision.context)
-        return super()._leader(decision)
+    def _leader(self, request: Request) -> int:
+        if request.allowed is self._everyone:
+            return self._due(request.context)
+        return super()._leader(request)
 
-    def _indices(self, decision: Decision) -> list[float]:
-        indices = [float(estimate) for estimate in decision.view.estimates]
-        indices[self._due(decision.context)] = UNPULLED
+    def _indices(self, request: Request) -> list[float]:
+        indices = [float(estimate) for estimate in request.view.estimates]
+        indices[self._due(request.context)] = UNPULLED
         return indices
 
-    def _reason(self, decision: Decision, indices: list[float]) -> str:
-        arm, view = self._due(decision.context), decision.view
-        if view.statistics.pulls[arm] == 0 or arm not in decision.allowed:
-            return super()._reason(decision, indices)
+    def _reason(self, request: Request, indices: list[float]) -> str:
+        arm, view = self._due(request.context), request.view
+        if view.statistics.pulls[arm] == 0 or arm not in request.allowed:
+            return super()._reason(request, indices)
         if max(view.estimates) - view.estimates[arm] <= rounding(view.low, view.high):
             return "highest estimate; no arm is due to be explored here"
         return f"{self._arms[arm]} is due to be explored, and costs least here"

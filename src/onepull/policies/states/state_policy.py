@@ -11,7 +11,7 @@ import numpy as np
 from onepull.factor import Atoms, Histogram, Sketch
 from onepull.index.rules import PosteriorRule, StateRule, leading_law, no_law_cap
 from onepull.payoff.box_points import is_finite
-from onepull.policies.decision import Decision
+from onepull.policies.request import Request
 from onepull.policies.rule_policy import RulePolicy, runs_rules
 from onepull.policies.sharing.in_flight import worst_state
 from onepull.policies.sharing.joint import Joint
@@ -72,8 +72,8 @@ class KeepsStates(RulePolicy):
             laws = [surely_worst(each[j]) if statistics.unanswered(j) else laws[j] for j in arms]
         return LawView(statistics, estimates, low, high, values, laws)
 
-    def _estimates(self, decision: Decision) -> Sequence[float | None]:
-        return [float(e) if math.isfinite(e) else UNPULLED for e in decision.view.estimates]
+    def _estimates(self, request: Request) -> Sequence[float | None]:
+        return [float(e) if math.isfinite(e) else UNPULLED for e in request.view.estimates]
 
 
 @runs_rules
@@ -87,11 +87,11 @@ class StatePolicy(KeepsStates):
 
     _rule: StateRule
 
-    def _leader(self, decision: Decision) -> int:
-        is_usual = decision.allowed is self._everyone and not self.problem.attributes
+    def _leader(self, request: Request) -> int:
+        is_usual = request.allowed is self._everyone and not self.problem.attributes
         if not is_usual or not self._keeps_to_rule:
-            return super()._leader(decision)
-        view, rule = decision.view, self._rule
+            return super()._leader(request)
+        view, rule = request.view, self._rule
         return leading_law(
             view.values,
             view.laws,
@@ -105,8 +105,8 @@ class StatePolicy(KeepsStates):
             rule.breaks_ties_by_pulls,
         )
 
-    def _indices(self, decision: Decision) -> list[float]:
-        view, rule = decision.view, self._rule
+    def _indices(self, request: Request) -> list[float]:
+        view, rule = request.view, self._rule
         counts = view.statistics.counts
         exploration = rule.exploration(view.statistics.trial, *rule.parameters)
         known = [e for e, m in zip(view.estimates, counts, strict=True) if m]
@@ -119,11 +119,11 @@ class StatePolicy(KeepsStates):
             for rewards, law, m, mean in zip(values, view.laws, counts, view.estimates, strict=True)
         ]
 
-    def _foremost(self, decision: Decision, indices: Any) -> list[int]:
-        best = best_of(indices, decision.allowed)
+    def _foremost(self, request: Request, indices: Any) -> list[int]:
+        best = best_of(indices, request.allowed)
         if not self._rule.breaks_ties_by_pulls or len(best) == 1:
             return best
-        return best_of([-count for count in decision.view.statistics.counts], best)
+        return best_of([-count for count in request.view.statistics.counts], best)
 
 
 def surely_worst(values: Sequence[float]) -> list[float]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 
-class Decision(NamedTuple):
+class Request(NamedTuple):
     """One request as `choose` and `explain` read it: built once per request, immutable.
 
     Attributes
@@ -20,7 +20,7 @@ class Decision(NamedTuple):
 
     Examples
     --------
-    >>> Decision({"bits": 3}, None, range(2)).allowed
+    >>> Request({"bits": 3}, None, range(2)).allowed
     range(0, 2)
     """
 
