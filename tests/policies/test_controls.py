@@ -283,7 +283,7 @@ DAMAGE = [
     ({"pinned": "nowhere"}, "name the arm 'nowhere'"),
     ({"paused": ["channel-2", "channel-1"]}, "contradict"),
     ({"paused": ["channel-1", "channel-1"]}, "contradict"),
-    ({"shares": {"channel-1": {"least": 0.5, "most": 0.4}}}, "contradict"),
+    ({"shares": {"channel-1": {"least": 0.5, "most": 0.4}}}, "least must not be above most"),
     ({"shares": {"channel-1": {"least": 0.6}, "channel-2": {"least": 0.6}}}, "contradict"),
     ({"shares": {"channel-1": {"least": -0.5}}}, "controls are invalid"),
     ({"shares": {}}, "do not fit the saved controls"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -12,18 +12,29 @@ from onepull.errors import InputError, ParameterError, SaveFileError
 
 ROUNDING = 1e-9  # of a sum of shares, and of a share of the pulls
 
-_Part = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-
 
 class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The least and the most share of the pulls that an arm gets.
 
     >>> Share(least=0.05)
     Share(least=0.05, most=1.0)
+    >>> Share(least=0.5, most=0.2)
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: least must not be above most, given least=0.5 and most=0.2
     """
 
-    least: _Part = 0.0
-    most: _Part = 1.0
+    least: float = 0.0
+    most: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Raise ParameterError unless both are shares, the least not above the most."""
+        for name, value in (("least", self.least), ("most", self.most)):
+            share = number(name, value, above=0.0, at_least=True, most=1.0)
+            msgspec.structs.force_setattr(self, name, share)
+        if self.least > self.most:
+            raise ParameterError(
+                f"least must not be above most, given least={self.least:g} and most={self.most:g}"
+            )
 
 
 class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,15 +105,7 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Traceback (most recent call last):
         onepull.errors.ParameterError: the least shares must sum to at most 1, given a 0.7, b 0.5
         """
-        share = Share(
-            number("least", least, above=0.0, at_least=True, most=1.0),
-            number("most", most, above=0.0, at_least=True, most=1.0),
-        )
-        if share.least > share.most:
-            raise ParameterError(
-                f"least must not be above most, given least={share.least:g} and "
-                f"most={share.most:g} for arm {arm!r}"
-            )
+        share = Share(least, most)
         shares = {name: kept for name, kept in self.shares.items() if name != arm}
         if share != Share():
             shares[arm] = share
@@ -130,11 +133,10 @@ def saved_controls(state: Any, arms: Sequence[str]) -> Controls:
     for name in sorted(named - set(arms)):
         raise SaveFileError(f"the saved controls name the arm {name!r}, which does not exist")
     in_order = tuple(arm for arm in arms if arm in saved.paused)
-    shares = saved.shares.values()
     if (
         saved.paused != in_order
         or saved.asked > 1.0 + ROUNDING
-        or any(share.least > share.most or share == Share() for share in shares)
+        or any(share == Share() for share in saved.shares.values())
     ):
         raise SaveFileError("the saved controls contradict each other")
     return saved
