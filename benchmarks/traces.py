@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import math
 import sys
 import time
@@ -66,8 +67,8 @@ class Trace:
 
 
 def _contexts(problem: Problem) -> list[tuple[float, ...]]:
-    columns = np.meshgrid(*(np.array(s.values) for s in problem.context.values()), indexing="ij")
-    return list(zip(*(column.ravel().tolist() for column in columns), strict=True))
+    listed = [s.values for s in problem.context.values() if isinstance(s, Finite)]
+    return list(itertools.product(*listed))
 
 
 def _table(name: str) -> tuple[list[str], np.ndarray]:

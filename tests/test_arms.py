@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,10 @@ from onepull import (
 )
 from onepull.distributions import Exponential, Failing, Switching, Uniform
 
-PRICES = {"a": {"price": 0.5, "tier": "gold"}, "b": {"price": 0.25, "tier": "plain"}}
+PRICES: dict[str, dict[str, Any]] = {
+    "a": {"price": 0.5, "tier": "gold"},
+    "b": {"price": 0.25, "tier": "plain"},
+}
 
 
 def priced(arms=PRICES, state=None, **changes):

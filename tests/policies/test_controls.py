@@ -355,7 +355,7 @@ def test_every_policy_keeps_to_its_controls(name):
     policy.pause(arms[0])
     policy.share(arms[1], least=0.3)
     twin = Policy.from_bytes(policy.to_bytes(), problem=policy.problem)
-    got = Counter()
+    got: Counter[str] = Counter()
     for pull in pulls[20:]:
         context = policy.problem.context.among(pull)
         told, arm = policy.explain(**context), policy.choose(**context)

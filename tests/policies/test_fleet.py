@@ -73,7 +73,7 @@ def told(policy):
 def same(one: Any, two: Any) -> bool:
     if isinstance(one, float) and isinstance(two, float | int):
         return math.isclose(one, two, rel_tol=1e-9, abs_tol=1e-9)
-    return one == two
+    return bool(one == two)
 
 
 def assert_same(one, two):
@@ -323,8 +323,8 @@ def test_an_arm_that_only_others_have_is_kept_for_later():
 
 @pytest.mark.parametrize("name", one_each())
 def test_arms_may_be_in_any_order_and_come_and_go(name):
-    build, problem = CASES[name]
-    problem = problem()
+    build, made = CASES[name]
+    problem = made()
     members = fleet(build, problem, ["one"])
     try:
         members["two"] = build(problem.with_arms(reversed(problem.arms)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from textwrap import dedent
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def paid(problem):
 
 
 # A policy, the spaces of its problem, and how they change.
-EXACT = {
+EXACT: dict[str, tuple[Any, Any, Any]] = {
     "a table with fewer, reordered contexts": (DCB, MORE_CONTEXTS, {"bits": Finite([1, 2, 3])}),
     "a table with wider states": (DCB, {"capacity": Interval(0, 4)}, WIDER_STATES),
     "a table with listed states that become an interval": (DCB, {}, WIDER_STATES),
@@ -109,6 +110,7 @@ def test_it_is_as_if_the_problem_had_always_been_so(name):
     always = taught(build(new), old)
     assert policy.problem == new
     assert policy.to_bytes() == always.to_bytes()
+    assert policy.loaded is not None
     assert policy.loaded.trials == policy.trials == always.trials
     assert policy.stats() == always.stats()
     for pull in observations(new, 30, np.random.default_rng(4)):
@@ -120,7 +122,7 @@ def test_it_is_as_if_the_problem_had_always_been_so(name):
 
 
 SQUARED = {"capacity": Interval(0, 4), "reward": "bits * capacity"}
-REFUSED = {
+REFUSED: dict[str, tuple[Any, Any, Any, str]] = {
     "more contexts": (
         DCB,
         {},
@@ -185,15 +187,18 @@ def test_a_sketch_is_moved_to_wider_bounds_with_the_error_that_it_states(name):
     said = r"capacity is sketched .* off by up to ([0-9.]+), where the reward goes from -1 to 3"
     with pytest.raises(SaveFileError, match=said) as told:
         Policy.from_bytes(text, problem=new)
-    error = float(re.search(said, str(told.value))[1])
+    found = re.search(said, str(told.value))
+    assert found is not None
+    error = float(found[1])
     with pytest.raises(SaveFileError, match=said):
         Policy.from_bytes(text, problem=new, error=0.99 * error)
     moved = Policy.from_bytes(text, problem=new, error=error * (1 + 1e-5))
+    assert moved.loaded is not None
     assert moved.loaded.error == pytest.approx(error, rel=1e-5)
     assert "estimates from them may be off by up to" in str(moved.loaded)
     for bits in (1, 3):
         mean = np.mean(np.minimum(bits, states))
-        assert abs(moved.estimates(bits=bits)[1] - mean) <= error
+        assert moved.estimates(bits=bits)[1] == pytest.approx(mean, abs=error)
     # Means of the state itself are kept: interpolation is exact for them.
     assert moved.stats().arms[1].state == pytest.approx({"capacity": states.mean()})
     moved.observe("wifi", bits=1, capacity=6.4)
@@ -270,8 +275,8 @@ def test_a_member_of_a_fleet_stays_with_its_problem():
 
 @pytest.mark.parametrize("name", one_each())
 def test_every_policy_takes_more_arms_and_never_wider_spaces_wrongly(name):
-    build, problem = CASES[name]
-    problem = problem()
+    build, made = CASES[name]
+    problem = made()
     policy = taught(build(problem), problem, 40)
     text = policy.to_bytes()
     state = {

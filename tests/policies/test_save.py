@@ -254,6 +254,7 @@ def test_a_missing_file_is_what_the_system_says(tmp_path):
 def test_the_same_problem_may_be_given_with_other_arms():
     twin = DCB.from_bytes(small().to_bytes(), problem=channels(7))
     assert twin.problem.arms == channels(7).arms
+    assert twin.loaded is not None
     assert (twin.loaded.added, twin.trials) == (channels(7).arms[2:], 3)
     policy = small()
     policy.add_arm("new")

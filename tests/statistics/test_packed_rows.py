@@ -60,8 +60,9 @@ def test_a_window_of_sketched_states_takes_little_memory():
     policy, generator = SlidingWindowKL(problem, window=50), np.random.default_rng(1)
     for i in range(120):
         policy.observe("ab"[i % 2], x=generator.random(), y=generator.random())
-    window = policy.sharing.statistics
-    assert sum(len(row[0]) for row in window.ring_rows) <= 4 * 50
+    window = policy.sharing.statistics_for("all")
+    assert isinstance(window, Window)
+    assert sum(np.size(row[0]) for row in window.ring_rows) <= 4 * 50
     twin = Policy.from_bytes(policy.to_bytes())
     assert twin.to_bytes() == policy.to_bytes()
     for _ in range(60):

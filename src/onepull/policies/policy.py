@@ -323,7 +323,7 @@ class Policy(ABC):
         self._counts.expect(position, -1)
 
     def observe(
-        self, arm: str, *, reward: float | None = None, failed: bool = False, **fields: Any
+        self, arm: str, *, reward: float | None = None, failed: bool | float = False, **fields: Any
     ) -> None:
         """Learn from a pull of `arm`.
 

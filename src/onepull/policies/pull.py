@@ -54,7 +54,9 @@ class Pull:
         self._is_in_flight = False
         self._is_observed = False
 
-    def observe(self, *, reward: float | None = None, failed: bool = False, **state: Any) -> None:
+    def observe(
+        self, *, reward: float | None = None, failed: bool | float = False, **state: Any
+    ) -> None:
         """Learn from the pull: its state by name, its `reward`, or that it `failed`.
 
         An answer that comes after the end of the block is learned too.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from onepull import (
     UpperConfidence,
     recommended,
 )
+from onepull.policies.recommendation import why
 
 few = settings(derandomize=True, deadline=None, max_examples=25)
 
@@ -303,12 +305,12 @@ def test_what_is_recommended():
 
 
 def test_attributes_and_failures_demote_nothing():
-    told = {"state": {"x": Finite([0, 3])}, "reward": "x"}
+    told: Any = {"state": {"x": Finite([0, 3])}, "reward": "x"}
     failing = Problem(arms=["a", "b"], **told, failure=-1)
     priced = Problem(arms={"a": {"price": 1}}, **told)
     for problem in (failing, priced):
         assert type(recommended(problem)) is AdaptiveIMED
-        assert "the states themselves are kept" in recommended.why(problem)
+        assert "the states themselves are kept" in why(problem)
 
 
 @pytest.mark.parametrize("feedback", ["state", "reward"])
@@ -316,7 +318,7 @@ def test_attributes_and_failures_demote_nothing():
 def test_something_is_recommended_for_every_problem(name, feedback):
     problem = (FINITE | CONTINUOUS | UNUSUAL)[name]()
     policy = recommended(problem, feedback=feedback)
-    told = recommended.why(problem, feedback=feedback).splitlines()
+    told = why(problem, feedback=feedback).splitlines()
     assert told[0] == type(policy).__name__
     assert [line.partition(":")[0] for line in told[1:]] == ["why", "assumes", "regret", "storage"]
 
