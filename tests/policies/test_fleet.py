@@ -342,7 +342,7 @@ def test_arms_may_be_in_any_order_and_come_and_go(name):
     if not members["one"].traits.arm_order_matters:
         assert_same(*members.values())
     try:
-        members["one"].add_arm("added-arm")
+        members["one"].add_arm("added-arm", **problem.attributes.get(problem.arms[0], {}))
     except ParameterError:
         return
     members["one"].remove_arm("added-arm")
