@@ -186,3 +186,11 @@ def test_a_pull_can_be_said_to_fail():
     with policy.pull() as pull:
         pull.fail()
     assert policy.estimates() == [-1.0, math.inf]
+
+
+def test_an_observation_that_is_refused_is_no_failure_of_the_arm():
+    policy = DCB(unsure())
+    with pytest.raises(StateError), policy.pull() as pull:
+        pull.observe(x=2)
+    assert policy.is_fresh
+    assert [(row.in_flight, row.failures) for row in policy.stats().arms] == [(0, 0), (0, 0)]

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from onepull.checks import shown
-from onepull.errors import InputError, UnknownArm
+from onepull.errors import InputError, OnepullError, UnknownArm
 
 if TYPE_CHECKING:
     from onepull.policies.policy import Policy
@@ -20,8 +20,8 @@ class Pull:
     `with policy.pull(…) as pull:` chooses an arm and counts it as in flight.  At the end of the
     block the pull is given up if it was not observed, whether the block ended normally, by an
     exception or because a task was cancelled.  So no pull stays in flight.  If the problem tells
-    the reward of a failure, an exception in the block counts as one; a cancelled task does not.
-    `async with` does the same.
+    the reward of a failure, an exception in the block counts as one.  A cancelled task does not,
+    nor does an observation that is refused.  `async with` does the same.
 
     Attributes
     ----------
@@ -85,7 +85,8 @@ class Pull:
     def _end(self, error: BaseException | None) -> None:
         """Count an exception as a failure, and give up a pull that was not observed."""
         can_fail = self._policy.problem.failure is not None
-        if self._is_in_flight and can_fail and isinstance(error, Exception):
+        is_of_arm = isinstance(error, Exception) and not isinstance(error, OnepullError)
+        if self._is_in_flight and can_fail and is_of_arm:
             with suppress(UnknownArm):  # it was removed meanwhile
                 self.fail()
         self.give_up()
