@@ -16,7 +16,9 @@ from onepull import (
     DCB,
     IMED,
     KLUCB,
+    UCB1,
     Discrete,
+    EmpiricalBernstein,
     EmpiricalKL,
     Environment,
     Finite,
@@ -29,6 +31,7 @@ from onepull import (
     Policy,
     Problem,
     ProblemError,
+    SlidingWindowKL,
 )
 from onepull.distributions import Exponential, Failing, Switching, Uniform
 
@@ -241,24 +244,53 @@ def test_expected_rewards_take_prices_and_failures_into_account():
     assert genie.estimates(size=2) == pytest.approx(found[0].tolist())
 
 
+CHANGING = {
+    "a": Switching({0: Failing(Uniform(0, 2), 0.1), 40: Failing(Uniform(0, 1), 0.9)}),
+    "b": Uniform(1, 2),
+}
+
+
+# A few kinds each, since every kernel takes seconds to compile.
 @pytest.mark.parametrize(
-    ("state", "laws"),
+    ("kind", "laws"),
     [
-        ({"rate": Finite([0, 1, 2])}, LISTED),
-        ({"rate": Interval(0, 2)}, SMOOTH),
-        (
-            {"rate": Interval(0, 2)},
-            {
-                "a": Switching({0: Failing(Uniform(0, 2), 0.1), 40: Failing(Uniform(0, 1), 0.9)}),
-                "b": Uniform(1, 2),
-            },
-        ),
+        *((kind, LISTED) for kind in (DCB, KLUCB, UCB1, IMED, EmpiricalBernstein)),
+        *((kind, SMOOTH) for kind in (MultiUCB, EmpiricalKL)),
+        *((kind, CHANGING) for kind in (DCB, SlidingWindowKL)),
     ],
 )
-@pytest.mark.parametrize("kind", [DCB, KLUCB, MultiUCB])
-def test_the_simulator_agrees_with_the_library(state, laws, kind):
+def test_the_simulator_agrees_with_the_library(kind, laws):
+    state = {"rate": Finite([0, 1, 2]) if laws is LISTED else Interval(0, 2)}
     environment = world(state, laws)
-    assert_identical(*blocks(environment, kind(environment.problem), horizon=120))
+    options = {"window": 30} if kind is SlidingWindowKL else {}
+    policy = kind(environment.problem, **options)
+    assert_identical(*blocks(environment, policy, horizon=120))
+
+
+def test_every_arm_is_explored_by_its_own_range():
+    problem = Problem(
+        arms={"narrow": {"scale": 1.0}, "wide": {"scale": 100.0}},
+        context={"size": Finite([1, 2])},
+        state={"rate": Finite([0, 1])},
+        reward="scale * rate * size",
+        failure="-scale",
+    )
+    policy = DCB(problem, epsilon=0.5)
+    policy.observe_many(["narrow", "wide"] * 2, rate=[1, 0, 0, 1])
+    bonus = math.sqrt(2.5 * math.log(5) / 2)
+    expected = [0.5 * 2 + 3 * bonus, 50.0 * 2 + 300 * bonus]
+    assert policy.indices(size=2) == pytest.approx(expected)
+    kept = IMED(problem)
+    kept.observe_many(["narrow", "wide"] * 2, rate=[1, 0, 0, 1])
+    assert kept.indices(size=2)[0] == -math.inf or kept.choose(size=2) == "wide"
+    blind = UCB1(problem)
+    blind.observe_many(["narrow", "wide"] * 2, size=[2] * 4, rate=[1, 0, 0, 1])
+    width = math.sqrt(2 * math.log(5) / 2)
+    assert blind.indices(size=1) == pytest.approx([1 + 3 * width, 100 + 300 * width])
+    per_context = MultiUCB(problem)
+    per_context.observe_many(["narrow", "wide"], size=[1, 1], rate=[1, 0])
+    width = math.sqrt(2 * math.log(3))
+    assert per_context.indices(size=1) == pytest.approx([1 + 2 * width, 200 * width])
 
 
 @given(

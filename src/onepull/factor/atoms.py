@@ -18,7 +18,7 @@ from onepull.factor.plain_psi import PlainPsi, shared_out, shared_out_log
 from onepull.payoff import COMPACT, Features, State
 from onepull.payoff.box_points import is_finite, listed, product, size
 from onepull.problem import Problem, given_problem
-from onepull.spaces import Box, Finite, Interval
+from onepull.spaces import Finite, Interval
 
 MOST_ATOMS = 100_000
 FINER = (4, 8, 16)  # points per knot when the error is measured
@@ -46,17 +46,17 @@ class Atoms(Dense):
         contexts = max(1, min(4096, REMEMBERED // self.features))
         self._rewards = lru_cache(maxsize=contexts)(self._compute)
 
-    def _compute(self, context: State) -> tuple[Array, float, float]:
+    def _compute(self, context: State) -> tuple[Array, Any, Any]:
         rewards = self.problem.payoff.vector(*context, *self._known, *self._columns)
         shape = (len(self.problem.arms), self.features) if self._known else self.features
         rewards = np.ascontiguousarray(np.broadcast_to(rewards, shape), np.float64)
         rewards.flags.writeable = False
         return rewards, *self._bounds(context, rewards)
 
-    def _bounds(self, context: State, rewards: Array) -> tuple[float, float]:
+    def _bounds(self, context: State, rewards: Array) -> tuple[Any, Any]:
         """Return bounds on the reward over all states, given the rewards of the listed ones."""
         del context
-        return float(rewards.min()), float(rewards.max())
+        return rewards.min(axis=-1).tolist(), rewards.max(axis=-1).tolist()
 
     def on(self, problem: Problem) -> Factorisation:
         """Return the same listed states for a problem with other arms."""
@@ -66,7 +66,7 @@ class Atoms(Dense):
         """Return the reward of each listed state; one row for each arm if they differ."""
         return self._rewards(context)[0]
 
-    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
+    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         """Return the mean reward of every arm, and bounds on the reward over all states."""
         if not self._known:
             return super().look(means, fields)
@@ -76,30 +76,27 @@ class Atoms(Dense):
         found = np.einsum("js,js->j", rewards, np.where(unpulled[:, None], 0.0, by_arm))
         return np.where(unpulled, np.inf, found), low, high
 
-    def _of_shown(self, psi: Callable[[State], Features]) -> Callable[[State], Features]:
-        """Return ψ as a function of an outcome, whose attributes do not matter."""
-        first = len(self._known)
-        return (lambda outcome: psi(outcome[first:])) if first else psi
-
     def feature_bounds(self) -> tuple[Sequence[float], Sequence[float]]:
         """Return each feature's bounds: 0 and 1."""
         return [0.0] * self.features, [1.0] * self.features
 
-    def bounds(self, context: State) -> tuple[float, float]:
-        """Return bounds on the reward over all states."""
+    def bounds(self, context: State) -> tuple[Any, Any]:
+        """Return bounds on the reward over all states; of each arm if they differ."""
         _, low, high = self._rewards(context)
         return low, high
 
     def phi_many(self, contexts: Array) -> Array:
-        """Return φ of each context (one per row)."""
-        columns = [column[:, None] for column in contexts.T]
-        rewards = self.problem.payoff.vector(*columns, *self._columns)
-        return np.ascontiguousarray(np.broadcast_to(rewards, (len(contexts), self.features)))
+        """Return φ of each context: `[context, state]`, or `[context, arm, state]`."""
+        by_arm = (len(self.problem.arms),) if self._known else ()
+        columns = [column.reshape(-1, *(1 for _ in by_arm), 1) for column in contexts.T]
+        rewards = self.problem.payoff.vector(*columns, *self._known, *self._columns)
+        shape = (len(contexts), *by_arm, self.features)
+        return np.ascontiguousarray(np.broadcast_to(rewards, shape))
 
     def bounds_many(self, contexts: Array) -> tuple[Array, Array]:
         """Return bounds on the reward over all states in each context (one per row)."""
         rewards = self.phi_many(contexts)
-        return rewards.min(axis=1), rewards.max(axis=1)
+        return rewards.min(axis=-1), rewards.max(axis=-1)
 
 
 class Histogram(Atoms):
@@ -122,15 +119,22 @@ class Histogram(Atoms):
 
     def __init__(self, problem: Problem) -> None:
         if not is_finite(given_problem(problem).state):
-            fields = [n for n, s in problem.shown.items() if not isinstance(s, Finite)]
+            fields = [n for n, s in problem.state.items() if not isinstance(s, Finite)]
             raise ParameterError(
-                f"state field {fields[0]!r} is {problem.shown[fields[0]]!r}, but a histogram needs "
+                f"state field {fields[0]!r} is {problem.state[fields[0]]!r}, but a histogram needs "
                 "finitely many states; use a sketch"
             )
-        _check_number(size(problem.shown))
-        columns = product(listed(problem.shown))
-        super().__init__(problem, list(columns.values()))
-        self.psi = self._of_shown(_one_hot([tuple(row) for row in self.points.tolist()]))
+        _check_number(size(problem.state))
+        super().__init__(problem, _and_failed(problem, product(listed(problem.state))))
+        self.psi = self._of_outcome(_one_hot([tuple(row) for row in self.points.tolist()]))
+
+    def _of_outcome(self, psi: Callable[[State], Features]) -> Callable[[State], Features]:
+        """Return ψ as a function of an outcome: attributes, state, and whether the pull failed."""
+        first = len(self._known)
+        if self.problem.failure is None:
+            return (lambda outcome: psi(outcome[first:])) if first else psi
+        failed = psi(tuple(self.points[-1].tolist()))  # whatever else an outcome says
+        return lambda outcome: failed if outcome[-1] > 0.0 else psi(outcome[first:])
 
     def _rebuilt(self, problem: Problem) -> Histogram:
         return Histogram(problem)
@@ -176,20 +180,20 @@ class Sketch(Atoms):
                     f"state field {name!r} is {space!r}, but a sketch needs bounded fields; "
                     "declare bounds for it"
                 )
-        _check_number(size(problem.shown) * self.knots ** len(intervals))
+        _check_number(size(fields) * self.knots ** len(intervals))
         columns = {
             name: np.array(space.values) if isinstance(space, Finite) else space.places(self.knots)
-            for name, space in problem.shown.items()
+            for name, space in fields.items()
         }
-        super().__init__(problem, list(product(columns).values()))
+        super().__init__(problem, _and_failed(problem, product(columns)))
         low, high = problem.payoff.whole_range
         between = {name: _widest(space, self.knots) for name, space in intervals.items()}
         slopes = problem.payoff.steepness
         interpolated = sum(slopes[name].value * h / 2 for name, h in between.items())
         self.error = min(interpolated, high - low)
         self._ranges = Ranges(problem)
-        self.plain_psi = _sketched(problem.shown, self.knots)
-        self.psi = self._of_shown(_psi_of(self.plain_psi, problem.shown, self.features))
+        self.plain_psi = _sketched(problem, self.knots)
+        self.psi = _psi_of(self.plain_psi, problem, self.features)
 
     def _rebuilt(self, problem: Problem) -> Sketch:
         return Sketch(problem, knots=self.knots)
@@ -213,7 +217,7 @@ class Sketch(Atoms):
         (0.1, 0.0177)
         """
         slopes = self.problem.payoff.steepness
-        fields = self.problem.shown
+        fields = self.problem.state
         if any(isinstance(space, Interval) and space.is_log for space in fields.values()):
             return self.error  # it is measured on evenly spaced points only
         if self._known or not all(math.isfinite(slopes[name].value) for name in fields):
@@ -227,16 +231,18 @@ class Sketch(Atoms):
             name: np.array(space.values)
             if isinstance(space, Finite)
             else np.linspace(space.low, space.high, (self.knots - 1) * finer + 1)
-            for name, space in self.problem.shown.items()
+            for name, space in fields.items()
         }
         fine = list(product(columns).values())
+        if self.problem.failure is not None:  # a failed pull has no error
+            fine.append(np.zeros(len(fine[0])))
         shape = [len(column) for column in columns.values()]
         worst = 0.0
         for context in rows:
             rewards = np.broadcast_to(self.problem.payoff.vector(*context, *fine), len(fine[0]))
             exact = rewards.reshape(shape)
             drawn = exact
-            for axis, space in enumerate(self.problem.shown.values()):
+            for axis, space in enumerate(fields.values()):
                 if isinstance(space, Interval):
                     drawn = _drawn(drawn, axis, finer)
             worst = max(worst, float(np.abs(drawn - exact).max()))
@@ -246,7 +252,7 @@ class Sketch(Atoms):
         """Return the margin, `finer`, and the contexts to measure with `finer` points per knot."""
         problem = self.problem
         margin, points = 0.0, 1
-        for name, space in problem.shown.items():
+        for name, space in problem.state.items():
             if isinstance(space, Finite):
                 points *= len(space.values)
             else:
@@ -268,7 +274,7 @@ class Sketch(Atoms):
         rows = list(zip(*(c.tolist() for c in product(columns).values()), strict=True))
         return margin, finer, rows
 
-    def _bounds(self, context: State, rewards: Array) -> tuple[float, float]:
+    def _bounds(self, context: State, rewards: Array) -> tuple[Any, Any]:
         del rewards
         return self._ranges.at(context)
 
@@ -311,16 +317,26 @@ def _one_hot(states: list[State]) -> Callable[[State], Features]:
     return psi
 
 
-def _sketched(state: Box, knots: int) -> PlainPsi:
+def _and_failed(problem: Problem, columns: Mapping[str, Array]) -> list[Array]:
+    """Return the columns of listed states, with a failed pull as the last if pulls can fail."""
+    found = list(columns.values())
+    if problem.failure is None:
+        return found
+    failed = problem.failed_outcome_of(0)[len(problem.known[0]) :]
+    shown = [*found, np.zeros(len(found[0]))]
+    return [np.append(column, value) for column, value in zip(shown, failed, strict=True)]
+
+
+def _sketched(problem: Problem, knots: int) -> PlainPsi:
     """Return ψ of a sketch as a plain function of values and of positions of listed values."""
-    spaces = list(state.values())
+    spaces, first = list(problem.state.values()), len(problem.known[0])
     counts = [len(s.values) if isinstance(s, Finite) else knots for s in spaces]
     lows = [0.0 if isinstance(s, Finite) else s.low for s in spaces]
     per_unit = [1.0 if isinstance(s, Finite) else (knots - 1) / s.extent for s in spaces]
     logs = [isinstance(s, Interval) and s.is_log for s in spaces]
     if any(logs):
-        return PlainPsi(shared_out_log, (lows, per_unit, counts, logs))
-    return PlainPsi(shared_out, (lows, per_unit, counts))
+        return PlainPsi(shared_out_log, (lows, per_unit, counts, first, logs))
+    return PlainPsi(shared_out, (lows, per_unit, counts, first))
 
 
 def _widest(space: Interval, knots: int) -> float:
@@ -330,13 +346,13 @@ def _widest(space: Interval, knots: int) -> float:
     return space.high * (1.0 - math.exp(-space.extent / (knots - 1)))
 
 
-def _psi_of(plain: PlainPsi, state: Box, count: int) -> Callable[[State], Features]:
+def _psi_of(plain: PlainPsi, problem: Problem, count: int) -> Callable[[State], Features]:
     """Return ψ of a sketch, which replaces listed values by their positions."""
     places = [
         {value: float(i) for i, value in enumerate(space.values)}
-        if isinstance(space, Finite)
+        if isinstance(space, Finite) and name in problem.state
         else None
-        for space in state.values()
+        for name, space in problem.outcome.items()
     ]
     has_lists = any(place is not None for place in places)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.errors import ParameterError
+from onepull.factor.arm_ranges import ranges_by_arm
 from onepull.factor.factorisation import Factorisation
 from onepull.formula import Bounds
 from onepull.payoff import State
@@ -106,9 +107,16 @@ class Cells(Factorisation):
     """A partition of the contexts into cells; a context is treated as the centre of its cell.
 
     φ is one-hot and ψ lists the reward at each centre, so an estimate is a look-up.
+
+    Attributes
+    ----------
+    centre_bounds
+        The lowest and the highest reward at the centre of each cell; of each arm if arms have
+        attributes.
     """
 
     widens = False
+    centre_bounds: tuple[list[Any], list[Any]]
 
     def __init__(self, problem: Problem, axes: Mapping[str, Axis]) -> None:
         self.problem = problem
@@ -124,8 +132,13 @@ class Cells(Factorisation):
         self.centres = list(zip(*(column.tolist() for column in columns.values()), strict=True))
         self.at_contexts = self.centres
         self.psi = problem.payoff.across(self.centres)
-        lows, highs = problem.payoff.range({name: (c, c) for name, c in columns.items()})
+        at_centres = {name: (c, c) for name, c in columns.items()}
+        lows, highs = problem.payoff.range(at_centres)
         self._lows, self._highs = lows.tolist(), highs.tolist()
+        self.centre_bounds = self._lows, self._highs
+        if problem.attributes:
+            lows, highs = ranges_by_arm(problem, at_centres)
+            self.centre_bounds = lows.tolist(), highs.tolist()
 
     def locate(self, fields: Mapping[str, Any]) -> int:
         """Return the number of the cell of a context."""
@@ -141,10 +154,11 @@ class Cells(Factorisation):
             return 0
         raise self.problem.context.refusal(fields)
 
-    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
+    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         """Return the means in the cell of a context, and bounds on the reward at its centre."""
         cell = self.locate(fields)
-        return means[cell], self._lows[cell], self._highs[cell]
+        lows, highs = self.centre_bounds
+        return means[cell], lows[cell], highs[cell]
 
     def phi(self, context: State) -> Array:
         """Return the one-hot vector of the cell of a context."""
@@ -179,13 +193,20 @@ class Cells(Factorisation):
         """Return the bounds of the reward at each centre."""
         return self._lows, self._highs
 
-    @property
-    def centre_bounds(self) -> tuple[list[float], list[float]]:
-        """Bounds on the reward at the centre of each cell."""
-        return self._lows, self._highs
-
     def cell_bounds(self) -> tuple[list[float], list[float]]:
         """Return bounds on the reward over all contexts of each cell, not only at its centre."""
+        low, high = self.problem.payoff.range(self._boxes())
+        return low.tolist(), high.tolist()
+
+    def arm_bounds(self) -> tuple[list[Any], list[Any]]:
+        """Return the same bounds, of each arm if arms have attributes."""
+        if not self.problem.attributes:
+            return self.cell_bounds()
+        low, high = ranges_by_arm(self.problem, self._boxes())
+        return low.tolist(), high.tolist()
+
+    def _boxes(self) -> dict[str, Bounds]:
+        """Return the lower and the upper end of each cell along each field."""
         # Rounding may put a context next to the edge into the neighbouring cell.
         slack = {name: 1e-12 * axis.width for name, axis in self._parts.items()}
         spaces = self.problem.context
@@ -195,6 +216,4 @@ class Cells(Factorisation):
         highs = product(
             {n: np.minimum(a.edges[1] + slack[n], spaces[n].high) for n, a in self._parts.items()}
         )
-        boxes = {name: (lows[name], highs[name]) for name in self._parts}
-        low, high = self.problem.payoff.range(boxes)
-        return low.tolist(), high.tolist()
+        return {name: (lows[name], highs[name]) for name in self._parts}

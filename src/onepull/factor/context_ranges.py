@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.factor.arm_ranges import whole_ranges
 from onepull.factor.grid import Grid
 from onepull.factor.table import Table
 from onepull.payoff import State
@@ -18,17 +20,21 @@ CELLS = 4096
 
 
 class Ranges:
-    """The range of the reward in each context, or in a small cell around it."""
+    """The range of the reward in each context, or in a small cell around it.
+
+    If arms have attributes, it has one range for each arm.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._context = problem.context
-        self._whole = problem.payoff.whole_range
+        self._whole: tuple[Any, Any] = problem.payoff.whole_range
         self._cells = _fine_cells(problem)
         if self._cells is not None:
-            lows, highs = self._cells.cell_bounds()
-            self._lows, self._highs = lows, highs
+            self._lows, self._highs = self._cells.arm_bounds()
+        elif problem.attributes:
+            self._whole = whole_ranges(problem)
 
-    def at(self, context: State) -> tuple[float, float]:
+    def at(self, context: State) -> tuple[Any, Any]:
         """Return bounds on the reward over all states in a context."""
         if self._cells is None:
             return self._whole
@@ -38,8 +44,9 @@ class Ranges:
     def at_many(self, contexts: Array) -> tuple[Array, Array]:
         """Return bounds on the reward in each context (one per row)."""
         if self._cells is None:
-            low, high = self._whole
-            return np.full(len(contexts), low), np.full(len(contexts), high)
+            lows, highs = (np.array(bound) for bound in self._whole)
+            shape = (len(contexts), *lows.shape)
+            return np.broadcast_to(lows, shape), np.broadcast_to(highs, shape)
         cells = self._cells.locate_many(contexts)
         return np.array(self._lows)[cells], np.array(self._highs)[cells]
 

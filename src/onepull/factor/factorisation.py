@@ -98,11 +98,12 @@ class Factorisation(ABC):
         """Return φ of a context (its fields in order) as R numbers."""
 
     @abstractmethod
-    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
+    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         """Return φ(y)·means for every arm, and bounds on φ(y)·ψ(x) over all states.
 
-        `means` is `means[feature][arm]`, `fields` the context.  Raises InputError if the context
-        is invalid.
+        `means` is `means[feature][arm]`, `fields` the context.  If arms have attributes, the
+        bounds may be lists with one number for each arm.  Raises InputError if the context is
+        invalid.
         """
 
 
@@ -110,8 +111,8 @@ class Dense(Factorisation):
     """A factorisation with a dense φ, so that an estimate is a full dot product."""
 
     @abstractmethod
-    def bounds(self, context: State) -> tuple[float, float]:
-        """Return bounds on φ(y)·ψ(x) over all states."""
+    def bounds(self, context: State) -> tuple[Any, Any]:
+        """Return bounds on φ(y)·ψ(x) over all states; of each arm, as lists, if they differ."""
 
     def phi_many(self, contexts: Array) -> Array:
         """Return φ of each context (one per row)."""
@@ -122,7 +123,7 @@ class Dense(Factorisation):
         found = np.array([self.bounds(tuple(row)) for row in contexts.tolist()])
         return found[:, 0], found[:, 1]
 
-    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, float, float]:
+    def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         """Return φ(y)·means for every arm, and bounds on φ(y)·ψ(x) over all states."""
         context = self.problem.context.exactly(fields)
         return weighted(self.phi(context), means), *self.bounds(context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -162,9 +163,11 @@ class LowRank(Dense):
         lows, highs = self.problem.payoff.range(fields)
         return lows.tolist(), highs.tolist()
 
-    def bounds(self, context: State) -> tuple[float, float]:
+    def bounds(self, context: State) -> tuple[Any, Any]:
         """Return bounds on φ(y)·ψ(x) over all states."""
         low, high = self._ranges.at(context)
+        if isinstance(low, list):
+            return [end - self.error for end in low], [end + self.error for end in high]
         return low - self.error, high + self.error
 
     def bounds_many(self, contexts: Array) -> tuple[Array, Array]:

@@ -207,6 +207,74 @@ def leading_capped(
     return best
 
 
+def leading_of_arms(
+    means: Any,
+    roots: Any,
+    lows: Any,
+    highs: Any,
+    exploration: float,
+    aim: Any,
+    index: Any,
+    by_pulls: bool,  # noqa: FBT001 - plain arguments, so that it can be compiled
+) -> int:
+    """Return the arm that a `MeanRule` plays if each arm has a range of rewards of its own.
+
+    >>> def aim(low, high, exploration):
+    ...     return (high - low) * exploration
+    >>> def index(mean, root, aim):
+    ...     return mean + aim * root
+    >>> leading_of_arms([0.5, 0.4], [0.1, 0.1], [0, 0], [1, 4], 2.0, aim, index, False)
+    1
+    """
+    best, highest = 0, -inf
+    for j in range(len(roots)):
+        value = index(means[j], roots[j], aim(lows[j], highs[j], exploration))
+        # The fewer the pulls, the larger the root.
+        if value > highest or (
+            value == highest and comes_before(j, -roots[j], best, -roots[best], by_pulls)
+        ):
+            best, highest = j, value
+    return best
+
+
+def leading_law_of_arms(
+    values: Any,
+    laws: Any,
+    pulls: Any,
+    means: Any,
+    lows: Any,
+    highs: Any,
+    exploration: float,
+    index: Any,
+    by_pulls: bool,  # noqa: FBT001 - plain arguments, so that it can be compiled
+) -> int:
+    """Return the arm that a `StateRule` plays if a state has another reward with each arm.
+
+    `values[j]`, `lows[j]` and `highs[j]` are those of arm j.
+
+    >>> def index(values, weights, pulls, mean, best, low, high, exploration):
+    ...     return mean + (high - low) * exploration / pulls
+    >>> values, laws = [[0.0, 1.0], [-1.0, 3.0]], [[0.5, 0.5], [0.5, 0.5]]
+    >>> leading_law_of_arms(
+    ...     values, laws, [9, 9], [0.5, 1.0], [0, -1], [1, 3], 2.0, index, False
+    ... )
+    1
+    """
+    top = means[0]
+    for j in range(len(pulls)):
+        if pulls[j] == 0:
+            return j
+        top = max(top, means[j])
+    best, highest = 0, -inf
+    for j in range(len(pulls)):
+        found = index(values[j], laws[j], pulls[j], means[j], top, lows[j], highs[j], exploration)
+        if found > highest or (
+            found == highest and comes_before(j, pulls[j], best, pulls[best], by_pulls)
+        ):
+            best, highest = j, found
+    return best
+
+
 def leading_law(
     values: Any,
     laws: Any,

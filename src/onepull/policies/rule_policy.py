@@ -12,12 +12,13 @@ import numpy as np
 
 from onepull.checks import number
 from onepull.errors import ParameterError
-from onepull.index.rules import MeanRule, Rule, TurnRule, leading_mean
+from onepull.index.rules import MeanRule, Rule, TurnRule, leading_mean, leading_of_arms
 from onepull.index.schedules import drawn_evenly
 from onepull.payoff import Reward
 from onepull.payoff.reward import Source
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
+from onepull.policies.sharing.in_flight import of_each_arm
 from onepull.policies.sharing.sharing import Sharing
 from onepull.policies.ties import best_of, even
 from onepull.problem import Problem
@@ -221,6 +222,14 @@ class MeanPolicy(RulePolicy):
         _, (statistics, estimates, low, high), allowed = request
         if allowed is not self._everyone or not self._is_quick:
             return super()._leader(request)
+        if self.problem.attributes:
+            rule = self._rule
+            lows, highs = (of_each_arm(bound, len(self._arms)) for bound in (low, high))
+            return leading_of_arms(
+                estimates, statistics.roots, lows, highs,
+                rule.exploration(statistics.trial, *rule.parameters), rule.aim, rule.index,
+                rule.breaks_ties_by_pulls,
+            )  # fmt: skip
         trial = statistics.trials + statistics.waiting + 1  # a property would be slower
         aim = self._aim(low, high, self._exploration(trial, *self._numbers))
         if self._is_plain and statistics.in_lists:
@@ -231,8 +240,18 @@ class MeanPolicy(RulePolicy):
         """Return every index without the error of the features, which is the same for all arms."""
         rule = self._rule
         statistics, estimates, low, high = request.view
-        aim = rule.aim_at(low, high, statistics.trial)
-        scores = statistics.score(rule, estimates, aim)
+        if self.problem.attributes:
+            lows, highs = (of_each_arm(bound, len(self._arms)) for bound in (low, high))
+            explored = rule.exploration(statistics.trial, *rule.parameters)
+            aims = [rule.aim(low, high, explored) for low, high in zip(lows, highs, strict=True)]
+            scores = [
+                rule.index(*each) for each in zip(estimates, statistics.roots, aims, strict=True)
+            ]
+            low, high = min(lows), max(highs)
+            aim = rule.aim(low, high, explored)
+        else:
+            aim = rule.aim_at(low, high, statistics.trial)
+            scores = statistics.score(rule, estimates, aim)
         if overdue := self._overdue(request):
             # Above every possible index, below that of an arm that was never pulled.  In a narrow
             # range the sum may round to an index.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onepull.environment.environment import Environment
-from onepull.factor import Atoms, Dense, Factorisation, Grid, Histogram, LowRank, Sketch, Table
+from onepull.factor import Dense, Factorisation, Grid, Histogram, LowRank, Sketch, Table
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies import (
     CoarseKL,
@@ -70,8 +70,10 @@ def prepare(
     """
     if environment.is_late and type(policy) not in UNLEARNED:
         post, usual = post_of(environment), _prepare(policy, environment, horizon)
-        # The kernels for late feedback support neither changing distributions nor forgetting.
+        # The kernels for late feedback support neither changing distributions nor forgetting, nor
+        # arms with attributes.
         lasts = len(environment.pieces()) == 1 and not _forgets(policy)
+        lasts = lasts and not environment.problem.attributes
         late = prepare_late(usual, post, horizon, announced=announced) if lasts else None
         return late or Interpreted(policy, sees_states=sees_states, post=post, announced=announced)
     if type(policy) is CoarseKL and not policy.draws and PreparedCoarse.fits(environment):
@@ -124,8 +126,6 @@ def _why_not(policy: Policy, environment: Environment) -> str | None:  # noqa: P
         return "it breaks ties at random"
     if type(sharing) not in prepare_sharing.registry:
         return f"the sharing {type(sharing).__name__} has no kernel"
-    if environment.problem.attributes and isinstance(factor, Atoms):
-        return "the rewards of listed states differ between the arms"
     if sharing.forgets and not _can_forget(sharing):
         return "forgetting is compiled only for joint sharing"
     if not _has_features(factor, environment):
@@ -146,9 +146,7 @@ def _has_features(factor: Factorisation | None, environment: Environment) -> boo
         return True
     if not _keeps_to_contract(factor):
         return False
-    if isinstance(factor, Atoms) and environment.problem.attributes:
-        return False
-    has_lists = any(isinstance(space, Finite) for space in environment.problem.outcome.values())
+    has_lists = any(isinstance(space, Finite) for space in environment.problem.state.values())
     if factor.at_contexts is not None or (factor.plain_psi is not None and not has_lists):
         return True
     pieces = [[law.atoms for law in piece.states] for piece in environment.pieces()]

@@ -54,14 +54,14 @@ def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> P
 @prepare_sharing.register
 def _(sharing: PerContext, environment: Environment, rule: Ruling, horizon: int) -> Prepared:
     del horizon
-    lows, highs = sharing.cells.cell_bounds()
+    lows, highs = sharing.cells.arm_bounds()
     return PreparedCell(sharing.cells, np.array(lows), np.array(highs), environment, rule)
 
 
 @prepare_sharing.register
 def _(sharing: Blind, environment: Environment, rule: Ruling, horizon: int) -> Prepared:
     del horizon
-    low, high = sharing.problem.payoff.whole_range
+    low, high = sharing.ranges
     return PreparedCell(None, np.array([low]), np.array([high]), environment, rule)
 
 

@@ -19,7 +19,7 @@ from onepull.policies.budget.ledger import Ledger
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
 from onepull.policies.sharing.by_name import shared
-from onepull.policies.sharing.in_flight import View
+from onepull.policies.sharing.in_flight import View, of_each_arm
 from onepull.policies.sharing.sharing import Sharing
 from onepull.policies.ties import best_of, even
 from onepull.policies.traits import Traits
@@ -151,7 +151,9 @@ class Spender(Policy):
 
     def _scores(self, view: View, sign: int) -> tuple[Any, float, float]:
         """Return the upper (+1) or lower (-1) confidence bounds in a context, and its range."""
-        statistics, estimates, low, high = view
+        statistics, estimates, lows, highs = view
+        arms = len(self._arms)  # a plan compares all arms, so they get the range of all
+        low, high = min(of_each_arm(lows, arms)), max(of_each_arm(highs, arms))
         alpha, trial = self._confidence()
         width = sign * hoeffding_width(low, high, trial, alpha)
         scores = statistics.score(UCB, estimates, width)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from onepull.factor.arm_ranges import whole_ranges
 from onepull.policies.sharing.in_flight import View, answered
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import (
@@ -17,17 +18,32 @@ from onepull.statistics import ArmStatistics
 
 
 class Blind(SingleStatistics):
-    """Learns the mean reward of each arm and ignores the context."""
+    """Learns the mean reward of each arm and ignores the context.
+
+    `ranges` holds the lowest and the highest reward, of each arm if arms have attributes.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = given_problem(problem)
         self.statistics = ArmStatistics.empty(arms=len(problem.arms), features=1)
+        self._set_ranges()
+
+    def _set_ranges(self) -> None:
+        problem = self.problem
+        self.ranges: tuple[Any, Any] = problem.payoff.whole_range
+        if problem.attributes:
+            self.ranges = whole_ranges(problem)
+
+    def change_arms(self, problem: Problem, removed: int | None = None) -> None:
+        """Switch to a problem with one more arm at the end, or without arm `removed`."""
+        super().change_arms(problem, removed)
+        self._set_ranges()
 
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds, the same for every context."""
         self.problem.context.exactly(context)
         statistics = self.statistics
-        view = statistics, statistics.means[0], *self.problem.payoff.whole_range
+        view = statistics, statistics.means[0], *self.ranges
         return answered(*view) if statistics.waiting else view
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:

@@ -13,8 +13,18 @@ import numpy as np
 from onepull.statistics import ArmStatistics, unanswered
 
 # What an index rule needs for a context: the statistics whose pulls and trials count there,
-# the estimate of every arm, and the lowest and highest possible reward.
-View: TypeAlias = tuple[ArmStatistics, Any, float, float]
+# the estimate of every arm, and the lowest and highest possible reward; one of each for every arm
+# if arms have attributes.
+View: TypeAlias = tuple[ArmStatistics, Any, Any, Any]
+
+
+def of_each_arm(bound: Any, arms: int) -> Any:
+    """Return a bound of the reward for each arm, if it is one for all.
+
+    >>> of_each_arm(2.0, 3), of_each_arm([1.0, 2.0], 2)
+    ([2.0, 2.0, 2.0], [1.0, 2.0])
+    """
+    return [bound] * arms if isinstance(bound, float) else bound
 
 
 def worst_state(values: Any) -> int:
@@ -30,7 +40,7 @@ def worst_state(values: Any) -> int:
     return worst
 
 
-def answered(statistics: ArmStatistics, estimates: Any, low: float, high: float) -> View:
+def answered(statistics: ArmStatistics, estimates: Any, low: Any, high: Any) -> View:
     """Return the view of a context with the lowest reward as estimate of unanswered arms.
 
     So such an arm no longer comes first, and its pulls in flight narrow its bound.  An arm that
@@ -42,6 +52,10 @@ def answered(statistics: ArmStatistics, estimates: Any, low: float, high: float)
     >>> answered(statistics, statistics.means[0], 0.5, 4.0)[1]
     [3.0, 0.5, inf]
     """
-    arms = zip(estimates, statistics.pulls, statistics.in_flight, strict=True)
-    told = [low if unanswered(pulls, waiting) else estimate for estimate, pulls, waiting in arms]
+    lows = of_each_arm(low, len(estimates))
+    arms = zip(estimates, statistics.pulls, statistics.in_flight, lows, strict=True)
+    told = [
+        lowest if unanswered(pulls, waiting) else estimate
+        for estimate, pulls, waiting, lowest in arms
+    ]
     return statistics, np.array(told) if isinstance(estimates, np.ndarray) else told, low, high

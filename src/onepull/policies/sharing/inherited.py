@@ -130,7 +130,7 @@ def _resketched(
         )
     parts: list[list[tuple[int, float]]] = [[] for _ in range(new.features)]
     for i, knot in enumerate(knots):
-        for feature, weight in enumerate(new.psi(knot)):
+        for feature, weight in enumerate(new.psi((*new.problem.known[0], *knot))):
             if weight:
                 parts[feature].append((i, float(weight)))
     return Inheritance(parts, error)

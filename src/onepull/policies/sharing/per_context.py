@@ -27,6 +27,7 @@ class PerContext(Sharing):
         self.problem = cells.problem
         self.cells, self.delta = cells, cells.delta
         self._lows, self._highs = cells.cell_bounds()
+        self._of_arms = cells.arm_bounds()
         self._statistics: dict[int, ArmStatistics] = {}
         self._kind: Callable[..., ArmStatistics] = ArmStatistics.empty
         self._unseen = self._empty()
@@ -76,7 +77,8 @@ class PerContext(Sharing):
         """Return statistics, estimates and reward bounds of the cell of a context."""
         cell = self.cells.locate(context)
         statistics = self._statistics.get(cell, self._unseen)
-        view = statistics, statistics.means[0], self._lows[cell], self._highs[cell]
+        lows, highs = self._of_arms
+        view = statistics, statistics.means[0], lows[cell], highs[cell]
         return answered(*view) if statistics.waiting else view
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
@@ -105,6 +107,7 @@ class PerContext(Sharing):
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
         self.cells = self.cells.on(problem)  # type: ignore[assignment]  # cells again
         self._lows, self._highs = self.cells.cell_bounds()
+        self._of_arms = self.cells.arm_bounds()
         super().change_arms(problem, removed)
         self._unseen = self._empty()
 

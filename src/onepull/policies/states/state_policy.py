@@ -9,11 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepull.factor import Atoms, Histogram, Sketch
-from onepull.index.rules import PosteriorRule, StateRule, leading_law, no_law_cap
+from onepull.index.rules import (
+    PosteriorRule,
+    StateRule,
+    leading_law,
+    leading_law_of_arms,
+    no_law_cap,
+)
 from onepull.payoff.box_points import is_finite
 from onepull.policies.request import Request
 from onepull.policies.rule_policy import RulePolicy, runs_rules
-from onepull.policies.sharing.in_flight import worst_state
+from onepull.policies.sharing.in_flight import of_each_arm, worst_state
 from onepull.policies.sharing.joint import Joint
 from onepull.policies.ties import best_of
 from onepull.problem import Problem, given_problem
@@ -25,8 +31,8 @@ class LawView(NamedTuple):
 
     statistics: ArmStatistics
     estimates: Any
-    low: float
-    high: float
+    low: Any  # the lowest and the highest reward; by arm if arms have attributes
+    high: Any
     values: Any  # the reward of each listed state; by arm if arms have attributes
     laws: list[Any]  # for each arm, the frequency of each listed state
 
@@ -88,10 +94,15 @@ class StatePolicy(KeepsStates):
     _rule: StateRule
 
     def _leader(self, request: Request) -> int:
-        is_usual = request.allowed is self._everyone and not self.problem.attributes
-        if not is_usual or not self._keeps_to_rule:
+        if request.allowed is not self._everyone or not self._keeps_to_rule:
             return super()._leader(request)
         view, rule = request.view, self._rule
+        if self.problem.attributes:
+            return leading_law_of_arms(
+                view.values, view.laws, view.statistics.counts, view.estimates, view.low, view.high,
+                rule.exploration(view.statistics.trial, *rule.parameters), rule.index,
+                rule.breaks_ties_by_pulls,
+            )  # fmt: skip
         return leading_law(
             view.values,
             view.laws,
@@ -111,12 +122,13 @@ class StatePolicy(KeepsStates):
         exploration = rule.exploration(view.statistics.trial, *rule.parameters)
         known = [e for e, m in zip(view.estimates, counts, strict=True) if m]
         best = max(known, default=0.0)
-        values = view.values if self.problem.attributes else [view.values] * len(counts)
+        arms = len(counts)
+        values = view.values if self.problem.attributes else [view.values] * arms
+        lows, highs = of_each_arm(view.low, arms), of_each_arm(view.high, arms)
+        columns = (values, view.laws, counts, view.estimates, lows, highs)
         return [
-            rule.index(rewards, law, m, mean, best, view.low, view.high, exploration)
-            if m
-            else UNPULLED
-            for rewards, law, m, mean in zip(values, view.laws, counts, view.estimates, strict=True)
+            rule.index(rewards, law, m, mean, best, low, high, exploration) if m else UNPULLED
+            for rewards, law, m, mean, low, high in zip(*columns, strict=True)
         ]
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:

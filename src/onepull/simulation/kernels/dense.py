@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.extending import overload
 
 from onepull.simulation.compiled import compiled
 from onepull.simulation.draws import atom, place, show
@@ -12,6 +13,24 @@ from onepull.simulation.kernels.features import write_psi
 from onepull.simulation.kernels.means import spread
 from onepull.simulation.kernels.memory import take_in
 from onepull.simulation.kernels.rules import decide_on
+
+
+def of_arm(phi: Any, j: Any) -> Any:
+    """Return φ of an arm: the same for all, or by arm if they have attributes."""
+    raise NotImplementedError
+
+
+@overload(of_arm)
+def _of_arm(phi: Any, j: Any) -> Any:
+    del j
+
+    def same(phi: Any, j: Any) -> Any:
+        return phi
+
+    def own(phi: Any, j: Any) -> Any:
+        return phi[j]
+
+    return same if phi.ndim == 1 else own
 
 
 @compiled
@@ -33,8 +52,8 @@ def dense(
     """Run a rule on the means of all features, with any kind of forgetting.
 
     An estimate is φ·mean.  `phi[rows[i]]`, `lows[rows[i]]` and `highs[rows[i]]` belong to the i-th
-    context.  `features[atom]` is ψ of an atom.  For continuous states g is called at all pivots,
-    or ψ is a plain function.
+    context.  If arms have attributes, these have one row for each arm.  `features[atom]` is ψ of
+    an atom.  For continuous states g is called at all pivots, or ψ is a plain function.
     """
     first, key, start, count = stretch.first, stretch.key, laws.start, laws.size
     ordered, keep, alias = laws.ordered, laws.keep, laws.alias
@@ -59,8 +78,9 @@ def dense(
             mean = np.inf
             if pulls[j] > 0:
                 mean = 0.0
+                weights = of_arm(phi[row], j)
                 for r in range(many):
-                    mean += phi[row, r] * means[j, r]
+                    mean += weights[r] * means[j, r]
             estimates[0, j] = mean
         best = decide_on(
             rule, phi[row], means, pulls, estimates, roots, lows[row], highs[row], trials, trial

@@ -14,7 +14,7 @@ from numba.core import types
 from numba.extending import overload
 
 from onepull.factor import Factorisation
-from onepull.factor.plain_psi import PlainPsi, shared_out
+from onepull.factor.plain_psi import PlainPsi, shared_out, shared_out_log
 from onepull.simulation.compiled import inlined
 
 
@@ -30,14 +30,23 @@ class SketchPsi(NamedTuple):
     constants: Any
 
 
+class LogSketchPsi(NamedTuple):
+    """The same with knots on a log scale."""
+
+    constants: Any
+
+
 KernelPsi = Any  # one of the named tuples above
-_TYPES: dict[tuple[Any, bool], type[Any]] = {(shared_out, True): SketchPsi}
-_FUNCTIONS: dict[type[Any], tuple[Any, bool]] = {SketchPsi: (shared_out, True)}
+_TYPES: dict[tuple[Any, bool], type[Any]] = {
+    (shared_out, True): SketchPsi,
+    (shared_out_log, True): LogSketchPsi,
+}
+_FUNCTIONS: dict[type[Any], tuple[Any, bool]] = {kind: key for key, kind in _TYPES.items()}
 
 
 def is_own_psi(psi: KernelPsi) -> bool:
     """Return whether ψ is a user's own function, for which kernels are not cached on disk."""
-    return type(psi) not in {NoPsi, SketchPsi}
+    return type(psi) not in {NoPsi, SketchPsi, LogSketchPsi}
 
 
 def kernel_psi(factor: Factorisation) -> KernelPsi:

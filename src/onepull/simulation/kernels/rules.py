@@ -36,6 +36,8 @@ reachable(
 leading_mean = inlined(rules.leading_mean)
 leading_capped = inlined(rules.leading_capped)
 leading_law = inlined(rules.leading_law)
+leading_of_arms = inlined(rules.leading_of_arms)
+leading_law_of_arms = inlined(rules.leading_law_of_arms)
 
 
 # Functions that kernels call; the compiled forms are below.
@@ -101,7 +103,31 @@ def _decide(
     functions = _known(rule)
     if functions is None:
         return None
-    return _take_turns(functions) if functions.kind is TurnRule else _by_mean(functions)
+    if functions.kind is TurnRule:
+        return _take_turns(functions)
+    # If arms have attributes, each has bounds of its own.
+    return _of_arms(functions) if isinstance(low, types.Array) else _by_mean(functions)
+
+
+def _of_arms(functions: Functions) -> Any:
+    exploration, aim, index = map(inlined, (functions.exploration, functions.aim, functions.index))
+    by_pulls = functions.by_pulls
+
+    def of_arms(
+        rule: Any,
+        means: Any,
+        cell: Any,
+        roots: Any,
+        row: Any,
+        low: Any,
+        high: Any,
+        n: Any,
+        trial: Any,
+    ) -> Any:
+        found = rule.table[n] if n < rule.table.size else exploration(n, *rule.parameters)
+        return leading_of_arms(means[cell], roots[row], low, high, found, aim, index, by_pulls)
+
+    return of_arms
 
 
 def _by_mean(functions: Functions) -> Any:
@@ -206,7 +232,7 @@ def _decide_on(
         isinstance(rule, (types.NamedTuple, types.NamedUniTuple))
         and rule.instance_class is Posterior
     ):
-        return _posterior
+        return _posterior if phi.ndim == 1 else _posterior_of_arms
     functions = _known(rule)
     if functions is None:
         return None
@@ -214,6 +240,16 @@ def _decide_on(
         return _on_means
     exploration, index = inlined(functions.exploration), inlined(functions.index)
     cap, by_pulls = inlined(functions.cap or rules.no_law_cap), functions.by_pulls
+
+    def by_law_of_arms(
+        rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
+        n: Any, trial: Any,
+    ) -> Any:  # fmt: skip
+        found = rule.table[n] if n < rule.table.size else exploration(n, *rule.parameters)
+        return leading_law_of_arms(phi, laws, pulls, means[0], low, high, found, index, by_pulls)
+
+    if phi.ndim > 1:
+        return by_law_of_arms
 
     def by_law(
         rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
@@ -236,23 +272,45 @@ def _posterior(
     rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
     n: Any, trial: Any,
 ) -> Any:  # fmt: skip
-    # The library draws from numpy's generator.  Kernels use the simulator's own random numbers:
-    # the same distribution, but other draws.
     best = 0
     highest = -np.inf
     for j in range(pulls.size):
         if pulls[j] == 0:
             return j
-        stream = bits(rule.key, place(trial, pulls.size, j)) ^ ASIDE
-        used = 0
-        total = 0.0
-        value = 0.0
-        for s in range(phi.size):
-            weight, used = gamma(rule.prior + pulls[j] * laws[j, s], stream, used)
-            total += weight
-            value += weight * phi[s]
-        value /= total
+        value = drawn_mean(rule, phi, laws[j], pulls[j], place(trial, pulls.size, j))
         if value > highest:
             highest = value
             best = j
     return best
+
+
+def _posterior_of_arms(
+    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
+    n: Any, trial: Any,
+) -> Any:  # fmt: skip
+    best = 0
+    highest = -np.inf
+    for j in range(pulls.size):
+        if pulls[j] == 0:
+            return j
+        value = drawn_mean(rule, phi[j], laws[j], pulls[j], place(trial, pulls.size, j))
+        if value > highest:
+            highest = value
+            best = j
+    return best
+
+
+@inlined
+def drawn_mean(rule: Any, values: Any, law: Any, pulls: Any, at: Any) -> Any:
+    """Return the mean of values under a law that is drawn from an arm's posterior."""
+    # The library draws from numpy's generator.  Kernels use the simulator's own random numbers:
+    # the same distribution, but other draws.
+    stream = bits(rule.key, at) ^ ASIDE
+    used = 0
+    total = 0.0
+    value = 0.0
+    for s in range(values.size):
+        weight, used = gamma(rule.prior + pulls * law[s], stream, used)
+        total += weight
+        value += weight * values[s]
+    return value / total
