@@ -87,7 +87,7 @@ class Problem:
     ...     failure="-30",
     ... )
     >>> problem.payoff_of("beta")(tokens=1000, seconds=0.5), problem.payoff.whole_range
-    (-2.5, (-inf, 0.0))
+    (-2.5, (-inf, -0.001))
     """
 
     arms: tuple[str, ...]

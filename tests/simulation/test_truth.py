@@ -15,7 +15,7 @@ from onepull.simulation import Simulation
 
 def world(reward, laws, contexts=None, **spaces):
     problem = Problem(
-        arms=laws,
+        arms=list(laws),
         context=spaces.get("context", {"y": Interval(0, 2)}),
         state=spaces.get("state", {"x": Interval(0, math.inf)}),
         reward=reward,
@@ -81,7 +81,7 @@ def test_a_reward_in_code_has_the_gaps_of_its_formula():
     written = world("min(y, x)", laws, **spaces)
     coded = Environment(
         Problem(
-            arms=laws,
+            arms=list(laws),
             context={"y": Interval(0, 2)},
             state=spaces["state"],
             reward=Reward(capped, low=0, high=2),
