@@ -26,7 +26,7 @@ import numpy as np
 from onepull import (
     DCB,
     IMED,
-    AdaptiveIMED,
+    AdaptiveKL,
     DiscountedKL,
     Finite,
     Greedy,
@@ -208,8 +208,8 @@ def best_fixed(trace: Trace, order: np.ndarray, seed: int) -> float:
 
 
 PLAYERS: dict[str, Callable[..., float]] = {
-    "AdaptiveIMED": played(AdaptiveIMED),
-    "without adapting": played(lambda problem: AdaptiveIMED(problem, adapts=False)),
+    "AdaptiveKL": played(AdaptiveKL),
+    "without adapting": played(lambda problem: AdaptiveKL(problem, adapts=False)),
     **{f"average {rate:g}": averaging(rate, explore) for rate, explore in RATES},
     "best fixed arm": best_fixed,
     "Greedy": played(Greedy),
@@ -217,7 +217,7 @@ PLAYERS: dict[str, Callable[..., float]] = {
     "DiscountedKL": played(DiscountedKL),
     "DCB": played(DCB),
 }
-RIVALS = [name for name in PLAYERS if name not in ("AdaptiveIMED", "without adapting", "DCB")]
+RIVALS = [name for name in PLAYERS if name not in ("AdaptiveKL", "without adapting", "DCB")]
 
 
 def gain(player: Callable[..., float], trace: Trace, runs: int, seed: int) -> tuple[float, float]:
@@ -259,8 +259,8 @@ def main() -> None:
             mean, half = found[player]
             print(f"  {player:18} {mean:+7.2f} % ± {half:.2f}   {spent:7.1f} µs a trial")
         rivals = [found[rival][0] for rival in RIVALS if rival in found]
-        if rivals and "AdaptiveIMED" in found:
-            print(f"  beside the best rival: {found['AdaptiveIMED'][0] - max(rivals):+.2f} points")
+        if rivals and "AdaptiveKL" in found:
+            print(f"  beside the best rival: {found['AdaptiveKL'][0] - max(rivals):+.2f} points")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from onepull.factor import Sketch
 from onepull.payoff import State
 from onepull.payoff.box_points import is_finite, points, size
 from onepull.policies.hidden_states.coarse_kl import CoarseKL
-from onepull.policies.kept_states.adaptive_imed import AdaptiveIMED
+from onepull.policies.kept_states.adaptive_kl import AdaptiveKL
 from onepull.policies.policy import Policy
 from onepull.policies.scheduled.dsee import DSEE
 from onepull.policies.states.empirical_kl import EmpiricalKL
@@ -47,9 +47,9 @@ def recommended(
     request, it is about DCB's, with rare runs that are far worse.  `IMED` mostly has less regret,
     but some of its runs stay with a wrong arm for a long time.
 
-    Otherwise it is `AdaptiveIMED`, which keeps the states themselves: if arms have attributes or
+    Otherwise it is `AdaptiveKL`, which keeps the states themselves: if arms have attributes or
     pulls fail, if states have no bounds or several fields that a sketch would blur, or if the
-    reward jumps.  Use `AdaptiveIMED` also if your arms change over time.
+    reward jumps.  Use `AdaptiveKL` also if your arms change over time.
 
     `print(recommended.why(problem))` says what it picks and what that assumes.
 
@@ -81,7 +81,7 @@ def recommended(
     >>> served(Interval(0, 7))
     <EmpiricalKL(2 arms, c=0.0, head_start=1000.0, knots=65) after 0 trials>
     >>> served(Interval(0, math.inf))
-    <AdaptiveIMED(2 arms, kept=512, adapts=True) after 0 trials>
+    <AdaptiveKL(2 arms, kept=512, adapts=True) after 0 trials>
     >>> recommended(served(Interval(0, 7)).problem, feedback="reward")
     <CoarseKL(2 arms, c=0.0, head_start=1000.0, knots=17) after 0 trials>
     """
@@ -92,12 +92,12 @@ def recommended(
         return _from_rewards(problem, horizon, seed)
     start = _head_start(horizon)
     if problem.attributes or problem.failure is not None:
-        return AdaptiveIMED(problem, seed=seed)
+        return AdaptiveKL(problem, seed=seed)
     if is_finite(problem.state) and size(problem.state) <= MOST_STATES:
         return EmpiricalKL(problem, head_start=start, seed=seed)
     if (knots := _knots(problem)) is not None:
         return EmpiricalKL(problem, head_start=start, knots=knots, seed=seed)
-    return AdaptiveIMED(problem, seed=seed)
+    return AdaptiveKL(problem, seed=seed)
 
 
 def why(problem: Problem, *, horizon: int | None = None, feedback: str = "state") -> str:
@@ -108,7 +108,7 @@ def why(problem: Problem, *, horizon: int | None = None, feedback: str = "state"
     ...     arms={"a": {"price": 1}, "b": {"price": 2}},
     ...     state={"x": Finite([0, 1])}, reward="x - price",
     ... )))
-    AdaptiveIMED
+    AdaptiveKL
     why: the arms have attributes, so the states themselves are kept
     assumes: a top of the reward; arms may change over time
     regret: asymptotically optimal in a single context if the memory settles on no change and \
@@ -116,7 +116,7 @@ states are not merged (Honda and Takemura 2015); no bound is known otherwise
     storage: 136 numbers now
     """
     policy = recommended(problem, horizon=horizon, feedback=feedback)
-    keeps = isinstance(policy, AdaptiveIMED)
+    keeps = isinstance(policy, AdaptiveKL)
     assumes = (
         "a top of the reward; arms may change over time"
         if keeps
@@ -142,7 +142,7 @@ def _reason(problem: Problem, policy: Policy) -> str:  # noqa: PLR0911 - one a r
         if is_finite(problem.state):
             return "the states can be listed, so their frequencies are stored"
         return "the states are bounded and the reward is smooth, so a sketch of them is stored"
-    if not isinstance(policy, AdaptiveIMED):
+    if not isinstance(policy, AdaptiveKL):
         return "only rewards are seen, and they do not determine the state"
     if problem.attributes:
         return "the arms have attributes, so the states themselves are kept"

@@ -15,7 +15,7 @@ from onepull import (
     DCB,
     IMED,
     KLUCB,
-    AdaptiveIMED,
+    AdaptiveKL,
     CoarseKL,
     DirichletThompson,
     EmpiricalBernstein,
@@ -296,7 +296,7 @@ def test_what_is_recommended():
     assert stated(unit, {"x": Interval(0, 1)}, "min(x, y)") == sketched
     finer = (EmpiricalKL, start | {"knots": 129})
     assert stated(listed, {"x": ten}, "min(x, y)") == finer
-    kept = (AdaptiveIMED, {"kept": 512, "adapts": True})
+    kept = (AdaptiveKL, {"kept": 512, "adapts": True})
     assert stated(listed, {"x": ten}, "x >= y") == kept  # a jump
     assert stated(listed, {"x": Interval(0, math.inf)}, "min(x, y)") == kept
     assert stated(listed, {"x": Interval(0, math.inf)}, "-x * y") == kept
@@ -309,7 +309,7 @@ def test_attributes_and_failures_demote_nothing():
     failing = Problem(arms=["a", "b"], **told, failure=-1)
     priced = Problem(arms={"a": {"price": 1}}, **told)
     for problem in (failing, priced):
-        assert type(recommended(problem)) is AdaptiveIMED
+        assert type(recommended(problem)) is AdaptiveKL
         assert "the states themselves are kept" in why(problem)
 
 
@@ -346,7 +346,7 @@ def test_two_continuous_fields_are_kept_where_a_closer_look_allows_it():
     kept = (EmpiricalKL, {"c": 0.0, "head_start": 1000.0, "knots": 33})
     assert stated(listed, rates, "-(size / rate + 1 / speed)") == kept
     jumps = stated(listed, rates, "rate + speed >= 10 + size")
-    assert jumps == (AdaptiveIMED, {"kept": 512, "adapts": True})
+    assert jumps == (AdaptiveKL, {"kept": 512, "adapts": True})
 
 
 def test_a_head_start_is_no_longer_than_the_horizon():

@@ -32,7 +32,7 @@ class Sight(NamedTuple):
     means: Array  # of each arm; NaN if it was never observed
 
 
-class AdaptiveIMED(Policy):
+class AdaptiveKL(Policy):
     """IMED on the observed states themselves, with a memory that adapts to change.
 
     The states of each arm are kept and revalued by the reward for every request.  So any reward
@@ -60,7 +60,7 @@ class AdaptiveIMED(Policy):
     --------
     >>> from onepull import Interval
     >>> import math
-    >>> policy = AdaptiveIMED(Problem(
+    >>> policy = AdaptiveKL(Problem(
     ...     arms={"alpha": {"price": 1e-4}, "beta": {"price": 3e-4}},
     ...     context={"tokens": Interval(1, 4000)},
     ...     state={"seconds": Interval(0, math.inf)},
@@ -110,7 +110,7 @@ class AdaptiveIMED(Policy):
         """After how many trials half of a change is believed to be gone; infinite if none is.
 
         >>> from onepull import Interval
-        >>> AdaptiveIMED(
+        >>> AdaptiveKL(
         ...     Problem(arms=["a"], state={"x": Interval(0, 1)}, reward="x")
         ... ).half_life
         inf
@@ -122,7 +122,7 @@ class AdaptiveIMED(Policy):
         """Return a policy for another reward with everything that this one has seen.
 
         >>> from onepull import Interval
-        >>> policy = AdaptiveIMED(
+        >>> policy = AdaptiveKL(
         ...     Problem(arms=["a", "b"], state={"delay": Interval(0, 9)}, reward="-delay")
         ... )
         >>> policy.observe_many(["a", "a", "b", "b"], delay=[0, 6, 4, 4])

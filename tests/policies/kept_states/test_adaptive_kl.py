@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from problems import FINITE, UNUSUAL, channels, endless, failing, harvesting, mixed
 
-from onepull import DCB, AdaptiveIMED, Finite, Interval, ParameterError, Policy, Problem
+from onepull import DCB, AdaptiveKL, Finite, Interval, ParameterError, Policy, Problem
 from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import divergence
 from onepull.index.kept_likelihood import divergences, shortfalls, steady_costs
@@ -24,7 +24,7 @@ from onepull.testing.random_data import draw, observations
 
 
 def taught(problem, count=300, seed=1, **stated):
-    policy = AdaptiveIMED(problem, **stated)
+    policy = AdaptiveKL(problem, **stated)
     for record in observations(problem, count, np.random.default_rng(seed)):
         policy.observe(**record)
     return policy
@@ -33,7 +33,7 @@ def taught(problem, count=300, seed=1, **stated):
 @pytest.mark.parametrize("name", [*FINITE, "failing"])
 def test_while_nothing_is_dropped_estimates_are_those_of_the_paper(name):
     problem = (FINITE | UNUSUAL)[name]()
-    policy, table = AdaptiveIMED(problem, adapts=False), DCB(problem)
+    policy, table = AdaptiveKL(problem, adapts=False), DCB(problem)
     for record in observations(problem, 300, np.random.default_rng(3)):
         policy.observe(**record)
         table.observe(**record)
@@ -92,7 +92,7 @@ def single(**stated):
     problem = Problem(
         arms=["a"], context={"y": Finite([1, 2, 3])}, state={"x": Interval(0, 1)}, reward="x * y"
     )
-    return AdaptiveIMED(problem, **stated)
+    return AdaptiveKL(problem, **stated)
 
 
 def test_the_memory_settles_on_no_change_for_arms_that_do_not_change():
@@ -230,7 +230,7 @@ def test_another_reward_revalues_every_state():
     problem = endless()
     policy = taught(problem, 200, adapts=False)
     other = policy.with_reward("first + tokens * each <= 3")
-    fresh = AdaptiveIMED(problem.with_reward("first + tokens * each <= 3"), adapts=False)
+    fresh = AdaptiveKL(problem.with_reward("first + tokens * each <= 3"), adapts=False)
     for record in observations(problem, 200, np.random.default_rng(1)):
         fresh.observe(**record)
     for tokens in (1, 100):
@@ -251,7 +251,7 @@ def test_tops_are_above_every_reward(problem):
 
 def test_pulls_in_flight_send_requests_elsewhere():
     problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
-    policy = AdaptiveIMED(problem, adapts=False)
+    policy = AdaptiveKL(problem, adapts=False)
     policy.observe_many(["a", "b"], x=[0.5, 0.5])
     for _ in range(5):
         policy.pulled("a")
@@ -263,7 +263,7 @@ def test_pulls_in_flight_send_requests_elsewhere():
 )
 def test_bad_parameters_are_refused(stated):
     with pytest.raises(ParameterError):
-        AdaptiveIMED(channels(), **stated)
+        AdaptiveKL(channels(), **stated)
 
 
 def test_candidates_begin_with_no_change():
