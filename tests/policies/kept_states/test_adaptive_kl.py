@@ -15,8 +15,8 @@ from problems import FINITE, UNUSUAL, channels, endless, failing, harvesting, mi
 
 from onepull import DCB, AdaptiveKL, Finite, Interval, ParameterError, Policy, Problem
 from onepull.errors import SaveFileError
-from onepull.index.empirical_likelihood import divergence
-from onepull.index.kept_likelihood import divergences, shortfalls, steady_costs
+from onepull.index.empirical_likelihood import likely_mean
+from onepull.index.kept_likelihood import likely_means
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
 from onepull.policies.kept_states.memory import RECENT
 from onepull.policies.kept_states.tops import Tops
@@ -46,17 +46,16 @@ values = st.floats(-1e3, 1.0)
 
 @given(
     rewards=arrays(float, (3, 7), elements=values),
-    target=st.floats(-5, 0.99),
+    budgets=arrays(float, 3, elements=st.floats(1e-4, 12)),
     weights=arrays(float, (3, 7), elements=st.integers(1, 9).map(float)),
 )
 @settings(max_examples=300, deadline=None)
-def test_divergences_are_those_of_the_plain_function(rewards, target, weights):
+def test_bounds_are_those_of_the_plain_function(rewards, budgets, weights):
     shares = weights / weights.sum(axis=1, keepdims=True)
-    means = (rewards * shares).sum(axis=1)
-    found = divergences(shortfalls(rewards, target, 1.0), shares)
-    for row, share, mean, one in zip(rewards, shares, means, found, strict=True):
-        expected = divergence(row.tolist(), share.tolist(), 7, target, 1.0) if mean < target else 0
-        assert one == pytest.approx(expected, rel=1e-7, abs=1e-9)
+    found = likely_means(rewards, shares, budgets, 1.0, True)
+    for row, share, budget, one in zip(rewards, shares, budgets, found, strict=True):
+        expected = likely_mean(row.tolist(), share.tolist(), 7, 1.0, float(budget))
+        assert 1.0 - one == pytest.approx(1.0 - expected, rel=1e-6, abs=1e-7)
 
 
 @given(
@@ -66,11 +65,10 @@ def test_divergences_are_those_of_the_plain_function(rewards, target, weights):
 @settings(max_examples=300, deadline=None)
 def test_leaving_out_hopeless_arms_changes_no_choice(rewards, pulls):
     shares, counts = np.full((5, 9), 1 / 9), np.array(pulls, float)
-    means = (rewards * shares).sum(axis=1)
-    told = rewards, shares, counts, means, 1.0, float(means.max())
-    quick, exact = steady_costs(*told, False), steady_costs(*told, True)
-    assert int(np.argmin(quick)) == int(np.argmin(exact))
-    assert (quick <= exact + 1e-9).all()
+    told = rewards, shares, 8.0 / counts, 1.0
+    quick, exact = likely_means(*told, False), likely_means(*told, True)
+    assert exact[int(np.argmax(quick))] == pytest.approx(exact.max(), abs=1e-7)
+    assert (quick >= exact - 1e-7).all()
 
 
 @pytest.mark.parametrize("problem", [channels(), failing(), endless(), harvesting(), mixed()])

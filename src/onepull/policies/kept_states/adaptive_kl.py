@@ -1,7 +1,8 @@
-"""IMED on kept states, with a memory that adapts to change."""
+"""Likelihood bounds on kept states, with a memory that adapts to change."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -9,40 +10,50 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import flag, whole_number
-from onepull.index.kept_likelihood import drifting_costs, steady_costs
+from onepull.index.kept_likelihood import drifting_costs, likely_means
 from onepull.payoff import Reward
-from onepull.payoff.reward import Source
+from onepull.payoff.reward import NARROWEST, Source
 from onepull.policies.kept_states.drift import POOLED, STEADY
-from onepull.policies.kept_states.memory import KeptStates, View
+from onepull.policies.kept_states.memory import KeptStates, View, uniform
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
+from onepull.policies.ties import foremost
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
 KEPT = 512
 LEAST, MOST = 16, 1 << 16  # of the states kept per arm
-UNANSWERED = 1e12  # the cost of an arm that was pulled but has not answered yet
+UNANSWERED = -sys.float_info.max  # the index of an arm that was pulled but has not answered yet
+HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
+AT_FIRST = 32  # trials that may all explore
+FEW_ARMS = 10  # with more, only their share of the later trials may explore
+EXPLORING = 0  # key of the numbers that decide which trials these are
 
 
 class Sight(NamedTuple):
-    """What a decision is made from."""
+    """What a request is decided from."""
 
     view: View
     means: Array  # of each arm; NaN if it was never observed
+    explores: bool
 
 
 class AdaptiveKL(Policy):
-    """IMED on the observed states themselves, with a memory that adapts to change.
+    """Likelihood bounds on the observed states themselves, with a memory that adapts to change.
 
     The states of each arm are kept and revalued by the reward for every request.  So any reward
     will do: jumps, prices, failures, and rewards without a lower bound.  The reward and the
     attributes of arms can change at any time, exactly.
 
-    While the arms do not change, its index is that of IMED, -(m·K(F̂, θ̂*) + ln m).  Otherwise it
-    compares the means that its memory predicts by Student's t; the variance of a mean grows while
-    its arm is not pulled.  What the other arms have shown about noise counts as two observations
-    of each arm.
+    While the arms do not change, its index is the empirical-likelihood bound of `EmpiricalKL` with
+    the exploration ln(n/m + 30,000/√m).  Otherwise it compares the means that its memory predicts
+    by Student's t; the variance of a mean grows while its arm is not pulled.  What the other arms
+    have shown about noise counts as two observations of each arm.
+
+    With more than ten arms, trying all of them at first would cost more than it brings if there
+    are few requests.  After 32 trials only a share of the requests explores: ten divided by the
+    number of arms.  The others play the best estimate, and of equal ones the most pulled.
 
     Use it if you know little about your arms.  It stores up to `kept` states per arm.
 
@@ -76,15 +87,14 @@ class AdaptiveKL(Policy):
     """
 
     traits = Traits(
-        index_is_reward=False,
         index_depends_on_other_arms=True,
         order_matters=True,
         forgets=True,
         needs_no_lowest_reward=True,
     )
     guarantee = (
-        "asymptotically optimal in a single context if the memory settles on no change and states "
-        "are not merged (Honda and Takemura 2015); no bound is known otherwise"
+        "no bound is known; its index is at least the empirical mean, and that of KL-UCB for large "
+        "n if the memory settles on no change"
     )
     _knowledge: KeptStates
 
@@ -135,12 +145,23 @@ class AdaptiveKL(Policy):
         return twin
 
     def _look(self, context: Mapping[str, Any]) -> Sight:
-        view = self._knowledge.view(self.problem.context.exactly(context))
+        knowledge = self._knowledge
+        view = knowledge.view(self.problem.context.exactly(context))
         means = np.einsum("js,js->j", view.rewards, view.weights)
         if view.weights is not view.shares:
             means = self._within(view, means)
-        observed = np.array(self._knowledge.pulls) > 0
-        return Sight(view, means if observed.all() else np.where(observed, means, np.nan))
+        if 0 in knowledge.pulls:
+            means = np.where(np.array(knowledge.pulls) > 0, means, np.nan)
+        return Sight(view, means, self._explores())
+
+    def _explores(self) -> bool:
+        """Whether the next trial may explore: always with few arms, else only some of them."""
+        share = FEW_ARMS / len(self._arms)
+        if share >= 1.0:
+            return True
+        knowledge = self._knowledge
+        trial = knowledge.clock + sum(knowledge.in_flight)
+        return trial < AT_FIRST or uniform(EXPLORING, trial) < share
 
     @staticmethod
     def _within(view: View, means: Array) -> Array:
@@ -158,68 +179,80 @@ class AdaptiveKL(Policy):
         return self._scores(request, exact=True)
 
     def _leader(self, request: Request) -> int:
-        scores = self._scores(request, exact=False)
-        allowed = request.allowed
-        if allowed is self._everyone:
-            return int(np.argmax(scores))
-        return allowed[int(np.argmax(scores[list(allowed)]))]
+        return self._foremost(request, self._scores(request, exact=False).tolist())[0]
+
+    def _foremost(self, request: Request, indices: Any) -> list[int]:
+        """Return the arms that tie: the least pulled to explore, else the most pulled."""
+        sign = 1 if request.view.explores else -1
+        counts = [sign * count for count in self._knowledge.counts]
+        return foremost(indices, request.allowed, counts)
 
     def _scores(self, request: Request, *, exact: bool) -> Array:
-        """Return the index of each arm; a lower bound of a bad one is enough if not `exact`."""
-        knowledge = self._knowledge
+        """Return the index of each arm; an upper bound of a low one is enough if not `exact`."""
+        knowledge, sight = self._knowledge, request.view
+        if not sight.explores:
+            known = np.nan_to_num(sight.means, nan=-np.inf)
+            if np.isfinite(known[list(request.allowed)]).any():
+                return np.asarray(known)
         pulls = knowledge.pulls
         if 0 not in pulls:
-            return -self._costs(request, exact=exact)
+            return self._explored(request, exact=exact, arms=slice(None))
         scores = np.full(len(pulls), UNPULLED)
-        flying = knowledge.in_flight
-        for arm, count in enumerate(pulls):
-            if count == 0 and flying[arm]:
-                scores[arm] = -UNANSWERED * flying[arm]
+        for arm, (count, flying) in enumerate(zip(pulls, knowledge.in_flight, strict=True)):
+            if count == 0 and flying:
+                scores[arm] = UNANSWERED
         known = np.flatnonzero(np.array(pulls) > 0)
         if len(known):
-            scores[known] = -self._costs(request, exact=exact, arms=known)
+            scores[known] = self._explored(request, exact=exact, arms=known)
         return scores
 
-    def _costs(self, request: Request, *, exact: bool, arms: Any = None) -> Array:
-        """Return the cost of each observed arm; they are all if `arms` is not given."""
-        knowledge, (view, means) = self._knowledge, request.view
-        counts = np.array(knowledge.counts, np.float64)
-        rewards, shares, tops = view.rewards, view.shares, view.tops
-        allowed = np.zeros(len(counts), bool)
-        allowed[list(request.allowed)] = True
-        if arms is not None:
-            counts, means, allowed = counts[arms], means[arms], allowed[arms]
-            rewards, shares = rewards[arms], shares[arms]
-            tops = tops[arms] if np.ndim(tops) else tops
-        leading = means if allowed.all() or not allowed.any() else np.where(allowed, means, -np.inf)
-        leader = int(np.argmax(leading))
+    def _explored(self, request: Request, *, exact: bool, arms: Any) -> Array:
+        """Return the indices of arms that were observed."""
+        knowledge, view = self._knowledge, request.view.view
+        tops = view.tops[arms] if np.ndim(view.tops) else view.tops
         drift = knowledge.drift
-        if drift is None or drift.chosen == STEADY:
-            best = float(means[leader])
-            return steady_costs(rewards, shares, counts, means, tops, best, exact)
-        return self._drifting(rewards, shares, means, leader, arms)
+        if (drift is None or drift.chosen == STEADY) and np.isfinite(tops).all():
+            counts = np.array(knowledge.counts, np.float64)[arms]
+            trial = knowledge.clock + sum(knowledge.in_flight)
+            level = np.log(trial / counts + HEAD_START / np.sqrt(counts))
+            return likely_means(view.rewards[arms], view.shares[arms], level / counts, tops, exact)
+        return self._drifting(request, arms)
 
-    def _drifting(
-        self, rewards: Array, shares: Array, means: Array, leader: int, arms: Any
-    ) -> Array:
-        knowledge = self._knowledge
-        drift = knowledge.drift
-        assert drift is not None  # noqa: S101 - checked by the caller
-        some = slice(None) if arms is None else arms
-        _, errors = drift.fading(knowledge.clock)
-        number = np.array(drift.compared, np.float64)[some]
+    def _drifting(self, request: Request, arms: Any) -> Array:
+        """Return the indices of arms that change, or whose rewards have no top."""
+        knowledge, (view, all_means, _) = self._knowledge, request.view
+        means = all_means[arms]
+        allowed = np.zeros(len(all_means), bool)
+        allowed[list(request.allowed)] = True
+        among = allowed[arms]
+        leader = int(np.argmax(np.where(among, means, -np.inf) if among.any() else means))
+        rewards, shares = view.rewards[arms], view.shares[arms]
+        pulls = np.array(knowledge.pulls, np.float64)[arms]
         overall = np.einsum("js,js->j", rewards, shares)
-        spread = np.einsum("js,js->j", (rewards - overall[:, None]) ** 2, shares)
-        pulls = np.array(knowledge.pulls, np.float64)[some]
-        squares = drift.unexplained()[some] * spread * pulls
+        apart = np.where(shares > 0.0, rewards - overall[:, None], 0.0)
+        # In units of the largest deviation, so that no square overflows.
+        unit = max(float(np.abs(apart).max()), float(np.ptp(means)), NARROWEST)
+        apart /= unit
+        squares = np.einsum("js,js,js->j", apart, apart, shares) * pulls
+        drift = knowledge.drift
+        if drift is None:
+            errors, number = 1.0 / pulls, pulls - 1.0
+        else:
+            errors = drift.fading(knowledge.clock)[1][arms]
+            number = np.array(drift.compared, np.float64)[arms]
+            squares *= drift.unexplained()[arms]
         pooled = squares.sum() / max(number.sum(), 1.0)
         freedom = POOLED + number
         noise = (POOLED * pooled + squares) / freedom
-        waiting = np.array(knowledge.in_flight, np.float64)[some]
-        return drifting_costs(means, errors[some], waiting, noise, freedom, leader)
+        waiting = np.array(knowledge.in_flight, np.float64)[arms]
+        costs = drifting_costs(means / unit, errors, waiting, noise, freedom, leader)
+        # In units of the reward: the leader has its estimate, and what costs less has more.
+        with np.errstate(invalid="ignore"):
+            more = np.sqrt(pooled) * (costs[leader] - costs)
+        return np.asarray(np.fmax(means, means[leader] + more * unit))
 
     def _why(self) -> str:
         drift = self._knowledge.drift
         if drift is None or drift.chosen == STEADY:
-            return "least divergence from the best"
+            return "highest index"
         return f"least divergence from the best (half-life of a change: {self.half_life:g} trials)"

@@ -15,6 +15,7 @@ from onepull.errors import SaveFileError
 from onepull.payoff import State
 from onepull.payoff.box_points import is_finite, listed, points, product, size
 from onepull.payoff.formula_payoff import FormulaPayoff
+from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states.drift import DECAYS, DEVIATIONS, STEADY, Drift
 from onepull.policies.kept_states.tops import Tops
 from onepull.policies.sharing.knowledge import Knowledge
@@ -23,6 +24,7 @@ from onepull.problem import Problem, given_problem
 
 FIRST = 16  # states per arm that there is room for at first
 TRACKED = 8  # contexts in which predictions are compared
+FARTHEST = 1e100  # reward that the filters take in, so that no square overflows
 RECENT = 128  # newest states of an arm, which are never merged
 MIXED = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of SplitMix64
 WORD = 2**64 - 1
@@ -113,7 +115,7 @@ class KeptStates(Knowledge):
         self._tracked = _spread(problem)
         self._psi = payoff.across(self._tracked)
         low, high = payoff.whole_range
-        self._unit = 1.0 / (high - low) if 0.0 < high - low < np.inf else 1.0
+        self._unit = 1.0 / max(high - low, NARROWEST) if high - low < np.inf else 1.0
         self._tops = Tops(problem)
 
     # Learning
@@ -129,6 +131,7 @@ class KeptStates(Knowledge):
         if self.drift is not None:
             # Before anything changes, since a reward in Python may raise.
             rewards = np.asarray(self._psi((*self.problem.known[arm], *shown))) * self._unit
+            np.clip(rewards, -FARTHEST, FARTHEST, out=rewards)
         slot = self._free_slot(arm)
         self.columns[:, arm, slot] = shown
         self.stands_for[arm, slot] = 1.0
@@ -203,7 +206,7 @@ class KeptStates(Knowledge):
         for place in pairs:
             stays, goes = int(order[place]), int(order[place + 1])
             both = float(weights[stays] + weights[goes])
-            if _uniform(self.merges, place) * both >= weights[stays]:
+            if uniform(self.merges, place) * both >= weights[stays]:
                 stays, goes = goes, stays
             weights[stays] = both
             left[goes] = False
@@ -320,7 +323,7 @@ class KeptStates(Knowledge):
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
         self.problem = problem
-        self._counts_for = None
+        counts_for = self._counts_for
         if removed is None:
             for numbers in (self.pulls, self.in_flight, self.kept):
                 numbers.append(0)
@@ -329,6 +332,12 @@ class KeptStates(Knowledge):
             self.columns[:, :-1], self.stands_for[:-1], self.seen_at[:-1] = old
             if self.drift is not None:
                 self.drift.add_arm()
+            if counts_for is not None:
+                none = np.zeros((1, self.stands_for.shape[1]))
+                self._counts_for = (
+                    np.concatenate([counts_for[0], none]),
+                    np.concatenate([counts_for[1], none]),
+                )
         else:
             for numbers in (self.pulls, self.in_flight, self.kept):
                 del numbers[removed]
@@ -337,9 +346,12 @@ class KeptStates(Knowledge):
             self.seen_at = np.delete(self.seen_at, removed, axis=0)
             if self.drift is not None:
                 self.drift.remove_arm(removed)
+            if counts_for is not None:
+                self._counts_for = (
+                    np.delete(counts_for[0], removed, axis=0),
+                    np.delete(counts_for[1], removed, axis=0),
+                )
         self._bind()
-        if self.drift is not None and self.drift.chosen != STEADY:
-            self._counts_for = self._recount()
 
     def set_attributes(self, problem: Problem) -> None:
         """Switch to a problem with other attributes of its arms, and revalue what was seen."""
@@ -560,7 +572,7 @@ def _wider(array: Array, room: int) -> Array:
     return wide
 
 
-def _uniform(key: int, counter: int) -> float:
+def uniform(key: int, counter: int) -> float:
     """Return a number in [0, 1) that depends on nothing else, so that memory needs no generator."""
     z = (key * 0x9E3779B97F4A7C15 + counter * 0xD1B54A32D192ED03) & WORD
     z = ((z ^ (z >> 30)) * MIXED[0]) & WORD
