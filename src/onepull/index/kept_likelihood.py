@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.payoff.reward import NARROWEST
 
 STEPS = 60
-CLOSE = 1e-9  # accuracy of a bound, as a share of the way from the mean to the top
-NEAREST = 1e-12  # to the top, in units of the way from the mean to the top
+CLOSE = 1e-8  # accuracy of a bound, as a share of the way from the mean to the top
+NEAREST = 1e-12  # to the top, in the same unit
+SIZES = 1e-100, 1e100  # of the way to the top that need no other unit
 
 
 def likely_means(rewards: Array, shares: Array, budgets: Array, tops: Any, exact: bool) -> Array:  # noqa: FBT001
@@ -28,61 +30,44 @@ def likely_means(rewards: Array, shares: Array, budgets: Array, tops: Any, exact
     >>> from onepull.index.empirical_likelihood import likely_mean
     >>> rewards, shares = np.array([[0.0, 0.5, 1.0]]), np.array([[0.2, 0.5, 0.3]])
     >>> bound = likely_means(rewards, shares, np.array([0.05]), 1.0, True)[0]
-    >>> abs(bound - likely_mean(rewards[0], shares[0], 3, 1.0, 0.05)) < 1e-8
+    >>> bool(abs(bound - likely_mean(rewards[0], shares[0], 3, 1.0, 0.05)) < 1e-7)
     True
     """
     high = np.asarray(tops, np.float64)
-    each = high[:, None] if high.ndim else high
-    gaps = np.maximum(each - rewards, 0.0)
-    units = np.einsum("js,js->j", shares, gaps)
-    found = np.array(np.broadcast_to(high, len(rewards)))
-    rows = np.flatnonzero(units > 0.0)
-    if len(rows) < len(units):
-        if not len(rows):
-            return found
-        gaps, shares, units, budgets = gaps[rows], shares[rows], units[rows], budgets[rows]
-    gaps /= units[:, None]
-    beyond = guesses(gaps, shares, budgets)
-    away = gaps + beyond[:, None]
-    falls = np.exp(np.einsum("js,js->j", shares, np.log(away)) - budgets) - beyond
-    found[rows] -= units * np.clip(falls, 0.0, 1.0)
-    if exact:
-        for row, place in enumerate(rows.tolist()):
-            fall = _nearest(gaps[row], shares[row], float(budgets[row]), float(beyond[row]))
-            found[place] -= (fall - min(max(falls[row], 0.0), 1.0)) * units[row]
-        return found
-    return _refined(found, rows, gaps, shares, budgets, beyond, falls, units)
-
-
-def _refined(
-    found: Array,
-    rows: Array,
-    gaps: Array,
-    shares: Array,
-    budgets: Array,
-    beyond: Array,
-    falls: Array,
-    units: Array,
-) -> Array:
-    """Improve the highest value until it is a bound."""
-    row_of = {place: row for row, place in enumerate(rows.tolist())}
-    while True:
-        place = int(np.argmax(found))
-        row = row_of.pop(place, None)
-        if row is None:
-            return found
-        fall = _nearest(gaps[row], shares[row], float(budgets[row]), float(beyond[row]))
-        found[place] -= (fall - min(max(float(falls[row]), 0.0), 1.0)) * units[row]
-
-
-def guesses(gaps: Array, shares: Array, budgets: Array) -> Array:
-    """Return about how far the best λ is from the top, from the variance.
-
-    >>> guesses(np.array([[0.0, 2.0]]), np.array([[0.5, 0.5]]), np.array([0.005])).round(6)
-    array([9.])
-    """
-    spread = np.maximum(np.einsum("js,js,js->j", shares, gaps, gaps) - 1.0, 0.0)
-    return np.asarray(np.maximum(np.sqrt(0.5 * spread / budgets) - 1.0, 0.01))
+    gaps = (high[:, None] if high.ndim else high) - rewards
+    np.maximum(gaps, 0.0, out=gaps)
+    weighted = shares * gaps
+    means = weighted.sum(axis=1)  # of the way to the top
+    farthest = float(means.max())
+    if not farthest > 0.0:
+        return np.array(np.broadcast_to(high, len(rewards)))
+    scale = 1.0
+    if not SIZES[0] < farthest < SIZES[1]:  # so that no square overflows or vanishes
+        scale = max(farthest, NARROWEST)
+        gaps, means = gaps / scale, means / scale
+        weighted = shares * gaps
+    squares = np.einsum("js,js->j", weighted, gaps)
+    units = np.maximum(means, SIZES[0])
+    spread = np.maximum(squares / (units * units) - 1.0, 0.0)
+    beyond = np.maximum(np.sqrt(0.5 * spread / budgets) - 1.0, 0.01)
+    away = gaps + (beyond * units)[:, None]
+    logs = np.einsum("js,js->j", shares, np.log(away)) - np.log(units)
+    falls = np.minimum(np.maximum(np.exp(logs - budgets) - beyond, 0.0), 1.0)
+    falls[means <= 0.0] = 0.0
+    # Where λ is not the best one, the value is too high.
+    open_rows = (means > 0.0).tolist()
+    values = -falls * means * scale + high
+    some = range(len(open_rows)) if exact else iter(lambda: int(values.argmax()), None)
+    for row in some:
+        if open_rows[row]:
+            open_rows[row] = False
+            gap = gaps[row] / units[row]
+            fall = _nearest(gap, shares[row], float(budgets[row]), float(beyond[row]))
+            top = float(high[row]) if high.ndim else float(high)
+            values[row] = top - fall * float(means[row]) * scale
+        elif not exact:
+            break
+    return np.asarray(values)
 
 
 def _nearest(gaps: Array, shares: Array, budget: float, beyond: float) -> float:
@@ -90,18 +75,19 @@ def _nearest(gaps: Array, shares: Array, budget: float, beyond: float) -> float:
     low, high, fall = 0.0, inf, inf
     for _ in range(STEPS):
         away = gaps + beyond
-        parts = shares / away
-        one, two = float(parts.sum()), float((parts / away).sum())
         logs = float(shares @ np.log(away))
         before, fall = fall, exp(logs - budget) - beyond
         if abs(before - fall) <= CLOSE or beyond <= NEAREST:
             break
+        np.reciprocal(away, out=away)
+        one = float(shares @ away)
+        away *= away
         wrong = logs + log(one) - budget
         if wrong > 0.0:
             low = beyond
         else:
             high = beyond
-        slope = (one - two / one) * beyond
+        slope = (one - float(shares @ away) / one) * beyond
         step = beyond * exp(min(max(-wrong / slope, -20.0), 20.0)) if slope < 0.0 else low
         if not low < step < high:
             step = 0.5 * (low + high) if high < inf else 2.0 * beyond
