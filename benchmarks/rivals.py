@@ -25,11 +25,13 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from onepull import Greedy, Problem, recommended
+from onepull import Greedy, Interval, Problem, recommended
 from onepull.policies.registry import registered
 from onepull.spaces import FAILED
 
 Fields: TypeAlias = Mapping[str, Any]
+CELLS = 80  # into which an interval of contexts is cut
+CELLED = ("CCB", "Greedy", "EpsilonGreedy", "KLUCB", "DSEE", "UpperConfidence")  # need cells
 
 
 class Player(Protocol):
@@ -226,7 +228,7 @@ def player(name: str) -> Build:
         return lambda problem, seed: Averaging(problem, rate, explore, seed)
     if first == "eps":
         chance = float(numbers[0])
-        return lambda problem, seed: WithChance(Greedy(problem), chance, seed)
+        return lambda problem, seed: WithChance(Greedy(problem, **cells(problem)), chance, seed)
     if name.startswith(("river-", "mabwiser-")):
         package, kind, setting = name.split("-")
         return lambda problem, seed: LinearPeer(problem, package, kind, float(setting), seed)
@@ -234,7 +236,15 @@ def player(name: str) -> Build:
     given = dict(part.split("=", 1) for part in rest.removesuffix(")").split(";") if part)
     options = {key.strip(): ast.literal_eval(value) for key, value in given.items()}
     make = _made(kind)
+    if kind in CELLED:
+        return lambda problem, _: Asked(make(problem, **{**cells(problem), **options}))
     return lambda problem, _: Asked(make(problem, **options))
+
+
+def cells(problem: Problem) -> dict[str, Any]:
+    """Return the size of cells for contexts in an interval, if there are any."""
+    spaces = [s for s in problem.context.values() if isinstance(s, Interval)]
+    return {"delta": max(s.high - s.low for s in spaces) / CELLS} if spaces else {}
 
 
 def _made(name: str) -> Any:

@@ -19,16 +19,15 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pages import replaced
 from recorded import DATA, TRACES, Trace
 from rivals import player
+from tables import interval, markdown, replaced
 
 OURS = ("AdaptiveIMED", "recommended")
 AVERAGES = tuple(f"EWMA-{rate}-{explore}" for rate in (0.02, 0.1, 0.2) for explore in (0.02, 0.05))
@@ -120,14 +119,6 @@ def run(tasks: list[Task], processes: int) -> dict[Task, Found]:
     return found
 
 
-def interval(values: Iterable[float]) -> tuple[float, float]:
-    """Return the mean and the half-width of its 95 % interval."""
-    every = np.array(list(values))
-    if len(every) < 2:
-        return float(every.mean()), math.nan
-    return float(every.mean()), float(1.96 * every.std(ddof=1) / math.sqrt(len(every)))
-
-
 class Results:
     """All replays, by trace and policy."""
 
@@ -190,24 +181,6 @@ class Results:
                 ]
             )
         return [head, *rows]
-
-
-def markdown(cells: list[list[str]]) -> str:
-    """Return a table for a page, also readable on a terminal."""
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    first, *rest = [
-        "| "
-        + " | ".join(
-            [
-                row[0].ljust(widths[0]),
-                *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
-            ]
-        )
-        + " |"
-        for row in cells
-    ]
-    line = "|".join(["", "-" * (widths[0] + 2), *("-" * (w + 1) + ":" for w in widths[1:]), ""])
-    return "\n".join([first, line, *rest])
 
 
 def options() -> argparse.Namespace:
