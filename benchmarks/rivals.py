@@ -17,6 +17,8 @@ what it can.  A name says which player is meant:
 from __future__ import annotations
 
 import ast
+import itertools
+import math
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
@@ -30,6 +32,7 @@ from onepull.policies.registry import registered
 from onepull.spaces import FAILED
 
 Fields: TypeAlias = Mapping[str, Any]
+SCALE = 10.0  # of rewards without bounds, for peers
 CELLS = 80  # into which an interval of contexts is cut
 CELLED = ("CCB", "Greedy", "EpsilonGreedy", "KLUCB", "DSEE", "UpperConfidence")  # need cells
 
@@ -157,7 +160,8 @@ def drawn(luck: np.random.Generator, arms: Collection[str]) -> str:
 class LinearPeer:
     """A linear policy of another package, which sees contexts and rewards, and no states.
 
-    Its features are 1, and each context field on a linear and on a logarithmic scale.
+    Its features are 1, each context field on a linear and on a logarithmic scale, and the product
+    of each two fields.  Rewards are shares of their range, or of `SCALE` if they have none.
     """
 
     def __init__(
@@ -167,7 +171,7 @@ class LinearPeer:
         self.ends = [(name, s.low, s.high) for name, s in problem.context.items()]
         self.unasked = list(problem.arms)
         low, high = problem.payoff.whole_range
-        self.low, self.width = (low, high - low) if np.isfinite(high - low) else (0.0, 1.0)
+        self.low, self.width = (low, high - low) if np.isfinite(high - low) else (0.0, SCALE)
         if package == "river":
             self.peer = import_module("river.bandit").LinUCBDisjoint(beta=setting, seed=seed)
         else:
@@ -178,11 +182,10 @@ class LinearPeer:
 
     def features(self, context: Fields) -> list[float]:
         """Return the features of a context, between 0 and 1."""
-        found = [1.0]
-        for name, low, high in self.ends:
-            share = (context[name] - low) / ((high - low) or 1.0)
-            found += [share, float(np.log1p(99.0 * share) / np.log(100.0))]
-        return found
+        linear = [(context[name] - low) / ((high - low) or 1.0) for name, low, high in self.ends]
+        logarithmic = [math.log1p(99.0 * share) / math.log(100.0) for share in linear]
+        products = [a * b for a, b in itertools.combinations(linear, 2)]
+        return [1.0, *linear, *logarithmic, *products]
 
     def choose(self, context: Fields, eligible: Collection[str] | None = None) -> str:
         """Return an arm never asked, or the peer's choice."""
@@ -232,13 +235,19 @@ def player(name: str) -> Build:
     if name.startswith(("river-", "mabwiser-")):
         package, kind, setting = name.split("-")
         return lambda problem, seed: LinearPeer(problem, package, kind, float(setting), seed)
+    make = policy_of(name)
+    return lambda problem, _: Asked(make(problem))
+
+
+def policy_of(name: str) -> Callable[[Problem], Any]:
+    """Return what makes the policy of a name."""
     kind, _, rest = name.partition("(")
     given = dict(part.split("=", 1) for part in rest.removesuffix(")").split(";") if part)
     options = {key.strip(): ast.literal_eval(value) for key, value in given.items()}
     make = _made(kind)
     if kind in CELLED:
-        return lambda problem, _: Asked(make(problem, **{**cells(problem), **options}))
-    return lambda problem, _: Asked(make(problem, **options))
+        return lambda problem: make(problem, **{**cells(problem), **options})
+    return lambda problem: make(problem, **options)
 
 
 def cells(problem: Problem) -> dict[str, Any]:

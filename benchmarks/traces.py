@@ -19,6 +19,7 @@ import json
 import math
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -39,6 +40,9 @@ PEERS = (
     *(f"mabwiser-{kind}-{alpha}" for kind in ("LinUCB", "LinTS") for alpha in (0.03, 0.3, 1)),
 )
 SHORT, ENOUGH, MOST = 1000, 4000, 20  # shorter traces get more seeds: for so many trials in all
+# These take milliseconds if states have two fields; they get fewer seeds there.
+SLOW, FEWER = ("IMED", "DiscountedKL", "EmpiricalKL", "recommended"), 2
+PATIENCE = 20.0  # seconds between writing to a file
 ALLOWED, ALLOWED_MANY = 1.0, 3.0  # percent of the reward, and if there are many arms
 
 
@@ -105,10 +109,11 @@ def replay(task: Task) -> Found:
     return Found(100.0 * (earned - genie) / abs(genie), spent)
 
 
-def run(tasks: list[Task], processes: int) -> dict[Task, Found]:
-    """Run all tasks, the long ones first, and show how far it is."""
+def run(tasks: list[Task], processes: int, keep: Callable[[dict[Task, Found]], None]) -> None:
+    """Run all tasks, the long ones first; `keep` gets what is done now and then."""
     tasks = sorted(tasks, key=lambda task: -len(part(task.trace, task.half).states))
     found: dict[Task, Found] = {}
+    kept_at = time.monotonic()
     context = get_context("fork")  # the traces are shared
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         waiting = {pool.submit(replay, task): task for task in tasks}
@@ -116,7 +121,10 @@ def run(tasks: list[Task], processes: int) -> dict[Task, Found]:
             found[waiting[done]] = done.result()
             if sys.stderr.isatty():
                 print(f"\r{len(found)} of {len(tasks)} ", end="", file=sys.stderr)
-    return found
+            if time.monotonic() > kept_at + PATIENCE:
+                keep(found)
+                kept_at = time.monotonic()
+    keep(found)
 
 
 class Results:
@@ -124,9 +132,10 @@ class Results:
 
     def __init__(self, found: dict[Task, Found], half: str) -> None:
         self.half = half
-        self.runs: dict[str, dict[str, list[Found]]] = {}
+        self.runs: dict[str, dict[str, dict[int, Found]]] = {}
         for task in sorted(found):
-            self.runs.setdefault(task.trace, {}).setdefault(task.policy, []).append(found[task])
+            of_trace = self.runs.setdefault(task.trace, {})
+            of_trace.setdefault(task.policy, {})[task.seed] = found[task]
         self.traces = [name for name in TRACES if name in self.runs]
 
     def policies(self) -> list[str]:
@@ -135,10 +144,10 @@ class Results:
         known = [*OURS, *RIVALS, *OTHERS, *PEERS]
         return [*sorted(every - set(known)), *(policy for policy in known if policy in every)]
 
-    def gains(self, trace: str, policy: str) -> list[float]:
-        """Return the gain of each seed, none if the policy did not run."""
-        runs = self.runs[trace].get(policy, [])
-        return [] if any(run.error for run in runs) else [run.gain for run in runs]
+    def gains(self, trace: str, policy: str) -> dict[int, float]:
+        """Return the gain by seed, none if the policy did not run."""
+        runs = self.runs[trace].get(policy, {})
+        return {seed: run.gain for seed, run in runs.items() if not run.error}
 
     def cells(self) -> list[list[str]]:
         """Return a table: a policy per row, a trace per column."""
@@ -146,8 +155,12 @@ class Results:
         rows = []
         for policy in self.policies():
             gains = [self.gains(trace, policy) for trace in self.traces]
-            told = ["{:+.2f} ± {:.2f}".format(*interval(one)) if one else "" for one in gains]
-            times = [run.spent for runs in self.runs.values() for run in runs.get(policy, [])]
+            told = [
+                "{:+.2f} ± {:.2f}".format(*interval(one.values())) if one else "" for one in gains
+            ]
+            times = [
+                run.spent for runs in self.runs.values() for run in runs.get(policy, {}).values()
+            ]
             known = [spent for spent in times if not math.isnan(spent)]
             rows.append([policy, *told, f"{np.median(known):.0f}" if known else ""])
         return [head, *rows]
@@ -158,13 +171,19 @@ class Results:
         rows = []
         for trace in self.traces:
             own = self.gains(trace, policy)
-            rivals = {rival: self.gains(trace, rival) for rival in RIVALS}
-            known = {rival: gains for rival, gains in rivals.items() if len(gains) == len(own)}
-            if not own or not known:
+            known = {
+                rival: gains for rival in RIVALS if (gains := self.gains(trace, rival)).keys() & own
+            }
+            if not known:
                 continue
-            best = max(known, key=lambda rival: float(np.mean(known[rival])))
+            means = {rival: float(np.mean(list(gains.values()))) for rival, gains in known.items()}
+            best = max(means, key=means.__getitem__)
             # In percent of what the rival earns, not of what the genie does.
-            beside = [100.0 * (a - b) / (100.0 + b) for a, b in zip(own, known[best], strict=True)]
+            beside = [
+                100.0 * (own[seed] - theirs) / (100.0 + theirs)
+                for seed, theirs in known[best].items()
+                if seed in own
+            ]
             mean, half = interval(beside)
             shape = part(trace, self.half)
             allowed = ALLOWED_MANY if shape.has_many_arms else ALLOWED
@@ -173,8 +192,8 @@ class Results:
                     trace,
                     f"{len(shape.states):,}",
                     str(shape.states.shape[1]),
-                    f"{np.mean(own):+.2f}",
-                    f"{best} {np.mean(known[best]):+.2f}",
+                    f"{np.mean(list(own.values())):+.2f}",
+                    f"{best} {means[best]:+.2f}",
                     f"{mean:+.2f} ± {half:.2f}",
                     f"≥ {-allowed:g}",
                     "yes" if mean >= -allowed else "NO",
@@ -240,14 +259,20 @@ def main() -> None:
         Task(trace, stated.half, policy, seed)
         for trace in traces
         for policy in policies
-        for seed in seeds_of(trace, stated)
+        for seed in seeds_of(trace, policy, stated)
     ]
-    known = {task: old[task.key] for task in tasks if task.key in old and task.policy in rivals}
-    fresh = run([task for task in tasks if task not in known], stated.processes)
-    found: dict[Task, Found] = {**known, **fresh}
-    if stated.remember:
-        kept = {t.key: f for t, f in fresh.items() if t.policy in rivals}
-        stated.remember.write_text(json.dumps({**old, **kept}), "utf-8")
+    found = {task: old[task.key] for task in tasks if task.key in old and task.policy in rivals}
+
+    def keep(fresh: dict[Task, Found]) -> None:
+        found.update(fresh)
+        if stated.remember:
+            kept = {t.key: f for t, f in found.items() if t.policy in rivals}
+            whole = {**remembered(stated.remember), **kept}
+            beside = stated.remember.with_suffix(".new")
+            beside.write_text(json.dumps(whole), "utf-8")
+            beside.replace(stated.remember)
+
+    run([task for task in tasks if task not in found], stated.processes, keep)
     results = Results(found, stated.half)
     tables = {f"traces-{stated.half}": results.cells()}
     for policy in results.policies():
@@ -263,10 +288,12 @@ def main() -> None:
         replaced(stated.write, {title: markdown(cells) for title, cells in tables.items()})
 
 
-def seeds_of(trace: str, stated: argparse.Namespace) -> range:
-    """Return the seeds of a trace: more if it is short."""
-    length = len(part(trace, "all").states)
-    count = stated.seeds * (min(MOST, ENOUGH // length) if length < SHORT else 1)
+def seeds_of(trace: str, policy: str, stated: argparse.Namespace) -> range:
+    """Return the seeds of a trace: more if it is short, fewer if the policy is slow there."""
+    length, _, fields = part(trace, "all").states.shape
+    more = min(MOST, ENOUGH // length) if length < SHORT else 1
+    is_slow = policy in SLOW and fields > 1
+    count = (min(stated.seeds, FEWER) if is_slow else stated.seeds) * more
     return range(stated.first_seed, stated.first_seed + count)
 
 
