@@ -7,7 +7,7 @@ bounds come from states that are clipped.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -292,7 +292,7 @@ def two_fields(luck: Luck) -> Environment:
         state={"rate": Interval(0, 10), "share": Interval(0, 1)},
         reward="share * min(y, rate)",
     )
-    return world(problem, [_betas(luck, (10.0, 1.0)) for _ in names])
+    return world(problem, [Independent(*_betas(luck, (10.0, 1.0))) for _ in names])
 
 
 def three_fields(luck: Luck) -> Environment:
@@ -304,12 +304,16 @@ def three_fields(luck: Luck) -> Environment:
         state={"rate": Interval(0, 10), "share": Interval(0, 1), "cost": Interval(0, 1)},
         reward="share * min(y, rate) - cost * y / 2",
     )
-    return world(problem, [_betas(luck, (10.0, 1.0, 1.0)) for _ in names])
+    # A cost of a few values, because exact means over three continuous fields take long.
+    return world(problem, [Independent(*_betas(luck, (10.0, 1.0)), _costs(luck)) for _ in names])
 
 
-def _betas(luck: Luck, tops: tuple[float, ...]) -> Independent:
-    laws: list[Any] = [Beta(*luck.uniform(0.6, 5, 2).tolist(), high=top) for top in tops]
-    return Independent(*laws)
+def _betas(luck: Luck, tops: tuple[float, ...]) -> list[Distribution]:
+    return [Beta(*luck.uniform(0.6, 5, 2).tolist(), high=top) for top in tops]
+
+
+def _costs(luck: Luck) -> Discrete:
+    return levels(luck, luck.uniform(0, 1, 3).tolist(), 3)
 
 
 def short(luck: Luck) -> Environment:
