@@ -23,6 +23,7 @@ BITS = (1, 5, 10, 25, 50, 100, 200, 400)
 DEADLINES = (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3)
 POWERS = tuple((i + 0.5) / 8 for i in range(8))
 LENGTHS = 40  # quantiles of the tokens that requests generate
+TUNING = 1000  # trials, at most
 ROUNDS = 20  # how often the few answers of the endpoints are repeated or drawn
 
 
@@ -47,9 +48,14 @@ class Trace:
         )
 
     def part(self, half: str) -> Trace:
-        """Return the first or the second half, or all of it."""
+        """Return the first or the second half, all of it, or a part of the first for tuning."""
         middle = len(self.states) // 2
-        kept = {"first": slice(0, middle), "second": slice(middle, None), "all": slice(None)}
+        kept = {
+            "first": slice(0, middle),
+            "second": slice(middle, None),
+            "all": slice(None),
+            "tuning": slice(0, min(middle, TUNING)),
+        }
         return Trace(self.problem, self.states[kept[half]])
 
     def shuffled(self, order: np.ndarray) -> tuple[Problem, np.ndarray, np.ndarray]:

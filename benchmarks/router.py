@@ -221,8 +221,12 @@ def main() -> None:
     for kind, settings in tuned.items():
         print(f"{kind}, tuned to each: {', '.join(f'{s} {n}' for s, n in settings.each.items())}")
     if stated.json:
-        data = {"requests": stated.requests, "curves": curves(rows, found, scenarios)}
-        stated.json.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        data = {
+            "requests": stated.requests,
+            "seeds": stated.seeds,
+            "curves": curves(rows, found, scenarios),
+        }
+        stated.json.write_text(json.dumps(data, ensure_ascii=False) + "\n", "utf-8")
     if stated.write:
         replaced(stated.write, shown)
 

@@ -35,13 +35,15 @@ AVERAGES = tuple(f"EWMA-{rate}-{explore}" for rate in (0.02, 0.1, 0.2) for explo
 BEST_ARM = "best-arm"
 RIVALS = (*AVERAGES, "Greedy", BEST_ARM, "IMED", "DiscountedKL")
 OTHERS = ("EmpiricalKL", "DCB", "eps-0.02", "eps-0.05")
-PEERS = (
-    *(f"river-LinUCB-{beta}" for beta in (1, 10, 100)),
-    *(f"mabwiser-{kind}-{alpha}" for kind in ("LinUCB", "LinTS") for alpha in (0.03, 0.3, 1)),
-)
+PEERS = {
+    "river LinUCB": [f"river-LinUCB-{beta}" for beta in (1, 10, 100)],
+    "MABWiser LinUCB": [f"mabwiser-LinUCB-{alpha}" for alpha in (0.03, 0.3, 1)],
+    "MABWiser LinTS": [f"mabwiser-LinTS-{alpha}" for alpha in (0.03, 0.3, 1)],
+}
+TUNING_SEEDS = range(101, 104)
 SHORT, ENOUGH, MOST = 1000, 4000, 20  # shorter traces get more seeds: for so many trials in all
 # These take milliseconds if states have two fields; they get fewer seeds there.
-SLOW, FEWER = ("IMED", "DiscountedKL", "EmpiricalKL", "recommended"), 2
+SLOW, FEWER = ("IMED", "DiscountedKL", "EmpiricalKL", "recommended"), 2  # and peers everywhere
 PATIENCE = 20.0  # seconds between writing to a file
 ALLOWED, ALLOWED_MANY = 1.0, 3.0  # percent of the reward, and if there are many arms
 
@@ -53,11 +55,12 @@ class Task(NamedTuple):
     half: str
     policy: str
     seed: int
+    setting: str = ""  # the player, if the policy is a kind that was tuned
 
     @property
     def key(self) -> str:
         """The replay as text, for a file."""
-        return "|".join(map(str, self))
+        return "|".join(map(str, self[:4]))
 
 
 class Found(NamedTuple):
@@ -91,7 +94,7 @@ def replay(task: Task) -> Found:
         earned = float(rewards[trials, :, requests].sum(axis=0).max())
         return Found(100.0 * (earned - genie) / abs(genie), 0.0)
     try:
-        chooser = player(task.policy)(problem, task.seed)
+        chooser = player(task.setting or task.policy)(problem, task.seed)
     except ValueError as error:
         return Found(math.nan, math.nan, str(error))
     names, place = problem.state.names, {arm: j for j, arm in enumerate(problem.arms)}
@@ -125,6 +128,25 @@ def run(tasks: list[Task], processes: int, keep: Callable[[dict[Task, Found]], N
                 keep(found)
                 kept_at = time.monotonic()
     keep(found)
+
+
+def tuned(traces: list[str], processes: int) -> dict[tuple[str, str], str]:
+    """Return the setting of each peer on each trace that is best at its beginning."""
+    tasks = [
+        Task(trace, "tuning", kind, seed, setting)
+        for trace in traces
+        for kind, settings in PEERS.items()
+        for setting in settings
+        for seed in TUNING_SEEDS
+    ]
+    found: dict[Task, Found] = {}
+    run(tasks, processes, found.update)
+    gains: dict[tuple[str, str, str], float] = {}
+    for task, one in found.items():
+        key = task.trace, task.policy, task.setting
+        gains[key] = gains.get(key, 0.0) + one.gain
+    best = sorted(gains, key=gains.__getitem__)  # so that the best of each is written last
+    return {(trace, kind): setting for trace, kind, setting in best}
 
 
 class Results:
@@ -212,7 +234,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--only", default="", help="some traces, separated by commas")
     parser.add_argument("--policies", default="", help="run only these, separated by commas")
-    parser.add_argument("--peers", action="store_true", help="also run river and MABWiser")
+    parser.add_argument("--peers", action="store_true", help="also run river and MABWiser, tuned")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument(
         "--remember", type=Path, help="take rivals from this file, and add new ones"
@@ -233,7 +255,7 @@ def chosen(stated: argparse.Namespace) -> tuple[list[str], list[str]]:
     if stated.peers:
         policies += PEERS
     for name in policies:
-        if name != BEST_ARM:
+        if name != BEST_ARM and name not in PEERS:
             player(name)  # an unknown name is an error before anything runs
     return traces, policies
 
@@ -255,8 +277,9 @@ def main() -> None:
     rivals = [*RIVALS, *OTHERS, *PEERS]
     if stated.remember:  # they cost nothing if they are in the file
         policies += [rival for rival in RIVALS if rival not in policies]
+    settings = tuned(traces, stated.processes) if stated.peers else {}
     tasks = [
-        Task(trace, stated.half, policy, seed)
+        Task(trace, stated.half, policy, seed, settings.get((trace, policy), ""))
         for trace in traces
         for policy in policies
         for seed in seeds_of(trace, policy, stated)
@@ -292,7 +315,7 @@ def seeds_of(trace: str, policy: str, stated: argparse.Namespace) -> range:
     """Return the seeds of a trace: more if it is short, fewer if the policy is slow there."""
     length, _, fields = part(trace, "all").states.shape
     more = min(MOST, ENOUGH // length) if length < SHORT else 1
-    is_slow = policy in SLOW and fields > 1
+    is_slow = policy in PEERS or (policy in SLOW and fields > 1)
     count = (min(stated.seeds, FEWER) if is_slow else stated.seeds) * more
     return range(stated.first_seed, stated.first_seed + count)
 
