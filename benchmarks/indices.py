@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from rivals import policy_of
-from shares import BASE, Share, overall, rows_of, tables, verdicts
+from shares import BASE, Share, overall, regrets, rows_of, tables, verdicts
 from tables import markdown, replaced
 
 from onepull import (
@@ -145,7 +145,7 @@ def compared(
         lost = result.regret(policy)
         limit = float(lost.mean()) / least if least > 0 else None
         told = (lost / base).tolist()
-        found.append(Share(task.family, policy, horizon, told, base / (high - low), limit))
+        found.append(Share(task.family, policy, horizon, told, base, high - low, limit))
     return found
 
 
@@ -255,7 +255,10 @@ def main() -> None:
     if stated.json:
         print(json.dumps([row._asdict() for row in [*rows, *together]], indent=1))
         return
-    shown = {name: markdown(cells) for name, cells in tables(rows, together).items()}
+    every = tables(rows, together)
+    if channels := regrets(found):
+        every["channels"] = channels
+    shown = {name: markdown(cells) for name, cells in every.items()}
     for name, table in shown.items():
         print(f"\n{name}\n{table}")
     print("\n" + "\n".join(verdicts(rows, together)))

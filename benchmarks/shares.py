@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from families import FAMILIES
+from tables import interval
 
 BASE = "DCB(0.01)"
 LOCKED = 5.0  # times the median
@@ -19,7 +20,8 @@ class Share(NamedTuple):
     policy: str
     horizon: int
     shares: list[float]
-    base: float  # DCB's mean regret as a share of the reward's range
+    base: float  # DCB's mean regret
+    width: float  # the reward's range
     limit: float | None  # regret / (c ln T)
 
 
@@ -28,7 +30,7 @@ class Row(NamedTuple):
 
     family: str
     policy: str
-    horizon: int
+    horizon: str
     mean: float  # over problems
     together: float  # all regret of the family
     p99: float  # over single runs
@@ -42,13 +44,14 @@ def row_of(found: list[Share]) -> Row:
     every = np.concatenate([one.shares for one in found])
     locked = [np.array(one.shares) > LOCKED * np.median(one.shares) for one in found]
     limits = [one.limit for one in found if one.limit is not None]
-    lost = sum(float(np.mean(one.shares)) * one.base for one in found)
+    scale = [one.base / one.width for one in found]
+    lost = sum(float(np.mean(one.shares)) * by for one, by in zip(found, scale, strict=True))
     return Row(
         found[0].family,
         found[0].policy,
-        found[0].horizon,
+        _horizons([one.horizon for one in found]),
         float(np.mean([np.mean(one.shares) for one in found])),
-        lost / sum(one.base for one in found),
+        lost / sum(scale),
         float(np.quantile(every, 0.99)),
         float(every.max()),
         float(np.concatenate(locked).mean()),
@@ -72,7 +75,7 @@ def overall(rows: list[Row]) -> list[Row]:
             Row(
                 f"{len(own)} families",
                 policy,
-                max(row.horizon for row in own),
+                " / ".join(dict.fromkeys(row.horizon for row in own)),
                 float(np.mean([row.mean for row in own])),
                 float(np.mean([row.together for row in own])),
                 max(row.p99 for row in own),
@@ -82,6 +85,27 @@ def overall(rows: list[Row]) -> list[Row]:
             )
         )
     return found
+
+
+def regrets(found: list[Share]) -> list[list[str]]:
+    """Return the regret on the paper's channels itself, with intervals; none if there are none."""
+    own = {(one.family, one.policy): one for one in found if one.family in PAPER_AIMS}
+    if not own:
+        return []
+    head = [f"{name}: {told}" for name in PAPER_AIMS for told in ("regret ± 95 %", "95 % of runs")]
+    cells = [["policy", *head]]
+    for policy in dict.fromkeys(policy for _, policy in own):
+        told = [policy]
+        for name in PAPER_AIMS:
+            if (name, policy) not in own:
+                told += ["", ""]
+                continue
+            one = own[name, policy]
+            lost = np.array(one.shares) * one.base
+            low, high = np.quantile(lost, [0.025, 0.975])
+            told += ["{:,.1f} ± {:.1f}".format(*interval(lost)), f"{low:,.1f} to {high:,.1f}"]
+        cells.append(told)
+    return cells
 
 
 def tables(rows: list[Row], together: list[Row]) -> dict[str, list[list[str]]]:
@@ -105,7 +129,7 @@ def tables(rows: list[Row], together: list[Row]) -> dict[str, list[list[str]]]:
         for row in group:
             told = (row.mean, row.together, row.p99, row.worst)
             limit = "" if row.limits is None else f"{row.limits:.2f}"
-            first = [row.policy, row.family, f"{row.horizon:,}", *(f"{x:.3f}" for x in told)]
+            first = [row.policy, row.family, row.horizon, *(f"{x:.3f}" for x in told)]
             found[name].append([*first, f"{row.locked:.2%}", limit])
     return found
 
@@ -120,7 +144,7 @@ def verdicts(rows: list[Row], together: list[Row]) -> Iterator[str]:
                 row = own[name]
                 met = row.mean <= mean and (p99 is None or row.p99 <= p99)
                 told.append(
-                    f"{name} {row.mean:.3f}, p99 {row.p99:.2f}, T {row.horizon:,} {_mark(met)}"
+                    f"{name} {row.mean:.3f}, p99 {row.p99:.2f}, T {row.horizon} {_mark(met)}"
                 )
         for row in together:
             if row.policy == policy:
@@ -131,6 +155,10 @@ def verdicts(rows: list[Row], together: list[Row]) -> Iterator[str]:
                     f"locked {row.locked:.3%} {_mark(row.locked <= AIMS[2])}",
                 ]
         yield f"{policy}: " + "; ".join(told)
+
+
+def _horizons(given: list[int]) -> str:
+    return " / ".join(f"{horizon:,}" for horizon in sorted(set(given)))
 
 
 def _mark(met: bool) -> str:  # noqa: FBT001 - it has no other argument

@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from families import FAMILIES
 from recorded import Trace
-from shares import BASE, Share, overall, row_of, rows_of, tables
+from shares import BASE, Share, overall, regrets, row_of, rows_of, tables
 from tables import interval, markdown, replaced
 
 from onepull import DCB, Finite, Interval, Problem
@@ -40,19 +40,25 @@ def test_replaced(tmp_path):
 
 def test_rows():
     found = [
-        Share("jumps", "X", 100, [0.1, 0.1, 0.1, 0.9], 2.0, None),
-        Share("jumps", "X", 100, [0.2, 0.2, 0.2, 0.2], 1.0, 4.0),
+        Share("jumps", "X", 100, [0.1, 0.1, 0.1, 0.9], 20.0, 10.0, None),
+        Share("jumps", "X", 100, [0.2, 0.2, 0.2, 0.2], 1.0, 1.0, 4.0),
     ]
     row = row_of(found)
     assert row.mean == pytest.approx((0.3 + 0.2) / 2)
     assert row.together == pytest.approx((0.3 * 2 + 0.2 * 1) / 3)
     assert (row.worst, row.locked, row.limits) == (0.9, 1 / 8, 4.0)
-    base = Share("jumps", BASE, 100, [1.0] * 4, 2.0, None)
+    base = Share("jumps", BASE, 100, [1.0] * 4, 20.0, 10.0, None)
     rows = rows_of([base, *found])
     assert [one.policy for one in rows] == [BASE, "X"]
     assert tables(rows, overall(rows))["families"] == [
         ["mean share of DCB", "jumps"], [BASE, "1.000"], ["X", "0.250"],
     ]  # fmt: skip
+
+
+def test_regrets():
+    found = [Share("7 channels", "X", 100, [0.5, 1.5], 10.0, 1.0, None)]
+    assert regrets(found)[1] == ["X", "10.0 ± 9.8", "5.2 to 14.8", "", ""]
+    assert regrets([]) == []
 
 
 @pytest.mark.parametrize("name", FAMILIES)
