@@ -33,8 +33,8 @@ from onepull.errors import ParameterError
 OURS = ("AdaptiveIMED",)
 FIXED = ("CCB", "Greedy")
 TUNED: dict[str, list[str]] = {
-    "EWMA": [f"EWMA-{r}-{e}" for r in (0.02, 0.05, 0.1, 0.2) for e in (0.01, 0.03, 0.1)],
-    "ε-greedy": [f"eps-{e}" for e in (0.01, 0.03, 0.1)],
+    "EWMA": [f"EWMA-{r}-{e}" for r in (0.05, 0.1, 0.2) for e in (0.003, 0.01, 0.03, 0.1)],
+    "ε-greedy": [f"eps-{e}" for e in (0.003, 0.01, 0.03, 0.1)],
 }
 PEERS = {
     "river LinUCB": [f"river-LinUCB-{beta}" for beta in (1, 10, 100)],

@@ -143,7 +143,7 @@ def router() -> str:
     data = json.loads((HERE / "router.json").read_text("utf-8"))
     requests, seeds = data["requests"], data["seeds"]
     lines = {  # how the rows of the table begin, and how they are called here
-        "EWMA (": "a moving average, tuned",
+        "EWMA (": "moving average, tuned",
         "CCB": "the paper's policy",
         "Greedy": "greedy",
         "AdaptiveIMED": "onepull",
@@ -166,11 +166,12 @@ def router() -> str:
         left, top, bottom = 62 + panel * 222, 92, 262
         right, highest = left + 160, max(curve[-1] for curve in curves.values())
         body.append(text((left + right) / 2, 78, title, "mid"))
-        for share in (0.0, 0.5, 1.0):
-            y = bottom - (bottom - top) * share
+        step = next(s for s in (25, 50, 100, 250, 500, 1000, 2500, 5000) if 4 * s > highest)
+        for tick in range(0, int(highest) + 1, step):
+            y = bottom - (bottom - top) * tick / highest
             body += [
                 f'<path class="grid" d="M{left} {y:.1f}H{right}"/>',
-                text(left - 6, y + 4, f"{highest * share:,.0f}", "small soft end"),
+                text(left - 6, y + 4, f"{tick:,}", "small soft end"),
             ]
         body += [
             f'<path class="axis" d="M{left} {bottom}H{right}"/>',
@@ -186,7 +187,7 @@ def router() -> str:
             )
             body.append(f'<path class="line {colour}" d="M{points}"/>')
     for place, (colour, label) in enumerate(zip("bcda", lines.values(), strict=True)):
-        x = 62 + place * 170
+        x = 62 + (0, 192, 360, 480)[place]
         body += [
             f'<path class="line {colour}" d="M{x} 312H{x + 22}"/>',
             text(x + 30, 317, label, "small"),
