@@ -15,6 +15,7 @@ from onepull.arrays import Array
 
 STEPS = 60
 CLOSE = 1e-10  # of the dual variable
+ROUNDING = 1e-15
 SUREST = 1.0 - 1e-12  # highest share of the way to the top at which a bound is computed
 
 
@@ -101,7 +102,9 @@ def steady_costs(
     """
     costs = np.log(pulls)
     behind = means < best
-    reachable = np.broadcast_to(np.asarray(tops) > best, len(means))
+    # Apart from rounding: what is left of the way to the top is divided by.
+    left = np.subtract(tops, best) > ROUNDING * np.maximum(np.abs(tops), abs(best))
+    reachable = np.broadcast_to(left, len(means))
     costs[behind & ~reachable] = np.inf  # nothing can be as good
     rows = np.flatnonzero(behind & reachable)
     if not len(rows):

@@ -13,7 +13,7 @@ from onepull.index.kept_likelihood import drifting_costs, steady_costs
 from onepull.payoff import Reward
 from onepull.payoff.reward import Source
 from onepull.policies.kept_states.drift import POOLED, STEADY
-from onepull.policies.kept_states.memory import KeptStates, View
+from onepull.policies.kept_states.memory import KeptStates, View, unit_of
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
 from onepull.policies.traits import Traits
@@ -26,10 +26,11 @@ UNANSWERED = 1e12  # the cost of an arm that was pulled but has not answered yet
 
 
 class Sight(NamedTuple):
-    """What a decision is made from."""
+    """What a decision is made from, with rewards multiplied by `unit`."""
 
     view: View
     means: Array  # of each arm; NaN if it was never observed
+    unit: float
 
 
 class AdaptiveIMED(Policy):
@@ -136,11 +137,14 @@ class AdaptiveIMED(Policy):
 
     def _look(self, context: Mapping[str, Any]) -> Sight:
         view = self._knowledge.view(self.problem.context.exactly(context))
+        # To a usual size, whatever the size of rewards in this context.
+        unit = unit_of(max(float(np.abs(view.rewards).max()), float(np.max(np.abs(view.tops)))))
+        view = view._replace(rewards=view.rewards * unit, tops=np.multiply(view.tops, unit))
         means = np.einsum("js,js->j", view.rewards, view.weights)
         if view.weights is not view.shares:
             means = self._within(view, means)
         observed = np.array(self._knowledge.pulls) > 0
-        return Sight(view, means if observed.all() else np.where(observed, means, np.nan))
+        return Sight(view, means if observed.all() else np.where(observed, means, np.nan), unit)
 
     @staticmethod
     def _within(view: View, means: Array) -> Array:
@@ -151,7 +155,7 @@ class AdaptiveIMED(Policy):
         return np.asarray(np.minimum(np.maximum(means, low), high))
 
     def _estimates(self, request: Request) -> Sequence[float | None]:
-        means = request.view.means.tolist()
+        means = (request.view.means / request.view.unit).tolist()
         return [UNPULLED if mean != mean else mean for mean in means]  # noqa: PLR0124 - NaN
 
     def _indices(self, request: Request) -> Any:
@@ -182,7 +186,7 @@ class AdaptiveIMED(Policy):
 
     def _costs(self, request: Request, *, exact: bool, arms: Any = None) -> Array:
         """Return the cost of each observed arm; they are all if `arms` is not given."""
-        knowledge, (view, means) = self._knowledge, request.view
+        knowledge, (view, means, _) = self._knowledge, request.view
         counts = np.array(knowledge.counts, np.float64)
         rewards, shares, tops = view.rewards, view.shares, view.tops
         allowed = np.zeros(len(counts), bool)

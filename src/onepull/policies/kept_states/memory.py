@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import exp
+from math import exp, frexp
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -113,7 +113,7 @@ class KeptStates(Knowledge):
         self._tracked = _spread(problem)
         self._psi = payoff.across(self._tracked)
         low, high = payoff.whole_range
-        self._unit = 1.0 / (high - low) if 0.0 < high - low < np.inf else 1.0
+        self.unit = unit_of(high - low)
         self._tops = Tops(problem)
 
     # Learning
@@ -128,7 +128,7 @@ class KeptStates(Knowledge):
         rewards = None
         if self.drift is not None:
             # Before anything changes, since a reward in Python may raise.
-            rewards = np.asarray(self._psi((*self.problem.known[arm], *shown))) * self._unit
+            rewards = np.asarray(self._psi((*self.problem.known[arm], *shown))) * self.unit
         slot = self._free_slot(arm)
         self.columns[:, arm, slot] = shown
         self.stands_for[arm, slot] = 1.0
@@ -196,7 +196,7 @@ class KeptStates(Knowledge):
         order = np.argsort(rewards, kind="stable")
         weights = self.stands_for[arm]
         sorted_weights = weights[order]
-        apart = np.diff(rewards[order])
+        apart = np.diff(rewards[order]) * self.unit
         added = sorted_weights[1:] * sorted_weights[:-1] * apart * apart
         pairs = _cheapest(np.argsort(added, kind="stable").tolist(), old, max(1, old // 4))
         left = np.ones(self.kept[arm], bool)
@@ -320,13 +320,16 @@ class KeptStates(Knowledge):
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
         self.problem = problem
-        self._counts_for = None
         if removed is None:
             for numbers in (self.pulls, self.in_flight, self.kept):
                 numbers.append(0)
             old = self.columns, self.stands_for, self.seen_at
             self._make_room(len(self.pulls), self.stands_for.shape[1])
             self.columns[:, :-1], self.stands_for[:-1], self.seen_at[:-1] = old
+            if self._counts_for is not None:
+                nothing = np.zeros((1, self.stands_for.shape[1]))
+                mean, deviation = self._counts_for
+                self._counts_for = np.vstack([mean, nothing]), np.vstack([deviation, nothing])
             if self.drift is not None:
                 self.drift.add_arm()
         else:
@@ -335,11 +338,12 @@ class KeptStates(Knowledge):
             self.columns = np.delete(self.columns, removed, axis=1)
             self.stands_for = np.delete(self.stands_for, removed, axis=0)
             self.seen_at = np.delete(self.seen_at, removed, axis=0)
+            if self._counts_for is not None:
+                mean, deviation = (np.delete(each, removed, axis=0) for each in self._counts_for)
+                self._counts_for = mean, deviation
             if self.drift is not None:
                 self.drift.remove_arm(removed)
         self._bind()
-        if self.drift is not None and self.drift.chosen != STEADY:
-            self._counts_for = self._recount()
 
     def set_attributes(self, problem: Problem) -> None:
         """Switch to a problem with other attributes of its arms, and revalue what was seen."""
@@ -502,6 +506,15 @@ class _Seen(NamedTuple):
     arm: int
     shown: list[float]
     stands_for: float
+
+
+def unit_of(size: float) -> float:
+    """Return a factor that takes numbers of a size to about 1; a power of two, which is exact.
+
+    >>> unit_of(3.0), unit_of(1e300) * 1e300 < 2.0, unit_of(0.0), unit_of(np.inf)
+    (0.25, True, 1.0, 1.0)
+    """
+    return 2.0 ** -min(max(frexp(size)[1], -1000), 1000) if 0.0 < size < np.inf else 1.0
 
 
 def _spread(problem: Problem) -> list[State]:
