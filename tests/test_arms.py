@@ -21,6 +21,7 @@ from onepull import (
     EmpiricalBernstein,
     EmpiricalKL,
     Environment,
+    EpsilonGreedy,
     Finite,
     Genie,
     InputError,
@@ -32,6 +33,8 @@ from onepull import (
     Problem,
     ProblemError,
     SlidingWindowKL,
+    StateError,
+    recommended,
 )
 from onepull.distributions import Exponential, Failing, Switching, Uniform
 
@@ -336,3 +339,22 @@ def test_a_law_without_an_upper_end_is_no_dead_end():
     )
     assert np.isfinite(environment.gaps(np.array([[1.0], [10.0]]))).all()
     assert (environment.gaps(np.array([[10.0]])) > 0).any()
+
+
+def test_a_state_whose_reward_would_overflow_is_refused():
+    problem = Problem(
+        arms=["a", "b"],
+        context={"tokens": Finite([1, 1000])},
+        state={"seconds": Interval(0, math.inf)},
+        reward="-seconds * seconds * tokens",
+    )
+    for policy in (recommended(problem), EpsilonGreedy(problem, sharing="blind", seed=1)):
+        with pytest.raises(StateError, match="rewards are too large to compute with; expected at"):
+            policy.observe("a", tokens=1, seconds=1e160)
+        assert policy.is_fresh
+        policy.observe("a", tokens=1, seconds=1e140)
+
+
+def test_a_reward_that_overflows_between_bounds_is_refused():
+    with pytest.raises(ProblemError, match="too large to compute with"):
+        Problem(arms=["a"], state={"x": Interval(0, 1e200)}, reward="-x * x")

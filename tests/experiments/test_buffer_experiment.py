@@ -198,7 +198,7 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
         ("weight = 2.0", 'weight = "x"', "DriftPlusPenalty: weight must be a number > 0"),
         ("weight = 2.0", "weight = 2.0\nname = 3", "controller 1: name must be text, given 3"),
         ("weight = 2.0", "weight = [2.0, 2.0]", "another controller is called 'DriftPlus"),
-        ('policy = "DCB"', "", "controller 1: needs the key 'policy'; the policies are AdaptiveKL, CCB, "),
+        ('policy = "DCB"', "", "controller 1: needs the key 'policy'; the policies are Adaptive"),
         ('policy = "DCB"', "policy = []", "controller 1: empty list for policy"),
         ('policy = "DCB"', 'policy = "DBC"', "unknown policy 'DBC'; the policies are"),
         ('policy = "DCB"', "policy = {alpha = 1}", "controller 1: needs the key 'policy'"),

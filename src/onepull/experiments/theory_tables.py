@@ -103,12 +103,12 @@ def theory_tables(
     few = len(instance.contexts) <= MOST_SHOWN
     found = [_problem(environment, instance, delta)]
     found += [_contexts(environment, instance)] if few else []
-    found += [_arms(instance), _pulls(instance, epsilon, horizon)]
-    found += [_lemma(environment, instance, epsilon, horizon)] if few else []
-    found += [
-        _regret(environment, instance, epsilon, delta, horizon),
-        _limits(environment, instance, epsilon, delta, horizon),
-    ]
+    found.append(_arms(instance))
+    if instance.is_bounded:
+        found.append(_pulls(instance, epsilon, horizon))
+        found += [_lemma(environment, instance, epsilon, horizon)] if few else []
+        found.append(_regret(environment, instance, epsilon, delta, horizon))
+    found.append(_limits(environment, instance, epsilon, delta, horizon))
     return [*found, _storage(policies, horizon)] if policies else found
 
 
@@ -127,7 +127,15 @@ def _problem(environment: Environment, instance: Instance, delta: Delta) -> Tabl
         rows.append([f"δ of {name}", "width of a cell", width])
         constant = environment.problem.payoff.lipschitz[name]
         rows.append([f"L of {name}", f"Lipschitz constant, {constant.how}", constant.value])
-    return Table("The problem", ["symbol", "meaning", "value"], rows, list(instance.notes))
+    notes = list(instance.notes)
+    if instance.arm_ranges is not None and instance.is_bounded:
+        rows.insert(6, ["G_ij", "largest range of an arm", float(instance.arm_ranges.max())])
+        notes.append("The bounds by gaps use the range G_ij of each arm, the gap-free one G.")
+    if not instance.is_bounded:
+        notes.append(
+            "The reward has no lowest value, so there are no bounds with ranges, only limits."
+        )
+    return Table("The problem", ["symbol", "meaning", "value"], rows, notes)
 
 
 def _contexts(environment: Environment, instance: Instance) -> Table:
@@ -259,12 +267,12 @@ def _limits(
         found["any policy (Graves and Lai)"] = graves_lai(environment, delta)
         found["any index policy"] = index_policy(environment, delta)
         found["policies that share nothing across contexts"] = lai_robbins(environment, delta)
-    found["widths with α = 1/2"] = hoeffding_constant(instance, 0.5)
-    found[f"DCB({epsilon:g}), α = {alpha:g}"] = hoeffding_constant(instance, alpha)
+    notes = ["c: as n grows, regret of such policies is at least c ln n."]
+    if instance.is_bounded:
+        found["widths with α = 1/2"] = hoeffding_constant(instance, 0.5)
+        found[f"DCB({epsilon:g}), α = {alpha:g}"] = hoeffding_constant(instance, alpha)
+        notes = [f"{notes[0][:-1]}; of the last two about c ln n."]
     rows = [[name, limit.total, limit.total * log] for name, limit in found.items()]
-    notes = [
-        "c: as n grows, regret of such policies is at least c ln n; of the last two about c ln n."
-    ]
     if delta is not None:
         notes.append(
             "For the cells: with continuous contexts exploration can be arbitrarily cheap."

@@ -33,7 +33,12 @@ def bind(
             f"the reward has no highest value: it goes from {low:g} to {high:g} over the declared "
             "spaces; bound the spaces, clip the reward, or declare high"
         )
-    if max(abs(low) if math.isfinite(low) else 0.0, abs(high)) > LARGEST:
+    # Without a bound of the states a reward may lack a lowest value; otherwise it overflows.
+    is_endless = math.isinf(low) and not all(
+        math.isfinite(space.low) and math.isfinite(space.high)
+        for space in (*context.values(), *state.values())
+    )
+    if max(0.0 if is_endless else abs(low), abs(high)) > LARGEST:
         raise ProblemError(
             f"the reward is too large to compute with: it goes from {low:.6g} to {high:.6g} over "
             f"the declared spaces; expected at most {LARGEST:.6g} in size: divide it by a constant"

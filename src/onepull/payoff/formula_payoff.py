@@ -15,7 +15,7 @@ from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import Payoff, State
-from onepull.payoff.reward import Fixed, Reward, slack
+from onepull.payoff.reward import LARGEST, Fixed, Reward, slack
 from onepull.spaces import FAILED, Box, Finite, Interval
 
 PIECES = 4096  # pieces that the spaces are cut into, fewer for a large formula
@@ -62,6 +62,30 @@ class FormulaPayoff(Payoff):
         everywhere = box_points.pieces(Box({**context, **state}), budget, 2 * budget)
         found = self.formula.enclose(everywhere)
         self._outer = float(np.min(found.low)), float(np.max(found.high))
+
+    @cached_property
+    def reach(self) -> float:
+        """The largest size of a state at which no reward overflows; infinite if none can."""
+        if math.isfinite(self.whole_range[0]):
+            return math.inf
+        least, most = -1000, 1000
+        while most - least > 1:
+            middle = (least + most) // 2
+            least, most = (middle, most) if self._fits(2.0**middle) else (least, middle)
+        return 2.0**least
+
+    def _fits(self, size: float) -> bool:
+        """Whether no reward of a state of this size is too large to compute with."""
+        state = {
+            name: (np.maximum(space.low, -size), np.minimum(space.high, size))
+            for name, space in self.state.items()
+        }
+        boxes = box_points.pieces(self.context, 256)
+        try:
+            found = self.formula.enclose({**boxes, **state})
+        except FormulaError:
+            return False
+        return bool(np.min(found.low) >= -LARGEST)
 
     def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
         """Return a function that computes the rewards in all contexts; generated code if short."""

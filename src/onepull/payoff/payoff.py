@@ -124,6 +124,11 @@ class Payoff(ABC):
         lows, highs = self._bounds(boxes)
         return float(np.min(lows)), float(np.max(highs))
 
+    @property
+    def reach(self) -> float:
+        """The largest size of a state at which no reward overflows; infinite if none can."""
+        return math.inf
+
     @abstractmethod
     def _range(self, contexts: Mapping[str, Bounds]) -> Bounds:
         """Bound the reward from the source, without declared bounds."""

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from onepull.arrays import Array
-from onepull.distributions import Discrete, Distribution, Uniform
+from onepull.distributions import Discrete, Distribution, Failing, Uniform
 from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.problem import Problem
 from onepull.spaces import Box, Finite, Space
 
 POINTS = 3  # states per arm
+FAILING = 0.1  # of the pulls at most, if pulls can fail
 
 
 def instance(problem: Problem, generator: np.random.Generator) -> Environment:
     """Return a random environment of a problem.
 
     The state of each arm is one of three points, drawn uniformly from the state space, with
-    weights drawn uniformly (from the flat Dirichlet distribution).  Contexts are uniform.
+    weights drawn uniformly (from the flat Dirichlet distribution).  Contexts are uniform.  If
+    pulls can fail, each arm fails with a probability that is drawn uniformly up to a tenth.
 
     >>> from onepull.environment import channel_selection
     >>> made = instance(channel_selection(2).problem, np.random.default_rng(0))
@@ -27,10 +30,12 @@ def instance(problem: Problem, generator: np.random.Generator) -> Environment:
     """
     check_bounded(problem.state, "state")
     check_bounded(problem.context, "context")
-    states = {
+    states: dict[str, Distribution] = {
         arm: Discrete(_points(problem.state, generator), generator.dirichlet([1.0] * POINTS))
         for arm in problem.arms
     }
+    if problem.failure is not None:
+        states = {arm: Failing(law, generator.uniform(0, FAILING)) for arm, law in states.items()}
     contexts = {name: _even(space) for name, space in problem.context.items()}
     return Environment(problem, states=states, contexts=contexts)
 
@@ -45,17 +50,19 @@ def check_bounded(box: Box, role: str) -> None:
             )
 
 
-def _points(box: Box, generator: np.random.Generator) -> Array:
-    return np.column_stack([_draws(space, generator) for space in box.values()])
+def _points(box: Box, generator: np.random.Generator) -> Any:
+    columns = [_draws(space, generator) for space in box.values()]
+    return list(zip(*columns, strict=True)) if box.words else np.column_stack(columns)
 
 
-def _draws(space: Space, generator: np.random.Generator) -> Array:
+def _draws(space: Space, generator: np.random.Generator) -> Any:
     if isinstance(space, Finite):
-        return generator.choice(np.array(space.values), POINTS)
+        return generator.choice(np.array(space.words or space.values), POINTS).tolist()
     return generator.uniform(space.low, space.high, POINTS)
 
 
 def _even(space: Space) -> Distribution:
     if isinstance(space, Finite):
-        return Discrete(space.values, [1 / len(space.values)] * len(space.values))
+        values: Any = space.words or space.values
+        return Discrete(values, [1 / len(values)] * len(values))
     return Uniform(space.low, space.high)

@@ -159,9 +159,10 @@ BOUNDS: dict[type[Policy], Callable[[Environment, Mapping[str, Any], int], Guara
 def _listed(environment: Environment) -> Instance | None:
     """Return the instance if there are finitely many contexts, else None."""
     try:
-        return Instance.of(environment)
+        found = Instance.of(environment)
     except ParameterError:
         return None
+    return found if found.is_bounded else None
 
 
 def _free(environment: Environment, epsilon: float, delta: Any, horizon: int) -> float | None:

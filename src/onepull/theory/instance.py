@@ -14,6 +14,7 @@ from onepull.environment import Environment
 from onepull.environment.environment import gaps_of
 from onepull.errors import ParameterError
 from onepull.factor import Grid
+from onepull.factor.arm_ranges import ranges_by_arm
 from onepull.problem import Problem
 from onepull.spaces import Finite
 from onepull.theory.cell_probabilities import cell_masses, counted, grid_axes
@@ -38,7 +39,7 @@ class Instance:
     gaps
         Δ_j^(i) = θ_i* - θ_ij; differences within rounding errors are 0, a tie.
     ranges
-        G_i = sup_x g(y_i, x) - inf_x g(y_i, x).
+        G_i = sup_x g(y_i, x) - inf_x g(y_i, x), over the states of all arms.
     bounds
         The lowest and the highest reward over all contexts and states.
     lipschitz
@@ -47,6 +48,8 @@ class Instance:
         The width of the cells along each interval field, at most δ.
     notes
         Remarks for the reader on how the quantities were computed.
+    arm_ranges
+        G_ij, `[context, arm]`, if arms have attributes; None if it is G_i for every arm.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Instance:
     lipschitz: Mapping[str, float] = field(default_factory=dict)
     widths: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    arm_ranges: Array | None = None
 
     @classmethod
     def of(
@@ -110,9 +114,9 @@ class Instance:
         rows, masses = rows[masses > 0], masses[masses > 0]
         rewards = environment.expected_rewards(rows)
         names = problem.context.names
-        low, high = problem.payoff.range(
-            {name: (c, c) for name, c in zip(names, rows.T, strict=True)}
-        )
+        boxes = {name: (c, c) for name, c in zip(names, rows.T, strict=True)}
+        low, high = problem.payoff.range(boxes)
+        lows, highs = ranges_by_arm(problem, boxes) if problem.attributes else (None, None)
         return cls(
             arms=tuple(problem.arms),
             contexts=rows,
@@ -124,7 +128,13 @@ class Instance:
             lipschitz=lipschitz,
             widths=widths,
             notes=notes,
+            arm_ranges=None if lows is None or highs is None else highs - lows,
         )
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether every reward has a lowest value, which all bounds with G need."""
+        return bool(np.isfinite(self.ranges).all())
 
     @property
     def optimal(self) -> list[int]:
@@ -177,12 +187,18 @@ class Instance:
 
     @property
     def steepness(self) -> Array:
-        """(G_i/Δ_j^(i))², `[context, arm]`: how hard it is to tell an arm from the optimal one.
+        """(G_ij/Δ_j^(i))², `[context, arm]`: how hard it is to tell an arm from the optimal one.
 
-        Infinite where the arm is optimal.
+        Infinite where the arm is optimal.  Raises ParameterError if rewards have no lowest value.
         """
+        if not self.is_bounded:
+            raise ParameterError(
+                "the bounds need a lowest reward, and this one has none: bound the states, for "
+                "example with Interval(0, 30, outside='clip')"
+            )
         apart = self.gaps > 0
-        ratio = self.ranges[:, None] / np.where(apart, self.gaps, 1.0)
+        reach = self.ranges[:, None] if self.arm_ranges is None else self.arm_ranges
+        ratio = reach / np.where(apart, self.gaps, 1.0)
         return np.where(apart, ratio**2, math.inf)
 
     @property

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.environment import Environment
 from onepull.errors import ParameterError
+from onepull.factor.arm_ranges import ranges_by_arm
 from onepull.index.empirical_likelihood import divergence
 from onepull.payoff import box_points as partition
 from onepull.theory.instance import Instance
@@ -131,7 +132,8 @@ def divergences(
         rows, weights = law.rule(NODES if law.fields == 1 else NODES // 2)
         for i in np.flatnonzero(instance.gaps[:, j] > 0).tolist():
             values = np.broadcast_to(vector(*instance.contexts[i], *rows.T), weights.shape)
-            found[i, j] = kinf(np.minimum(values, tops[i]), weights, best[i], tops[i])
+            top = float(tops[i, j])
+            found[i, j] = kinf(np.minimum(values, top), weights, best[i], top)
     smooth = [arm for arm, law in environment.states.items() if law.atoms is None]
     if smooth:
         told = f"{', '.join(smooth)}: divergences by quadrature, not exact"
@@ -231,11 +233,15 @@ def _most_confusing(found: Array, instance: Instance) -> NDArray[np.int64]:
 
 
 def _tops(environment: Environment, instance: Instance) -> Array:
-    """Return B_i: the highest reward of a declared state in each context."""
+    """Return B_ij: the highest reward of a declared state in each context, with each arm."""
     problem = environment.problem
+    names, shape = problem.context.names, instance.gaps.shape
+    boxes = {name: (c, c) for name, c in zip(names, instance.contexts.T, strict=True)}
+    if problem.attributes:
+        return ranges_by_arm(problem, boxes)[1]
+    tops = problem.payoff.range(boxes)[1]
     if partition.is_finite(problem.outcome) and partition.size(problem.outcome) <= LISTING:
         states = list(partition.product(partition.listed(problem.outcome)).values())
-        return np.array([np.max(problem.payoff.vector(*y, *states)) for y in instance.contexts])
-    names = problem.context.names
-    boxes = {name: (c, c) for name, c in zip(names, instance.contexts.T, strict=True)}
-    return np.asarray(problem.payoff.range(boxes)[1])
+        found = [np.max(problem.payoff.vector(*y, *states)) for y in instance.contexts]
+        tops = np.array(found)
+    return np.broadcast_to(tops[:, None], shape)

@@ -218,11 +218,11 @@ def lemma_1(instance: Instance, epsilon: float, trial: float, *, printed: bool =
     """
     alpha, arms = alpha_of(epsilon, least=0.0 if printed else -0.5), len(instance.arms)
     apart = instance.gaps > 0
-    reach = np.ones(len(instance.ranges)) if printed else instance.ranges
-    steep = np.where(apart, (reach[:, None] / np.where(apart, instance.gaps, 1.0)) ** 2, 0.0)
+    unit = 1.0 / np.where(apart, instance.gaps, 1.0) ** 2
+    steep = np.where(apart, unit if printed else instance.steepness, 0.0)
     power, pulls = 2 * alpha - 2, math.floor(trial / arms)
     if pulls < 1:
-        return np.ones(len(reach))
+        return np.ones(len(steep))
     bound = (arms - 1) * pulls**-power / power
     if printed:
         bound = 2 * arms ** (power + 2) / trial**power

@@ -144,7 +144,7 @@ def test_how_much_states_count_is_what_the_filter_does():
             by_filter = (
                 memory.drift.means[0, q, place] + left[0] * memory.drift.deviations[0, q, place]
             )
-            by_states = float((memory._rewards(context) * weights).sum()) * memory._unit
+            by_states = float((memory._rewards(context) * weights).sum()) * memory.unit
             assert by_states == pytest.approx(by_filter, rel=1e-9, abs=1e-12)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import exp
+from math import exp, frexp
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -15,7 +15,6 @@ from onepull.errors import SaveFileError
 from onepull.payoff import State
 from onepull.payoff.box_points import is_finite, listed, points, product, size
 from onepull.payoff.formula_payoff import FormulaPayoff
-from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states.drift import DECAYS, DEVIATIONS, STEADY, Drift
 from onepull.policies.kept_states.tops import Tops
 from onepull.policies.sharing.knowledge import Knowledge
@@ -115,7 +114,7 @@ class KeptStates(Knowledge):
         self._tracked = _spread(problem)
         self._psi = payoff.across(self._tracked)
         low, high = payoff.whole_range
-        self._unit = 1.0 / max(high - low, NARROWEST) if high - low < np.inf else 1.0
+        self.unit = unit_of(high - low)
         self._tops = Tops(problem)
 
     # Learning
@@ -130,7 +129,7 @@ class KeptStates(Knowledge):
         rewards = None
         if self.drift is not None:
             # Before anything changes, since a reward in Python may raise.
-            rewards = np.asarray(self._psi((*self.problem.known[arm], *shown))) * self._unit
+            rewards = np.asarray(self._psi((*self.problem.known[arm], *shown))) * self.unit
             np.clip(rewards, -FARTHEST, FARTHEST, out=rewards)
         slot = self._free_slot(arm)
         self.columns[:, arm, slot] = shown
@@ -199,7 +198,7 @@ class KeptStates(Knowledge):
         order = np.argsort(rewards, kind="stable")
         weights = self.stands_for[arm]
         sorted_weights = weights[order]
-        apart = np.diff(rewards[order])
+        apart = np.diff(rewards[order]) * self.unit
         added = sorted_weights[1:] * sorted_weights[:-1] * apart * apart
         pairs = _cheapest(np.argsort(added, kind="stable").tolist(), old, max(1, old // 4))
         left = np.ones(self.kept[arm], bool)
@@ -323,34 +322,29 @@ class KeptStates(Knowledge):
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
         self.problem = problem
-        counts_for = self._counts_for
         if removed is None:
             for numbers in (self.pulls, self.in_flight, self.kept):
                 numbers.append(0)
             old = self.columns, self.stands_for, self.seen_at
             self._make_room(len(self.pulls), self.stands_for.shape[1])
             self.columns[:, :-1], self.stands_for[:-1], self.seen_at[:-1] = old
+            if self._counts_for is not None:
+                nothing = np.zeros((1, self.stands_for.shape[1]))
+                mean, deviation = self._counts_for
+                self._counts_for = np.vstack([mean, nothing]), np.vstack([deviation, nothing])
             if self.drift is not None:
                 self.drift.add_arm()
-            if counts_for is not None:
-                none = np.zeros((1, self.stands_for.shape[1]))
-                self._counts_for = (
-                    np.concatenate([counts_for[0], none]),
-                    np.concatenate([counts_for[1], none]),
-                )
         else:
             for numbers in (self.pulls, self.in_flight, self.kept):
                 del numbers[removed]
             self.columns = np.delete(self.columns, removed, axis=1)
             self.stands_for = np.delete(self.stands_for, removed, axis=0)
             self.seen_at = np.delete(self.seen_at, removed, axis=0)
+            if self._counts_for is not None:
+                mean, deviation = (np.delete(each, removed, axis=0) for each in self._counts_for)
+                self._counts_for = mean, deviation
             if self.drift is not None:
                 self.drift.remove_arm(removed)
-            if counts_for is not None:
-                self._counts_for = (
-                    np.delete(counts_for[0], removed, axis=0),
-                    np.delete(counts_for[1], removed, axis=0),
-                )
         self._bind()
 
     def set_attributes(self, problem: Problem) -> None:
@@ -514,6 +508,15 @@ class _Seen(NamedTuple):
     arm: int
     shown: list[float]
     stands_for: float
+
+
+def unit_of(size: float) -> float:
+    """Return a factor that takes numbers of a size to about 1; a power of two, which is exact.
+
+    >>> unit_of(3.0), unit_of(1e300) * 1e300 < 2.0, unit_of(0.0), unit_of(np.inf)
+    (0.25, True, 1.0, 1.0)
+    """
+    return 2.0 ** -min(max(frexp(size)[1], -1000), 1000) if 0.0 < size < np.inf else 1.0
 
 
 def _spread(problem: Problem) -> list[State]:
