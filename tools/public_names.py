@@ -16,7 +16,7 @@ BEGIN, END = "# Made by tools/public_names.py", "# To here."
 # What the package exports beside its policies, by the module it is taken from.
 TOOLS = {
     "onepull.policies.controls": ["Controls", "Share"],
-    "onepull.policies.decision": ["Decision"],
+    "onepull.policies.request": ["Request"],
     "onepull.policies.explanation": ["ArmExplanation", "Explanation"],
     "onepull.policies.policy": ["Policy"],
     "onepull.policies.fleet.updates": ["Absorbed"],

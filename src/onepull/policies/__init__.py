@@ -4,7 +4,6 @@
 from onepull.policies.budget.mixture_elimination import MixtureElimination
 from onepull.policies.budget.ucb_alp import UCBALP
 from onepull.policies.controls import Controls, Share
-from onepull.policies.decision import Decision
 from onepull.policies.drifting.discounted_kl import DiscountedKL
 from onepull.policies.drifting.discounted_ucb import DiscountedUCB
 from onepull.policies.drifting.restarting_ucb import RestartingUCB
@@ -26,6 +25,7 @@ from onepull.policies.policy_class.randomized_ucb import RandomizedUCB
 from onepull.policies.pull import Pull
 from onepull.policies.recommendation import recommended
 from onepull.policies.reference import FixedArm, Genie, Greedy, Random
+from onepull.policies.request import Request
 from onepull.policies.rule_policy import MeanPolicy, TurnPolicy
 from onepull.policies.scheduled.dsee import DSEE
 from onepull.policies.scheduled.epsilon_greedy import EpsilonGreedy
@@ -61,7 +61,6 @@ __all__ = [
     "CoarseKL",
     "ContextualZooming",
     "Controls",
-    "Decision",
     "DirichletThompson",
     "DiscountedKL",
     "DiscountedUCB",
@@ -86,6 +85,7 @@ __all__ = [
     "Pull",
     "Random",
     "RandomizedUCB",
+    "Request",
     "RestartingUCB",
     "Share",
     "SlidingWindowKL",
