@@ -227,6 +227,9 @@ class MeanPolicy(RulePolicy):
             return leading_mean(estimates, statistics.roots, self._index, aim)
         return statistics.leader(self._rule, estimates, aim)  # type: ignore[no-any-return]  # a position
 
+    def _estimate(self, request: Request, arm: int) -> float | None:
+        return float(request.view[1][arm])
+
     def _scores(self, request: Request) -> Any:
         """Return every index without the error of the features, which is the same for all arms."""
         rule = self._rule

@@ -435,9 +435,7 @@ class _Held(closing[Any]):
         self._lock.release()
 
 
-def _is_settled(
-    connection: sqlite3.Connection, event: Event, id_: str, horizon: float
-) -> bool:
+def _is_settled(connection: sqlite3.Connection, event: Event, id_: str, horizon: float) -> bool:
     """Whether an event belongs to a decision whose events were deleted."""
     if event.slot is Slot.DEFINITION:
         return False

@@ -1,0 +1,333 @@
+"""The state that a log says: fold(log), event by event."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from onepull.errors import InputError, OnepullError, ParameterError, StoreError
+from onepull.policies.policy import Policy
+from onepull.problem import Problem
+from onepull.router.definition import apply_changes
+from onepull.router.flights import Flights
+from onepull.router.log_counts import LogCounts
+from onepull.store import events as e
+
+FORMAT = 1
+Reader = Callable[[int, int], Iterable[Any]]
+
+
+class FoldState(msgspec.Struct, forbid_unknown_fields=True):
+    """A folded log as plain values."""
+
+    policy: bytes
+    mode: str
+    fallback: str | None
+    drained: list[str]
+    counts: LogCounts
+    asked: Any
+    number: int
+
+
+class SnapshotBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What a snapshot holds: the state, and the decisions in flight."""
+
+    format: int
+    state: FoldState
+    flights: list[e.Decided]
+
+
+class Fold:
+    """What a log says up to an event.
+
+    Every process folds the same events in the same order, so all of them have the same state
+    after the same event, bit for bit.  An event that cannot be applied, such as the observation
+    of an arm that another process has just removed, changes nothing anywhere.
+
+    Attributes
+    ----------
+    policy
+        The policy with all that it has learned.
+    mode, fallback, drained
+        The controls that the policy does not know of.
+    counts
+        How often what happened.
+    flights
+        The decisions in flight, which are not part of the state.
+    sequence
+        The number of the last event that was folded.
+    """
+
+    def __init__(self, problem: Problem | None, expires: float, reader: Reader) -> None:
+        self._problem = problem  # for a reward in Python, which no log can hold
+        self._read = reader
+        self.flights = Flights(expires)
+        self.sequence = 0
+        self.policy: Policy = None  # type: ignore[assignment]  # until it is defined
+        self.mode, self.fallback = "live", None
+        self.drained: set[str] = set()
+        self.counts = LogCounts()
+        self.asked: Any = None
+        self.number = 0
+        self.last_error: OnepullError | None = None
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether the log says what it is about."""
+        return self.number > 0
+
+    def apply(self, event: Any) -> OnepullError | None:
+        """Apply the next event; return why it changed nothing, if so."""
+        try:
+            _APPLY[type(event)](self, event)
+        except OnepullError as error:
+            if isinstance(error, StoreError):
+                raise
+            self.counts.refused += 1
+            self.last_error = error
+            return error
+        finally:
+            self.sequence = event.seq
+        return None
+
+    def policy_from(self, text: bytes) -> Policy:
+        """Return a policy from the contents of a save file."""
+        if self._problem is None or self._problem.reward.is_formula:
+            return Policy.from_bytes(text)
+        arms = msgspec.json.decode(text)["saved"]["problem"]["arms"]
+        return Policy.from_bytes(text, problem=self._problem.with_arms(arms))
+
+    # Definitions
+
+    def _defined(self, event: e.Defined) -> None:
+        if self.policy is None or event.base:
+            waiting = list(self.flights)
+            self.policy = self.policy_from(event.policy)
+            for flight in waiting:
+                self._expect(flight)
+            if self.number == 0:
+                self.mode, self.fallback = event.asked["mode"], event.asked["fallback"]
+            for earlier in self._read(event.base, event.seq - 1) if event.base else ():
+                if isinstance(earlier, (e.Observed, e.Failed, e.Expired, e.Control)):
+                    self.apply_quietly(earlier)
+        else:
+            apply_changes(self, self.asked, event.asked)
+        self.asked, self.number = event.asked, int(event.id)
+
+    def apply_quietly(self, event: Any) -> None:
+        """Learn an event again that was counted before."""
+        counts, self.counts = self.counts, LogCounts()
+        self.apply(event)
+        self.counts = counts
+
+    # Decisions and outcomes
+
+    def _decided(self, event: e.Decided) -> None:
+        self.counts.decide(event)
+        if self.flights.read(event, time.monotonic()):
+            self._expect(event)
+
+    def _expect(self, event: e.Decided) -> None:
+        # It may be of an arm or a context that the problem does not have any more.
+        if not self._expect_pull(event.arm, event.context):
+            self.flights.pop(event.id)
+
+    def land(self, id_: str) -> None:
+        """Stop waiting for a decision."""
+        flight = self.flights.pop(id_)
+        if flight is not None:
+            self._unexpect(flight.arm, flight.context)
+
+    def _unexpect(self, arm: str, context: dict[str, Any]) -> None:
+        try:
+            self.policy.gave_up(arm, **context)
+        except InputError:  # the same
+            return
+
+    def _observed(self, event: e.Observed) -> None:
+        self._learn(event, event.state or {}, reward=event.reward, failed=False)
+
+    def _failed(self, event: e.Failed) -> None:
+        self._learn(event, {}, reward=None, failed=True)
+
+    def _learn(self, event: Any, state: dict[str, Any], *, reward: Any, failed: bool) -> None:
+        arm, context = event.arm, event.context
+        flight = self.flights.pop(event.id)
+        answers = flight is not None and flight.arm == arm and flight.context == context
+        if flight is not None and not answers:
+            self._unexpect(flight.arm, flight.context)
+        if not getattr(event, "counts", True):
+            if answers:
+                self._unexpect(arm, context)
+            self.counts.learn(event)
+            return
+        if not answers and self._is_flying(arm):
+            # Observing answers a pull in flight, and must not answer that of another decision.
+            answers = self._expect_pull(arm, context)
+        try:
+            self.policy.observe(arm, reward=reward, failed=failed, **context, **state)
+        except OnepullError:
+            if answers:
+                self._unexpect(arm, context)
+            raise
+        self.counts.learn(event)
+
+    def _is_flying(self, arm: str) -> bool:
+        counts, position = self.policy._counts, self.policy._position  # noqa: SLF001 - quick to ask
+        return arm in position and counts.in_flight[position[arm]] > 0
+
+    def _expect_pull(self, arm: str, context: dict[str, Any]) -> bool:
+        try:
+            self.policy.pulled(arm, **context)
+        except InputError:
+            return False
+        return True
+
+    def _gave_up(self, event: e.GaveUp) -> None:
+        self.land(event.id)
+        self.counts.gave_up += 1
+
+    def _expired(self, event: e.Expired) -> None:
+        if event.teaches:
+            self._learn(event, event.state or {}, reward=None, failed=event.failed)
+        else:
+            self.land(event.id)
+        self.counts.expired += 1
+
+    # Controls
+
+    def _mode_set(self, event: e.ModeSet) -> None:
+        self.set_mode(event.mode, self.fallback)
+
+    def _fallback_set(self, event: e.FallbackSet) -> None:
+        self.set_mode(self.mode, event.arm)
+
+    def set_mode(self, mode: str, fallback: str | None) -> None:
+        """Use another mode and fallback; raises ParameterError if they do not fit."""
+        if mode not in ("live", "shadow", "off"):
+            raise ParameterError(f"mode must be live, shadow or off, given {mode!r}")
+        if fallback is None and mode != "live":
+            raise ParameterError(f"mode {mode!r} needs a fallback arm; call set_fallback first")
+        if fallback is not None and fallback not in self.policy.problem.arms:
+            raise InputError(
+                f"the fallback {fallback!r} is not an arm; "
+                f"the arms are {', '.join(self.policy.problem.arms)}"
+            )
+        self.mode, self.fallback = mode, fallback
+
+    def _pinned(self, event: e.Pinned) -> None:
+        self.policy.pin(event.arm)
+
+    def _paused(self, event: e.Paused) -> None:
+        self.policy.pause(event.arm)
+        self.drained.discard(event.arm)
+
+    def _drained(self, event: e.Drained) -> None:
+        self.policy.pause(event.arm)
+        self.drained.add(event.arm)
+
+    def _resumed(self, event: e.Resumed) -> None:
+        self.policy.resume(event.arm)
+        self.drained.discard(event.arm)
+
+    def _share_set(self, event: e.ShareSet) -> None:
+        self.policy.share(event.arm, least=event.least, most=event.most)
+
+    def _attributes_set(self, event: e.AttributesSet) -> None:
+        self.policy.set_attributes(event.arm, **event.attributes)
+
+    def _arm_added(self, event: e.ArmAdded) -> None:
+        self.policy.add_arm(event.arm, **event.attributes)
+
+    def _arm_removed(self, event: e.ArmRemoved) -> None:
+        if event.arm == self.fallback:
+            raise InputError(f"arm {event.arm!r} is the fallback; set another one first")
+        self.policy.remove_arm(event.arm)
+        self.drained.discard(event.arm)
+        for flight in [each for each in self.flights if each.arm == event.arm]:
+            self.flights.pop(flight.id)
+
+    def _reward_set(self, event: e.RewardSet) -> None:
+        self.set_reward(event.reward)
+
+    def set_reward(self, reward: Any) -> None:
+        """Use another reward without forgetting; raises ParameterError where that cannot be."""
+        change = getattr(self.policy, "with_reward", None)
+        if change is None:
+            raise ParameterError(
+                f"{type(self.policy).__name__} keeps no states, so what it learned does not tell "
+                "what another reward would have been; use a policy that does, such as recommended"
+            )
+        policy = change(reward)
+        self.policy = policy
+        for flight in list(self.flights):
+            self._expect(flight)
+
+    # Saving
+
+    def state(self) -> bytes:
+        """Return the state as bytes, without the decisions in flight."""
+        return msgspec.msgpack.encode(self._state())
+
+    def _state(self) -> FoldState:
+        return FoldState(
+            policy=self.policy.to_bytes(),
+            mode=self.mode,
+            fallback=self.fallback,
+            drained=sorted(self.drained),
+            counts=self.counts,
+            asked=self.asked,
+            number=self.number,
+        )
+
+    def snapshot(self) -> bytes:
+        """Return the state and the decisions in flight as bytes."""
+        return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), list(self.flights)))
+
+    def restore(self, body: bytes, seq: int) -> None:
+        """Continue from a snapshot; raises StoreError if it is not one."""
+        try:
+            saved = msgspec.msgpack.decode(body, type=SnapshotBody)
+        except msgspec.DecodeError as error:
+            raise StoreError(f"the snapshot after event {seq} cannot be read: {error}") from None
+        state = saved.state
+        self.policy = self.policy_from(state.policy)
+        self.mode, self.fallback, self.drained = state.mode, state.fallback, set(state.drained)
+        self.counts, self.asked, self.number = state.counts, state.asked, state.number
+        self.sequence = seq
+        now = time.monotonic()
+        for flight in saved.flights:
+            if self.flights.read(flight, now):
+                self._expect(flight)
+
+    def copy(self) -> Fold:
+        """Return a copy without the decisions in flight, to try something."""
+        twin = Fold(self._problem, self.flights.expires, self._read)
+        twin.policy = self.policy_from(self.policy.to_bytes())
+        twin.mode, twin.fallback, twin.drained = self.mode, self.fallback, set(self.drained)
+        twin.asked, twin.number, twin.sequence = self.asked, self.number, self.sequence
+        return twin
+
+
+_APPLY: dict[type[Any], Callable[[Fold, Any], None]] = {
+    e.Defined: Fold._defined,
+    e.Decided: Fold._decided,
+    e.Observed: Fold._observed,
+    e.Failed: Fold._failed,
+    e.GaveUp: Fold._gave_up,
+    e.Expired: Fold._expired,
+    e.ModeSet: Fold._mode_set,
+    e.FallbackSet: Fold._fallback_set,
+    e.Pinned: Fold._pinned,
+    e.Paused: Fold._paused,
+    e.Drained: Fold._drained,
+    e.Resumed: Fold._resumed,
+    e.ShareSet: Fold._share_set,
+    e.AttributesSet: Fold._attributes_set,
+    e.ArmAdded: Fold._arm_added,
+    e.ArmRemoved: Fold._arm_removed,
+    e.RewardSet: Fold._reward_set,
+}
