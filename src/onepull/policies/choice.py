@@ -1,4 +1,4 @@
-"""One choice of a policy with what a log records of it, at little more than the cost of choosing."""
+"""One choice of a policy, with what a log records of it."""
 
 from __future__ import annotations
 
@@ -70,14 +70,10 @@ def chosen(
         finally:
             policy._generator = own  # noqa: SLF001 - the same
     estimate = policy._estimate(request, arm)  # noqa: SLF001 - the same
-    counts = policy._counts  # noqa: SLF001 - the same
-    if estimate is not None and (
-        not math.isfinite(estimate)
-        or (counts.in_flight[arm] and arm in policy._knowledge.unanswered(context))  # noqa: SLF001 - the same
-    ):
+    if estimate is not None and not math.isfinite(estimate):
         estimate = None
     if not reason:
-        unseen = estimate is None and not counts.observed[arm]
+        unseen = estimate is None and not policy._counts.observed[arm]  # noqa: SLF001 - the same
         reason = policy._unseen if unseen else policy._why()  # noqa: SLF001 - the same
     return Choice(policy._arms[arm], chance, estimate, reason)  # noqa: SLF001 - the same
 

@@ -167,7 +167,7 @@ class Policy(ABC):
 
     def _estimate(self, request: Request, arm: int) -> float | None:
         """Return the estimated reward of one arm, None if the policy has no estimate."""
-        return self._estimates(request)[arm]
+        return self._told(request)[arm]
 
     def _why(self) -> str:
         """Return the usual reason for a choice, such as "highest index"."""

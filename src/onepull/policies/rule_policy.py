@@ -21,6 +21,7 @@ from onepull.policies.request import Request
 from onepull.policies.sharing.sharing import Sharing
 from onepull.policies.ties import best_of, even
 from onepull.problem import Problem
+from onepull.statistics import UNPULLED
 
 Kind = TypeVar("Kind", bound=type["RulePolicy"])
 MEASURED = 1 << 20  # rewards computed to measure the error of a sketch
@@ -228,7 +229,8 @@ class MeanPolicy(RulePolicy):
         return statistics.leader(self._rule, estimates, aim)  # type: ignore[no-any-return]  # a position
 
     def _estimate(self, request: Request, arm: int) -> float | None:
-        return float(request.view[1][arm])
+        statistics, estimates, _, _ = request.view
+        return UNPULLED if statistics.unanswered(arm) else float(estimates[arm])
 
     def _scores(self, request: Request) -> Any:
         """Return every index without the error of the features, which is the same for all arms."""

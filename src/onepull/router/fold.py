@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
 
 import msgspec
 
+from onepull.checks import shown, some
 from onepull.errors import InputError, OnepullError, ParameterError, StoreError
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
@@ -17,6 +18,7 @@ from onepull.router.log_counts import LogCounts
 from onepull.store import events as e
 
 FORMAT = 1
+MODES = ("live", "shadow", "off")
 Reader = Callable[[int, int], Iterable[Any]]
 
 
@@ -38,6 +40,23 @@ class SnapshotBody(msgspec.Struct, forbid_unknown_fields=True):
     format: int
     state: FoldState
     flights: list[e.Decided]
+
+
+def check_mode(arms: Sequence[str], mode: Any, fallback: Any) -> None:
+    """Raise ParameterError if a mode is unknown, or needs another fallback.
+
+    >>> check_mode(["a"], "shadow", None)
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: mode 'shadow' needs a fallback arm; set the fallback first
+    """
+    if not isinstance(mode, str) or mode not in MODES:
+        raise ParameterError(f"mode must be {some(MODES)}, given {shown(mode)}")
+    if fallback is None and mode != "live":
+        raise ParameterError(f"mode {mode!r} needs a fallback arm; set the fallback first")
+    if fallback is not None and fallback not in arms:
+        raise ParameterError(
+            f"the fallback {shown(fallback)} is not an arm; the arms are {some(arms)}"
+        )
 
 
 class Fold:
@@ -63,11 +82,12 @@ class Fold:
 
     def __init__(self, problem: Problem | None, expires: float, reader: Reader) -> None:
         self._problem = problem  # for a reward in Python, which no log can hold
-        self._read = reader
+        self.reader = reader
         self.flights = Flights(expires)
         self.sequence = 0
-        self.policy: Policy = None  # type: ignore[assignment]  # until it is defined
-        self.mode, self.fallback = "live", None
+        self.policy: Policy  # from the definition on
+        self.mode = "live"
+        self.fallback: str | None = None
         self.drained: set[str] = set()
         self.counts = LogCounts()
         self.asked: Any = None
@@ -82,7 +102,7 @@ class Fold:
     def apply(self, event: Any) -> OnepullError | None:
         """Apply the next event; return why it changed nothing, if so."""
         try:
-            _APPLY[type(event)](self, event)
+            self._HANDLERS[type(event)](self, event)
         except OnepullError as error:
             if isinstance(error, StoreError):
                 raise
@@ -103,14 +123,14 @@ class Fold:
     # Definitions
 
     def _defined(self, event: e.Defined) -> None:
-        if self.policy is None or event.base:
+        if not self.is_defined or event.base:
             waiting = list(self.flights)
             self.policy = self.policy_from(event.policy)
             for flight in waiting:
                 self._expect(flight)
             if self.number == 0:
                 self.mode, self.fallback = event.asked["mode"], event.asked["fallback"]
-            for earlier in self._read(event.base, event.seq - 1) if event.base else ():
+            for earlier in self.reader(event.base, event.seq - 1) if event.base else ():
                 if isinstance(earlier, (e.Observed, e.Failed, e.Expired, e.Control)):
                     self.apply_quietly(earlier)
         else:
@@ -207,15 +227,7 @@ class Fold:
 
     def set_mode(self, mode: str, fallback: str | None) -> None:
         """Use another mode and fallback; raises ParameterError if they do not fit."""
-        if mode not in ("live", "shadow", "off"):
-            raise ParameterError(f"mode must be live, shadow or off, given {mode!r}")
-        if fallback is None and mode != "live":
-            raise ParameterError(f"mode {mode!r} needs a fallback arm; call set_fallback first")
-        if fallback is not None and fallback not in self.policy.problem.arms:
-            raise InputError(
-                f"the fallback {fallback!r} is not an arm; "
-                f"the arms are {', '.join(self.policy.problem.arms)}"
-            )
+        check_mode(self.policy.problem.arms, mode, fallback)
         self.mode, self.fallback = mode, fallback
 
     def _pinned(self, event: e.Pinned) -> None:
@@ -305,29 +317,28 @@ class Fold:
 
     def copy(self) -> Fold:
         """Return a copy without the decisions in flight, to try something."""
-        twin = Fold(self._problem, self.flights.expires, self._read)
+        twin = Fold(self._problem, self.flights.expires, self.reader)
         twin.policy = self.policy_from(self.policy.to_bytes())
         twin.mode, twin.fallback, twin.drained = self.mode, self.fallback, set(self.drained)
         twin.asked, twin.number, twin.sequence = self.asked, self.number, self.sequence
         return twin
 
-
-_APPLY: dict[type[Any], Callable[[Fold, Any], None]] = {
-    e.Defined: Fold._defined,
-    e.Decided: Fold._decided,
-    e.Observed: Fold._observed,
-    e.Failed: Fold._failed,
-    e.GaveUp: Fold._gave_up,
-    e.Expired: Fold._expired,
-    e.ModeSet: Fold._mode_set,
-    e.FallbackSet: Fold._fallback_set,
-    e.Pinned: Fold._pinned,
-    e.Paused: Fold._paused,
-    e.Drained: Fold._drained,
-    e.Resumed: Fold._resumed,
-    e.ShareSet: Fold._share_set,
-    e.AttributesSet: Fold._attributes_set,
-    e.ArmAdded: Fold._arm_added,
-    e.ArmRemoved: Fold._arm_removed,
-    e.RewardSet: Fold._reward_set,
-}
+    _HANDLERS: ClassVar[dict[type[Any], Callable[[Fold, Any], None]]] = {
+        e.Defined: _defined,
+        e.Decided: _decided,
+        e.Observed: _observed,
+        e.Failed: _failed,
+        e.GaveUp: _gave_up,
+        e.Expired: _expired,
+        e.ModeSet: _mode_set,
+        e.FallbackSet: _fallback_set,
+        e.Pinned: _pinned,
+        e.Paused: _paused,
+        e.Drained: _drained,
+        e.Resumed: _resumed,
+        e.ShareSet: _share_set,
+        e.AttributesSet: _attributes_set,
+        e.ArmAdded: _arm_added,
+        e.ArmRemoved: _arm_removed,
+        e.RewardSet: _reward_set,
+    }

@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
         return Receipt(self.event.id, learned=False, duplicate=True, late=before.late, seq=seq)
 
 
-def prepared(
+def prepared(  # noqa: PLR0913 - what was told, and what is known about it
     policy: Policy,
     id_: str,
     arm: str | None,
@@ -67,7 +67,13 @@ def prepared(
     context, state = _split(policy, decided, fields)
     has_failed = _truth(failed)
     late = Slot.GIVE_UP in slots
-    common = {"problem": problem, "time": time.time(), "id": id_, "arm": arm, "context": context}
+    common: dict[str, Any] = {
+        "problem": problem,
+        "time": time.time(),
+        "id": id_,
+        "arm": arm,
+        "context": context,
+    }
     event: Any
     if has_failed:
         if state or reward is not None:

@@ -17,9 +17,9 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 
 def file_system(path: Path, mounts: str) -> str:
-    """Return the type of the file system that holds a path, from the text of the mount table.
+    r"""Return the type of the file system that holds a path, from the text of the mount table.
 
-    >>> table = "21 1 8:1 / / rw - ext4 /dev/sda rw\\n22 21 0:5 / /srv/share rw - nfs4 host:/ rw"
+    >>> table = "21 1 8:1 / / rw - ext4 /dev/sda rw\n22 21 0:5 / /srv/share rw - nfs4 host:/ rw"
     >>> file_system(Path("/srv/share/router.db"), table), file_system(Path("/srv/r.db"), table)
     ('nfs4', 'ext4')
     """

@@ -7,38 +7,62 @@ import re
 import threading
 import time
 
+AT_ONCE = 2048  # random bytes fetched from the system, since each call takes a while
+VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 VERSION_7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
-class _Clock(threading.local):
-    """The newest time that a thread has put into an id, which never goes back."""
+class Ids:
+    """Makes UUIDs of version 7: ordered by time, with 62 random bits.
 
-    milliseconds = 0
-    count = 0
+    Ids increase even if the clock goes back.  Call it from one thread at a time, and make a new one
+    after a fork.
 
-
-_clock = _Clock()
-
-
-def new_id() -> str:
-    """Return a UUID of version 7: ordered by time, with 62 random bits.
-
-    Ids of one thread increase even if the clock goes back.
-
-    >>> one, two = new_id(), new_id()
+    >>> ids = Ids()
+    >>> one, two = ids.next(), ids.next()
     >>> one < two, len(one), one[14]
     (True, 36, '7')
     """
-    now = time.time_ns() // 1_000_000
-    if now > _clock.milliseconds:
-        _clock.milliseconds, _clock.count = now, 0
-    else:
-        _clock.count += 1
-        if _clock.count == 4096:  # of 12 bits
-            _clock.milliseconds, _clock.count = _clock.milliseconds + 1, 0
-    luck = int.from_bytes(os.urandom(8), "big") >> 2
-    text = f"{_clock.milliseconds:012x}7{_clock.count:03x}{1 << 63 | luck:016x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    __slots__ = ("_at", "_count", "_luck", "_milliseconds")
+
+    def __init__(self) -> None:
+        self._milliseconds = self._count = 0
+        self._luck, self._at = b"", 0
+
+    def next(self) -> str:
+        """Return the next id."""
+        now = time.time_ns() // 1_000_000
+        if now > self._milliseconds:
+            self._milliseconds, self._count = now, 0
+        else:
+            self._count += 1
+            if self._count == 4096:  # of 12 bits
+                self._milliseconds, self._count = self._milliseconds + 1, 0
+        at = self._at
+        if at >= len(self._luck):
+            self._luck, at = os.urandom(AT_ONCE), 0
+        self._at = at + 8
+        luck = self._luck[at : at + 8].hex()
+        text = f"{self._milliseconds:012x}"
+        variant = VARIANT[luck[0]]
+        return f"{text[:8]}-{text[8:]}-7{self._count:03x}-{variant}{luck[1:4]}-{luck[4:]}"
+
+
+_own = threading.local()
+
+
+def new_id() -> str:
+    """Return a UUID of version 7: ordered by time within a thread, with 62 random bits.
+
+    >>> new_id() < new_id()
+    True
+    """
+    ids: Ids | None = getattr(_own, "ids", None)
+    if ids is None or _own.process != os.getpid():
+        ids = _own.ids = Ids()
+        _own.process = os.getpid()
+    return ids.next()
 
 
 def time_of(id_: str) -> float | None:

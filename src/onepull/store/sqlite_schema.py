@@ -43,20 +43,12 @@ VERSION = len(MIGRATIONS)
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
     """Bring a file to this version; raises StoreError if it is not ours or of a newer one."""
-    found = version_of(connection)
-    if found == VERSION:
+    if version_of(connection) == VERSION:
         check_owner(connection, path)
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        found = version_of(connection)  # another process may have been faster
-        if found > VERSION:
-            raise newer(path, found)
-        if found == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise StoreError(f"{path} is a database, but not a log of onepull")
-        if found:
-            check_owner(connection, path)
-        for step in MIGRATIONS[found:]:
+        for step in MIGRATIONS[_known_version(connection, path) :]:
             for statement in step.split(";"):
                 if statement.strip():
                     connection.execute(statement)
@@ -68,6 +60,17 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("COMMIT")
 
 
+def _known_version(connection: sqlite3.Connection, path: str) -> int:
+    """Return the version of a file that can be migrated, once no other process can change it."""
+    found = version_of(connection)
+    if found == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise foreign(path)
+    if found:
+        check_owner(connection, path)
+    check_version(connection, path, most=VERSION)
+    return found
+
+
 def version_of(connection: sqlite3.Connection) -> int:
     """Return the version of a file, 0 of a new one."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -76,12 +79,18 @@ def version_of(connection: sqlite3.Connection) -> int:
 def check_owner(connection: sqlite3.Connection, path: str) -> None:
     """Raise StoreError if a database is not a log of onepull."""
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-        raise StoreError(f"{path} is a database, but not a log of onepull")
+        raise foreign(path)
 
 
-def newer(path: str, found: int) -> StoreError:
-    """Return the error for a file of a newer version."""
-    return StoreError(
-        f"{path} was written by a newer onepull (its version is {found}, this one knows up to "
-        f"{VERSION}); upgrade onepull"
-    )
+def check_version(connection: sqlite3.Connection, path: str, *, most: int = VERSION) -> None:
+    """Raise StoreError if a newer onepull has changed the file, perhaps while it was open."""
+    if (found := version_of(connection)) > most:
+        raise StoreError(
+            f"{path} was written by a newer onepull (its version is {found}, this one knows up to "
+            f"{most}); upgrade onepull"
+        )
+
+
+def foreign(path: str) -> StoreError:
+    """Return the error for a database of another program."""
+    return StoreError(f"{path} is a database, but not a log of onepull")

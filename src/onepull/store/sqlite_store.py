@@ -22,7 +22,7 @@ from onepull.store.events import Event, Slot, decode, encode
 from onepull.store.file_systems import refuse_network
 from onepull.store.group_commit import GroupCommit
 from onepull.store.ids import time_of
-from onepull.store.sqlite_schema import VERSION, migrate, newer, version_of
+from onepull.store.sqlite_schema import VERSION, check_version, migrate
 from onepull.store.store import BATCH, FORGOTTEN, Appended, Snapshot, Store
 
 KEPT = 2  # snapshots of a problem: the one before, should the newest be damaged
@@ -90,11 +90,7 @@ class SQLiteStore(Store):
                 if sys.platform == "darwin":  # where fsync does not reach the disk
                     connection.execute("PRAGMA fullfsync = 1")
                     connection.execute("PRAGMA checkpoint_fullfsync = 1")
-                mode = self._patiently(connection, "PRAGMA journal_mode = WAL").fetchone()[0]
-                if mode != "wal":
-                    raise StoreError(
-                        f"{self.path}: SQLite's write-ahead log does not work here (it is {mode})"
-                    )
+                self._patiently(connection, "PRAGMA journal_mode = WAL")
                 migrate(connection, str(self.path))
             except BaseException:
                 connection.close()
@@ -153,13 +149,12 @@ class SQLiteStore(Store):
         """
         try:
             busy, *_ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            if busy:
-                raise StoreError(f"{self.path} is in use by others and cannot be put in order yet")
         except sqlite3.Error as error:
+            writer.close()
             raise self._error("cannot be put in order", error) from error
-        finally:
-            if self._writer is not writer:
-                writer.close() if sys.exc_info()[0] is not None else None
+        if busy:
+            writer.close()
+            raise StoreError(f"{self.path} is in use by others and cannot be put in order yet")
         self._distrusts_log = False
 
     # Writing
@@ -181,8 +176,7 @@ class SQLiteStore(Store):
             writer = self._writing()
             self._patiently(writer, "BEGIN IMMEDIATE")
             try:
-                if (found := version_of(writer)) != VERSION:
-                    raise newer(str(self.path), found)
+                check_version(writer, str(self.path))
                 if not self._is_healthy:  # a write that changes nothing tells whether it works
                     writer.execute(f"PRAGMA user_version = {VERSION}")
                 results = self._insert(writer, jobs)
@@ -298,8 +292,7 @@ class SQLiteStore(Store):
         with closing(self._connect()) as connection:
             try:
                 self._patiently(connection, "BEGIN IMMEDIATE")
-                if (found := version_of(connection)) != VERSION:
-                    raise newer(str(self.path), found)
+                check_version(connection, str(self.path))
                 result = change(connection)
                 connection.execute("COMMIT")
             except sqlite3.Error as error:
