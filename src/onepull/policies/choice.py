@@ -87,9 +87,9 @@ def check_observation(
     >>> policy = DCB(Problem(
     ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x * y"
     ... ))
-    >>> check_observation(policy, "a", {"x": 2}, None, failed=False)
+    >>> check_observation(policy, "c", {"x": 0.5}, None, failed=False)
     Traceback (most recent call last):
-    onepull.errors.StateError: field 'x': 2 is outside [0, 1]
+    onepull.errors.UnknownArm: unknown arm 'c'; the arms are a, b
     """
     told = {**fields, FAILED: True} if failed else dict(fields)
     if FAILED in fields:

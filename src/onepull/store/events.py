@@ -44,7 +44,7 @@ class Event(
     --------
     >>> paused = Paused(arm="wifi", time=12.0, problem="default")
     >>> decode(encode(paused), seq=7, problem="default")
-    Paused(seq=7, time=12.0, problem='default', arm='wifi', by='')
+    Paused(seq=7, time=12.0, problem='default', by='', arm='wifi')
     """
 
     slot: ClassVar[Slot | None] = None

@@ -69,7 +69,7 @@ def time_of(id_: str) -> float | None:
     """Return the time of an id of version 7 in seconds since the epoch, None of any other.
 
     >>> time_of("01890a5d-ac96-774b-bcce-b302099a8057")
-    1688067157.142
+    1688096058.518
     >>> time_of("order 66") is None
     True
     """

@@ -32,6 +32,8 @@ class MemoryStore(Store):
     1
     """
 
+    lasts = False
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._events: dict[str, list[tuple[int, bytes]]] = {}
@@ -54,27 +56,28 @@ class MemoryStore(Store):
         self._check()
         future: Future[list[Appended]] = Future()
         with self._lock:
-            future.set_result([self._put(event) for event in events])
+            bodies = [encode(event) for event in events]  # raises before anything is stored
+            future.set_result([self._put(*pair) for pair in zip(events, bodies, strict=True)])
         return future
 
     def record(self, event: Event) -> None:
         """Store an event."""
         self._check()
         with self._lock:
-            self._put(event)
+            self._put(event, encode(event))
 
-    def _put(self, event: Event) -> Appended:
+    def _put(self, event: Event, body: bytes) -> Appended:
         slot, slots = event.slot, None
         if slot is not None:
             key = event.problem, event.id  # type: ignore[attr-defined]  # an event with a slot has one
             slots = self._slots.setdefault(key, {})
             if slot in slots:
-                seq, body = slots[slot]
-                if body is None:
+                seq, kept = slots[slot]
+                if kept is None:
                     return Appended(seq, FORGOTTEN)
-                return Appended(seq, decode(body, seq=seq, problem=event.problem))
+                return Appended(seq, decode(kept, seq=seq, problem=event.problem))
         self._last += 1
-        stored = self._last, encode(event)
+        stored = self._last, body
         self._events.setdefault(event.problem, []).append(stored)
         if slots is not None and slot is not None:
             slots[slot] = stored

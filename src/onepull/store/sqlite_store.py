@@ -90,7 +90,8 @@ class SQLiteStore(Store):
                 if sys.platform == "darwin":  # where fsync does not reach the disk
                     connection.execute("PRAGMA fullfsync = 1")
                     connection.execute("PRAGMA checkpoint_fullfsync = 1")
-                self._patiently(connection, "PRAGMA journal_mode = WAL")
+                mode = self._patiently(connection, "PRAGMA journal_mode = WAL").fetchone()
+                _check_mode(mode[0], str(self.path))
                 migrate(connection, str(self.path))
             except BaseException:
                 connection.close()
@@ -342,7 +343,6 @@ class SQLiteStore(Store):
             # Ids tell their time; one of a clock that ran ahead is kept by name, as others are.
             horizon = min(max((written for *_, written in times), default=0.0), time.time())
             named = [(problem, id_) for id_, born, _ in times if born is None or born > horizon]
-            connection.executemany("INSERT OR IGNORE INTO settled VALUES (?, ?)", named)
             connection.execute(
                 "INSERT INTO horizons VALUES (?, ?, ?) ON CONFLICT (problem) DO UPDATE SET "
                 "seq = max(seq, excluded.seq), time = max(time, excluded.time)",
@@ -351,6 +351,14 @@ class SQLiteStore(Store):
             deleted = connection.execute(
                 "DELETE FROM events WHERE seq <= ? AND problem = ?", (end, problem)
             )
+            # Those of which something is left are kept by name, too.
+            left = "SELECT 1 FROM events WHERE problem = ? AND id = ? LIMIT 1"
+            named += [
+                (problem, id_)
+                for id_, *_ in times
+                if connection.execute(left, (problem, id_)).fetchone()
+            ]
+            connection.executemany("INSERT OR IGNORE INTO settled VALUES (?, ?)", named)
             return deleted.rowcount
 
         return int(self._change(delete))
@@ -432,11 +440,21 @@ def _is_settled(connection: sqlite3.Connection, event: Event, id_: str, horizon:
     """Whether an event belongs to a decision whose events were deleted."""
     if event.slot is Slot.DEFINITION:
         return False
-    born = time_of(id_)
-    if born is not None and born <= horizon:
+    key = event.problem, id_
+    if connection.execute("SELECT 1 FROM settled WHERE problem = ? AND id = ?", key).fetchone():
         return True
-    query = "SELECT 1 FROM settled WHERE problem = ? AND id = ?"
-    return connection.execute(query, (event.problem, id_)).fetchone() is not None
+    born = time_of(id_)
+    if born is None or born > horizon:
+        return False
+    # Old, but perhaps of a decision that is still there.
+    query = "SELECT 1 FROM events WHERE problem = ? AND id = ? LIMIT 1"
+    return connection.execute(query, key).fetchone() is None
+
+
+def _check_mode(mode: str, path: str) -> None:
+    """Raise StoreError if SQLite could not switch to its write-ahead log."""
+    if mode != "wal":
+        raise StoreError(f"{path}: SQLite's write-ahead log does not work here (it is {mode})")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from os import PathLike
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from onepull.store.events import Event, Slot
 
@@ -84,6 +84,8 @@ class Store(ABC):
     >>> [event.arm for event in store.read("default")]
     ['wifi']
     """
+
+    lasts: ClassVar[bool] = True  # whether the log is there after the process has ended
 
     # Writing
 
