@@ -6,6 +6,7 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -54,6 +55,7 @@ class Core:
         self._ids = Ids()
         self._background: Background | None = None
         self._poll, self._owns_store = poll, owns_store
+        self._followers: tuple[Callable[[list[Any]], None], ...] = ()
         self._is_open = True
         self._error: OnepullError | None = None
         self._last_snapshot = 0
@@ -125,10 +127,20 @@ class Core:
                     with self._lock:
                         for event in batch[start : start + CHUNK]:
                             self._apply(event)
+                for follower in self._followers if batch else ():
+                    follower(batch)
                 if not batch:
                     with self._lock:
                         self._fold.sequence = last  # the rest is of other problems
             return self._fold.sequence
+
+    def follow(self, follower: Callable[[list[Any]], None]) -> None:
+        """Hand every event of this problem to a function after it was folded, in order.
+
+        It is called by the threads that read the log, so it must be quick and must not raise.
+        """
+        with self._sync_lock:
+            self._followers = (*self._followers, follower)
 
     def _apply(self, event: Any) -> None:
         self._fold.apply(event)

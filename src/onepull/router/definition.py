@@ -63,6 +63,15 @@ def asked_for(problem: Problem, policy: Any, mode: str, fallback: str | None) ->
     return {"problem": plain(written), "policy": policy, "mode": mode, "fallback": fallback}
 
 
+def plain_expiry(on_expiry: Any) -> Any:
+    """Return what an expiry means as plain values.
+
+    >>> plain_expiry({"seconds": 30})
+    {'seconds': 30}
+    """
+    return plain(dict(on_expiry)) if isinstance(on_expiry, Mapping) else on_expiry
+
+
 def needs_relearning(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Return what has changed that a policy cannot follow without learning anew, if anything.
 

@@ -13,7 +13,7 @@ from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
 from onepull.router.choosing import Choosing
 from onepull.router.controlling import Controlling
-from onepull.router.definition import asked_for, policy_for
+from onepull.router.definition import asked_for, plain_expiry, policy_for
 from onepull.router.expiry import Expiry
 from onepull.router.fold import Fold, check_mode
 from onepull.router.observing import Observing
@@ -105,6 +105,7 @@ class Router(Choosing, Observing, Controlling):
         pause = number("poll", poll, above=0.0, most=3600.0)
         made, stated = policy_for(given_problem(problem), policy)
         asked = asked_for(problem, stated, mode, fallback)
+        asked |= {"expires": waits, "on_expiry": plain_expiry(on_expiry)}
         check_mode(made.problem.arms, mode, fallback)
         opened = open_store(store)
 
@@ -160,6 +161,12 @@ class Router(Choosing, Observing, Controlling):
         """The number of the last event that this router has folded."""
         return self._fold.sequence
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What the router was last opened with, in plain values."""
+        found: dict[str, Any] = self._fold.asked
+        return found
+
     def state(self) -> bytes:
         """Return what the log says up to `sequence`; it is the same bytes in every process."""
         with self._lock:
@@ -175,6 +182,12 @@ class Router(Choosing, Observing, Controlling):
         self._check()
         with self._lock:
             return self._fold.policy.explain(eligible=eligible, **context)
+
+    def estimates(self, /, **context: Any) -> list[float | None]:
+        """Return the estimated reward of each arm in a context, None if there is no estimate."""
+        self._check()
+        with self._lock:
+            return self._fold.policy.estimates(**context)
 
     def stats(self) -> RouterStats:
         """Return what was decided and learned, the controls, and the health of the log."""
