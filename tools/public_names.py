@@ -31,6 +31,7 @@ TOOLS = {
 }
 PARTS = ("ArmExplanation", "ArmStats")  # of values that the package exports
 OTHERS = {
+    "client": ["AsyncClient", "Client"],
     "control": [
         "Backlog", "Battery", "BatteryPlan", "BufferEnvironment", "DriftPlusPenalty", "Myopic",
     ],
@@ -39,7 +40,7 @@ OTHERS = {
     "errors": [
         "ClusterError", "ConflictError", "ContextError", "DeclarationError", "FormulaError",
         "InputError", "MergeError", "MissingExtra", "NotFound", "OnepullError", "ParameterError",
-        "ProblemError", "RewardError", "SaveFileError", "StateError", "StoreError", "UnknownArm",
+        "ProblemError", "RewardError", "SaveFileError", "ServiceError", "StateError", "StoreError", "UnknownArm",
     ],
     "experiments": ["Experiment", "ResultFolder"],
     "factor": ["Factorisation", "Grid", "Histogram", "LowRank", "Sketch", "Table"],

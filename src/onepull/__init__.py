@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 
 # Made by tools/public_names.py
 if TYPE_CHECKING:
+    from onepull.client import AsyncClient, Client
     from onepull.control import (
         Backlog,
         Battery,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         ProblemError,
         RewardError,
         SaveFileError,
+        ServiceError,
         StateError,
         StoreError,
         UnknownArm,
@@ -111,6 +113,7 @@ if TYPE_CHECKING:
     from onepull.store import MemoryStore, SQLiteStore, Store, open_store
 
 _HOMES = {
+    "client": ["AsyncClient", "Client"],
     "control": [
         "Backlog",
         "Battery",
@@ -136,6 +139,7 @@ _HOMES = {
         "ProblemError",
         "RewardError",
         "SaveFileError",
+        "ServiceError",
         "StateError",
         "StoreError",
         "UnknownArm",
@@ -217,12 +221,14 @@ __all__ = [
     "Absorbed",
     "AdaptiveIMED",
     "ArmStatistics",
+    "AsyncClient",
     "Backlog",
     "BatchReceipt",
     "Battery",
     "BatteryPlan",
     "Box",
     "BufferEnvironment",
+    "Client",
     "ClusterError",
     "CoarseKL",
     "ConflictError",
@@ -292,6 +298,7 @@ __all__ = [
     "RouterStats",
     "SQLiteStore",
     "SaveFileError",
+    "ServiceError",
     "Share",
     "Sketch",
     "SlidingWindowKL",

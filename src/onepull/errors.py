@@ -17,6 +17,7 @@
     ├── MergeError            two policies cannot be merged
     ├── SaveFileError         a saved policy cannot be read
     ├── StoreError            a log cannot be read or written
+    ├── ServiceError          a service cannot be reached, or refuses a key
     ├── ConflictError         an id was used before for something else
     └── NotFound              a log has no such id
 
@@ -114,6 +115,10 @@ class SaveFileError(OnepullError, ValueError):
 
 class StoreError(OnepullError, RuntimeError):
     """A log cannot be read or written: a full disk, a lost connection, a damaged file."""
+
+
+class ServiceError(OnepullError, ConnectionError):
+    """A service cannot be reached in time, or refuses the key."""
 
 
 class ConflictError(OnepullError, ValueError):
