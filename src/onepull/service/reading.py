@@ -1,0 +1,209 @@
+"""Looking at a problem: nothing here changes anything."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from onepull.errors import OnepullError
+from onepull.problem import Problem
+from onepull.service.answers import Curve, CurvesAnswer, ProblemsAnswer, ProblemSummary
+from onepull.service.deciding import known_problem
+from onepull.service.exchange import Answer, Exchange, Stream
+from onepull.service.hosted import Hosted, without_policy
+from onepull.service.messages import ReplayRequest
+from onepull.service.problem_details import Refused
+from onepull.spaces import Finite
+
+if TYPE_CHECKING:
+    from onepull.service.service import Service
+
+PAGE = 1000  # events that are read at once
+FAR = 1e6  # where an unbounded field is cut off in a picture
+FEWEST = 5  # states for an interval
+_replay = msgspec.json.Decoder(ReplayRequest)
+
+
+async def problems(service: Service, exchange: Exchange) -> Answer:
+    """List the problems."""
+    del exchange
+    await asyncio.to_thread(service.find_others)
+    found = [
+        ProblemSummary(
+            name=name,
+            policy=hosted.router.stats().policy.policy,
+            mode=hosted.router.mode,
+            arms=len(hosted.router.problem.arms),
+            sequence=hosted.router.sequence,
+        )
+        for name, hosted in sorted(service.problems.items())
+    ]
+    return Answer.of(ProblemsAnswer(found))
+
+
+async def problem(service: Service, exchange: Exchange) -> Answer:
+    """Show a problem with its version."""
+    found = known_problem(service, exchange).described()
+    return Answer.of(found, etag=f'"{found.version}"')
+
+
+async def stats(service: Service, exchange: Exchange) -> Answer:
+    """Show what was counted and learned."""
+    return Answer.of(known_problem(service, exchange).router.stats())
+
+
+async def explain(service: Service, exchange: Exchange) -> Answer:
+    """Explain the choice for the context of the query."""
+    router = known_problem(service, exchange).router
+    query = exchange.query
+    eligible = query.pop("eligible", None)
+    context = _context(router.problem, query)
+    told = await asyncio.to_thread(lambda: router.explain(eligible=eligible, **context))
+    return Answer.of(told)
+
+
+def _context(problem: Problem, query: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return the context of a query, in which everything is text."""
+    found: dict[str, Any] = {}
+    for name, values in query.items():
+        text = values[-1]
+        found[name] = text
+        if name in ("self", "eligible"):
+            raise Refused(422, f"unknown field {name!r}", kind="ContextError", field=name)
+        if name in problem.context and name not in problem.context.words:
+            try:
+                found[name] = float(text)
+            except ValueError:
+                continue  # the problem says what is wrong
+    return found
+
+
+async def curves(service: Service, exchange: Exchange) -> Answer:
+    """Show each arm's estimate along one field of the context."""
+    hosted = known_problem(service, exchange)
+    count = exchange.whole("points", 40, 2, 200)
+    query = exchange.query
+    query.pop("points", None)
+    asked = query.pop("field", [""])[-1]
+    problem: Problem = hosted.router.problem
+    names = [name for name in problem.context if problem.context.has_fields]
+    field = asked or (names[0] if names else "")
+    if field and field not in names:
+        detail = f"unknown field {field[:100]!r}; the context has {', '.join(names) or 'none'}"
+        raise Refused(422, detail, kind="InvalidQuery", field="field")
+    fixed = _context(problem, {name: values for name, values in query.items() if name != field})
+    return Answer.of(await service.heavily(_curves, hosted, field, fixed, count))
+
+
+def _curves(hosted: Hosted, field: str, fixed: dict[str, Any], count: int) -> CurvesAnswer:
+    problem = hosted.router.problem
+    rest = {
+        name: fixed.get(name, _middle(space))
+        for name, space in problem.context.items()
+        if problem.context.has_fields and name != field
+    }
+    points = _points(problem.context[field], count) if field else [0.0]
+    contexts = [{**rest, **({field: point} if field else {})} for point in points]
+    numbers = [
+        problem.context.read(context) if problem.context.has_fields else (0.0,)
+        for context in contexts
+    ]
+    told = [
+        [value if value is not None and math.isfinite(value) else None for value in row]
+        for row in (hosted.router.estimates(**context) for context in contexts)
+    ]
+    best: list[str | None] = []
+    for row in told:
+        known = [(value, -j) for j, value in enumerate(row) if value is not None]
+        best.append(problem.arms[-max(known)[1]] if known else None)
+    found = []
+    for j, arm in enumerate(problem.arms):
+        states = hosted.newest_states(arm)
+        errors = _errors(problem, j, states, numbers)
+        found.append(Curve(arm, [row[j] for row in told], errors, len(states)))
+    return CurvesAnswer(field, points, best, rest, found)
+
+
+def _errors(
+    problem: Problem, j: int, states: Any, contexts: list[tuple[float, ...]]
+) -> list[float | None]:
+    """Return half the width of a 95 % interval of the mean reward at each context."""
+    if len(states) < FEWEST:
+        return [None] * len(contexts)
+    outcomes = np.array([problem.outcome_of(j, state) for state in states]).T
+    found: list[float | None] = []
+    for context in contexts:
+        columns = [np.full(len(states), value) for value in context]
+        try:
+            rewards = np.asarray(problem.payoff.vector(*columns, *outcomes), dtype=float)
+            width = 1.96 * float(rewards.std(ddof=1)) / math.sqrt(len(states))
+        except (ArithmeticError, ValueError, OnepullError):
+            width = math.nan
+        found.append(width if math.isfinite(width) else None)
+    return found
+
+
+def _points(space: Any, count: int) -> list[Any]:
+    """Return values of a field for the axis of a picture.
+
+    >>> from onepull import Interval
+    >>> _points(Interval(0, 4), 3), _points(Finite(["eu", "us"]), 9)
+    ([0.0, 2.0, 4.0], ['eu', 'us'])
+    """
+    if isinstance(space, Finite):
+        values: list[Any] = [*space.words] or [*space.values]
+        step = max(len(values) // count, 1)
+        return values[::step][:count]
+    low, high = max(space.low, -FAR), min(space.high, FAR)
+    if space.is_log and low > 0:
+        return [float(value) for value in np.geomspace(low, high, count)]
+    return [float(value) for value in np.linspace(low, high, count)]
+
+
+def _middle(space: Any) -> Any:
+    values = _points(space, 3)
+    return values[len(values) // 2]
+
+
+async def timeline(service: Service, exchange: Exchange) -> Answer:
+    """Show decisions, observations and rewards over time."""
+    seconds = exchange.number("seconds", 600.0, 1.0, 2_592_000.0)
+    hosted = known_problem(service, exchange)
+    return Answer.of(await asyncio.to_thread(hosted.span, seconds))
+
+
+async def log(service: Service, exchange: Exchange) -> Stream:
+    """Read the log, an event a line."""
+    router = known_problem(service, exchange).router
+    after = exchange.whole("after", 0, 0, 2**62)
+    limit = exchange.whole("limit", 1000, 1, 10_000)
+
+    async def lines() -> AsyncGenerator[bytes, None]:
+        last, left = after, limit
+        while left > 0:
+            events = await asyncio.to_thread(
+                router.store.read, router.name, after=last, limit=min(left, PAGE)
+            )
+            if not events:
+                return
+            yield b"".join(msgspec.json.encode(without_policy(event)) + b"\n" for event in events)
+            last, left = events[-1].seq, left - len(events)
+
+    return Stream(lines(), b"application/x-ndjson")
+
+
+async def replay(service: Service, exchange: Exchange) -> Answer:
+    """Compute what another reward or policy would have chosen and earned."""
+    router = known_problem(service, exchange).router
+    asked = _replay.decode(exchange.body)
+    told = await service.heavily(
+        lambda: router.replay(
+            reward=asked.reward, policy=asked.policy, since=asked.since, until=asked.until
+        )
+    )
+    return Answer.of(told)
