@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from logging import ERROR
 
+from onepull.errors import OnepullError
 from onepull.service.deciding import check_json, decide_quickly
 from onepull.service.exchange import (
     PLAIN,
@@ -85,6 +87,9 @@ class Application:
             if message["type"] == "lifespan.startup":
                 try:
                     await self._service.start()
+                except OnepullError as error:
+                    tell("cannot start", ERROR, reason=str(error))
+                    await send({"type": "lifespan.startup.failed", "message": ""})
                 except Exception as error:  # noqa: BLE001 - the server ends with the reason
                     tell_error("cannot start", error)
                     await send({"type": "lifespan.startup.failed", "message": str(error)})

@@ -12,7 +12,7 @@ from typing import Any
 from onepull.errors import OnepullError
 from onepull.router.definition import policy_for
 from onepull.service.json_log import start_logging, tell
-from onepull.service.keys import Keys, read_keys
+from onepull.service.keys import read_keys
 from onepull.service.metrics import Measures
 from onepull.service.server import address_of, bound_socket, make_server
 from onepull.service.service import Service
@@ -23,7 +23,10 @@ from onepull.service.workers import FAILED, Supervisor, end_with_parent
 
 def check_source(path: Path | None, options: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a source has, a line each; raises OnepullError if something is wrong."""
-    source = read_source(path, options)
+    yield from _checked(read_source(path, options))
+
+
+def _checked(source: Source) -> Iterator[str]:
     if source.is_demonstration:
         yield "demo: the built-in demonstration"
     for router in source.routers:
@@ -43,7 +46,8 @@ def serve(path: Path | None, options: Mapping[str, Any]) -> int:
     """Serve until told to stop; return the exit code."""
     source = read_source(path, options)
     settings = source.settings
-    Keys(None if settings.keys is None else Path(settings.keys))  # tells what is wrong with it
+    for _ in _checked(source):
+        pass  # what is wrong is told before anything starts
     listening = bound_socket(settings)
     start_logging(settings.log)
     tell(
