@@ -128,15 +128,15 @@ class Process:
         self.process.send_signal(how)
         code = self.process.wait(60)
         self._reader.join(10)
-        self.process.stderr.close()
+        if not self._reader.is_alive():
+            self.process.stderr.close()
         return code
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.end(signal.SIGTERM)
+        self.end(signal.SIGTERM)  # does nothing if it has ended
 
 
 def wait_for(condition, seconds=30.0):

@@ -20,6 +20,13 @@ def client(tmp_path):
         yield client
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory):
+    """A service that refuses everything that these tests send."""
+    with served(write_problem(tmp_path_factory.mktemp("untouched"))) as client:
+        yield client
+
+
 def put(client, status, problem=LINK, name="links", headers=None, **more):
     body = {"problem": problem, "policy": "DCB", **more}
     answer = client.put(f"/v1/problems/{name}", json=body, headers=headers or {})
@@ -27,9 +34,9 @@ def put(client, status, problem=LINK, name="links", headers=None, **more):
     return answer
 
 
-def patch(client, path, status=200, **body):
+def patch(client, path, expected=200, /, **body):
     answer = client.patch(f"/v1/problems/llm/{path}", json=body)
-    assert answer.status_code == status, answer.text
+    assert answer.status_code == expected, answer.text
     return answer.json()
 
 
@@ -98,15 +105,15 @@ def test_another_policy_learns_the_log_again(client):
         {"problem": LINK, "colour": "red"},
     ],
 )
-def test_a_bad_problem_is_refused_and_leaves_nothing(client, body):
-    answer = client.put("/v1/problems/bad", json=body)
+def test_a_bad_problem_is_refused_and_leaves_nothing(untouched, body):
+    answer = untouched.put("/v1/problems/bad", json=body)
     assert answer.status_code == 422, answer.text
-    assert client.get("/v1/problems/bad").status_code == 404
+    assert untouched.get("/v1/problems/bad").status_code == 404
 
 
 @pytest.mark.parametrize("name", ["a%20b", "-x", "x" * 65, "%2e%2e", "ä"])
-def test_names_of_problems(client, name):
-    assert client.put(f"/v1/problems/{name}", json={"problem": LINK}).status_code == 422
+def test_names_of_problems(untouched, name):
+    assert untouched.put(f"/v1/problems/{name}", json={"problem": LINK}).status_code == 422
 
 
 def test_pin_pause_drain_and_shares(client):
