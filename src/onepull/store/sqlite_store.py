@@ -26,6 +26,7 @@ from onepull.store.sqlite_schema import VERSION, check_version, migrate
 from onepull.store.store import BATCH, FORGOTTEN, Appended, Snapshot, Store
 
 KEPT = 2  # snapshots of a problem: the one before, should the newest be damaged
+CHUNK = 1 << 20  # bytes of a file that are written again at once
 PAUSE = 0.002  # seconds between attempts to write while another process does
 
 INSERT = "INSERT OR IGNORE INTO events (problem, id, slot, body) VALUES (?, ?, ?, ?)"
@@ -64,7 +65,9 @@ class SQLiteStore(Store):
         self._patience = number("patience", patience, above=0.0)
         refuse_network(self.path)
         self._is_open = True
-        self._distrusts_log = False
+        # A process that was killed may have left what the disk does not hold; see `_settle`.
+        log = Path(f"{self.path}-wal")
+        self._distrusts_log = log.exists() and log.stat().st_size > 0
         self._begin()
         with self._reading():  # raises now if the file cannot be used
             self._writing()
@@ -82,9 +85,7 @@ class SQLiteStore(Store):
     def _connect(self) -> sqlite3.Connection:
         try:
             is_new = not self.path.exists()
-            connection = sqlite3.connect(
-                self.path, timeout=self._patience, isolation_level=None, check_same_thread=False
-            )
+            connection = self._open()
             try:
                 connection.execute("PRAGMA synchronous = FULL")
                 if sys.platform == "darwin":  # where fsync does not reach the disk
@@ -101,6 +102,11 @@ class SQLiteStore(Store):
         if is_new:
             _sync_folder(self.path.parent)
         return connection
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self.path, timeout=self._patience, isolation_level=None, check_same_thread=False
+        )
 
     def _patiently(self, connection: sqlite3.Connection, statement: str) -> sqlite3.Cursor:
         """Execute a statement that SQLite refuses at once while another process has the file."""
@@ -143,20 +149,28 @@ class SQLiteStore(Store):
         return self._writer
 
     def _settle(self, writer: sqlite3.Connection) -> None:
-        """Write what the write-ahead log holds into the file itself, after a sync has failed.
+        """Write the write-ahead log again after a sync has failed, here or in a process before.
 
-        The system may have dropped what it could not write, and report success the next time.
-        So what the log seems to hold is written again, to another place, before it is relied on.
+        The system may have dropped what it could not write, still show it to readers, and report
+        success the next time.  So what readers see is written again before it is relied on.
         """
         try:
-            busy, *_ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        except sqlite3.Error as error:
+            self._patiently(writer, "BEGIN IMMEDIATE")  # nobody else writes to it meanwhile
+            self._rewrite(Path(f"{self.path}-wal"))
+            writer.execute("COMMIT")
+        except (sqlite3.Error, OSError) as error:
             writer.close()
             raise self._error("cannot be put in order", error) from error
-        if busy:
-            writer.close()
-            raise StoreError(f"{self.path} is in use by others and cannot be put in order yet")
         self._distrusts_log = False
+
+    @staticmethod
+    def _rewrite(path: Path) -> None:
+        """Write the contents of a file to the same place, and sync."""
+        with path.open("r+b", buffering=0) as file:
+            while chunk := file.read(CHUNK):
+                file.seek(-len(chunk), os.SEEK_CUR)
+                file.write(chunk)
+            os.fsync(file.fileno())
 
     # Writing
 

@@ -191,8 +191,8 @@ def readers_never_miss_an_event(opened: Open) -> None:
             while True:
                 is_last = done.is_set()
                 last = store.last_sequence
-                for event in store.read("p", after=seen[-1] if seen else 0, until=last):
-                    seen.append(event.seq)
+                after = seen[-1] if seen else 0
+                seen.extend(event.seq for event in store.read("p", after=after, until=last))
                 if is_last:
                     return
 
