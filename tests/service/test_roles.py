@@ -67,9 +67,7 @@ def test_a_route_takes_its_role_and_none_below(guarded, route):
             assert status < 500
 
 
-@pytest.mark.parametrize(
-    "value", ["", "Bearer", "Basic YTpi", "bearer\tx", "Bearer a b", "é" * 5]
-)
+@pytest.mark.parametrize("value", ["", "Bearer", "Basic YTpi", "bearer\tx", "Bearer a b", "é" * 5])
 def test_odd_authorizations_are_no_keys(guarded, value):
     client, _ = guarded
     answer = client.get("/v1/problems", headers={"authorization": value.encode()})
@@ -95,6 +93,7 @@ def test_the_file_has_no_keys_and_is_private(tmp_path):
 def test_a_running_service_notices_new_and_revoked_keys(tmp_path):
     path, keys = add_keys(tmp_path)
     with served(write_problem(tmp_path), keys=str(path)) as client:
+
         def status(key):
             headers = {"authorization": f"Bearer {key}"}
             return client.get("/v1/problems", headers=headers).status_code

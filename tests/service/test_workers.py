@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -50,6 +51,7 @@ def test_sigterm_drains_and_nothing_is_lost(tmp_path):
 def test_workers_share_what_they_learn(tmp_path):
     file = write_problem(tmp_path)
     with Process(file, "--workers", 2) as server:
+
         def one(number):
             with httpx.Client(base_url=server.url, timeout=20) as client:
                 decision = decide(client)
@@ -108,24 +110,20 @@ def test_workers_end_with_their_parent(tmp_path):
 def children_of(parent):
     """Return the worker processes of a process; its resource tracker is none."""
     found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", encoding="utf-8") as file:
-                    fields = file.read().rpartition(")")[2].split()
-                with open(f"/proc/{name}/cmdline", "rb") as file:
-                    command = file.read()
-            except OSError:
-                continue
-            if int(fields[1]) == parent and fields[0] != "Z" and b"resource_tracker" not in command:
-                found.append(int(name))
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            command = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and fields[0] != "Z" and b"resource_tracker" not in command:
+            found.append(int(folder.name))
     return found
 
 
 def is_running(process):
     try:
-        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
@@ -162,7 +160,8 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path, workers):
         threads = [threading.Thread(target=load, args=(i,)) for i in range(4)]
         for thread in threads:
             thread.start()
-        wait_for(lambda before=len(acknowledged): len(acknowledged) > before + 200)
+        enough = len(acknowledged) + 200
+        wait_for(lambda enough=enough: len(acknowledged) > enough)
         for child in [*children_of(server.process.pid), server.process.pid]:
             os.kill(child, signal.SIGKILL)
         stop.set()
@@ -178,7 +177,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path, workers):
     ("arguments", "said"),
     [
         (["missing.toml"], "missing.toml"),
-        (["--host", "0.0.0.0"], "needs keys"),
+        (["--host", "192.0.2.1"], "needs keys"),
         (["--port", "70000"], "--port"),
         (["--workers", "2"], "--store"),
         (["--keys", "damaged.json"], "not a file of keys"),

@@ -18,6 +18,7 @@ from onepull.service.exchange import Answer, Exchange, Stream
 from onepull.service.hosted import Hosted, without_policy
 from onepull.service.messages import ReplayRequest
 from onepull.service.problem_details import Refused
+from onepull.service.replaying import replayed
 from onepull.spaces import Finite
 
 if TYPE_CHECKING:
@@ -201,9 +202,4 @@ async def replay(service: Service, exchange: Exchange) -> Answer:
     """Compute what another reward or policy would have chosen and earned."""
     router = known_problem(service, exchange).router
     asked = _replay.decode(exchange.body)
-    told = await service.heavily(
-        lambda: router.replay(
-            reward=asked.reward, policy=asked.policy, since=asked.since, until=asked.until
-        )
-    )
-    return Answer.of(told)
+    return Answer.of(await service.heavily(replayed, router, asked))
