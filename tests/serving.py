@@ -12,6 +12,7 @@ import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -87,7 +88,7 @@ class Process:
             text=True,
             env={**os.environ, **(env or {})},
         )
-        self.messages = []
+        self.messages: list[dict[str, Any]] = []
         self._has_url = threading.Event()
         self.url = ""
         self._reader = threading.Thread(target=self._read)
@@ -99,7 +100,7 @@ class Process:
         self.wait_until_ready()
 
     def _read(self):
-        for line in self.process.stderr:
+        for line in self.process.stderr or ():
             try:
                 message = json.loads(line)
             except ValueError:
@@ -129,6 +130,7 @@ class Process:
         code = self.process.wait(60)
         self._reader.join(10)
         if not self._reader.is_alive():
+            assert self.process.stderr is not None
             self.process.stderr.close()
         return code
 

@@ -119,6 +119,8 @@ def test_eligible_arms_and_keys(client):
         (b'{"context": {"tokens": Infinity}}', 400, ""),
         (b'{"context": {"tokens": 1e999}}', 422, "context[...]"),
         (b'{"context": {"tokens": -5}}', 422, "tokens"),
+        (b'{"context": {"tokens": ' + b"9" * 30 + b"}}", 422, "context[...]"),
+        (b'{"context": {"tokens": ' + b"9" * 5000 + b"}}", 422, "context[...]"),
         (b'{"context": {"tokens": null}}', 422, "context[...]"),
         (b'{"context": {}}', 422, "tokens"),
         (b'{"context": {"tokens": 5, "id": 3}}', 422, "id"),

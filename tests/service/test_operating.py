@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from typing import Any
 
 import pytest
 from serving import decide, observe, served, wait_for, write_problem
@@ -20,7 +21,7 @@ def client(tmp_path):
 
 def messages(stream):
     """Yield the live messages of a stream."""
-    event = {}
+    event: dict[str, str] = {}
     for line in stream.iter_lines():
         if not line and "data" in event:
             yield event["event"], int(event["id"]), json.loads(event["data"])
@@ -36,7 +37,7 @@ def test_decisions_and_changes_are_told_live(client):
         decision = decide(client)
         observe(client, {"id": decision["id"], "state": {"seconds": 1.5}})
         client.patch("/v1/problems/llm/controls", json={"pin": "beta"})
-        seen = {}
+        seen: dict[str, list[dict[str, Any]]] = {}
         last = 0
         for event, number, data in messages(stream):
             assert (event, data["problem"]) == ("tick", "llm")

@@ -52,6 +52,7 @@ class AsyncClient:
         self._http = http or self._httpx.AsyncClient(base_url=url, headers=headers_for(key))
         self._breaker = Breaker()
         self._made = calls.Made()
+        self._is_away = False  # whether the last decision was the fallback
         self._queue = open_queue(queue)
         self._delivering = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -76,6 +77,11 @@ class AsyncClient:
             if not self._fallback:
                 raise
             decision = calls.fallback_decision(body, self._fallback, self._expires, str(error))
+            if not self._is_away:
+                LOGGER.warning("using the fallback: %s", error)
+            self._is_away = True
+        else:
+            self._is_away = False
         self._made.add(decision, body["context"])
         return decision
 

@@ -86,6 +86,7 @@ class Client:
         self._http = http or httpx_or_error().Client(base_url=url, headers=headers_for(key))
         self._breaker = Breaker()
         self._made = calls.Made()
+        self._is_away = False  # whether the last decision was the fallback
         self._queue = open_queue(queue)
         self._wake, self._is_closed = threading.Event(), False
         self._delivering = threading.Lock()
@@ -112,6 +113,11 @@ class Client:
             if not self._fallback:
                 raise
             decision = calls.fallback_decision(body, self._fallback, self._expires, str(error))
+            if not self._is_away:
+                LOGGER.warning("using the fallback: %s", error)
+            self._is_away = True
+        else:
+            self._is_away = False
         self._made.add(decision, body["context"])
         return decision
 

@@ -164,7 +164,7 @@ def _known_arm(router: Any, exchange: Exchange) -> str:
     arm = exchange.names["arm"]
     if arm not in router.problem.arms:
         names = ", ".join(router.problem.arms[:20])
-        raise Refused(404, f"no arm {arm[:100]!r}; the arms are {names}", kind="UnknownArm")
+        raise Refused(404, f"unknown arm {arm[:100]!r}; the arms are {names}", kind="UnknownArm")
     return arm
 
 

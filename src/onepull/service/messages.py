@@ -14,7 +14,8 @@ Name: TypeAlias = Annotated[
     str, msgspec.Meta(min_length=1, max_length=200, description="The name of an arm.")
 ]
 Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_ID)]
-Value: TypeAlias = float | bool | str
+# A whole number stays one, so that errors show it as it was sent; larger ones are sent as 1e30.
+Value: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | float | bool | str
 Fields: TypeAlias = dict[str, Value]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Mode: TypeAlias = Literal["live", "shadow", "off"]
@@ -43,7 +44,7 @@ class DecisionRequest(_Body, frozen=True):
     Examples
     --------
     >>> msgspec.json.decode(b'{"context": {"tokens": 250}}', type=DecisionRequest).context
-    {'tokens': 250.0}
+    {'tokens': 250}
     """
 
     context: Fields = {}
