@@ -21,6 +21,7 @@ class Background:
             name="onepull-router",
             daemon=True,
         )
+        weakref.finalize(router, self._stop.set)  # nobody may ever close it
         self._thread.start()
 
     def close(self) -> None:

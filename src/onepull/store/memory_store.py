@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from bisect import bisect_right
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -42,10 +43,7 @@ class MemoryStore(Store):
         self._first: dict[str, int] = {}
         self._last = 0
         self._is_open = True
-        os.register_at_fork(after_in_child=self._unlock)
-
-    def _unlock(self) -> None:
-        self._lock = threading.Lock()  # another thread of the parent may have held it
+        _everyone.add(self)
 
     def _check(self) -> None:
         if not self._is_open:
@@ -170,3 +168,15 @@ class MemoryStore(Store):
 
 def _sequence(row: tuple[int, bytes]) -> int:
     return row[0]
+
+
+_everyone: weakref.WeakSet[MemoryStore] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for store in list(_everyone):
+        store._lock = threading.Lock()  # noqa: SLF001 - another thread of the parent may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -11,7 +11,7 @@ import time
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,13 @@ from onepull.store.group_commit import GroupCommit
 from onepull.store.ids import time_of
 from onepull.store.sqlite_schema import VERSION, check_version, migrate
 from onepull.store.store import BATCH, FORGOTTEN, Appended, Snapshot, Store
+from onepull.store.turns import Turns
 
 KEPT = 2  # snapshots of a problem: the one before, should the newest be damaged
 CHUNK = 1 << 20  # bytes of a file that are written again at once
-PAUSE = 0.002  # seconds between attempts to write while another process does
+PAUSE = 0.0005  # seconds between attempts to write while another process does
+TURN = 0.001  # seconds that a process leaves to others that wait
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 INSERT = "INSERT OR IGNORE INTO events (problem, id, slot, body) VALUES (?, ?, ?, ?)"
 TAKEN = "SELECT seq, body FROM events WHERE problem = ? AND id = ? AND slot = ?"
@@ -76,6 +79,7 @@ class SQLiteStore(Store):
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
+        self._turns = Turns(Path(f"{self.path}-turns"))
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._is_healthy = True
@@ -111,14 +115,17 @@ class SQLiteStore(Store):
     def _patiently(self, connection: sqlite3.Connection, statement: str) -> sqlite3.Cursor:
         """Execute a statement that SQLite refuses at once while another process has the file."""
         until = time.monotonic() + self._patience
-        while True:
-            try:
-                return connection.execute(statement)
-            except sqlite3.OperationalError as error:
-                busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-                if not busy or time.monotonic() > until:
-                    raise
-            time.sleep(PAUSE)
+        waits = False
+        with ExitStack() as stack:
+            while True:
+                try:
+                    return connection.execute(statement)
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode & 0xFF not in BUSY or time.monotonic() > until:
+                        raise
+                if not waits:
+                    waits = stack.enter_context(self._turns.waiting())
+                time.sleep(PAUSE)
 
     def _error(self, what: str, error: Exception) -> StoreError:
         return StoreError(f"{self.path} {what}: {error}")
@@ -143,6 +150,7 @@ class SQLiteStore(Store):
         """Return the connection for writing, opened anew after a failure."""
         if self._writer is None:
             writer = self._connect()
+            writer.execute("PRAGMA busy_timeout = 0")  # `_patiently` waits, and says so to others
             if self._distrusts_log:
                 self._settle(writer)
             self._writer = writer
@@ -206,6 +214,8 @@ class SQLiteStore(Store):
                 raise
             raise self._error("cannot be written", error) from error
         self._is_healthy = True
+        if self._turns.is_wanted():
+            time.sleep(TURN)
         return results
 
     def _insert(
@@ -241,7 +251,7 @@ class SQLiteStore(Store):
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_IOERR:
             self._distrusts_log = True
-        if self._writer is not None and code not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if self._writer is not None and code not in BUSY:
             with suppress(sqlite3.Error):
                 self._writer.close()
             self._writer = None
@@ -306,6 +316,7 @@ class SQLiteStore(Store):
         self._check()
         with closing(self._connect()) as connection:
             try:
+                connection.execute("PRAGMA busy_timeout = 0")
                 self._patiently(connection, "BEGIN IMMEDIATE")
                 check_version(connection, str(self.path))
                 result = change(connection)
@@ -437,6 +448,7 @@ class SQLiteStore(Store):
                     with suppress(sqlite3.Error):
                         connection.close()
             self._reader = self._writer = None
+            self._turns.close()
 
 
 class _Held(closing[Any]):
@@ -487,7 +499,7 @@ _of_parents: list[Any] = []  # never closed, since the parent still uses them
 
 def _after_fork() -> None:
     for store in list(_everyone):
-        _of_parents.extend((store._reader, store._writer))  # noqa: SLF001 - of this module
+        _of_parents.extend((store._reader, store._writer, store._turns))  # noqa: SLF001 - of this module
         store._begin()  # noqa: SLF001 - of this module
 
 
