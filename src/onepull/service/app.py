@@ -1,7 +1,6 @@
 """The ASGI application: who may ask what, and the way to the handler.
 
-Decisions and single observations are most of the traffic and take a short cut past the table of
-routes.
+Decisions and observations are most of the traffic and take a short cut past the table of routes.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import time
 from logging import ERROR
 
 from onepull.errors import OnepullError
-from onepull.service.deciding import check_json, decide_quickly
+from onepull.service.deciding import check_json, quickly
 from onepull.service.exchange import (
     PLAIN,
     Answer,
@@ -33,6 +32,7 @@ from onepull.service.settings import is_loopback
 from onepull.service.static_files import POLICY, StaticFile
 
 WRITE_SECONDS = 30.0  # that a client may take to accept a piece of a stream
+MOST_HOSTS = 1000  # names and ports that are remembered
 _NEEDS_KEY = ((b"www-authenticate", b'Bearer realm="onepull"'),)
 _PAGE_HEADERS = (
     (b"content-security-policy", POLICY),
@@ -56,6 +56,7 @@ class Application:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._seen: set[bytes] = set()  # hosts that are allowed
         self._hosts = {name.lower().encode() for name in service.settings.hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,11 +69,12 @@ class Application:
         started = time.perf_counter()
         status = 0
         try:
-            router = self._service.deciders.get(scope["raw_path"])
-            if router is not None and scope["method"] == "POST":
+            short = self._service.short_cuts.get(scope["raw_path"])
+            if short is not None and scope["method"] == "POST":
                 headers = dict(scope["headers"])
                 self._admit(headers, Role.WRITER)
-                status = await decide_quickly(self._service, router, headers, receive, send)
+                work, router = short
+                status = await quickly(self._service, work, router, headers, receive, send)
             else:
                 status = await self._answer(scope, receive, send)
         except Gone:
@@ -147,11 +149,16 @@ class Application:
         """
         if self._service.keys.are_needed:
             return
-        host = headers.get(b"host", b"").lower()
+        given = headers.get(b"host", b"")
+        if given in self._seen:
+            return
+        host = given.lower()
         name = host.rsplit(b":", 1)[0] if not host.endswith(b"]") else host
         if not is_loopback(name.strip(b"[]").decode("latin-1")) and name not in self._hosts:
             detail = "without keys the service answers to localhost only; see --keys and hosts"
             raise Refused(421, detail, kind="WrongHost")
+        if len(self._seen) < MOST_HOSTS:
+            self._seen.add(given)
 
     async def _send_stream(self, receive: Receive, send: Send, stream: Stream) -> None:
         """Send pieces until the stream ends or the client leaves."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -23,6 +24,8 @@ from onepull.service.problem_details import Refused, refusal
 if TYPE_CHECKING:
     from onepull.service.service import Service
 
+Work: TypeAlias = Callable[["Service", Router, bytes], Awaitable[Any]]
+
 _decision = msgspec.json.Decoder(DecisionRequest)
 _observations = msgspec.json.Decoder(ObservationRequest | Batch)
 _encode = msgspec.json.Encoder().encode
@@ -38,14 +41,19 @@ def check_json(headers: dict[bytes, bytes]) -> None:
         raise Refused(415, "send the body with `Content-Type: application/json`", kind="NotJSON")
 
 
-async def decide_quickly(
-    service: Service, router: Router, headers: dict[bytes, bytes], receive: Receive, send: Send
+async def quickly(  # noqa: PLR0913, PLR0917 - all of it is at hand where it is called
+    service: Service,
+    work: Work,
+    router: Router,
+    headers: dict[bytes, bytes],
+    receive: Receive,
+    send: Send,
 ) -> int:
-    """Answer a request for a decision, past the table of routes."""
+    """Answer a request for a decision, or an observation, past the table of routes."""
     if headers.get(b"content-type") != JSON:
         check_json(headers)
     body = await read_body(receive, headers, service.settings.body)
-    answer = _encode(await _decided(service, router, body))
+    answer = _encode(await work(service, router, body))
     length = (b"content-length", str(len(answer)).encode())
     await send({"type": "http.response.start", "status": 200, "headers": [length, *_HEADERS]})
     await send({"type": "http.response.body", "body": answer})
@@ -54,11 +62,18 @@ async def decide_quickly(
 
 async def decide(service: Service, exchange: Exchange) -> Answer:
     """Answer a request for a decision."""
-    hosted = known_problem(service, exchange)
-    return Answer(_encode(await _decided(service, hosted.router, exchange.body)))
+    router = known_problem(service, exchange).router
+    return Answer(_encode(await decided(service, router, exchange.body)))
 
 
-async def _decided(service: Service, router: Router, body: bytes) -> Decision:
+async def observe(service: Service, exchange: Exchange) -> Answer:
+    """Learn from one observation or many; the answer comes when they are on disk."""
+    router = known_problem(service, exchange).router
+    return Answer(_encode(await observed(service, router, exchange.body)))
+
+
+async def decided(service: Service, router: Router, body: bytes) -> Decision:
+    """Choose an arm for a request."""
     asked = _decision.decode(body)
     context: dict[str, Any] = asked.context
     if not _TAKEN.isdisjoint(context):
@@ -74,10 +89,9 @@ async def _decided(service: Service, router: Router, body: bytes) -> Decision:
     return decision
 
 
-async def observe(service: Service, exchange: Exchange) -> Answer:
-    """Learn from one observation or many; the answer comes when they are on disk."""
-    router = known_problem(service, exchange).router
-    told = _observations.decode(exchange.body)
+async def observed(service: Service, router: Router, body: bytes) -> ObservationsAnswer:
+    """Learn from one observation or many."""
+    told = _observations.decode(body)
     started = time.perf_counter()
     if isinstance(told, ObservationRequest):
         receipt = await _observed(router, told)
@@ -90,7 +104,7 @@ async def observe(service: Service, exchange: Exchange) -> Answer:
     else:
         answer = await _observed_all(router, told)
     service.measures.measured("commit", time.perf_counter() - started)
-    return Answer(_encode(answer))
+    return answer
 
 
 async def _observed(router: Router, told: ObservationRequest) -> Receipt:

@@ -11,6 +11,43 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from onepull.service.messages import ProblemDetails
 from onepull.service.problem_details import MEDIA_TYPE, TITLES
 
+CONTINUE = b"HTTP/1.1 100"
+
+
+class JoinedWrites:
+    """A transport that sends the head of an answer together with the first piece of its body.
+
+    Each write is a system call, after which a thread waits for the interpreter again.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head: bytes | None = None
+        self._is_begun = False
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        """Send data; the head waits for what follows."""
+        if self._is_begun:
+            if self._head is not None:
+                data, self._head = self._head + data, None
+            self._transport.write(data)
+        elif data.startswith(CONTINUE):
+            self._transport.write(data)
+        else:
+            self._head, self._is_begun = data, True
+
+    def flush(self) -> None:
+        """Send a head that nothing follows."""
+        if self._head is not None:
+            head, self._head = self._head, None
+            self._transport.write(head)
+
+    def close(self) -> None:
+        """Send what waits, and close."""
+        self.flush()
+        self._transport.close()
+
 
 class LimitedProtocol(HttpToolsProtocol):
     """Closes connections that send a request too slowly, or too long a head.
@@ -65,6 +102,8 @@ class LimitedProtocol(HttpToolsProtocol):
         """Note that a head is complete."""
         self._is_in_head = False
         super().on_headers_complete()
+        # The task that answers has not begun yet.
+        self.cycle.transport = JoinedWrites(self.transport)  # type: ignore[assignment]  # all it uses
 
     def on_message_complete(self) -> None:
         """Stop the clock: a request has arrived."""
@@ -73,6 +112,13 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._stop_clock()
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Send a head that had no body."""
+        cycle: Any = self.cycle
+        if cycle.response_complete:  # and not the next one, which is pipelined
+            cycle.transport.flush()
+        super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP."""

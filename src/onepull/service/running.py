@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 from collections.abc import Iterator, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,6 +20,8 @@ from onepull.service.service import Service
 from onepull.service.settings import Settings
 from onepull.service.sources import Source, read_source
 from onepull.service.workers import FAILED, Supervisor, end_with_parent
+
+SWITCH = 0.0005  # seconds that a thread may keep the interpreter
 
 
 def check_source(path: Path | None, options: Mapping[str, Any]) -> Iterator[str]:
@@ -75,6 +78,8 @@ def run_one(
         end_with_parent(ear, stop)
     # Before the server listens for signals, and after: it raises the one that stopped it again.
     signal.signal(signal.SIGTERM, stop)
+    # The thread that writes the log would otherwise keep requests waiting, 5 ms at a time.
+    sys.setswitchinterval(SWITCH)
     signal.signal(signal.SIGINT, stop)
     try:
         server.run(sockets=[listening])

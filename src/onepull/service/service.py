@@ -15,6 +15,7 @@ from onepull.errors import OnepullError, StoreError
 from onepull.problem import Problem
 from onepull.router import Router
 from onepull.service import demonstration
+from onepull.service.deciding import Work, decided, observed
 from onepull.service.hosted import Hosted
 from onepull.service.hub import TICK, Hub
 from onepull.service.json_log import tell, tell_error
@@ -58,7 +59,8 @@ class Service:
         self.files = StaticFiles()
         self.hub = Hub(most=self.settings.streams)
         self.problems: dict[str, Hosted] = {}
-        self.deciders: dict[bytes, Router] = {}
+        # Most of the traffic, by path.
+        self.short_cuts: dict[bytes, tuple[Work, Router]] = {}
         self.is_ready = False
         self.is_draining = False
         self._stores: dict[str, Store] = {}
@@ -111,8 +113,12 @@ class Service:
         hosted = Hosted(Router(**{**arguments, "store": store}))
         before = self.problems.get(hosted.name)
         self.problems = {**self.problems, hosted.name: hosted}
-        path = f"/v1/problems/{quote(hosted.name, safe='')}/decisions"
-        self.deciders = {**self.deciders, path.encode(): hosted.router}
+        path = f"/v1/problems/{quote(hosted.name, safe='')}"
+        self.short_cuts = {
+            **self.short_cuts,
+            f"{path}/decisions".encode(): (decided, hosted.router),
+            f"{path}/observations".encode(): (observed, hosted.router),
+        }
         if before is not None:
             before.router.close()
         return hosted
