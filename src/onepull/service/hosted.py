@@ -7,10 +7,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
+from onepull.errors import InputError
 from onepull.router import Router
 from onepull.service.answers import ArmTimeline, ProblemAnswer, TimelineAnswer
 from onepull.service.timeline import Timeline
@@ -32,7 +34,7 @@ class Hosted:
     def __init__(self, router: Router) -> None:
         self.router = router
         self.timeline = Timeline(router.problem)
-        self.states: dict[str, deque[tuple[float, ...]]] = {}
+        self._states: dict[str, deque[dict[str, Any]]] = {}
         self._pending: deque[Any] = deque(maxlen=MOST_PENDING)
         self._lock = threading.Lock()
         self._news: list[Any] = []
@@ -56,18 +58,10 @@ class Hosted:
 
     def _fold(self, event: Event) -> None:
         self.timeline.fold(event)
-        if isinstance(event, Observed) and event.state is not None:
-            self._keep_state(event)
+        if type(event) is Observed and event.state is not None:
+            self._states.setdefault(event.arm, deque(maxlen=NEWEST)).append(event.state)
         if isinstance(event, Decided | Observed | Failed | Control | Defined):
             self._news.append(event)
-
-    def _keep_state(self, event: Observed) -> None:
-        problem = self.timeline.problem
-        try:
-            state = problem.state.read(event.state or {})
-        except ValueError:  # of another problem, before it was changed
-            return
-        self.states.setdefault(event.arm, deque(maxlen=NEWEST)).append(state)
 
     def catch_up(self) -> None:
         """Count what the router has folded since the last call."""
@@ -152,7 +146,12 @@ class Hosted:
         """Return the newest states of an arm."""
         self.catch_up()
         with self._lock:
-            return list(self.states.get(arm, ()))
+            states = list(self._states.get(arm, ()))
+        found = []
+        for state in states:
+            with suppress(InputError):  # of the problem as it was before it was changed
+                found.append(self.router.problem.state.read(state))
+        return found
 
 
 def without_policy(event: Any) -> Any:
