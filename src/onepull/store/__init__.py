@@ -30,6 +30,7 @@ from onepull.store.events import (
 from onepull.store.ids import new_id
 from onepull.store.memory_store import MemoryStore
 from onepull.store.opening import open_store
+from onepull.store.postgres_store import PostgresStore
 from onepull.store.sqlite_store import SQLiteStore
 from onepull.store.store import FORGOTTEN, Appended, Snapshot, Store
 
@@ -54,6 +55,7 @@ __all__ = [
     "Observed",
     "Paused",
     "Pinned",
+    "PostgresStore",
     "Resumed",
     "RewardSet",
     "SQLiteStore",
