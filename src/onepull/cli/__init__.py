@@ -25,6 +25,7 @@ COMMANDS = {
     "report": "Write a result folder as one HTML page.",
     "plan": "Choose a policy for a problem: storage, regret, time.",
     "theory": "Show the bounds and limits of a problem.",
+    "log": "Export, import, back up or check the log of a router.",
     "completion": "Print the completion script for a shell.",
 }
 
