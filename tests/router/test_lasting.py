@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from problems import channels, coded
-from router_workers import quiet
+from router_workers import learn, quiet
 
 from onepull import (
     DCB,
@@ -216,7 +217,7 @@ def test_the_same_definition_is_written_once(tmp_path):
 
 
 def test_a_changed_file_changes_what_it_says_and_nothing_else():
-    listed = {"context": {"y": Finite([1, 2])}, "state": {"x": Finite([0, 1])}}
+    listed: dict[str, Any] = {"context": {"y": Finite([1, 2])}, "state": {"x": Finite([0, 1])}}
     old = Problem(arms=["a", "b"], reward="x * y", **listed)
     new = Problem(arms=["a", "c"], reward="x + y", **listed)
     store = MemoryStore()
@@ -244,8 +245,7 @@ def test_another_policy_learns_the_log_again():
     assert one.state() == two.state()
     alone = UCB1(channels(3))
     for event in one.log():
-        if isinstance(event, Observed):
-            alone.observe(event.arm, **event.context, **event.state)
+        learn(alone, event)
     alone.pause("channel-2")
     assert two.policy().to_bytes() == alone.to_bytes()
     wider = channels(3)._with(state={"capacity": Interval(0, 9)})

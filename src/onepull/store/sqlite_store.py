@@ -20,13 +20,12 @@ from onepull.checks import number
 from onepull.errors import StoreError
 from onepull.store.events import Event, Slot, decode, encode
 from onepull.store.file_systems import refuse_network
+from onepull.store.forgetting import horizon_of, is_old
 from onepull.store.group_commit import GroupCommit
-from onepull.store.ids import time_of
 from onepull.store.sqlite_schema import VERSION, check_version, migrate
-from onepull.store.store import BATCH, FORGOTTEN, Appended, Snapshot, Store
+from onepull.store.store import BATCH, FORGOTTEN, KEPT, Appended, Snapshot, Store
 from onepull.store.turns import Turns
 
-KEPT = 2  # snapshots of a problem: the one before, should the newest be damaged
 CHUNK = 1 << 20  # bytes of a file that are written again at once
 PAUSE = 0.0005  # seconds between attempts to write while another process does
 TURN = 0.001  # seconds that a process leaves to others that wait
@@ -68,9 +67,7 @@ class SQLiteStore(Store):
         self._patience = number("patience", patience, above=0.0)
         refuse_network(self.path)
         self._is_open = True
-        # A process that was killed may have left what the disk does not hold; see `_settle`.
-        log = Path(f"{self.path}-wal")
-        self._distrusts_log = log.exists() and log.stat().st_size > 0
+        self._distrusts_log = self._has_log()
         self._begin()
         with self._reading():  # raises now if the file cannot be used
             self._writing()
@@ -83,6 +80,15 @@ class SQLiteStore(Store):
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._is_healthy = True
+
+    def _has_log(self) -> bool:
+        """Whether a process before left a write-ahead log, which the disk may not hold."""
+        try:
+            return Path(f"{self.path}-wal").stat().st_size > 0
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._error("cannot be opened", error) from error
 
     # Connections
 
@@ -361,13 +367,8 @@ class SQLiteStore(Store):
                 "SELECT seq, id, body FROM events WHERE seq <= ? AND problem = ? AND slot = ?",
                 (end, problem, int(Slot.OUTCOME)),
             )
-            times = [
-                (id_, time_of(id_), decode(body, seq=seq, problem=problem).time)
-                for seq, id_, body in rows
-            ]
-            # Ids tell their time; one of a clock that ran ahead is kept by name, as others are.
-            horizon = min(max((written for *_, written in times), default=0.0), time.time())
-            named = [(problem, id_) for id_, born, _ in times if born is None or born > horizon]
+            times = [(id_, decode(body, seq=seq, problem=problem).time) for seq, id_, body in rows]
+            horizon = horizon_of(times, time.time())
             connection.execute(
                 "INSERT INTO horizons VALUES (?, ?, ?) ON CONFLICT (problem) DO UPDATE SET "
                 "seq = max(seq, excluded.seq), time = max(time, excluded.time)",
@@ -376,12 +377,11 @@ class SQLiteStore(Store):
             deleted = connection.execute(
                 "DELETE FROM events WHERE seq <= ? AND problem = ?", (end, problem)
             )
-            # Those of which something is left are kept by name, too.
             left = "SELECT 1 FROM events WHERE problem = ? AND id = ? LIMIT 1"
-            named += [
+            named = [
                 (problem, id_)
-                for id_, *_ in times
-                if connection.execute(left, (problem, id_)).fetchone()
+                for id_, _ in times
+                if not is_old(id_, horizon) or connection.execute(left, (problem, id_)).fetchone()
             ]
             connection.executemany("INSERT OR IGNORE INTO settled VALUES (?, ?)", named)
             return deleted.rowcount
@@ -469,8 +469,7 @@ def _is_settled(connection: sqlite3.Connection, event: Event, id_: str, horizon:
     key = event.problem, id_
     if connection.execute("SELECT 1 FROM settled WHERE problem = ? AND id = ?", key).fetchone():
         return True
-    born = time_of(id_)
-    if born is None or born > horizon:
+    if not is_old(id_, horizon):
         return False
     # Old, but perhaps of a decision that is still there.
     query = "SELECT 1 FROM events WHERE problem = ? AND id = ? LIMIT 1"

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from onepull.store.events import Event, Slot
 
 BATCH = 2000  # events that are read at once
+KEPT = 2  # snapshots of a problem: the one before, should the newest be damaged
 
 
 class Appended(NamedTuple):
