@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from problems import channels
 from router_workers import quiet
 
-from onepull import DCB, SQLiteStore, UCB1
+from onepull import DCB, UCB1, SQLiteStore
 from onepull.cli import main
 
 

@@ -236,6 +236,17 @@ class PostgresStore(Store):
             for slot, seq, body in self._all(OF_ID, (problem, id_))
         }
 
+    def of_ids(self, problem: str, ids: Sequence[str]) -> dict[str, dict[Slot, Any]]:
+        """Return the events of several ids by slot."""
+        rows = self._all(
+            "SELECT id, slot, seq, body FROM onepull_events WHERE problem = %s AND id = ANY(%s)",
+            (problem, list(ids)),
+        )
+        found: dict[str, dict[Slot, Any]] = {}
+        for id_, slot, seq, body in rows:
+            found.setdefault(id_, {})[Slot(slot)] = decode(bytes(body), seq=seq, problem=problem)
+        return found
+
     def problems(self) -> list[str]:
         """Return the names of the problems that have events."""
         rows = self._all("SELECT DISTINCT problem FROM onepull_events WHERE id IS NOT NULL")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import sqlite3
 import sys
@@ -302,6 +303,18 @@ class SQLiteStore(Store):
             "SELECT slot, seq, body FROM events WHERE problem = ? AND id = ?", (problem, id_)
         )
         return {Slot(slot): decode(body, seq=seq, problem=problem) for slot, seq, body in rows}
+
+    def of_ids(self, problem: str, ids: Sequence[str]) -> dict[str, dict[Slot, Any]]:
+        """Return the events of several ids by slot."""
+        rows = self._all(
+            "SELECT id, slot, seq, body FROM events "
+            "WHERE problem = ? AND id IN (SELECT value FROM json_each(?))",
+            (problem, json.dumps(list(ids))),
+        )
+        found: dict[str, dict[Slot, Any]] = {}
+        for id_, slot, seq, body in rows:
+            found.setdefault(id_, {})[Slot(slot)] = decode(body, seq=seq, problem=problem)
+        return found
 
     def problems(self) -> list[str]:
         """Return the names of the problems that have events."""

@@ -133,6 +133,11 @@ class Store(ABC):
     def of_id(self, problem: str, id_: str) -> dict[Slot, Any]:
         """Return the events of an id by slot."""
 
+    def of_ids(self, problem: str, ids: Sequence[str]) -> dict[str, dict[Slot, Any]]:
+        """Return the events of several ids by slot; ids without events are left out."""
+        found = ((id_, self.of_id(problem, id_)) for id_ in dict.fromkeys(ids))
+        return {id_: slots for id_, slots in found if slots}
+
     def decision(self, problem: str, id_: str) -> Any:
         """Return the decision with an id, or None."""
         return self.of_id(problem, id_).get(Slot.DECISION)
