@@ -18,7 +18,7 @@ from onepull.service.exchange import Answer, Exchange, Stream
 from onepull.service.hosted import Hosted, without_policy
 from onepull.service.messages import ReplayRequest
 from onepull.service.problem_details import Refused
-from onepull.service.replaying import replayed
+from onepull.service.replaying import replay_within_limits
 from onepull.spaces import Finite
 
 if TYPE_CHECKING:
@@ -202,4 +202,4 @@ async def replay(service: Service, exchange: Exchange) -> Answer:
     """Compute what another reward or policy would have chosen and earned."""
     router = known_problem(service, exchange).router
     asked = _replay.decode(exchange.body)
-    return Answer.of(await service.heavily(replayed, router, asked))
+    return Answer.of(await service.heavily(replay_within_limits, router, asked))
