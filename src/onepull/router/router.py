@@ -191,6 +191,17 @@ class Router(Choosing, Observing, Controlling):
         with self._lock:
             return self._fold.policy.estimates(**context)
 
+    @property
+    def half_life(self) -> float | None:
+        """After how many observations half of a change of an arm is believed to be gone.
+
+        It is infinite if the policy believes that arms do not change, and None if it does not
+        learn that.
+        """
+        with self._lock:
+            found: float | None = getattr(self._fold.policy, "half_life", None)
+            return found
+
     def stats(self) -> RouterStats:
         """Return what was decided and learned, the controls, and the health of the log."""
         self._check()

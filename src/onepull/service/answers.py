@@ -25,9 +25,10 @@ class ProblemSummary(msgspec.Struct, frozen=True):
 
 
 class ProblemsAnswer(msgspec.Struct, frozen=True):
-    """All problems of a service."""
+    """All problems of a service, and what the asking key may do: reader, writer or admin."""
 
     problems: list[ProblemSummary]
+    role: str
 
 
 class ProblemAnswer(msgspec.Struct, frozen=True):
@@ -155,3 +156,96 @@ class ReplayAnswer(Replay, frozen=True, kw_only=True):
     """What another reward or policy would have chosen and earned; `notes` tell what limits it."""
 
     notes: list[str]
+
+
+class WhatIfArm(msgspec.Struct, frozen=True):
+    """An arm with another reward.
+
+    Attributes
+    ----------
+    share
+        The share of the requests for which it would be the best.
+    was_share
+        The same with the present reward.
+    earned
+        Its mean reward in these requests, by the other formula.
+    outcomes
+        From how many outcomes that is.
+    """
+
+    share: float | None
+    was_share: float | None
+    earned: float | None
+    outcomes: int
+
+
+class WhatIfAnswer(msgspec.Struct, frozen=True):
+    """How traffic and payoff would change with another reward.
+
+    Attributes
+    ----------
+    requests
+        How many of the newest requests were valued.
+    earned
+        The mean reward of the arms that would be best, by the other formula.
+    was_earned
+        The mean reward of the arms that are best now, by the other formula.
+    points, best, was_best
+        The best arm along the first field of the context, then and now.
+    notes
+        What limits the comparison.
+    """
+
+    requests: int
+    reward: str
+    earned: float | None
+    was_earned: float | None
+    arms: dict[str, WhatIfArm]
+    field: str
+    points: list[float | str]
+    best: list[str | None]
+    was_best: list[str | None]
+    notes: list[str]
+
+
+class Dependence(msgspec.Struct, frozen=True):
+    """A field of an arm's state that seems to depend on a field of the context.
+
+    Attributes
+    ----------
+    correlation
+        The rank correlation of their changes between neighbours in time.
+    pairs
+        From how many pairs of outcomes that is.
+    """
+
+    arm: str
+    state: str
+    context: str
+    correlation: float
+    pairs: int
+
+
+class WarningsAnswer(msgspec.Struct, frozen=True):
+    """What a policy relies on and may not hold.
+
+    Attributes
+    ----------
+    knows_drift
+        Whether the policy learns how fast arms change.
+    half_life
+        After how many observations half of a change is believed to be gone; null if it believes
+        in no change, or does not know.
+    dependent
+        States that seem to depend on the context.
+    """
+
+    knows_drift: bool
+    half_life: float | None
+    dependent: list[Dependence]
+
+
+class ChangesAnswer(msgspec.Struct, frozen=True):
+    """The newest changes that operators made, the newest last."""
+
+    changes: list[dict[str, Any]]

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from onepull.errors import InputError
+from onepull.problem import Problem
 from onepull.router import Router
 from onepull.service.answers import ArmTimeline, ProblemAnswer, TimelineAnswer
-from onepull.service.timeline import Timeline
+from onepull.service.newest import Newest, Seen
+from onepull.service.timeline import Timeline, merged
 from onepull.store import Control, Decided, Defined, Event, Failed, Observed
 
-NEWEST = 400  # states of each arm that are kept for intervals
 TAIL = 100_000  # events that are read at the start to show the past
 SHOWN = 50  # decisions and changes in a live message
 MOST_PENDING = 200_000  # events that wait to be counted
@@ -34,7 +33,7 @@ class Hosted:
     def __init__(self, router: Router) -> None:
         self.router = router
         self.timeline = Timeline(router.problem)
-        self._states: dict[str, deque[dict[str, Any]]] = {}
+        self.newest = Newest()
         self._pending: deque[Any] = deque(maxlen=MOST_PENDING)
         self._lock = threading.Lock()
         self._news: list[Any] = []
@@ -58,8 +57,7 @@ class Hosted:
 
     def _fold(self, event: Event) -> None:
         self.timeline.fold(event)
-        if type(event) is Observed and event.state is not None:
-            self._states.setdefault(event.arm, deque(maxlen=NEWEST)).append(event.state)
+        self.newest.fold(self.timeline.problem, event)
         if isinstance(event, Decided | Observed | Failed | Control | Defined):
             self._news.append(event)
 
@@ -97,15 +95,17 @@ class Hosted:
             "changes": [without_policy(event) for event in changed[-SHOWN:]],
         }
 
-    def span(self, seconds: float) -> TimelineAnswer:
-        """Return the timeline of the last seconds."""
+    def span(self, seconds: float, most: int) -> TimelineAnswer:
+        """Return the timeline of the last seconds, in at most so many buckets."""
         self.catch_up()
         now = time.time()
-        _, width = Timeline.level(seconds)
+        _, fine = Timeline.level(seconds)
+        width = fine * math.ceil(seconds / fine / max(most - 1, 1))
+        # Buckets begin at the same moments in every answer, so that a picture stands still.
         start = (now - seconds) // width * width
         count = int((now - start) // width) + 1
         with self._lock:
-            found = self.timeline.buckets(start, now)
+            found = merged(self.timeline.buckets(start, now), width // fine)
             names = sorted({arm for arms in found.values() for arm in arms})
             columns = {arm: [found.get(i, {}).get(arm) for i in range(count)] for arm in names}
             arms = {
@@ -142,16 +142,29 @@ class Hosted:
         text = msgspec.json.encode(found, order="sorted")
         return msgspec.structs.replace(found, version=hashlib.sha256(text).hexdigest()[:16])
 
-    def newest_states(self, arm: str) -> Sequence[tuple[float, ...]]:
-        """Return the newest states of an arm."""
+    def newest_outcomes(self, problem: Problem, arm: str) -> list[tuple[float, ...]]:
+        """Return the newest outcomes of an arm, as a reward takes them."""
         self.catch_up()
         with self._lock:
-            states = list(self._states.get(arm, ()))
-        found = []
-        for state in states:
-            with suppress(InputError):  # of the problem as it was before it was changed
-                found.append(self.router.problem.state.read(state))
-        return found
+            return self.newest.outcomes(problem, arm)
+
+    def newest_seen(self, arm: str) -> list[Seen]:
+        """Return the newest outcomes of an arm with their contexts."""
+        self.catch_up()
+        with self._lock:
+            return self.newest.seen(arm)
+
+    def newest_requests(self, count: int) -> list[Decided]:
+        """Return the newest decisions."""
+        self.catch_up()
+        with self._lock:
+            return list(self.newest.requests)[-count:]
+
+    def newest_changes(self) -> list[Any]:
+        """Return the newest changes that operators made."""
+        self.catch_up()
+        with self._lock:
+            return [without_policy(event) for event in self.newest.changes]
 
 
 def without_policy(event: Any) -> Any:

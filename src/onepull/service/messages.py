@@ -152,6 +152,18 @@ class ReplayRequest(_Body, frozen=True, rename={"since": "from", "until": "to"})
     until: float | None = None
 
 
+class WhatIfRequest(_Body, frozen=True):
+    """Ask how shares and payoff would change with another reward.
+
+    Examples
+    --------
+    >>> WhatIfRequest("-seconds").reward
+    '-seconds'
+    """
+
+    reward: Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
+
+
 class ControlsRequest(_Body, frozen=True):
     """Change what decides.  A field that is left out stays; null unsets `pin` and `fallback`.
 

@@ -13,26 +13,27 @@ import numpy as np
 from onepull.errors import OnepullError
 from onepull.problem import Problem
 from onepull.service.answers import Curve, CurvesAnswer, ProblemsAnswer, ProblemSummary
+from onepull.service.assumptions import warnings_of
+from onepull.service.axes import others, points_of
 from onepull.service.deciding import known_problem
 from onepull.service.exchange import Answer, Exchange, Stream
 from onepull.service.hosted import Hosted, without_policy
-from onepull.service.messages import ReplayRequest
+from onepull.service.messages import ReplayRequest, WhatIfRequest
 from onepull.service.problem_details import Refused
 from onepull.service.replaying import replay_within_limits
-from onepull.spaces import Finite
+from onepull.service.what_if import what_if as compared
 
 if TYPE_CHECKING:
     from onepull.service.service import Service
 
 PAGE = 1000  # events that are read at once
-FAR = 1e6  # where an unbounded field is cut off in a picture
-FEWEST = 5  # states for an interval
+FEWEST = 5  # outcomes for an interval
 _replay = msgspec.json.Decoder(ReplayRequest)
+_what_if = msgspec.json.Decoder(WhatIfRequest)
 
 
 async def problems(service: Service, exchange: Exchange) -> Answer:
     """List the problems."""
-    del exchange
     await asyncio.to_thread(service.find_others)
     found = [
         ProblemSummary(
@@ -44,7 +45,7 @@ async def problems(service: Service, exchange: Exchange) -> Answer:
         )
         for name, hosted in sorted(service.problems.items())
     ]
-    return Answer.of(ProblemsAnswer(found))
+    return Answer.of(ProblemsAnswer(found, exchange.known.role.name.lower()))
 
 
 async def problem(service: Service, exchange: Exchange) -> Answer:
@@ -103,12 +104,8 @@ async def curves(service: Service, exchange: Exchange) -> Answer:
 
 def _curves(hosted: Hosted, field: str, fixed: dict[str, Any], count: int) -> CurvesAnswer:
     problem = hosted.router.problem
-    rest = {
-        name: fixed.get(name, _middle(space))
-        for name, space in problem.context.items()
-        if problem.context.has_fields and name != field
-    }
-    points = _points(problem.context[field], count) if field else [0.0]
+    rest = others(problem, field, fixed)
+    points = points_of(problem.context[field], count) if field else [0.0]
     contexts = [{**rest, **({field: point} if field else {})} for point in points]
     numbers = [
         problem.context.read(context) if problem.context.has_fields else (0.0,)
@@ -124,58 +121,56 @@ def _curves(hosted: Hosted, field: str, fixed: dict[str, Any], count: int) -> Cu
         best.append(problem.arms[-max(known)[1]] if known else None)
     found = []
     for j, arm in enumerate(problem.arms):
-        states = hosted.newest_states(arm)
-        errors = _errors(problem, j, states, numbers)
-        found.append(Curve(arm, [row[j] for row in told], errors, len(states)))
+        outcomes = hosted.newest_outcomes(problem, arm)
+        errors = _errors(problem, outcomes, numbers)
+        found.append(Curve(arm, [row[j] for row in told], errors, len(outcomes)))
     return CurvesAnswer(field, points, best, rest, found)
 
 
 def _errors(
-    problem: Problem, j: int, states: Any, contexts: list[tuple[float, ...]]
+    problem: Problem, outcomes: list[tuple[float, ...]], contexts: list[tuple[float, ...]]
 ) -> list[float | None]:
     """Return half the width of a 95 % interval of the mean reward at each context."""
-    if len(states) < FEWEST:
+    count = len(outcomes)
+    if count < FEWEST:
         return [None] * len(contexts)
-    outcomes = np.array([problem.outcome_of(j, state) for state in states]).T
-    found: list[float | None] = []
-    for context in contexts:
-        columns = [np.full(len(states), value) for value in context]
-        try:
-            rewards = np.asarray(problem.payoff.vector(*columns, *outcomes), dtype=float)
-            width = 1.96 * float(rewards.std(ddof=1)) / math.sqrt(len(states))
-        except (ArithmeticError, ValueError, OnepullError):
-            width = math.nan
-        found.append(width if math.isfinite(width) else None)
-    return found
-
-
-def _points(space: Any, count: int) -> list[Any]:
-    """Return values of a field for the axis of a picture.
-
-    >>> from onepull import Interval
-    >>> _points(Interval(0, 4), 3), _points(Finite(["eu", "us"]), 9)
-    ([0.0, 2.0, 4.0], ['eu', 'us'])
-    """
-    if isinstance(space, Finite):
-        values: list[Any] = [*space.words] or [*space.values]
-        step = max(len(values) // count, 1)
-        return values[::step][:count]
-    low, high = max(space.low, -FAR), min(space.high, FAR)
-    if space.is_log and low > 0:
-        return [float(value) for value in np.geomspace(low, high, count)]
-    return [float(value) for value in np.linspace(low, high, count)]
-
-
-def _middle(space: Any) -> Any:
-    values = _points(space, 3)
-    return values[len(values) // 2]
+    shown = np.tile(np.array(outcomes, dtype=float).T, len(contexts))
+    asked = np.repeat(np.array(contexts, dtype=float).T, count, axis=1)
+    try:
+        with np.errstate(all="ignore"):
+            rewards = np.broadcast_to(problem.payoff.vector(*asked, *shown), (shown.shape[1],))
+            spread = rewards.reshape(len(contexts), count).std(axis=1, ddof=1)
+    except (ArithmeticError, ValueError, OnepullError):
+        return [None] * len(contexts)
+    widths = 1.96 * spread / math.sqrt(count)
+    return [float(width) if math.isfinite(width) else None for width in widths]
 
 
 async def timeline(service: Service, exchange: Exchange) -> Answer:
     """Show decisions, observations and rewards over time."""
     seconds = exchange.number("seconds", 600.0, 1.0, 2_592_000.0)
+    most = exchange.whole("buckets", 5000, 1, 5000)
     hosted = known_problem(service, exchange)
-    return Answer.of(await asyncio.to_thread(hosted.span, seconds))
+    return Answer.of(await asyncio.to_thread(hosted.span, seconds, most))
+
+
+async def changes(service: Service, exchange: Exchange) -> Answer:
+    """Show the newest changes that operators made."""
+    hosted = known_problem(service, exchange)
+    return Answer.of({"changes": await asyncio.to_thread(hosted.newest_changes)})
+
+
+async def warnings(service: Service, exchange: Exchange) -> Answer:
+    """Show what is believed of drift, and states that depend on the context."""
+    hosted = known_problem(service, exchange)
+    return Answer.of(await service.heavily(warnings_of, hosted))
+
+
+async def what_if(service: Service, exchange: Exchange) -> Answer:
+    """Compute at once how shares and payoff would change with another reward."""
+    hosted = known_problem(service, exchange)
+    asked = _what_if.decode(exchange.body)
+    return Answer.of(await service.heavily(compared, hosted, asked))
 
 
 async def log(service: Service, exchange: Exchange) -> Stream:

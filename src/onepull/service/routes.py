@@ -68,6 +68,9 @@ _LIMIT = Query("limit", {"type": "integer", "minimum": 1, "maximum": 10_000}, "A
 _SECONDS = Query(
     "seconds", {"type": "number", "minimum": 1, "maximum": 2_592_000}, "How far to look back."
 )
+_BUCKETS = Query(
+    "buckets", {"type": "integer", "minimum": 1, "maximum": 5000}, "At most so many columns."
+)
 
 ROUTES = (
     Route("POST", f"{PROBLEM}/decisions", deciding.decide, Role.WRITER,
@@ -94,7 +97,15 @@ ROUTES = (
            Query("points", {"type": "integer", "minimum": 2, "maximum": 200}, "How many."))),
     Route("GET", f"{PROBLEM}/timeline", reading.timeline, Role.READER,
           "Show decisions, observations and rewards over time.", None,
-          answers.TimelineAnswer, (422,), (_SECONDS,)),
+          answers.TimelineAnswer, (422,), (_SECONDS, _BUCKETS)),
+    Route("GET", f"{PROBLEM}/changes", reading.changes, Role.READER,
+          "Show the newest changes that operators made.", None, answers.ChangesAnswer),
+    Route("GET", f"{PROBLEM}/warnings", reading.warnings, Role.READER,
+          "Show what is believed of drift, and states that depend on the context.", None,
+          answers.WarningsAnswer),
+    Route("POST", f"{PROBLEM}/what-if", reading.what_if, Role.READER,
+          "Compute at once how shares and payoff would change with another reward.",
+          m.WhatIfRequest, answers.WhatIfAnswer, (422, 503)),
     Route("GET", f"{PROBLEM}/log", reading.log, Role.READER,
           "Read the log, an event a line.", None, NDJSON, (422,), (_AFTER, _LIMIT)),
     Route("POST", f"{PROBLEM}/replay", reading.replay, Role.READER,

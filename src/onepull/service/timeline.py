@@ -12,7 +12,6 @@ from onepull.store import Decided, Expired, Failed, GaveUp, Observed
 
 # Width of a bucket in seconds, and how many are kept: 15 minutes, a day, thirty days.
 LEVELS = ((1, 900), (30, 2880), (600, 4320))
-MOST_BUCKETS = 300  # in an answer
 MOST_ARMS = 1000  # per bucket; further ones are counted together
 OTHERS = "(others)"
 
@@ -134,3 +133,22 @@ class Timeline:
             if seconds <= width * kept:
                 return level, width
         return len(LEVELS) - 1, LEVELS[-1][0]
+
+
+def merged(buckets: dict[int, dict[str, Counts]], width: int) -> dict[int, dict[str, Counts]]:
+    """Return buckets that are several times as wide.
+
+    >>> both = merged({0: {"a": Counts(decisions=1)}, 1: {"a": Counts(decisions=2)}}, 2)
+    >>> both[0]["a"].decisions
+    3
+    """
+    if width == 1:
+        return buckets
+    found: dict[int, dict[str, Counts]] = {}
+    for number, arms in buckets.items():
+        wide = found.setdefault(number // width, {})
+        for arm, counts in arms.items():
+            total = wide.setdefault(arm, Counts())
+            for name in Counts.__struct_fields__:
+                setattr(total, name, getattr(total, name) + getattr(counts, name))
+    return found
