@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from problems import CONTINUOUS, FINITE, UNUSUAL
@@ -44,7 +45,7 @@ def test_states_that_are_seen_are_kept():
 
 
 def test_attributes_and_failures_demote_nothing():
-    told = {"state": {"x": Finite([0, 3])}, "reward": "x"}
+    told: Any = {"state": {"x": Finite([0, 3])}, "reward": "x"}
     failing = Problem(arms=["a", "b"], **told, failure=-1)
     priced = Problem(arms={"a": {"price": 1}}, **told)
     for problem in (failing, priced):

@@ -128,6 +128,12 @@ class KeptStates(Knowledge):
         self._keep(arm, outcome[len(self._attributes) :], self.clock)
         self.in_flight[arm] = max(self.in_flight[arm] - 1, 0)
 
+    def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Raise what `learn` would raise, and change nothing."""
+        outcome = observed_outcome(self.problem, arm, fields, reward)
+        if self.drift is not None:
+            self._psi((*self.problem.known[arm], *outcome[len(self._attributes) :]))
+
     def _keep(self, arm: int, shown: Sequence[float], trial: int) -> None:
         rewards = None
         if self.drift is not None:
