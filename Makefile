@@ -58,7 +58,7 @@ benchmark: $(PEERS)
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable '.[simulate,distributed]' --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[simulate,distributed,serve,client]' --group dev
 	@touch $@
 
 $(SITE): $(READY)

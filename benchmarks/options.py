@@ -19,7 +19,7 @@ import numpy as np
 
 from onepull import (
     KLUCB,
-    AdaptiveIMED,
+    AdaptiveKL,
     EmpiricalKL,
     Environment,
     Experiment,
@@ -64,9 +64,9 @@ def regrets(horizon: int, runs: int) -> None:
     """
     linear, log = clipped(), clipped("log")
     cases: dict[str, Policy] = {
-        "`Interval(0, inf)`, states kept (`recommended`)": AdaptiveIMED(PRICED),
-        "the same with 64 states per arm": AdaptiveIMED(PRICED, kept=64),
-        "clipped, states kept": AdaptiveIMED(linear),
+        "`Interval(0, inf)`, states kept (`recommended`)": AdaptiveKL(PRICED),
+        "the same with 64 states per arm": AdaptiveKL(PRICED, kept=64),
+        "clipped, states kept": AdaptiveKL(linear),
         "clipped, sketch of 17 x 17 knots": EmpiricalKL(linear, knots=17),
         "clipped, the same on a log scale": EmpiricalKL(log, knots=17),
         "clipped, mean rewards in cells of 45 tokens": KLUCB(linear, delta=45.0),

@@ -1,266 +1,330 @@
 """Replay recorded arms in order: what each policy earns beside the genie of averages.
 
-    python benchmarks/traces.py
-    python benchmarks/traces.py --half second --runs 5 --only satellite
+    python benchmarks/traces.py                                   # everything
+    python benchmarks/traces.py --policies AdaptiveKL --seeds 2 # only one, in a minute
+    python benchmarks/traces.py --only satellite-bits,channels --half second
+    python benchmarks/traces.py --policies package.module:Class --remember rivals.json
 
 All arms were measured at the same moments, so every choice can be scored.  The genie knows each
-arm's average over the whole trace; a policy that follows changes can earn more.  Contexts are drawn
-evenly, anew in each run.  The traces are in ../shared/data; without them there is nothing to run.
+arm's average over the trace in each context; a policy that follows changes can earn more.  A seed
+draws the contexts, evenly, and the order of the arms, which decides ties.  All policies get the
+same.  Intervals are 95 % over seeds.  `--half first` is for choosing, `--half second` for
+confirming.  benchmarks/rivals.py says what the names of policies mean.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import itertools
+import json
 import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from recorded import DATA, TRACES, Trace
+from rivals import player
+from tables import interval, markdown, replaced
 
-from onepull import (
-    DCB,
-    IMED,
-    AdaptiveIMED,
-    DiscountedKL,
-    Finite,
-    Greedy,
-    Interval,
-    Policy,
-    Problem,
-)
-from onepull.html import printable
-
-DATA = Path(__file__).parents[2] / "shared" / "data"
-BITS = (1, 5, 10, 25, 50, 100, 200, 400)
-DEADLINES = (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3)
-POWERS = tuple((i + 0.5) / 8 for i in range(8))
-TOKENS = (6, 10, 13, 20, 40, 80, 129, 200, 300, 562)
-RATES = ((0.2, 0.05), (0.05, 0.03), (0.02, 0.02))  # of the averages, and of exploring
-
-
-@dataclass
-class Trace:
-    """States of all arms in order, and the reward of each in every context."""
-
-    problem: Problem
-    states: np.ndarray  # trial, arm, field
-
-    def __post_init__(self) -> None:
-        """Compute the reward of every state in every context."""
-        columns = list(np.moveaxis(self.states, 2, 0))
-        self.contexts = _contexts(self.problem)
-        self.rewards = np.stack(
-            [self.problem.payoff.vector(*c, *columns) for c in self.contexts], axis=2
-        )
-
-    def part(self, half: str) -> Trace:
-        """Return the first or the second half, or all of it."""
-        middle = len(self.states) // 2
-        kept = {"first": slice(0, middle), "second": slice(middle, None), "all": slice(None)}
-        return Trace(self.problem, self.states[kept[half]])
-
-
-def _contexts(problem: Problem) -> list[tuple[float, ...]]:
-    listed = [s.values for s in problem.context.values() if isinstance(s, Finite)]
-    return list(itertools.product(*listed))
-
-
-def _table(name: str) -> tuple[list[str], np.ndarray]:
-    with (DATA / name).open(encoding="utf-8") as file:
-        head, *rows = csv.reader(file)
-    first = 0 if rows[0][0].replace(".", "").replace("-", "").isdigit() and head[0] != "i" else 1
-    return head[first:], np.array([[float(v) for v in row[first:]] for row in rows])
-
-
-def satellite(reward: str) -> Trace:
-    """Three cellular networks and a satellite, from a car."""
-    arms, rows = _table("links/satellite_cellular_tcp.csv")
-    state = {"rate": Interval(0, 1000)}
-    return Trace(
-        Problem(arms=arms, context={"bits": Finite(BITS)}, state=state, reward=reward),
-        rows[:, :, None],
-    )
-
-
-def servers(reward: str) -> Trace:
-    """Round-trip times of 98 servers."""
-    arms, rows = _table("links/rtt_98_servers.csv")
-    state = {"rtt": Interval(0, 100)}
-    return Trace(
-        Problem(arms=arms, context={"limit": Finite(DEADLINES)}, state=state, reward=reward),
-        rows[:, :, None],
-    )
-
-
-def channels() -> Trace:
-    """Sixteen radio channels: signal and share of packets delivered."""
-    head, rows = _table("links/channels_lille.csv")
-    count = len(head) // 2
-    return Trace(
-        Problem(
-            arms=[name.removeprefix("rssi") for name in head[:count]],
-            context={"power": Finite(POWERS)},
-            state={"rssi": Interval(-100, -30), "pdr": Interval(0, 1)},
-            reward="pdr * log2(1 + power * 10**((rssi + 80) / 10))",
-        ),
-        np.stack([rows[:, :count], rows[:, count:]], axis=2),
-    )
-
-
-def machines(name: str) -> Trace:
-    """Virtual machines: speed of their disks and processors."""
-    head, rows = _table(f"azure_vm/{name}.csv")
-    reward = "max(0, min(1, 1 - (data/io + work/cpu) / (3 * (data/195 + work/8000))))"
-    return Trace(
-        Problem(
-            arms=[column.removesuffix("_io_MiBps") for column in head[::2]],
-            context={"data": Finite([8, 64, 512, 4096]), "work": Finite([1e3, 1e4, 1e5, 1e6])},
-            state={"io": Interval(1, 10000), "cpu": Interval(1, 100000)},
-            reward=reward,
-        ),
-        np.stack([rows[:, ::2], rows[:, 1::2]], axis=2),
-    )
-
-
-def endpoints(reward: str) -> Trace:
-    """Four endpoints of one language model: time to the first token and per token."""
-    head, rows = _table("llm_endpoints/llama2_7b_4arms.csv")
-    state = {"ttft": Interval(0, math.inf), "tpot": Interval(0, math.inf)}
-    return Trace(
-        Problem(
-            arms=[column.removesuffix("_ttft_s") for column in head[::2]],
-            context={"tokens": Finite(TOKENS)},
-            state=state,
-            reward=reward,
-        ),
-        np.stack([rows[:, ::2], rows[:, 1::2]], axis=2),
-    )
-
-
-TRACES: dict[str, Callable[[], Trace]] = {
-    "satellite, bits": lambda: satellite("min(bits, rate) / 400"),
-    "satellite, share": lambda: satellite("min(1, rate / bits)"),
-    "98 servers, deadline": lambda: servers("rtt <= limit"),
-    "98 servers, soft": lambda: servers("max(0, 1 - rtt / limit)"),
-    "channels": channels,
-    "machines, long": lambda: machines("long_5arms_6h"),
-    "machines, short": lambda: machines("short_4arms_2h"),
-    "endpoints, time": lambda: endpoints("max(0, 1 - (ttft + (tokens-1) * tpot) / 20)"),
-    "endpoints, in time": lambda: endpoints("ttft + (tokens-1)*tpot <= 0.3 + 0.0135*tokens"),
+OURS = ("AdaptiveKL", "recommended")
+AVERAGES = tuple(f"EWMA-{rate}-{explore}" for rate in (0.02, 0.1, 0.2) for explore in (0.02, 0.05))
+BEST_ARM = "best-arm"
+RIVALS = (*AVERAGES, "Greedy", BEST_ARM, "IMED", "DiscountedKL")
+OTHERS = ("EmpiricalKL", "DCB", "eps-0.02", "eps-0.05")
+PEERS = {
+    "river LinUCB": [f"river-LinUCB-{beta}" for beta in (1, 10, 100)],
+    "MABWiser LinUCB": [f"mabwiser-LinUCB-{alpha}" for alpha in (0.03, 0.3, 1)],
+    "MABWiser LinTS": [f"mabwiser-LinTS-{alpha}" for alpha in (0.03, 0.3, 1)],
 }
+TUNING_SEEDS = range(101, 104)
+SHORT, ENOUGH, MOST = 1000, 4000, 20  # shorter traces get more seeds: for so many trials in all
+# These take milliseconds if states have two fields; they get fewer seeds there.
+SLOW, FEWER = ("IMED", "DiscountedKL", "EmpiricalKL", "recommended"), 2  # and peers everywhere
+PATIENCE = 20.0  # seconds between writing to a file
+ALLOWED, ALLOWED_MANY = 1.0, 3.0  # percent of the reward, and if there are many arms
 
 
-def played(build: Callable[[Problem], Policy]) -> Callable[..., float]:
-    """Return a player that asks a policy."""
+class Task(NamedTuple):
+    """One replay."""
 
-    def play(trace: Trace, order: np.ndarray, seed: int) -> float:
-        del seed
-        policy, problem = build(trace.problem), trace.problem
-        fields = [problem.context.fields(context) for context in trace.contexts]
-        names, place = problem.state.names, {arm: j for j, arm in enumerate(problem.arms)}
-        earned = 0.0
-        for trial, context in enumerate(order.tolist()):
-            arm = policy.choose(**fields[context])
-            j = place[arm]
-            earned += trace.rewards[trial, j, context]
-            told = dict(zip(names, trace.states[trial, j].tolist(), strict=True))
-            policy.observe(arm, **told)
-        return earned
+    trace: str
+    half: str
+    policy: str
+    seed: int
+    setting: str = ""  # the player, if the policy is a kind that was tuned
 
-    return play
+    @property
+    def key(self) -> str:
+        """The replay as text, for a file."""
+        return "|".join(map(str, self[:4]))
 
 
-def averaging(rate: float, explore: float) -> Callable[..., float]:
-    """Return ten lines: a moving average of each state, put into the reward."""
+class Found(NamedTuple):
+    """What a replay earned beside the genie in percent, and µs per trial; or an error."""
 
-    def play(trace: Trace, order: np.ndarray, seed: int) -> float:
-        generator = np.random.default_rng(seed)
-        count = trace.states.shape[1]
-        means = np.full(trace.states.shape[1:], np.nan)
-        earned = 0.0
-        for trial, context in enumerate(order.tolist()):
-            fresh = np.flatnonzero(np.isnan(means[:, 0]))
-            if len(fresh):
-                j = int(fresh[0])
-            elif generator.random() < explore:
-                j = int(generator.integers(count))
-            else:
-                j = int(np.argmax(trace.problem.payoff.vector(*trace.contexts[context], *means.T)))
-            earned += trace.rewards[trial, j, context]
-            state = trace.states[trial, j]
-            means[j] = state if np.isnan(means[j, 0]) else means[j] + rate * (state - means[j])
-        return earned
-
-    return play
+    gain: float
+    spent: float
+    error: str = ""
 
 
-def best_fixed(trace: Trace, order: np.ndarray, seed: int) -> float:
-    """Return what the best arm would have earned if it were played always."""
-    del seed
-    trials = np.arange(len(order))
-    return max(float(trace.rewards[trials, j, order].sum()) for j in range(trace.rewards.shape[1]))
+_parts: dict[tuple[str, str], Trace] = {}
 
 
-PLAYERS: dict[str, Callable[..., float]] = {
-    "AdaptiveIMED": played(AdaptiveIMED),
-    "without adapting": played(lambda problem: AdaptiveIMED(problem, adapts=False)),
-    **{f"average {rate:g}": averaging(rate, explore) for rate, explore in RATES},
-    "best fixed arm": best_fixed,
-    "Greedy": played(Greedy),
-    "IMED": played(IMED),
-    "DiscountedKL": played(DiscountedKL),
-    "DCB": played(DCB),
-}
-RIVALS = [name for name in PLAYERS if name not in ("AdaptiveIMED", "without adapting", "DCB")]
+def part(name: str, half: str) -> Trace:
+    """Return a trace, loaded once."""
+    if (name, half) not in _parts:
+        _parts[name, half] = TRACES[name]().part(half)
+    return _parts[name, half]
 
 
-def gain(player: Callable[..., float], trace: Trace, runs: int, seed: int) -> tuple[float, float]:
-    """Return the gain over the genie of averages in percent, and its 95 % half-width."""
-    best = trace.rewards.mean(axis=0).max(axis=0)
-    found = []
-    for run in range(runs):
-        order = np.random.default_rng([seed, run]).integers(0, len(best), len(trace.states))
-        found.append(100.0 * (player(trace, order, run) / float(best[order].sum()) - 1.0))
-    spread = float(np.std(found, ddof=1)) if runs > 1 else math.nan
-    return float(np.mean(found)), 1.96 * spread / math.sqrt(runs)
+def replay(task: Task) -> Found:
+    """Replay a trace once."""
+    trace = part(task.trace, task.half)
+    luck = np.random.default_rng([1, task.seed])
+    order = luck.permutation(trace.states.shape[1])
+    problem, states, rewards = trace.shuffled(order)
+    requests = luck.integers(0, len(trace.contexts), len(states))
+    genie = float(rewards.mean(axis=0).max(axis=0)[requests].sum())
+    trials = np.arange(len(states))
+    if task.policy == BEST_ARM:
+        earned = float(rewards[trials, :, requests].sum(axis=0).max())
+        return Found(100.0 * (earned - genie) / abs(genie), 0.0)
+    try:
+        chooser = player(task.setting or task.policy)(problem, task.seed)
+    except ValueError as error:
+        return Found(math.nan, math.nan, str(error))
+    names, place = problem.state.names, {arm: j for j, arm in enumerate(problem.arms)}
+    shown = [[dict(zip(names, state, strict=True)) for state in row] for row in states.tolist()]
+    paid = rewards[trials, :, requests].tolist()
+    contexts = [trace.contexts[i] for i in requests.tolist()]
+    earned, choose, learn = 0.0, chooser.choose, chooser.learn
+    began = time.process_time()
+    for context, row, rewarded in zip(contexts, shown, paid, strict=True):
+        arm = choose(context)
+        j = place[arm]
+        earned += rewarded[j]
+        learn(arm, context, row[j], rewarded[j])
+    spent = (time.process_time() - began) / len(states) * 1e6
+    return Found(100.0 * (earned - genie) / abs(genie), spent)
+
+
+def run(tasks: list[Task], processes: int, keep: Callable[[dict[Task, Found]], None]) -> None:
+    """Run all tasks, the long ones first; `keep` gets what is done now and then."""
+    tasks = sorted(tasks, key=lambda task: -len(part(task.trace, task.half).states))
+    found: dict[Task, Found] = {}
+    kept_at = time.monotonic()
+    context = get_context("fork")  # the traces are shared
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        waiting = {pool.submit(replay, task): task for task in tasks}
+        for done in as_completed(waiting):
+            found[waiting[done]] = done.result()
+            if sys.stderr.isatty():
+                print(f"\r{len(found)} of {len(tasks)} ", end="", file=sys.stderr)
+            if time.monotonic() > kept_at + PATIENCE:
+                keep(found)
+                kept_at = time.monotonic()
+    keep(found)
+
+
+def tuned(traces: list[str], processes: int) -> dict[tuple[str, str], str]:
+    """Return the setting of each peer on each trace that is best at its beginning."""
+    tasks = [
+        Task(trace, "tuning", kind, seed, setting)
+        for trace in traces
+        for kind, settings in PEERS.items()
+        for setting in settings
+        for seed in TUNING_SEEDS
+    ]
+    found: dict[Task, Found] = {}
+    run(tasks, processes, found.update)
+    gains: dict[tuple[str, str, str], float] = {}
+    for task, one in found.items():
+        key = task.trace, task.policy, task.setting
+        gains[key] = gains.get(key, 0.0) + one.gain
+    best = sorted(gains, key=gains.__getitem__)  # so that the best of each is written last
+    return {(trace, kind): setting for trace, kind, setting in best}
+
+
+class Results:
+    """All replays, by trace and policy."""
+
+    def __init__(self, found: dict[Task, Found], half: str) -> None:
+        self.half = half
+        self.runs: dict[str, dict[str, dict[int, Found]]] = {}
+        for task in sorted(found):
+            of_trace = self.runs.setdefault(task.trace, {})
+            of_trace.setdefault(task.policy, {})[task.seed] = found[task]
+        self.traces = [name for name in TRACES if name in self.runs]
+
+    def policies(self) -> list[str]:
+        """Return the policies that ran, ours first and peers last."""
+        every = {policy for runs in self.runs.values() for policy in runs}
+        known = [*OURS, *RIVALS, *OTHERS, *PEERS]
+        return [*sorted(every - set(known)), *(policy for policy in known if policy in every)]
+
+    def gains(self, trace: str, policy: str) -> dict[int, float]:
+        """Return the gain by seed, none if the policy did not run."""
+        runs = self.runs[trace].get(policy, {})
+        return {seed: run.gain for seed, run in runs.items() if not run.error}
+
+    def cells(self) -> list[list[str]]:
+        """Return a table: a policy per row, a trace per column."""
+        head = ["policy", *self.traces, "µs"]
+        rows = []
+        for policy in self.policies():
+            gains = [self.gains(trace, policy) for trace in self.traces]
+            told = [
+                "{:+.2f} ± {:.2f}".format(*interval(one.values())) if one else "" for one in gains
+            ]
+            times = [
+                run.spent for runs in self.runs.values() for run in runs.get(policy, {}).values()
+            ]
+            known = [spent for spent in times if not math.isnan(spent)]
+            rows.append([policy, *told, f"{np.median(known):.0f}" if known else ""])
+        return [head, *rows]
+
+    def verdicts(self, policy: str) -> list[list[str]]:
+        """Return how a policy does beside its best rival on each trace."""
+        head = ["trace", "trials", "arms", policy, "best rival", "beside it ± 95 %", "aim", "met"]
+        rows = []
+        for trace in self.traces:
+            own = self.gains(trace, policy)
+            known = {
+                rival: gains for rival in RIVALS if (gains := self.gains(trace, rival)).keys() & own
+            }
+            if not known:
+                continue
+            means = {rival: float(np.mean(list(gains.values()))) for rival, gains in known.items()}
+            best = max(means, key=means.__getitem__)
+            # In percent of what the rival earns, not of what the genie does.
+            beside = [
+                100.0 * (own[seed] - theirs) / (100.0 + theirs)
+                for seed, theirs in known[best].items()
+                if seed in own
+            ]
+            mean, half = interval(beside)
+            shape = part(trace, self.half)
+            allowed = ALLOWED_MANY if shape.has_many_arms else ALLOWED
+            rows.append(
+                [
+                    trace,
+                    f"{len(shape.states):,}",
+                    str(shape.states.shape[1]),
+                    f"{np.mean(list(own.values())):+.2f}",
+                    f"{best} {means[best]:+.2f}",
+                    f"{mean:+.2f} ± {half:.2f}",
+                    f"≥ {-allowed:g}",
+                    "yes" if mean >= -allowed else "NO",
+                ]
+            )
+        return [head, *rows]
+
+
+def options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--half", choices=("first", "second", "all"), default="all")
+    parser.add_argument(
+        "--seeds", type=int, default=5, help="of a long trace; a short one gets more"
+    )
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="some traces, separated by commas")
+    parser.add_argument("--policies", default="", help="run only these, separated by commas")
+    parser.add_argument("--peers", action="store_true", help="also run river and MABWiser, tuned")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument(
+        "--remember", type=Path, help="take rivals from this file, and add new ones"
+    )
+    parser.add_argument("--json", type=Path, help="write every replay to this file")
+    parser.add_argument("--write", type=Path, help="replace the tables of a page")
+    return parser.parse_args()
+
+
+def chosen(stated: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the traces and the policies to run."""
+    traces = [name for name in stated.only.split(",") if name] or list(TRACES)
+    if unknown := [name for name in traces if name not in TRACES]:
+        sys.exit(f"unknown trace {unknown[0]!r}; the traces are {', '.join(TRACES)}")
+    policies = [name for name in stated.policies.split(",") if name]
+    if not policies:
+        policies = [*OURS, *RIVALS, *OTHERS]
+    if stated.peers:
+        policies += PEERS
+    for name in policies:
+        if name != BEST_ARM and name not in PEERS:
+            player(name)  # an unknown name is an error before anything runs
+    return traces, policies
+
+
+def remembered(file: Path | None) -> dict[str, Found]:
+    """Return the replays of a file."""
+    if file is None or not file.exists():
+        return {}
+    return {key: Found(*value) for key, value in json.loads(file.read_text("utf-8")).items()}
 
 
 def main() -> None:
-    """Print one table for each trace."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--half", choices=("first", "second", "all"), default="all")
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="traces whose name contains this text")
-    parser.add_argument("--policies", default="", help="some policies, separated by commas")
-    stated = parser.parse_args()
+    """Replay, and print a table of all policies and one verdict for each of ours."""
+    stated = options()
     if not DATA.is_dir():
         sys.exit("the traces are not in ../shared/data")
-    names = [name for name in PLAYERS if not stated.policies or name in stated.policies.split(",")]
-    wanted: dict[str, Any] = {n: t for n, t in TRACES.items() if stated.only in n}
-    for name, make in wanted.items():
-        trace = make().part(stated.half)
-        print(f"\n{printable(name)}: {len(trace.states):,} trials, {stated.half}")
-        found = {}
-        for player in names:
-            began = time.process_time()
-            try:
-                found[player] = gain(PLAYERS[player], trace, stated.runs, stated.seed)
-            except ValueError as error:
-                print(f"  {player:18} {printable(str(error))[:60]}")
-                continue
-            spent = (time.process_time() - began) / stated.runs / len(trace.states) * 1e6
-            mean, half = found[player]
-            print(f"  {player:18} {mean:+7.2f} % ± {half:.2f}   {spent:7.1f} µs a trial")
-        rivals = [found[rival][0] for rival in RIVALS if rival in found]
-        if rivals and "AdaptiveIMED" in found:
-            print(f"  beside the best rival: {found['AdaptiveIMED'][0] - max(rivals):+.2f} points")
+    traces, policies = chosen(stated)
+    old = remembered(stated.remember)
+    rivals = [*RIVALS, *OTHERS, *PEERS]
+    if stated.remember:  # they cost nothing if they are in the file
+        policies += [rival for rival in RIVALS if rival not in policies]
+    settings = tuned(traces, stated.processes) if stated.peers else {}
+    tasks = [
+        Task(trace, stated.half, policy, seed, settings.get((trace, policy), ""))
+        for trace in traces
+        for policy in policies
+        for seed in seeds_of(trace, policy, stated)
+    ]
+    found = {task: old[task.key] for task in tasks if task.key in old and task.policy in rivals}
+
+    def keep(fresh: dict[Task, Found]) -> None:
+        found.update(fresh)
+        if stated.remember:
+            kept = {t.key: f for t, f in found.items() if t.policy in rivals}
+            whole = {**remembered(stated.remember), **kept}
+            beside = stated.remember.with_suffix(".new")
+            beside.write_text(json.dumps(whole), "utf-8")
+            beside.replace(stated.remember)
+
+    run([task for task in tasks if task not in found], stated.processes, keep)
+    results = Results(found, stated.half)
+    tables = {f"traces-{stated.half}": results.cells()}
+    for policy in results.policies():
+        if policy not in rivals and len(verdict := results.verdicts(policy)) > 1:
+            tables[f"verdict-{policy}-{stated.half}"] = verdict
+    for title, cells in tables.items():
+        print(f"\n{title}: percent beside the genie of averages\n{markdown(cells)}")
+    tell_errors(found)
+    if stated.json:
+        every: dict[str, Any] = {task.key: one for task, one in found.items()}
+        stated.json.write_text(json.dumps(every), "utf-8")
+    if stated.write:
+        replaced(stated.write, {title: markdown(cells) for title, cells in tables.items()})
+
+
+def seeds_of(trace: str, policy: str, stated: argparse.Namespace) -> range:
+    """Return the seeds of a trace: more if it is short, fewer if the policy is slow there."""
+    length, _, fields = part(trace, "all").states.shape
+    more = min(MOST, ENOUGH // length) if length < SHORT else 1
+    is_slow = policy in PEERS or (policy in SLOW and fields > 1)
+    count = (min(stated.seeds, FEWER) if is_slow else stated.seeds) * more
+    return range(stated.first_seed, stated.first_seed + count)
+
+
+def tell_errors(found: dict[Task, Found]) -> None:
+    """Print which policies could not run, and why."""
+    for policy, trace, error in sorted({(t.policy, t.trace, f.error) for t, f in found.items()}):
+        if error:
+            print(f"{policy} cannot run on {trace}: {error}")
 
 
 if __name__ == "__main__":

@@ -31,15 +31,16 @@ TOOLS = {
 }
 PARTS = ("ArmExplanation", "ArmStats")  # of values that the package exports
 OTHERS = {
+    "client": ["AsyncClient", "Client"],
     "control": [
         "Backlog", "Battery", "BatteryPlan", "BufferEnvironment", "DriftPlusPenalty", "Myopic",
     ],
     "distributions": ["Discrete"],
     "environment": ["Environment"],
     "errors": [
-        "ClusterError", "ContextError", "DeclarationError", "FormulaError", "InputError",
-        "MergeError", "MissingExtra", "OnepullError", "ParameterError", "ProblemError",
-        "RewardError", "SaveFileError", "StateError", "UnknownArm",
+        "ClusterError", "ConflictError", "ContextError", "DeclarationError", "FormulaError",
+        "InputError", "MergeError", "MissingExtra", "NotFound", "OnepullError", "ParameterError",
+        "ProblemError", "RewardError", "SaveFileError", "ServiceError", "StateError", "StoreError", "UnknownArm",
     ],
     "experiments": ["Experiment", "ResultFolder"],
     "factor": ["Factorisation", "Grid", "Histogram", "LowRank", "Sketch", "Table"],
@@ -47,9 +48,11 @@ OTHERS = {
     "index": ["MeanRule", "StateRule", "TurnRule"],
     "payoff": ["Fact", "Payoff", "Reward"],
     "problem": ["Problem"],
+    "router": ["BatchReceipt", "Decision", "Observation", "Receipt", "Router", "RouterStats"],
     "simulation": ["Result", "simulate", "simulate_buffer"],
     "spaces": ["Box", "Finite", "Interval"],
     "statistics": ["ArmStatistics"],
+    "store": ["MemoryStore", "PostgresStore", "SQLiteStore", "Store", "open_store"],
 }  # fmt: skip
 
 

@@ -1,11 +1,13 @@
 """Draw the figures that explain: ``python docs/figures/draw.py``, in a minute on two cores.
 
 Each is an SVG with a background of its own, light or dark as the reader's screen is.  The regrets
-in ``regret.svg`` are simulated; the rest shows how things are connected.
+in ``regret.svg`` are simulated, and those in ``router.svg`` come from ``router.json``, which
+``benchmarks/router.py --json`` writes; the rest shows how things are connected.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -134,6 +136,63 @@ def regret() -> str:
         if note and name != "DCB":
             body.append(text(right + 10, ys[-1] + nudge + 17, note, "small soft"))
     return sheet(720, 380, "Regret of four policies on seven channels", body)
+
+
+def router() -> str:
+    """Draw what policies lose to a genie while endpoints change, as benchmarks/router.py found."""
+    data = json.loads((HERE / "router.json").read_text("utf-8"))
+    requests, seeds = data["requests"], data["seeds"]
+    lines = {  # how the rows of the table begin, and how they are called here
+        "EWMA (": "moving average, tuned",
+        "CCB": "the paper's policy",
+        "Greedy": "greedy",
+        "AdaptiveKL": "onepull",
+    }
+    titles = {"worse": "the best gets worse", "better": "an idle one gets better",
+              "deadline": "deadlines"}  # fmt: skip
+    body = [
+        text(24, 30, "Reward lost while routing to five endpoints that change and fail", "bold"),
+        text(
+            24, 48, f"mean of {seeds} worlds of {requests:,} requests, 50 in flight; "
+            "lower is better", "small soft",
+        ),
+    ]  # fmt: skip
+    for panel, (scenario, title) in enumerate(titles.items()):
+        curves = {
+            label: next(curve for row, curve in data["curves"][scenario].items()
+                        if row.startswith(first))
+            for first, label in lines.items()
+        }  # fmt: skip
+        left, top, bottom = 62 + panel * 222, 92, 262
+        right, highest = left + 160, max(curve[-1] for curve in curves.values())
+        body.append(text((left + right) / 2, 78, title, "mid"))
+        step = next(s for s in (25, 50, 100, 250, 500, 1000, 2500, 5000) if 4 * s > highest)
+        for tick in range(0, int(highest) + 1, step):
+            y = bottom - (bottom - top) * tick / highest
+            body += [
+                f'<path class="grid" d="M{left} {y:.1f}H{right}"/>',
+                text(left - 6, y + 4, f"{tick:,}", "small soft end"),
+            ]
+        body += [
+            f'<path class="axis" d="M{left} {bottom}H{right}"/>',
+            text(left, bottom + 18, "0", "small soft mid"),
+            text(right, bottom + 18, f"{requests:,}", "small soft mid"),
+        ]
+        for colour, curve in zip("bcda", curves.values(), strict=True):
+            spots = [(0.0, 0.0), *((i + 1.0, value) for i, value in enumerate(curve))]
+            points = "L".join(
+                f"{left + (right - left) * i / len(curve):.1f} "
+                f"{bottom - (bottom - top) * value / highest:.1f}"
+                for i, value in spots
+            )
+            body.append(f'<path class="line {colour}" d="M{points}"/>')
+    for place, (colour, label) in enumerate(zip("bcda", lines.values(), strict=True)):
+        x = 62 + (0, 192, 360, 480)[place]
+        body += [
+            f'<path class="line {colour}" d="M{x} 312H{x + 22}"/>',
+            text(x + 30, 317, label, "small"),
+        ]
+    return sheet(720, 336, "Reward lost while routing to endpoints that change and fail", body)
 
 
 def loop() -> str:
@@ -288,7 +347,7 @@ def factorisation() -> str:
 def main() -> None:
     """Write every figure beside this file, or those that are named."""
     wanted = sys.argv[1:]
-    for draw in (loop, one_pull, two_ways, index, factorisation, regret):
+    for draw in (loop, one_pull, two_ways, index, factorisation, regret, router):
         if wanted and draw.__name__ not in wanted:
             continue
         path = HERE / f"{draw.__name__.replace('_', '-')}.svg"

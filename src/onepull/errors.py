@@ -15,7 +15,11 @@
     ├── ClusterError          a cluster cannot be reached, or cannot run the work
     ├── MissingExtra          an optional dependency is not installed
     ├── MergeError            two policies cannot be merged
-    └── SaveFileError         a saved policy cannot be read
+    ├── SaveFileError         a saved policy cannot be read
+    ├── StoreError            a log cannot be read or written
+    ├── ServiceError          a service cannot be reached, or refuses a key
+    ├── ConflictError         an id was used before for something else
+    └── NotFound              a log has no such id
 
 An error says what was given, what is allowed and where.  A call that raises changes
 nothing: after an invalid input a policy is exactly as it was before.
@@ -107,3 +111,19 @@ class MergeError(OnepullError, ValueError):
 
 class SaveFileError(OnepullError, ValueError):
     """A saved policy is damaged, from a newer version, or of another problem."""
+
+
+class StoreError(OnepullError, RuntimeError):
+    """A log cannot be read or written: a full disk, a lost connection, a damaged file."""
+
+
+class ServiceError(OnepullError, ConnectionError):
+    """A service cannot be reached in time, or refuses the key."""
+
+
+class ConflictError(OnepullError, ValueError):
+    """An id was used before for another decision or another observation, and the first stands."""
+
+
+class NotFound(OnepullError, LookupError):  # noqa: N818 - reads as what happened
+    """A log has no such id; the message says what to give instead."""

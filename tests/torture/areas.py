@@ -18,5 +18,6 @@ AREAS: dict[str, Area] = {
         results.AREA,
         kills.SAVES,
         kills.RUNS,
+        kills.LOGS,
     )
 }

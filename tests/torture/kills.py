@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from router_kills import killed
 
 from onepull import Policy
 from torture.area import Area
@@ -125,6 +126,13 @@ def session_of(pid: int) -> int | None:
     return None if state == "Z" else int(session)
 
 
+def killed_log_case(seed: int) -> bool:
+    """Kill workers that share a log, five times; see `router_kills` for what must hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        killed(Path(folder), seed, kills=5)
+    return True
+
+
 SAVES = Area(
     name="killed-saves",
     tries="a process that saves in a loop is killed with SIGKILL; the file is loaded and saved",
@@ -142,4 +150,13 @@ RUNS = Area(
     in_tests=2,
     share=2.0,
     fixed=("worker processes outlived a killed parent",),
+)
+LOGS = Area(
+    name="killed-logs",
+    tries="workers that share a log are killed with SIGKILL, five times; nothing that was "
+    "acknowledged is lost or counted twice, and the state is what the log says",
+    case=killed_log_case,
+    in_tests=1,
+    seconds=30.0,
+    share=2.0,
 )

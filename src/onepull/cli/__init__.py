@@ -25,6 +25,9 @@ COMMANDS = {
     "report": "Write a result folder as one HTML page.",
     "plan": "Choose a policy for a problem: storage, regret, time.",
     "theory": "Show the bounds and limits of a problem.",
+    "serve": "Serve decisions over HTTP, with a dashboard.",
+    "key": "Make, list and revoke the keys of a service.",
+    "log": "Export, import, back up or check the log of a router.",
     "completion": "Print the completion script for a shell.",
 }
 

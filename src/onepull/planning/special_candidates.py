@@ -25,7 +25,7 @@ from onepull.planning.candidates import (
 )
 from onepull.policies import (
     KLUCB,
-    AdaptiveIMED,
+    AdaptiveKL,
     CoarseKL,
     DiscountedKL,
     DiscountedUCB,
@@ -264,7 +264,7 @@ def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> f
         return LOOKS // looked_at
     if isinstance(policy, CoarseKL):
         return COARSE // met.runs
-    if isinstance(policy, AdaptiveIMED):
+    if isinstance(policy, AdaptiveKL):
         return KEPT // met.runs
     if not candidate.is_extra and not candidate.is_announced:
         return math.inf  # what suits any environment of the problem is never left out

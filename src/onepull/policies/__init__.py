@@ -12,7 +12,7 @@ from onepull.policies.drifting.sliding_window_ucb import SlidingWindowUCB
 from onepull.policies.explanation import ArmExplanation, Explanation
 from onepull.policies.fleet.updates import Absorbed
 from onepull.policies.hidden_states.coarse_kl import CoarseKL
-from onepull.policies.kept_states.adaptive_imed import AdaptiveIMED
+from onepull.policies.kept_states.adaptive_kl import AdaptiveKL
 from onepull.policies.linear.lin_rel import LinRel
 from onepull.policies.linear.lin_thompson import LinearThompson
 from onepull.policies.linear.lin_ucb import LinUCB
@@ -55,7 +55,7 @@ __all__ = [
     "UCB1",
     "UCBALP",
     "Absorbed",
-    "AdaptiveIMED",
+    "AdaptiveKL",
     "ArmExplanation",
     "ArmStats",
     "CoarseKL",

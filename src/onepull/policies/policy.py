@@ -165,6 +165,10 @@ class Policy(ABC):
             raise NotImplementedError(f"{type(self).__name__} must define _draw or _chances")
         return drawn(request.allowed, chances, self._generator)
 
+    def _estimate(self, request: Request, arm: int) -> float | None:
+        """Return the estimated reward of one arm, None if the policy has no estimate."""
+        return self._told(request)[arm]
+
     def _why(self) -> str:
         """Return the usual reason for a choice, such as "highest index"."""
         return "highest index"

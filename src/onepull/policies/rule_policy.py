@@ -22,6 +22,7 @@ from onepull.policies.sharing.in_flight import of_each_arm
 from onepull.policies.sharing.sharing import Sharing
 from onepull.policies.ties import best_of, even
 from onepull.problem import Problem
+from onepull.statistics import UNPULLED
 
 Kind = TypeVar("Kind", bound=type["RulePolicy"])
 MEASURED = 1 << 20  # rewards computed to measure the error of a sketch
@@ -235,6 +236,10 @@ class MeanPolicy(RulePolicy):
         if self._is_plain and statistics.in_lists:
             return leading_mean(estimates, statistics.roots, self._index, aim)
         return statistics.leader(self._rule, estimates, aim)  # type: ignore[no-any-return]  # a position
+
+    def _estimate(self, request: Request, arm: int) -> float | None:
+        statistics, estimates, _, _ = request.view
+        return UNPULLED if statistics.unanswered(arm) else float(estimates[arm])
 
     def _scores(self, request: Request) -> Any:
         """Return every index without the error of the features, which is the same for all arms."""

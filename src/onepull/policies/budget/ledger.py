@@ -66,6 +66,13 @@ class Ledger(Knowledge):
         if cell is not None:
             self.contexts[cell] += 1
 
+    def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Raise what `learn` would raise, and change nothing."""
+        told = self.problem.context.among(fields)
+        if self.problem.context.are_complete(told):
+            self.cells.locate(told)
+        self.sharing.check(arm, fields, reward)
+
     @property
     def adds_up(self) -> bool:  # type: ignore[override]  # read-only here
         """Whether what two have learned can be added."""

@@ -9,6 +9,7 @@ contexts, and a pull tells in many contexts at once how well each candidate pred
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 from typing import Any
 
 import msgspec
@@ -24,9 +25,25 @@ VARIANCES = (0.3, 3.0)
 CANDIDATES = np.array([(0.0, 0.0), *((np.log(2.0) / h, v) for h in HALF_LIVES for v in VARIANCES)])
 DECAYS, DEVIATIONS = CANDIDATES.T.copy()
 STEADY = 0  # the candidate without deviations
+ODDS = 0.5  # logarithm of the prior odds of no change
 POOLED = 2.0  # how many observations what other arms show about noise counts for
 FEW = 3  # observations of noise before candidates are compared
 TINY = 1e-30
+
+
+def most_likely(likelihood: Array) -> int:
+    """Return the candidate to go by: no change, unless change is more likely.
+
+    Change is as likely as its candidates are on average, so a single one that predicted well by
+    luck is not enough.
+
+    >>> most_likely(np.array([0.0, 2.0] + [0.0] * 9)), most_likely(np.array([0.0, 4.0] + [0.0] * 9))
+    (0, 1)
+    """
+    best = STEADY + 1 + int(np.argmax(likelihood[STEADY + 1 :]))
+    highest = float(likelihood[best])
+    rest = float(np.exp(likelihood[STEADY + 1 :] - highest).mean())
+    return best if highest + log(rest) > float(likelihood[STEADY]) + ODDS else STEADY
 
 
 class Drift:
@@ -120,7 +137,7 @@ class Drift:
         self.likelihood -= 0.5 * (
             np.log(size) + np.log(spread).mean(axis=1) + (freedom + 1.0) * off
         )
-        self.chosen = int(np.argmax(self.likelihood))
+        self.chosen = most_likely(self.likelihood)
 
     def fading(self, trial: int) -> tuple[Array, Array]:
         """Return what is left of each arm's deviation at a trial, and the variance of its mean.

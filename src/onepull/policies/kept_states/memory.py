@@ -21,8 +21,10 @@ from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import mean_state, observed_outcome
 from onepull.problem import Problem, given_problem
 
+MOST_STATES = 1 << 22  # of all arms
 FIRST = 16  # states per arm that there is room for at first
 TRACKED = 8  # contexts in which predictions are compared
+FARTHEST = 1e100  # reward that the filters take in, so that no square overflows
 RECENT = 128  # newest states of an arm, which are never merged
 MIXED = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of SplitMix64
 WORD = 2**64 - 1
@@ -74,8 +76,10 @@ class KeptStates(Knowledge):
 
     def __init__(self, problem: Problem, *, capacity: int, adapts: bool) -> None:
         self.problem = given_problem(problem)
-        self.capacity, self.adapts = capacity, adapts
         arms = len(problem.arms)
+        # Every arm has room for as many states as the one with the most.
+        self.capacity = max(min(capacity, MOST_STATES // arms), FIRST)
+        self.asked, self.adapts = capacity, adapts
         self.pulls = [0] * arms  # observations
         self.in_flight = [0] * arms
         self.kept = [0] * arms  # states kept
@@ -124,11 +128,18 @@ class KeptStates(Knowledge):
         self._keep(arm, outcome[len(self._attributes) :], self.clock)
         self.in_flight[arm] = max(self.in_flight[arm] - 1, 0)
 
+    def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Raise what `learn` would raise, and change nothing."""
+        outcome = observed_outcome(self.problem, arm, fields, reward)
+        if self.drift is not None:
+            self._psi((*self.problem.known[arm], *outcome[len(self._attributes) :]))
+
     def _keep(self, arm: int, shown: Sequence[float], trial: int) -> None:
         rewards = None
         if self.drift is not None:
             # Before anything changes, since a reward in Python may raise.
             rewards = np.asarray(self._psi((*self.problem.known[arm], *shown))) * self.unit
+            np.clip(rewards, -FARTHEST, FARTHEST, out=rewards)
         slot = self._free_slot(arm)
         self.columns[:, arm, slot] = shown
         self.stands_for[arm, slot] = 1.0
@@ -203,7 +214,7 @@ class KeptStates(Knowledge):
         for place in pairs:
             stays, goes = int(order[place]), int(order[place + 1])
             both = float(weights[stays] + weights[goes])
-            if _uniform(self.merges, place) * both >= weights[stays]:
+            if uniform(self.merges, place) * both >= weights[stays]:
                 stays, goes = goes, stays
             weights[stays] = both
             left[goes] = False
@@ -361,7 +372,7 @@ class KeptStates(Knowledge):
 
     def _relearn(self, seen: Sequence[_Seen]) -> None:
         """Forget everything but these states, and learn them again."""
-        fresh = KeptStates(self.problem, capacity=self.capacity, adapts=self.adapts)
+        fresh = KeptStates(self.problem, capacity=self.asked, adapts=self.adapts)
         fresh.merges = self.merges
         for each in sorted(seen, key=lambda one: one.trial):
             fresh._keep(each.arm, each.shown, each.trial)
@@ -414,11 +425,11 @@ class KeptStates(Knowledge):
         if shapes != {arms}:
             raise SaveFileError(f"the saved states are not of {arms} arms")
         most = max(len(rows) for rows in saved.states)
-        if most > self.capacity:
-            raise SaveFileError(f"an arm has {most} saved states; at most {self.capacity} are kept")
-        room = min(FIRST, self.capacity)
+        if most > self.asked:  # there may have been fewer arms when they were kept
+            raise SaveFileError(f"an arm has {most} saved states; at most {self.asked} are kept")
+        room = min(FIRST, self.asked)
         while room < most:
-            room = min(2 * room, self.capacity)
+            room = min(2 * room, self.asked)
         self._make_room(arms, room)
         for j in range(arms):
             self._restore_arm(saved, j)
@@ -573,7 +584,7 @@ def _wider(array: Array, room: int) -> Array:
     return wide
 
 
-def _uniform(key: int, counter: int) -> float:
+def uniform(key: int, counter: int) -> float:
     """Return a number in [0, 1) that depends on nothing else, so that memory needs no generator."""
     z = (key * 0x9E3779B97F4A7C15 + counter * 0xD1B54A32D192ED03) & WORD
     z = ((z ^ (z >> 30)) * MIXED[0]) & WORD

@@ -51,6 +51,10 @@ class Blind(SingleStatistics):
         _, value = observed_reward(self.problem, arm, fields, reward)
         self.statistics.update(arm, (value,))
 
+    def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Raise what `learn` would raise, and change nothing."""
+        observed_reward(self.problem, arm, fields, reward)
+
 
 class PullsOnly(SingleStatistics):
     """Counts pulls and learns nothing else."""

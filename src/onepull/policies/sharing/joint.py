@@ -59,6 +59,10 @@ class Joint(SingleStatistics):
         outcome = observed_outcome(self.problem, arm, fields, reward)
         self.statistics.update(arm, self.factor.psi(outcome))
 
+    def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Raise what `learn` would raise, and change nothing."""
+        self.factor.psi(observed_outcome(self.problem, arm, fields, reward))
+
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
         factor = self.factor.on(problem)

@@ -45,6 +45,10 @@ class Knowledge(ABC):
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one observation; changes nothing if it raises an exception."""
 
+    def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Raise what `learn` would raise, and change nothing."""
+        self.copy().learn(arm, fields, reward)
+
     def learn_for(self, own: Self, arm: int, *told: Any) -> None:
         """Learn one observation here and in `own`, which has those of one process alone."""
         self.learn(arm, *told)

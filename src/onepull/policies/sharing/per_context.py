@@ -87,11 +87,20 @@ class PerContext(Sharing):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one reward in its context."""
+        cell, value = self._told(arm, fields, reward)
+        self.statistics_for(str(cell)).update(arm, (value,))
+
+    def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Raise what `learn` would raise, and change nothing."""
+        self._told(arm, fields, reward)
+
+    def _told(self, arm: int, fields: Mapping[str, Any], reward: Any) -> tuple[int, float]:
+        """Return the cell of an observation's context, and its reward."""
         context, value = rewarded_context(self.problem, arm, fields, reward)
         cell = self.cells.locate(self.problem.context.fields(context))
         if reward is not None:
             check_reward(value, self._lows[cell], self._highs[cell])
-        self.statistics_for(str(cell)).update(arm, (value,))
+        return cell, value
 
     def inherit(self, old: Self, accepted: float = 0.0) -> float:
         """Take over what was learned for a problem with narrower spaces, if that is exact."""

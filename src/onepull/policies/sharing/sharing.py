@@ -125,9 +125,10 @@ class Sharing(Knowledge):
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
+        # Sorted, since pulls in flight may have made some of them earlier.
         return {
             key: statistics.state()
-            for key, statistics in self.all_statistics.items()
+            for key, statistics in sorted(self.all_statistics.items())
             if statistics.trials
         }
 

@@ -56,6 +56,13 @@ class Attendance(Joint):
         if cell is not None:
             self.came[cell] = self.statistics.trials
 
+    def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
+        """Raise what `learn` would raise, and change nothing."""
+        told = self.problem.context.among(fields)
+        if self.problem.context.are_complete(told):
+            self.cells.locate(told)
+        super().check(arm, fields, reward)
+
     def take_local(self, old: Self) -> None:
         """Take over how long ago each context occurred: requests are those of this process."""
         later = self.statistics.trials - old.statistics.trials

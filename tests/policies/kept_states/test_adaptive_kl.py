@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from problems import FINITE, UNUSUAL, channels, endless, failing, harvesting, mixed
 
-from onepull import DCB, AdaptiveIMED, Finite, Interval, ParameterError, Policy, Problem
+from onepull import DCB, AdaptiveKL, Finite, Interval, ParameterError, Policy, Problem
 from onepull.errors import SaveFileError
-from onepull.index.empirical_likelihood import divergence
-from onepull.index.kept_likelihood import divergences, shortfalls, steady_costs
+from onepull.index.empirical_likelihood import likely_mean
+from onepull.index.kept_likelihood import likely_means
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
 from onepull.policies.kept_states.memory import RECENT
 from onepull.policies.kept_states.tops import Tops
@@ -24,7 +24,7 @@ from onepull.testing.random_data import draw, observations
 
 
 def taught(problem, count=300, seed=1, **stated):
-    policy = AdaptiveIMED(problem, **stated)
+    policy = AdaptiveKL(problem, **stated)
     for record in observations(problem, count, np.random.default_rng(seed)):
         policy.observe(**record)
     return policy
@@ -33,7 +33,7 @@ def taught(problem, count=300, seed=1, **stated):
 @pytest.mark.parametrize("name", [*FINITE, "failing"])
 def test_while_nothing_is_dropped_estimates_are_those_of_the_paper(name):
     problem = (FINITE | UNUSUAL)[name]()
-    policy, table = AdaptiveIMED(problem, adapts=False), DCB(problem)
+    policy, table = AdaptiveKL(problem, adapts=False), DCB(problem)
     for record in observations(problem, 300, np.random.default_rng(3)):
         policy.observe(**record)
         table.observe(**record)
@@ -46,17 +46,16 @@ values = st.floats(-1e3, 1.0)
 
 @given(
     rewards=arrays(float, (3, 7), elements=values),
-    target=st.floats(-5, 0.99),
+    budgets=arrays(float, 3, elements=st.floats(1e-4, 12)),
     weights=arrays(float, (3, 7), elements=st.integers(1, 9).map(float)),
 )
 @settings(max_examples=300, deadline=None)
-def test_divergences_are_those_of_the_plain_function(rewards, target, weights):
+def test_bounds_are_those_of_the_plain_function(rewards, budgets, weights):
     shares = weights / weights.sum(axis=1, keepdims=True)
-    means = (rewards * shares).sum(axis=1)
-    found = divergences(shortfalls(rewards, target, 1.0), shares)
-    for row, share, mean, one in zip(rewards, shares, means, found, strict=True):
-        expected = divergence(row.tolist(), share.tolist(), 7, target, 1.0) if mean < target else 0
-        assert one == pytest.approx(expected, rel=1e-7, abs=1e-9)
+    found = likely_means(rewards, shares, budgets, 1.0, True)
+    for row, share, budget, one in zip(rewards, shares, budgets, found, strict=True):
+        expected = likely_mean(row.tolist(), share.tolist(), 7, 1.0, float(budget))
+        assert 1.0 - one == pytest.approx(1.0 - expected, rel=1e-6, abs=1e-6)
 
 
 @given(
@@ -66,11 +65,10 @@ def test_divergences_are_those_of_the_plain_function(rewards, target, weights):
 @settings(max_examples=300, deadline=None)
 def test_leaving_out_hopeless_arms_changes_no_choice(rewards, pulls):
     shares, counts = np.full((5, 9), 1 / 9), np.array(pulls, float)
-    means = (rewards * shares).sum(axis=1)
-    told = rewards, shares, counts, means, 1.0, float(means.max())
-    quick, exact = steady_costs(*told, False), steady_costs(*told, True)
-    assert int(np.argmin(quick)) == int(np.argmin(exact))
-    assert (quick <= exact + 1e-9).all()
+    told = rewards, shares, 8.0 / counts, 1.0
+    quick, exact = likely_means(*told, False), likely_means(*told, True)
+    assert exact[int(np.argmax(quick))] == pytest.approx(exact.max(), abs=1e-7)
+    assert (quick >= exact - 1e-7).all()
 
 
 @pytest.mark.parametrize("problem", [channels(), failing(), endless(), harvesting(), mixed()])
@@ -92,7 +90,7 @@ def single(**stated):
     problem = Problem(
         arms=["a"], context={"y": Finite([1, 2, 3])}, state={"x": Interval(0, 1)}, reward="x * y"
     )
-    return AdaptiveIMED(problem, **stated)
+    return AdaptiveKL(problem, **stated)
 
 
 def test_the_memory_settles_on_no_change_for_arms_that_do_not_change():
@@ -230,7 +228,7 @@ def test_another_reward_revalues_every_state():
     problem = endless()
     policy = taught(problem, 200, adapts=False)
     other = policy.with_reward("first + tokens * each <= 3")
-    fresh = AdaptiveIMED(problem.with_reward("first + tokens * each <= 3"), adapts=False)
+    fresh = AdaptiveKL(problem.with_reward("first + tokens * each <= 3"), adapts=False)
     for record in observations(problem, 200, np.random.default_rng(1)):
         fresh.observe(**record)
     for tokens in (1, 100):
@@ -251,7 +249,7 @@ def test_tops_are_above_every_reward(problem):
 
 def test_pulls_in_flight_send_requests_elsewhere():
     problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
-    policy = AdaptiveIMED(problem, adapts=False)
+    policy = AdaptiveKL(problem, adapts=False)
     policy.observe_many(["a", "b"], x=[0.5, 0.5])
     for _ in range(5):
         policy.pulled("a")
@@ -263,7 +261,7 @@ def test_pulls_in_flight_send_requests_elsewhere():
 )
 def test_bad_parameters_are_refused(stated):
     with pytest.raises(ParameterError):
-        AdaptiveIMED(channels(), **stated)
+        AdaptiveKL(channels(), **stated)
 
 
 def test_candidates_begin_with_no_change():

@@ -1,0 +1,46 @@
+"""`onepull serve`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onepull.errors import MissingExtra
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path), required=False)
+@click.option("--host", help="The address to listen on. [default: 127.0.0.1]")
+@click.option("--port", type=int, help="The port; 0 for any free one. [default: 8000]")
+@click.option("--workers", type=int, help="How many processes share the port. [default: 1]")
+@click.option("--store", help="The SQLite file or Postgres address of the log.")
+@click.option("--keys", help="The file of keys; see `onepull key`.")
+@click.option("--log", type=click.Choice(["auto", "json", "plain"]), help="How to write messages.")
+@click.option("--log-requests", is_flag=True, default=None, help="Write a message per request.")
+@click.option("--check", is_flag=True, help="Check SOURCE and the settings, and end.")
+def command(source: Path | None, *, check: bool, **options: Any) -> None:
+    """Serve decisions over HTTP, with a dashboard.
+
+    SOURCE is the file of a problem or a folder of such files.  Without it, a demonstration is
+    served: four endpoints with simulated traffic.
+
+    Every option can also be an environment variable such as ONEPULL_PORT, or be in the table
+    [service] of the file, or in service.toml of the folder.
+    """
+    try:
+        import httptools  # noqa: F401, PLC0415 - the same
+        import uvicorn  # noqa: F401, PLC0415 - only to see whether it is there
+    except ImportError:
+        raise MissingExtra(
+            "the service needs the 'serve' extra: pip install 'onepull[serve]'"
+        ) from None
+    from onepull.service.running import check_source, serve  # noqa: PLC0415 - needs the extra
+
+    if check:
+        for line in check_source(source, options):
+            click.echo(line)
+        return
+    sys.exit(serve(source, options))

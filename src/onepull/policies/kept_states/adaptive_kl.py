@@ -1,0 +1,255 @@
+"""Likelihood bounds on kept states, with a memory that adapts to change."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.checks import flag, whole_number
+from onepull.index.kept_likelihood import drifting_costs, likely_means
+from onepull.payoff import Reward
+from onepull.payoff.reward import NARROWEST, Source
+from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
+from onepull.policies.kept_states.memory import KeptStates, View, uniform
+from onepull.policies.policy import Policy
+from onepull.policies.request import Request
+from onepull.policies.ties import foremost
+from onepull.policies.traits import Traits
+from onepull.problem import Problem
+from onepull.statistics import UNPULLED
+
+KEPT = 512
+LEAST, MOST = 16, 1 << 16  # of the states kept per arm
+UNANSWERED = -sys.float_info.max  # the index of an arm that was pulled but has not answered yet
+HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
+AT_FIRST = 32  # trials that may all explore
+FEW_ARMS = 10  # with more, only their share of the later trials may explore
+EXPLORING = 0  # key of the numbers that decide which trials these are
+
+
+class Sight(NamedTuple):
+    """What a request is decided from."""
+
+    view: View
+    means: Array  # of each arm; NaN if it was never observed
+    explores: bool
+
+
+class AdaptiveKL(Policy):
+    """Likelihood bounds on the observed states themselves, with a memory that adapts to change.
+
+    The states of each arm are kept and revalued by the reward for every request.  So any reward
+    will do: jumps, prices, failures, and rewards without a lower bound.  The reward and the
+    attributes of arms can change at any time, exactly.
+
+    While the arms do not change, its index is the empirical-likelihood bound of `EmpiricalKL` with
+    the exploration ln(n/m + 30,000/√m).  Otherwise it compares the means that its memory predicts
+    by Student's t; the variance of a mean grows while its arm is not pulled.  What the other arms
+    have shown about noise counts as two observations of each arm.
+
+    With more than ten arms, trying all of them at first would cost more than it brings if there
+    are few requests.  After 32 trials only a share of the requests explores: ten divided by the
+    number of arms.  The others play the best estimate, and of equal ones the most pulled.
+
+    Use it if you know little about your arms.  It stores up to `kept` states per arm.
+
+    Parameters
+    ----------
+    kept
+        How many states are kept per arm, but at most 4 million for all arms.  Then older ones
+        are merged in pairs.
+    adapts
+        Whether the memory finds out by itself how fast the arms change.  If not, all
+        observations count alike.
+    seed
+        Break ties at random with this seed or generator; without one the first arm wins.
+
+    Examples
+    --------
+    >>> from onepull import Interval
+    >>> import math
+    >>> policy = AdaptiveKL(Problem(
+    ...     arms={"alpha": {"price": 1e-4}, "beta": {"price": 3e-4}},
+    ...     context={"tokens": Interval(1, 4000)},
+    ...     state={"seconds": Interval(0, math.inf)},
+    ...     reward="-seconds - 10 * price * tokens",
+    ...     failure=-30,
+    ... ))
+    >>> policy.observe_many(["alpha", "beta"] * 50, seconds=[2.0, 1.0] * 50)
+    >>> policy.choose(tokens=10), policy.choose(tokens=4000)
+    ('beta', 'alpha')
+    >>> policy.set_attributes("alpha", price=5e-4)
+    >>> policy.choose(tokens=4000)
+    'beta'
+    """
+
+    traits = Traits(
+        index_depends_on_other_arms=True,
+        order_matters=True,
+        forgets=True,
+        needs_no_lowest_reward=True,
+    )
+    guarantee = (
+        "no bound is known; its index is at least the empirical mean, and that of KL-UCB for large "
+        "n if the memory settles on no change"
+    )
+    _knowledge: KeptStates
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        kept: int = KEPT,
+        adapts: bool = True,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        self.kept = whole_number("kept", kept, least=LEAST, most=MOST)
+        self.adapts = flag("adapts", adapts)
+        super().__init__(KeptStates(problem, capacity=self.kept, adapts=self.adapts), seed=seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """How many states are kept, and whether the memory adapts."""
+        return {"kept": self.kept, "adapts": self.adapts}
+
+    @property
+    def half_life(self) -> float:
+        """After how many trials half of a change is believed to be gone; infinite if none is.
+
+        >>> from onepull import Interval
+        >>> AdaptiveKL(
+        ...     Problem(arms=["a"], state={"x": Interval(0, 1)}, reward="x")
+        ... ).half_life
+        inf
+        """
+        drift = self._knowledge.drift
+        return float("inf") if drift is None else drift.half_life
+
+    def with_reward(self, reward: Reward | Source) -> Self:
+        """Return a policy for another reward with everything that this one has seen.
+
+        >>> from onepull import Interval
+        >>> policy = AdaptiveKL(
+        ...     Problem(arms=["a", "b"], state={"delay": Interval(0, 9)}, reward="-delay")
+        ... )
+        >>> policy.observe_many(["a", "a", "b", "b"], delay=[0, 6, 4, 4])
+        >>> policy.estimates(), policy.with_reward("delay <= 5").estimates()
+        ([-3.0, -4.0], [0.5, 1.0])
+        """
+        twin = self._rebuilt(self.problem.with_reward(reward), self._written())
+        twin._knowledge.inherit(self._knowledge)  # noqa: SLF001 - of the same class
+        twin._continue(self)  # noqa: SLF001 - of the same class
+        return twin
+
+    def _look(self, context: Mapping[str, Any]) -> Sight:
+        knowledge = self._knowledge
+        view = knowledge.view(self.problem.context.exactly(context))
+        means = np.einsum("js,js->j", view.rewards, view.weights)
+        if view.weights is not view.shares:
+            means = self._within(view, means)
+        if 0 in knowledge.pulls:
+            means = np.where(np.array(knowledge.pulls) > 0, means, np.nan)
+        return Sight(view, means, self._explores())
+
+    def _explores(self) -> bool:
+        """Whether the next trial may explore: always with few arms, else only some of them."""
+        share = FEW_ARMS / len(self._arms)
+        if share >= 1.0:
+            return True
+        knowledge = self._knowledge
+        trial = knowledge.clock + sum(knowledge.in_flight)
+        return trial < AT_FIRST or uniform(EXPLORING, trial) < share
+
+    @staticmethod
+    def _within(view: View, means: Array) -> Array:
+        """Return means within the rewards seen, which weights below 0 may leave."""
+        seen = view.shares > 0.0
+        low = np.where(seen, view.rewards, np.inf).min(axis=1)
+        high = np.where(seen, view.rewards, -np.inf).max(axis=1)
+        return np.asarray(np.minimum(np.maximum(means, low), high))
+
+    def _estimates(self, request: Request) -> Sequence[float | None]:
+        means = request.view.means.tolist()
+        return [UNPULLED if mean != mean else mean for mean in means]  # noqa: PLR0124 - NaN
+
+    def _indices(self, request: Request) -> Any:
+        return self._scores(request, exact=True)
+
+    def _leader(self, request: Request) -> int:
+        return self._foremost(request, self._scores(request, exact=False).tolist())[0]
+
+    def _foremost(self, request: Request, indices: Any) -> list[int]:
+        """Return the arms that tie: the least pulled to explore, else the most pulled."""
+        sign = 1 if request.view.explores else -1
+        counts = [sign * count for count in self._knowledge.counts]
+        return foremost(indices, request.allowed, counts)
+
+    def _scores(self, request: Request, *, exact: bool) -> Array:
+        """Return the index of each arm; an upper bound of a low one is enough if not `exact`."""
+        knowledge, sight = self._knowledge, request.view
+        if not sight.explores:
+            known = np.nan_to_num(sight.means, nan=-np.inf)
+            if np.isfinite(known[list(request.allowed)]).any():
+                return np.asarray(known)
+        pulls = knowledge.pulls
+        if 0 not in pulls:
+            return self._explored(request, exact=exact, arms=slice(None))
+        scores = np.full(len(pulls), UNPULLED)
+        for arm, (count, flying) in enumerate(zip(pulls, knowledge.in_flight, strict=True)):
+            if count == 0 and flying:
+                scores[arm] = UNANSWERED
+        known = np.flatnonzero(np.array(pulls) > 0)
+        if len(known):
+            scores[known] = self._explored(request, exact=exact, arms=known)
+        return scores
+
+    def _explored(self, request: Request, *, exact: bool, arms: Any) -> Array:
+        """Return the indices of arms that were observed."""
+        knowledge, view = self._knowledge, request.view.view
+        drift = knowledge.drift
+        if drift is not None and drift.chosen != STEADY:
+            return self._drifting(request, drift, arms)
+        counts = np.array(knowledge.counts, np.float64)[arms]
+        trial = knowledge.clock + sum(knowledge.in_flight)
+        level = np.log(trial / counts + HEAD_START / np.sqrt(counts))
+        tops = view.tops[arms] if np.ndim(view.tops) else view.tops
+        return likely_means(view.rewards[arms], view.shares[arms], level / counts, tops, exact)
+
+    def _drifting(self, request: Request, drift: Drift, arms: Any) -> Array:
+        """Return the indices of arms that change."""
+        knowledge, (view, all_means, _) = self._knowledge, request.view
+        means = all_means[arms]
+        allowed = np.zeros(len(all_means), bool)
+        allowed[list(request.allowed)] = True
+        among = allowed[arms]
+        leader = int(np.argmax(np.where(among, means, -np.inf) if among.any() else means))
+        rewards, shares = view.rewards[arms], view.shares[arms]
+        pulls = np.array(knowledge.pulls, np.float64)[arms]
+        overall = np.einsum("js,js->j", rewards, shares)
+        apart = np.where(shares > 0.0, rewards - overall[:, None], 0.0)
+        # In units of the largest deviation, so that no square overflows.
+        unit = max(float(np.abs(apart).max()), float(np.ptp(means)), NARROWEST)
+        apart /= unit
+        squares = np.einsum("js,js,js->j", apart, apart, shares) * pulls
+        squares *= drift.unexplained()[arms]
+        errors = drift.fading(knowledge.clock)[1][arms]
+        number = np.array(drift.compared, np.float64)[arms]
+        pooled = squares.sum() / max(number.sum(), 1.0)
+        freedom = POOLED + number
+        noise = (POOLED * pooled + squares) / freedom
+        waiting = np.array(knowledge.in_flight, np.float64)[arms]
+        costs = drifting_costs(means / unit, errors, waiting, noise, freedom, leader)
+        # In units of the reward: the leader has its estimate, and what costs less has more.
+        with np.errstate(invalid="ignore"):
+            more = np.sqrt(pooled) * (costs[leader] - costs)
+        return np.asarray(np.fmax(means, means[leader] + more * unit))
+
+    def _why(self) -> str:
+        drift = self._knowledge.drift
+        if drift is None or drift.chosen == STEADY:
+            return "highest index"
+        return f"least divergence from the best (half-life of a change: {self.half_life:g} trials)"

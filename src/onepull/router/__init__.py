@@ -1,0 +1,20 @@
+"""Decisions that last: a problem, a policy and a log."""
+
+from onepull.router.decision import Decision
+from onepull.router.receipts import BatchReceipt, Observation, Receipt
+from onepull.router.replay import ArmInContext, Played, Replay, WhatIf
+from onepull.router.router import Router
+from onepull.router.router_stats import RouterStats
+
+__all__ = [
+    "ArmInContext",
+    "BatchReceipt",
+    "Decision",
+    "Observation",
+    "Played",
+    "Receipt",
+    "Replay",
+    "Router",
+    "RouterStats",
+    "WhatIf",
+]

@@ -1,0 +1,73 @@
+"""What an operator can ask of a router while it runs; each is an event in the log."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from onepull.router.core import Core
+from onepull.store import events as e
+
+
+class Controlling(Core):
+    """The part of a router that takes orders."""
+
+    def _control(self, event: e.Control) -> None:
+        """Try a control, write it to the log, and apply it."""
+        self._check()
+        with self._lock:
+            twin = self._fold.copy()
+        if (error := twin.apply(event)) is not None:
+            raise error
+        event = msgspec.structs.replace(event, problem=self.name, time=time.time())
+        self._catch_up(self._store.append([event])[0].seq)
+
+    @property
+    def mode(self) -> str:
+        """Whether the policy's arm is returned: "live", "shadow" or "off"."""
+        return self._fold.mode
+
+    def set_mode(self, mode: str, *, by: str = "") -> None:
+        """Change the mode to "live", "shadow" or "off"; `by` says in the log who asked for it."""
+        self._control(e.ModeSet(mode=mode, by=by))
+
+    def set_fallback(self, arm: str | None, *, by: str = "") -> None:
+        """Return this arm where the policy's is not returned."""
+        self._control(e.FallbackSet(arm=arm, by=by))
+
+    def pin(self, arm: str | None, *, by: str = "") -> None:
+        """Choose this arm for every request, until `pin(None)`."""
+        self._control(e.Pinned(arm=arm, by=by))
+
+    def pause(self, arm: str, *, by: str = "") -> None:
+        """Do not choose an arm until `resume`."""
+        self._control(e.Paused(arm=arm, by=by))
+
+    def drain(self, arm: str, *, by: str = "") -> None:
+        """Choose an arm only for keys that are on it already, until `resume`."""
+        self._control(e.Drained(arm=arm, by=by))
+
+    def resume(self, arm: str, *, by: str = "") -> None:
+        """Choose a paused or drained arm again."""
+        self._control(e.Resumed(arm=arm, by=by))
+
+    def share(self, arm: str, *, least: float = 0.0, most: float = 1.0, by: str = "") -> None:
+        """Give an arm at least and at most these shares of the pulls."""
+        self._control(e.ShareSet(arm=arm, least=least, most=most, by=by))
+
+    def set_attributes(self, arm: str, /, *, by: str = "", **known: float | str) -> None:
+        """Change known attributes of an arm, such as its price; what was learned is revalued."""
+        self._control(e.AttributesSet(arm=arm, attributes=known, by=by))
+
+    def add_arm(self, arm: str, /, *, by: str = "", **known: float | str) -> None:
+        """Add an arm, with its attributes if arms have any."""
+        self._control(e.ArmAdded(arm=arm, attributes=known, by=by))
+
+    def remove_arm(self, arm: str, /, *, by: str = "") -> None:
+        """Remove an arm and what was learned about it; the log keeps its events."""
+        self._control(e.ArmRemoved(arm=arm, by=by))
+
+    def set_reward(self, reward: str, *, by: str = "") -> None:
+        """Use another formula from now on, without forgetting what was learned."""
+        self._control(e.RewardSet(reward=reward, by=by))

@@ -1,0 +1,253 @@
+"""The heart of a router: its log, the state that follows from it, and the locks."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from onepull.errors import OnepullError, ParameterError, StoreError
+from onepull.policies.policy import Policy
+from onepull.problem import Problem
+from onepull.router.background import Background
+from onepull.router.definition import needs_relearning
+from onepull.router.expiry import Expiry
+from onepull.router.fold import Fold
+from onepull.router.sticky import Sticky
+from onepull.store import Store
+from onepull.store import events as e
+from onepull.store.ids import Ids
+from onepull.store.store import Snapshot
+
+CHUNK = 200  # events folded at once, so that decisions do not wait long
+
+
+class Core:
+    """Follows the log: folds new events, writes expiries, keeps snapshots.
+
+    `_lock` guards the fold, and is held for microseconds.  `_sync_lock` is held by the one thread
+    that reads the log.
+    """
+
+    def __init__(  # noqa: PLR0913 - handed over by the router
+        self,
+        name: str,
+        store: Store,
+        fold: Fold,
+        expiry: Expiry,
+        sticky: Sticky,
+        *,
+        poll: float,
+        snapshot_every: int,
+        keep: int | None,
+        owns_store: bool,
+    ) -> None:
+        self.name = name
+        self._store, self._fold, self._expiry, self._sticky = store, fold, expiry, sticky
+        self._snapshot_every, self._keep = snapshot_every, keep
+        self._lock = threading.RLock()
+        self._sync_lock = threading.RLock()
+        self._ids = Ids()
+        self._background: Background | None = None
+        self._poll, self._owns_store = poll, owns_store
+        self._followers: tuple[Callable[[list[Any]], None], ...] = ()
+        self._is_open = True
+        self._error: OnepullError | None = None
+        self._last_snapshot = 0
+
+    # Starting
+
+    def _start(self, problem: Problem, made: Policy, asked: dict[str, Any]) -> None:
+        """Continue from the log, write to it what it is about, and begin to follow it."""
+        first = self._store.first_sequence(self.name)
+        for snapshot in self._store.snapshots(self.name):
+            with suppress(OnepullError):
+                self._fold.restore(snapshot.body, snapshot.seq)
+                break
+        if self._fold.sequence < first:
+            raise StoreError(
+                f"the log of {self.name!r} begins after event {first}, and no snapshot from there "
+                "on can be read; restore a backup"
+            )
+        self._last_snapshot = self._fold.sequence
+        self.sync()
+        self._define(problem, made, asked)
+        self._background = Background(self, self._poll)
+        _everyone.add(self)
+
+    def _define(self, problem: Problem, made: Policy, asked: dict[str, Any]) -> None:
+        """Write to the log what it is about, if it does not say so or says something else."""
+        while self._fold.asked != asked:
+            text, base = made.to_bytes(), 0
+            if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
+                text, base = self._relearned(problem, text, what), self._fold.sequence
+            elif self._fold.is_defined:
+                twin = self._fold.copy()
+                if (error := twin.apply(e.Defined(id="0", policy=b"", asked=asked))) is not None:
+                    raise error
+            id_ = str(self._fold.number + 1)
+            event = e.Defined(
+                id=id_, policy=text, asked=asked, base=base, problem=self.name, time=time.time()
+            )
+            self._store.append([event])  # another process may have been faster
+            self.sync()
+
+    def _relearned(self, problem: Problem, text: bytes, what: str) -> bytes:
+        """Return a new policy after all events of the log."""
+        if self._store.first_sequence(self.name):
+            raise ParameterError(
+                f"{what} has changed since the log of {self.name!r} began, and its first events "
+                "are deleted, so it cannot be learned again; use another name or another store"
+            )
+        fold = Fold(problem, self._fold.flights.expires, self._fold.reader)
+        fold.policy = fold.policy_from(text)
+        for event in self._store.events(self.name, until=self._fold.sequence):
+            if not isinstance(event, (e.Defined, e.Decided)):
+                fold.apply(event)
+        return fold.policy.to_bytes()
+
+    def _check(self) -> None:
+        if not self._is_open:
+            raise StoreError(f"the router {self.name!r} is closed")
+
+    # Following the log
+
+    def sync(self) -> int:
+        """Fold what others have written; return the number of the last event."""
+        with self._sync_lock:
+            last = self._store.last_sequence
+            while self._fold.sequence < last:
+                batch = self._store.read(self.name, after=self._fold.sequence, until=last)
+                for start in range(0, len(batch), CHUNK):
+                    with self._lock:
+                        for event in batch[start : start + CHUNK]:
+                            self._apply(event)
+                for follower in self._followers if batch else ():
+                    follower(batch)
+                if not batch:
+                    with self._lock:
+                        self._fold.sequence = last  # the rest is of other problems
+            return self._fold.sequence
+
+    def follow(self, follower: Callable[[list[Any]], None]) -> None:
+        """Hand every event of this problem to a function after it was folded, in order.
+
+        It is called by the threads that read the log, so it must be quick and must not raise.
+        """
+        with self._sync_lock:
+            self._followers = (*self._followers, follower)
+
+    def _apply(self, event: Any) -> None:
+        self._fold.apply(event)
+        if isinstance(event, e.Decided) and event.key is not None:
+            self._sticky.put(event.key, event.arm, time.monotonic())
+
+    def _catch_up(self, seq: int) -> None:
+        """Fold up to an event that was just written."""
+        if self._fold.sequence < seq:
+            with suppress(StoreError):  # it is in the log, and will be folded later
+                self.sync()
+
+    def tend(self) -> None:
+        """Read what others wrote, let decisions expire, and keep a snapshot if one is due.
+
+        A thread of the router calls this; there is no need to call it.
+        """
+        try:
+            if not self._store.is_healthy:
+                self._store.flush()  # tries to open it anew
+            self.sync()
+            self.expire()
+            if self._fold.sequence - self._last_snapshot >= self._snapshot_every:
+                self.snapshot()
+            self._error = None
+        except OnepullError as error:
+            self._error = error
+
+    def expire(self) -> int:
+        """Write to the log which decisions have expired; return how many."""
+        with self._lock:
+            overdue = self._fold.flights.expired(time.monotonic())
+            now = time.time()
+            events = [self._expiry.event(flight, self.name, now) for flight in overdue]
+        if events:
+            done = self._store.append(events)
+            self._catch_up(done[-1].seq)
+            with self._lock:
+                for event in events:
+                    self._fold.land(event.id)  # where another process was faster, or an answer
+        return len(events)
+
+    def snapshot(self) -> int:
+        """Keep a snapshot, delete events as `keep` allows, and return its sequence number."""
+        self._check()
+        with self._lock:
+            seq, body = self._fold.sequence, self._fold.snapshot()
+        self._store.put_snapshot(self.name, Snapshot(seq, body))
+        self._last_snapshot = seq
+        if self._keep is not None:
+            oldest = self._store.snapshots(self.name)[-1].seq
+            self._store.forget(self.name, until=min(oldest, seq - self._keep))
+        return seq
+
+    def close(self) -> None:
+        """Store what was recorded, and end the router's thread."""
+        if not self._is_open:
+            return
+        if self._background is not None:
+            self._background.close()
+        self._is_open = False
+        with suppress(StoreError):
+            self._store.flush()
+        if self._owns_store:
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        """Return the router."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the router."""
+        self.close()
+
+
+_everyone: weakref.WeakSet[Core] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    # So that no other thread is in the midst of a change that the child would inherit.
+    for router in list(_everyone):
+        router._sync_lock.acquire()  # noqa: SLF001 - of this module
+        router._lock.acquire()  # noqa: SLF001 - of this module
+
+
+def _after_fork_in_parent() -> None:
+    for router in list(_everyone):
+        router._lock.release()  # noqa: SLF001 - of this module
+        router._sync_lock.release()  # noqa: SLF001 - of this module
+
+
+def _after_fork_in_child() -> None:
+    for router in list(_everyone):
+        router._lock, router._sync_lock = threading.RLock(), threading.RLock()  # noqa: SLF001 - of this module
+        router._ids = Ids()  # noqa: SLF001 - of this module
+        if router._is_open:  # noqa: SLF001 - of this module
+            router._background = Background(router, router._poll)  # noqa: SLF001 - of this module
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

@@ -1,0 +1,110 @@
+"""What a router was asked for, and what changes if it is asked for something else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from onepull.checks import shown
+from onepull.errors import ParameterError
+from onepull.policies.policy import Policy
+from onepull.policies.recommendation import recommended
+from onepull.policies.registry import registered
+from onepull.policies.savefile import plain
+from onepull.problem import Problem, given_problem
+
+if TYPE_CHECKING:
+    from onepull.router.fold import Fold
+
+
+def policy_for(problem: Problem, policy: Any) -> tuple[Policy, Any]:
+    """Return a new policy, and in plain values what was asked for.
+
+    >>> from onepull import Interval
+    >>> problem = Problem(arms=["a"], state={"x": Interval(0, 1)}, reward="x")
+    >>> policy_for(problem, {"name": "UCB1"})
+    (<UCB1(1 arm) after 0 trials>, {'name': 'UCB1'})
+    """
+    given_problem(problem)
+    if isinstance(policy, str):
+        policy = {"name": policy}
+    if isinstance(policy, Mapping):
+        stated = dict(policy)
+        name = stated.pop("name", None)
+        if name == "recommended":
+            return _built(recommended, problem, stated), plain(dict(policy))
+        if not isinstance(name, str) or name not in registered():
+            raise ParameterError(
+                f"unknown policy {shown(name)}; the policies are recommended, "
+                f"{', '.join(registered())}"
+            )
+        return _built(registered()[name], problem, stated), plain(dict(policy))
+    if callable(policy):
+        made = policy(problem)
+        if isinstance(made, Policy):
+            return made, plain({"name": type(made).__name__, **made._written()})  # noqa: SLF001 - as a save file has it
+    raise ParameterError(
+        "policy takes a name, a table with a name and parameters, or a function that makes a "
+        f"policy for a problem, given {shown(policy)}"
+    )
+
+
+def _built(build: Any, problem: Problem, stated: Mapping[str, Any]) -> Policy:
+    try:
+        made: Policy = build(problem, **stated)
+    except TypeError as error:
+        raise ParameterError(f"policy: {error}") from None
+    return made
+
+
+def asked_for(problem: Problem, policy: Any, mode: str, fallback: str | None) -> dict[str, Any]:
+    """Return in plain values what a router is asked for, to tell whether it has changed."""
+    written = problem.to_dict() if problem.reward.is_formula else problem.outline()
+    return {"problem": plain(written), "policy": policy, "mode": mode, "fallback": fallback}
+
+
+def plain_expiry(on_expiry: Any) -> Any:
+    """Return what an expiry means as plain values.
+
+    >>> plain_expiry({"seconds": 30})
+    {'seconds': 30}
+    """
+    return plain(dict(on_expiry)) if isinstance(on_expiry, Mapping) else on_expiry
+
+
+def needs_relearning(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return what has changed that a policy cannot follow without learning anew, if anything.
+
+    >>> old = {"policy": {"name": "DCB"}, "problem": {"context": {}, "state": {}}}
+    >>> needs_relearning(old, {**old, "policy": {"name": "UCB1"}})
+    'the policy'
+    """
+    if old["policy"] != new["policy"]:
+        return "the policy"
+    for part in ("context", "state", "failure"):
+        if old["problem"].get(part) != new["problem"].get(part):
+            return f"the {part} of the problem"
+    return ""
+
+
+def apply_changes(fold: Fold, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Apply what differs between two definitions, and leave what was changed at run time."""
+    before, after = old["problem"], new["problem"]
+    known, arms = _attributes(before), _attributes(after)
+    for arm in arms:
+        if arm not in known and arm not in fold.policy.problem.arms:
+            fold.policy.add_arm(arm, **arms[arm])
+        elif arm in known and arms[arm] != known[arm]:
+            fold.policy.set_attributes(arm, **arms[arm])
+    if before.get("reward") != after.get("reward") and after.get("reward") is not None:
+        fold.set_reward(Problem.from_dict(after).reward)
+    if (old["mode"], old["fallback"]) != (new["mode"], new["fallback"]):
+        fold.set_mode(new["mode"], new["fallback"])
+    for arm in known:
+        if arm not in arms and arm in fold.policy.problem.arms:
+            fold.policy.remove_arm(arm)
+
+
+def _attributes(problem: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    arms = problem["arms"]
+    return dict(arms) if isinstance(arms, Mapping) else {arm: {} for arm in arms}

@@ -1,0 +1,56 @@
+"""How often what happened, as the log tells it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from onepull.store.events import Decided, Expired
+
+
+class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
+    """Counts of the events of a log.
+
+    Attributes
+    ----------
+    decisions
+        The decisions by arm and mode.
+    answers
+        The outcomes by arm and kind: observed, failed or expired.
+    gave_up, expired, late
+        Decisions that were given up or expired, and answers that came afterwards.
+    refused
+        Events that could not be applied.
+    last_time
+        The time of the newest outcome, 0 if there is none.
+
+    Examples
+    --------
+    >>> counts = LogCounts()
+    >>> counts.decide(Decided(id="one", arm="a"))
+    >>> counts.decisions
+    {'a': {'live': 1}}
+    """
+
+    decisions: dict[str, dict[str, int]] = {}
+    answers: dict[str, dict[str, int]] = {}
+    gave_up: int = 0
+    expired: int = 0
+    late: int = 0
+    refused: int = 0
+    last_time: float = 0.0
+
+    def decide(self, event: Decided) -> None:
+        """Count a decision."""
+        modes = self.decisions.setdefault(event.arm, {})
+        modes[event.mode] = modes.get(event.mode, 0) + 1
+
+    def learn(self, event: Any) -> None:
+        """Count an outcome."""
+        kind = type(event).__name__.lower()
+        kinds = self.answers.setdefault(event.arm, {})
+        kinds[kind] = kinds.get(kind, 0) + 1
+        if not isinstance(event, Expired):
+            self.late += event.late
+            self.last_time = max(self.last_time, event.time)

@@ -1,0 +1,81 @@
+"""A router as a file describes it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from onepull.atomic_files import path_of
+from onepull.errors import OnepullError, ProblemError
+from onepull.html import printable
+from onepull.problem import Problem, toml_values
+
+
+class _Settings(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The table `router`; what is not stated keeps the default of `Router`."""
+
+    name: str | None = None
+    store: str | None = None
+    expires: float | None = None
+    on_expiry: str | dict[str, float | str] | None = None
+    fallback: str | None = None
+    mode: str | None = None
+    sticky: float | None = None
+    poll: float | None = None
+    snapshot_every: int | None = None
+    keep: int | None = None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    problem: dict[str, Any]
+    policy: str | dict[str, Any] = "recommended"
+    router: _Settings = msgspec.field(default_factory=_Settings)
+    service: Any = None  # read by the service
+    keys: Any = None  # the same
+
+
+def read_router_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the arguments of `Router` from a TOML file; errors begin with its path."""
+    where = path_of(path)
+    try:
+        text = where.read_bytes()
+    except OSError as error:
+        raise ProblemError(f"{where}: {error.strerror}") from None
+    try:
+        return router_values(text, where.absolute().parent, where.stem)
+    except OnepullError as error:
+        raise ProblemError(f"{where}: {error}") from None
+
+
+def router_values(text: str | bytes, folder: Path, name: str) -> dict[str, Any]:
+    """Return the arguments of `Router` from TOML text.
+
+    >>> values = router_values('''
+    ... policy = "DCB"
+    ... [problem]
+    ... arms = ["a", "b"]
+    ... reward = "x"
+    ... state = {x = {low = 0, high = 1}}
+    ... [router]
+    ... expires = 30
+    ... ''', Path(), "endpoints")
+    >>> values["problem"].arms, values["policy"], values["expires"], values["name"]
+    (('a', 'b'), 'DCB', 30.0, 'endpoints')
+    """
+    try:
+        read = msgspec.convert(toml_values(text, "a router"), _File)
+    except msgspec.ValidationError as error:
+        raise ProblemError(f"not a router: {printable(str(error))}") from None
+    stated = {
+        key: value
+        for key, value in msgspec.structs.asdict(read.router).items()
+        if value is not None
+    }
+    stated.setdefault("name", name)
+    store = stated.get("store")
+    if store is not None and "://" not in store:
+        stated["store"] = folder / store
+    return {"problem": Problem.from_dict(read.problem), "policy": read.policy, **stated}

@@ -1,0 +1,31 @@
+"""Which arm a key is on."""
+
+from __future__ import annotations
+
+MOST = 100_000  # keys that are remembered
+
+
+class Sticky:
+    """The arm of each key, for some time after its last decision.
+
+    >>> sticky = Sticky(60.0)
+    >>> sticky.put("session 1", "wifi", now=0.0)
+    >>> sticky.get("session 1", now=59.0), sticky.get("session 1", now=61.0)
+    ('wifi', None)
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._arms: dict[str, tuple[str, float]] = {}
+
+    def get(self, key: str, now: float) -> str | None:
+        """Return the arm of a key, None if it has none."""
+        arm, until = self._arms.get(key, (None, 0.0))
+        return arm if now < until else None
+
+    def put(self, key: str, arm: str, now: float) -> None:
+        """Put a key on an arm; the key that was used least recently gives way."""
+        self._arms.pop(key, None)
+        self._arms[key] = arm, now + self._seconds
+        if len(self._arms) > MOST:
+            del self._arms[next(iter(self._arms))]

@@ -1,0 +1,7 @@
+"""A router over HTTP: API, keys, metrics, live events and a dashboard."""
+
+from onepull.service.keys import Keys, Role
+from onepull.service.service import Service
+from onepull.service.settings import Settings
+
+__all__ = ["Keys", "Role", "Service", "Settings"]

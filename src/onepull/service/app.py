@@ -1,0 +1,235 @@
+"""The ASGI application: who may ask what, and the way to the handler.
+
+Decisions and observations are most of the traffic and take a short cut past the table of routes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from logging import ERROR
+
+from onepull.errors import OnepullError
+from onepull.service.deciding import check_json, quickly
+from onepull.service.exchange import (
+    PLAIN,
+    Answer,
+    Exchange,
+    Gone,
+    Receive,
+    Scope,
+    Send,
+    Stream,
+    read_body,
+    send_answer,
+)
+from onepull.service.json_log import tell, tell_error
+from onepull.service.keys import ANYBODY, Known, Role
+from onepull.service.problem_details import Refused, refusal
+from onepull.service.routes import Route, find_route
+from onepull.service.service import Service
+from onepull.service.settings import is_loopback
+from onepull.service.static_files import POLICY, StaticFile
+
+WRITE_SECONDS = 30.0  # that a client may take to accept a piece of a stream
+MOST_HOSTS = 1000  # names and ports that are remembered
+_NEEDS_KEY = ((b"www-authenticate", b'Bearer realm="onepull"'),)
+_PAGE_HEADERS = (
+    (b"content-security-policy", POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),
+)
+
+
+class Application:
+    """Answers HTTP requests to a service.
+
+    Examples
+    --------
+    >>> from onepull.service import Service
+    >>> callable(Application(Service.demonstration()))
+    True
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._seen: set[bytes] = set()  # hosts that are allowed
+        self._hosts = {name.lower().encode() for name in service.settings.hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        started = time.perf_counter()
+        status = 0
+        try:
+            short = self._service.short_cuts.get(scope["raw_path"])
+            if short is not None and scope["method"] == "POST":
+                headers = dict(scope["headers"])
+                self._admit(headers, Role.WRITER)
+                work, router = short
+                status = await quickly(self._service, work, router, headers, receive, send)
+            else:
+                status = await self._answer(scope, receive, send)
+        except Gone:
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever happens, there is an answer
+            status = await self._refuse(scope, send, error)
+        self._count(scope, status, time.perf_counter() - started)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    await self._service.start()
+                except OnepullError as error:
+                    tell("cannot start", ERROR, reason=str(error))
+                    await send({"type": "lifespan.startup.failed", "message": ""})
+                except Exception as error:  # noqa: BLE001 - the server ends with the reason
+                    tell_error("cannot start", error)
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                else:
+                    await send({"type": "lifespan.startup.complete"})
+            else:
+                await self._service.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> int:
+        """Answer a request by the table of routes, or with a file of the dashboard."""
+        headers = dict(scope["headers"])
+        if scope["method"] in ("GET", "HEAD"):
+            file = self._service.files.find(scope["path"])
+            if file is not None:
+                self._check_host(headers)
+                return await _send_file(send, headers, file)
+        route, names = find_route(scope["method"], scope["raw_path"])
+        known = ANYBODY if route.role is None else self._admit(headers, route.role)
+        exchange = Exchange(scope, headers, names, known)
+        if route.takes is not None:
+            check_json(headers)
+            exchange.body = await read_body(receive, headers, self._service.settings.body)
+        answer = await route.handler(self._service, exchange)
+        if isinstance(answer, Stream) and scope["method"] == "HEAD":
+            await answer.pieces.aclose()
+            answer = Answer(b"", kind=answer.kind)
+        if isinstance(answer, Stream):
+            await self._send_stream(receive, send, answer)
+            return 200
+        await send_answer(send, answer)
+        self._audit(route, exchange, answer)
+        return answer.status
+
+    def _admit(self, headers: dict[bytes, bytes], role: Role) -> Known:
+        """Return who asks; raises Refused if they may not."""
+        service = self._service
+        if not service.keys.are_needed:
+            self._check_host(headers)
+            return ANYBODY
+        known = service.keys.find(headers.get(b"authorization", b""))
+        if known is None:
+            detail = "a key is needed: send it as `Authorization: Bearer KEY`"
+            raise Refused(401, detail, kind="KeyNeeded", headers=_NEEDS_KEY)
+        if known.role < role:
+            detail = f"this needs a key with the role {role.name.lower()}; yours is "
+            raise Refused(403, f"{detail}{known.role.name.lower()}", kind="RoleNeeded")
+        return known
+
+    def _check_host(self, headers: dict[bytes, bytes]) -> None:
+        """Refuse other names than loopback, where no key protects against a page elsewhere.
+
+        A page can point its own name at this machine and then read what is answered.
+        """
+        if self._service.keys.are_needed:
+            return
+        given = headers.get(b"host", b"")
+        if given in self._seen:
+            return
+        host = given.lower()
+        name = host.rsplit(b":", 1)[0] if not host.endswith(b"]") else host
+        if not is_loopback(name.strip(b"[]").decode("latin-1")) and name not in self._hosts:
+            detail = "without keys the service answers to localhost only; see --keys and hosts"
+            raise Refused(421, detail, kind="WrongHost")
+        if len(self._seen) < MOST_HOSTS:
+            self._seen.add(given)
+
+    async def _send_stream(self, receive: Receive, send: Send, stream: Stream) -> None:
+        """Send pieces until the stream ends or the client leaves."""
+        headers = [(b"content-type", stream.kind), *stream.headers, *PLAIN]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        gone = asyncio.ensure_future(_left(receive))
+        pieces = stream.pieces.__aiter__()
+        piece: asyncio.Future[bytes | None] | None = None
+        try:
+            while not gone.done():
+                piece = asyncio.ensure_future(anext(pieces, None))
+                await asyncio.wait({gone, piece}, return_when=asyncio.FIRST_COMPLETED)
+                if not piece.done():
+                    break
+                body = piece.result()
+                message = {"type": "http.response.body", "body": body or b""}
+                async with asyncio.timeout(WRITE_SECONDS):
+                    await send({**message, "more_body": body is not None})
+                if body is None:
+                    break
+        except TimeoutError:
+            tell("a client stopped reading a stream")
+        finally:
+            waiting = [task for task in (gone, piece) if task is not None]
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            await stream.pieces.aclose()
+
+    async def _refuse(self, scope: Scope, send: Send, error: Exception) -> int:
+        refused = refusal(error, conflict=422 if scope["path"].endswith("/decisions") else 409)
+        if refused is None:
+            tell_error("internal error", error, path=scope["path"][:200], method=scope["method"])
+            refused = Refused(500, "an error of the service; its log has the details", kind="Ours")
+        try:
+            await send_answer(send, Answer.refusing(refused))
+        except RuntimeError as late:  # an answer had begun
+            tell_error("an answer broke off", late, path=scope["path"][:200])
+        return refused.details.status
+
+    def _count(self, scope: Scope, status: int, seconds: float) -> None:
+        if status:
+            self._service.measures.counted(f"requests_{status // 100}xx")
+        if self._service.settings.log_requests:
+            tell(
+                "request", method=scope["method"], path=scope["path"][:200], status=status,
+                milliseconds=round(seconds * 1000, 3),
+            )  # fmt: skip
+
+    @staticmethod
+    def _audit(route: Route, exchange: Exchange, answer: Answer) -> None:
+        if route.role is Role.ADMIN and answer.status < 300:
+            body = exchange.body[:1000].decode("utf-8", "replace")
+            path = exchange.scope["path"][:200]
+            tell("changed", by=exchange.known.name, method=route.method, path=path, body=body)
+
+
+async def _left(receive: Receive) -> None:
+    """Return when the client leaves."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _send_file(send: Send, headers: dict[bytes, bytes], file: StaticFile) -> int:
+    tags = headers.get(b"if-none-match", b"")
+    known = any(tag.strip().removeprefix(b"W/") in (file.etag, b"*") for tag in tags.split(b","))
+    extra = ((b"etag", file.etag), *_PAGE_HEADERS)
+    status, body = (304, b"") if tags and known else (200, file.content)
+    lines = [(b"content-type", file.kind), *extra]
+    if status == 200:
+        lines.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": lines})
+    await send({"type": "http.response.body", "body": body})
+    return status

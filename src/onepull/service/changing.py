@@ -1,0 +1,175 @@
+"""Changing problems, arms and controls; each change is an event of the log."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from onepull.problem import Problem
+from onepull.service.deciding import known_problem
+from onepull.service.exchange import Answer, Exchange
+from onepull.service.messages import ArmRequest, ControlsRequest, NewArmRequest, ProblemRequest
+from onepull.service.problem_details import Refused
+
+if TYPE_CHECKING:
+    from onepull.service.service import Service
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+MOST_PROBLEMS = 1000
+_problem = msgspec.json.Decoder(ProblemRequest)
+_controls = msgspec.json.Decoder(ControlsRequest)
+_arm = msgspec.json.Decoder(ArmRequest)
+_new_arm = msgspec.json.Decoder(NewArmRequest)
+UNSET = msgspec.UNSET
+
+
+async def put_problem(service: Service, exchange: Exchange) -> Answer:
+    """Create a problem; or change it, if the version in If-Match is the present one."""
+    name = exchange.names["problem"]
+    if not NAME.fullmatch(name):
+        detail = f"a problem's name has letters, digits, '_', '.' and '-', given {name[:100]!r}"
+        raise Refused(422, detail, kind="InvalidName", field="problem")
+    asked = _problem.decode(exchange.body)
+    answer: Answer = await service.changing(_put, service, exchange, name, asked)
+    return answer
+
+
+def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest) -> Answer:
+    service.find_others()
+    before = service.problems.get(name)
+    if before is None and len(service.problems) >= MOST_PROBLEMS:
+        raise Refused(409, f"a service has at most {MOST_PROBLEMS} problems", kind="TooMany")
+    _check_version(exchange, None if before is None else before.described().version)
+    store = None if before is None else before.router.store
+    arguments: dict[str, Any] = {
+        "problem": Problem.from_dict(asked.problem),
+        "policy": asked.policy,
+        "name": name,
+        "expires": asked.expires,
+        "on_expiry": asked.on_expiry,
+        "fallback": asked.fallback,
+        "mode": asked.mode,
+    }
+    hosted = service.host(arguments if store is None else {**arguments, "store": store})
+    found = hosted.described()
+    return Answer.of(found, 201 if before is None else 200, etag=f'"{found.version}"')
+
+
+def _check_version(exchange: Exchange, version: str | None) -> None:
+    """Refuse a change of another version than the caller has seen."""
+    wanted = exchange.headers.get(b"if-match")
+    if exchange.headers.get(b"if-none-match", b"").strip() == b"*" and version is not None:
+        raise Refused(412, "the problem exists already", kind="Exists")
+    if version is None:
+        if wanted is not None:
+            raise Refused(412, "there is no such problem yet", kind="WrongVersion")
+        return
+    if wanted is None:
+        detail = "the problem exists; send its version as If-Match to change it"
+        raise Refused(428, detail, kind="VersionNeeded")
+    tags = [tag.strip().strip(b'"').decode("latin-1") for tag in wanted.split(b",")]
+    if version not in tags and "*" not in tags:
+        detail = f"the problem has the version {version} by now; look at it and try again"
+        raise Refused(412, detail, kind="WrongVersion")
+
+
+async def patch_controls(service: Service, exchange: Exchange) -> Answer:
+    """Change what decides."""
+    asked = _controls.decode(exchange.body)
+    router, by = known_problem(service, exchange).router, exchange.known.name
+
+    def change() -> Answer:
+        # The fallback first, since modes other than live need one; but live needs none.
+        if asked.mode == "live":
+            router.set_mode("live", by=by)
+        if asked.fallback is not UNSET:
+            router.set_fallback(asked.fallback, by=by)
+        if asked.mode is not UNSET and asked.mode != "live":
+            router.set_mode(asked.mode, by=by)
+        if asked.pin is not UNSET:
+            router.pin(asked.pin, by=by)
+        if asked.reward is not UNSET:
+            router.set_reward(asked.reward, by=by)
+        return Answer.of(router.stats())
+
+    answer: Answer = await service.changing(change)
+    return answer
+
+
+async def patch_arm(service: Service, exchange: Exchange) -> Answer:
+    """Pause, drain or resume an arm; set its shares and attributes."""
+    asked = _arm.decode(exchange.body)
+    router, by = known_problem(service, exchange).router, exchange.known.name
+    arm = _known_arm(router, exchange)
+
+    def change() -> Answer:
+        if asked.attributes is not UNSET:
+            router.set_attributes(arm, by=by, **_named(asked.attributes))
+        if asked.min_share is not UNSET or asked.max_share is not UNSET:
+            share = router.stats().controls.shares.get(arm)
+            least = share.least if share else 0.0
+            most = share.most if share else 1.0
+            router.share(
+                arm,
+                least=least if asked.min_share is UNSET else asked.min_share,
+                most=most if asked.max_share is UNSET else asked.max_share,
+                by=by,
+            )
+        if asked.status is not UNSET:
+            {"active": router.resume, "paused": router.pause, "draining": router.drain}[
+                asked.status
+            ](arm, by=by)
+        return Answer.of(router.stats())
+
+    answer: Answer = await service.changing(change)
+    return answer
+
+
+async def put_arm(service: Service, exchange: Exchange) -> Answer:
+    """Add an arm; one that is there with the same attributes stays as it is."""
+    asked = _new_arm.decode(exchange.body)
+    router, by = known_problem(service, exchange).router, exchange.known.name
+    arm = exchange.names["arm"]
+
+    def change() -> Answer:
+        problem = router.problem
+        if arm in problem.arms:
+            if dict(problem.attributes.get(arm, {})) != asked.attributes:
+                detail = f"there is an arm {arm!r} with other attributes; change it with PATCH"
+                raise Refused(409, detail, kind="Exists")
+        else:
+            router.add_arm(arm, by=by, **_named(asked.attributes))
+        return Answer.of(router.stats())
+
+    answer: Answer = await service.changing(change)
+    return answer
+
+
+async def delete_arm(service: Service, exchange: Exchange) -> Answer:
+    """Remove an arm and what was learned of it."""
+    router, by = known_problem(service, exchange).router, exchange.known.name
+    arm = _known_arm(router, exchange)
+
+    def change() -> Answer:
+        router.remove_arm(arm, by=by)
+        return Answer.of(router.stats())
+
+    answer: Answer = await service.changing(change)
+    return answer
+
+
+def _known_arm(router: Any, exchange: Exchange) -> str:
+    arm = exchange.names["arm"]
+    if arm not in router.problem.arms:
+        names = ", ".join(router.problem.arms[:20])
+        raise Refused(404, f"unknown arm {arm[:100]!r}; the arms are {names}", kind="UnknownArm")
+    return arm
+
+
+def _named(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes as keyword arguments; `by` is the router's own."""
+    if "by" in attributes:
+        raise Refused(422, "no attribute can be called 'by'", kind="InvalidBody", field="by")
+    return attributes

@@ -1,0 +1,189 @@
+"""Decisions and observations: most of the traffic."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from onepull.errors import InputError, NotFound, OnepullError
+from onepull.router import BatchReceipt, Decision, Observation, Receipt, Router
+from onepull.service.exchange import JSON, PLAIN, Answer, Exchange, Receive, Send, read_body
+from onepull.service.messages import (
+    Batch,
+    DecisionRequest,
+    ObservationRequest,
+    ObservationsAnswer,
+    Rejected,
+)
+from onepull.service.problem_details import Refused, refusal
+
+if TYPE_CHECKING:
+    from onepull.service.service import Service
+
+Work: TypeAlias = Callable[["Service", Router, bytes], Awaitable[Any]]
+
+_decision = msgspec.json.Decoder(DecisionRequest)
+_observations = msgspec.json.Decoder(ObservationRequest | Batch)
+_encode = msgspec.json.Encoder().encode
+_TAKEN = frozenset({"id", "eligible", "key"})  # arguments of `Router.choose`
+_TOLD = frozenset({"arm", "reward", "failed"})  # arguments of `Router.observe`
+_HEADERS = [(b"content-type", JSON), *PLAIN]
+
+
+def check_json(headers: dict[bytes, bytes]) -> None:
+    """Refuse bodies that are not JSON; a page elsewhere can send others without being asked."""
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind != JSON:
+        raise Refused(415, "send the body with `Content-Type: application/json`", kind="NotJSON")
+
+
+async def quickly(  # noqa: PLR0913, PLR0917 - all of it is at hand where it is called
+    service: Service,
+    work: Work,
+    router: Router,
+    headers: dict[bytes, bytes],
+    receive: Receive,
+    send: Send,
+) -> int:
+    """Answer a request for a decision, or an observation, past the table of routes."""
+    if headers.get(b"content-type") != JSON:
+        check_json(headers)
+    body = await read_body(receive, headers, service.settings.body)
+    answer = _encode(await work(service, router, body))
+    length = (b"content-length", str(len(answer)).encode())
+    await send({"type": "http.response.start", "status": 200, "headers": [length, *_HEADERS]})
+    await send({"type": "http.response.body", "body": answer})
+    return 200
+
+
+async def decide(service: Service, exchange: Exchange) -> Answer:
+    """Answer a request for a decision."""
+    router = known_problem(service, exchange).router
+    return Answer(_encode(await decided(service, router, exchange.body)))
+
+
+async def observe(service: Service, exchange: Exchange) -> Answer:
+    """Learn from one observation or many; the answer comes when they are on disk."""
+    router = known_problem(service, exchange).router
+    return Answer(_encode(await observed(service, router, exchange.body)))
+
+
+async def decided(service: Service, router: Router, body: bytes) -> Decision:
+    """Choose an arm for a request."""
+    asked = _decision.decode(body)
+    context: dict[str, Any] = asked.context
+    if not _TAKEN.isdisjoint(context):
+        raise reserved(_TAKEN & context.keys(), "context")
+    started = time.perf_counter()
+    if asked.id is None or service.looks_up_quickly:
+        decision = router.choose(id=asked.id, eligible=asked.eligible, key=asked.key, **context)
+    else:  # asks a database elsewhere whether the id is known
+        decision = await asyncio.to_thread(
+            router.choose, id=asked.id, eligible=asked.eligible, key=asked.key, **context
+        )
+    service.measures.measured("decide", time.perf_counter() - started)
+    return decision
+
+
+async def observed(service: Service, router: Router, body: bytes) -> ObservationsAnswer:
+    """Learn from one observation or many."""
+    told = _observations.decode(body)
+    started = time.perf_counter()
+    if isinstance(told, ObservationRequest):
+        receipt = await _observed(router, told)
+        answer = ObservationsAnswer(
+            learned=int(receipt.learned),
+            duplicates=int(receipt.duplicate),
+            late=int(receipt.late),
+            seq=receipt.seq,
+        )
+    else:
+        answer = await _observed_all(router, told)
+    service.measures.measured("commit", time.perf_counter() - started)
+    return answer
+
+
+async def _observed(router: Router, told: ObservationRequest) -> Receipt:
+    fields = _checked(told)
+    if told.gave_up:
+        return await asyncio.to_thread(router.gave_up, told.id, arm=told.arm)
+    return await router.observe_async(
+        told.id, arm=told.arm, reward=told.reward, failed=told.failed, **fields
+    )
+
+
+def _checked(told: ObservationRequest) -> dict[str, Any]:
+    """Return the fields of an observation; raises InputError if it contradicts itself."""
+    if told.state is None and told.reward is None and not told.failed and not told.gave_up:
+        raise InputError(
+            f"observation {told.id!r} tells nothing: give state, reward, failed or gave_up"
+        )
+    if told.gave_up and (told.state is not None or told.reward is not None or told.failed):
+        raise InputError(f"observation {told.id!r} has gave_up beside an outcome; give one of them")
+    fields: dict[str, Any] = {**(told.context or {}), **(told.state or {})}
+    if not _TOLD.isdisjoint(fields):
+        raise reserved(_TOLD & fields.keys(), "state")
+    return fields
+
+
+async def _observed_all(router: Router, told: list[ObservationRequest]) -> ObservationsAnswer:
+    rejected: dict[int, OnepullError] = {}
+    places: list[int] = []
+    given: list[Observation] = []
+    given_up: list[int] = []
+    for place, each in enumerate(told):
+        try:
+            _checked(each)
+        except OnepullError as error:
+            rejected[place] = error
+            continue
+        if each.gave_up:
+            given_up.append(place)
+            continue
+        places.append(place)
+        given.append(
+            Observation(
+                id=each.id, arm=each.arm, state=each.state, reward=each.reward,
+                failed=each.failed, context=each.context,
+            )
+        )  # fmt: skip
+    receipt = await router.observe_many_async(given) if given else BatchReceipt(0, 0, 0)
+    rejected |= {places[index]: error for index, error in receipt.rejected}
+    duplicates = receipt.duplicates
+    for place in given_up:
+        one = told[place]
+        try:
+            done = await asyncio.to_thread(router.gave_up, one.id, arm=one.arm)
+            duplicates += done.duplicate
+        except (InputError, NotFound) as error:
+            rejected[place] = error
+    return ObservationsAnswer(
+        learned=receipt.learned,
+        duplicates=duplicates,
+        late=receipt.late,
+        rejected=[
+            Rejected(index, refused.details)
+            for index, error in sorted(rejected.items())
+            if (refused := refusal(error)) is not None
+        ],
+    )
+
+
+def reserved(names: Any, where: str) -> InputError:
+    """Return the error of a field that no problem can have."""
+    first = min(names)
+    return InputError(f"unknown field {first!r} in {where}: no problem has such a field")
+
+
+def known_problem(service: Service, exchange: Exchange) -> Any:
+    """Return the problem that a path names; raises Refused if there is none."""
+    name = exchange.names["problem"]
+    found = service.find(name)
+    if found is None:
+        names = ", ".join(sorted(service.problems)) or "none"
+        raise Refused(404, f"no problem {name[:100]!r}; the problems are: {names}", kind="NotFound")
+    return found

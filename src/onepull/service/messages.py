@@ -1,0 +1,289 @@
+"""What goes over the wire: the types that bodies are decoded to, and the schema that follows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+LONGEST_ID = 200
+MOST_OBSERVATIONS = 10_000  # in one batch
+MOST_ELIGIBLE = 10_000
+
+Name: TypeAlias = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=200, description="The name of an arm.")
+]
+Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_ID)]
+# A whole number stays one, so that errors show it as it was sent; larger ones are sent as 1e30.
+Value: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | float | bool | str
+Fields: TypeAlias = dict[str, Value]
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Mode: TypeAlias = Literal["live", "shadow", "off"]
+Status: TypeAlias = Literal["active", "paused", "draining"]
+
+
+class _Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A request.  An unknown field is an error, so that a misspelt one is not overlooked."""
+
+
+class DecisionRequest(_Body, frozen=True):
+    """Ask for an arm.
+
+    Attributes
+    ----------
+    context
+        All context fields by name.
+    id
+        Makes a repeated request safe: the same id and body get the same answer.  The server makes
+        an id if there is none.
+    eligible
+        The arms that may be chosen; all by default.
+    key
+        Requests with the same key get the same arm as far as possible, for example a session.
+
+    Examples
+    --------
+    >>> msgspec.json.decode(b'{"context": {"tokens": 250}}', type=DecisionRequest).context
+    {'tokens': 250}
+    """
+
+    context: Fields = {}
+    id: Id | None = None
+    eligible: Annotated[list[Name], msgspec.Meta(max_length=MOST_ELIGIBLE)] | None = None
+    key: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_ID)] | None = None
+
+
+class ObservationRequest(_Body, frozen=True):
+    """Tell what became of a decision: its state, its reward, or that it failed.
+
+    Attributes
+    ----------
+    id
+        The decision.  An id counts once, however often it is sent.
+    arm
+        The arm that was pulled.  With it the observation is learned even if the decision is not
+        known.
+    state
+        All state fields by name.
+    reward
+        The reward, if the state was not seen.
+    failed
+        Whether the pull failed and shows no state.
+    gave_up
+        Whether no answer will come.
+    context
+        The context fields, if the decision is not known and the policy needs them.
+
+    Examples
+    --------
+    >>> msgspec.json.decode(b'{"id": "7", "state": {"ttft": 0.3}}', type=ObservationRequest).state
+    {'ttft': 0.3}
+    """
+
+    id: Id
+    arm: Name | None = None
+    state: Fields | None = None
+    reward: float | None = None
+    failed: bool = False
+    gave_up: bool = False
+    context: Fields | None = None
+
+
+Batch: TypeAlias = Annotated[
+    list[ObservationRequest], msgspec.Meta(min_length=1, max_length=MOST_OBSERVATIONS)
+]
+
+
+class ProblemRequest(_Body, frozen=True):
+    """Create a problem, or change it.
+
+    Attributes
+    ----------
+    problem
+        The problem, as `Problem.to_json` writes it.
+    policy
+        The name of a policy, or an object with its `name` and parameters.
+    expires
+        After how many seconds a decision without an observation expires.
+    on_expiry
+        What an expired decision means: "give_up", "fail", or the state that it stands for.
+    fallback
+        The arm of shadow and off mode.
+    mode
+        What decides: the policy ("live") or the fallback ("shadow", "off").
+
+    Examples
+    --------
+    >>> ProblemRequest(problem={"arms": ["a"]}).policy
+    'recommended'
+    """
+
+    problem: dict[str, Any]
+    policy: str | dict[str, Any] = "recommended"
+    expires: Annotated[float, msgspec.Meta(gt=0.0)] = 60.0
+    on_expiry: str | Fields = "give_up"
+    fallback: Name | None = None
+    mode: Mode = "live"
+
+
+class ReplayRequest(_Body, frozen=True, rename={"since": "from", "until": "to"}):
+    """Ask what would have been chosen and earned with another reward or another policy.
+
+    Attributes
+    ----------
+    reward
+        Another formula.
+    policy
+        Another policy, by name or as an object with its `name` and parameters.
+    since
+        The first second of the log to replay, since the epoch.
+    until
+        The last second.
+
+    Examples
+    --------
+    >>> msgspec.json.decode(b'{"from": 10}', type=ReplayRequest).since
+    10.0
+    """
+
+    reward: Annotated[str, msgspec.Meta(max_length=10_000)] | None = None
+    policy: str | dict[str, Any] | None = None
+    since: float | None = None
+    until: float | None = None
+
+
+class WhatIfRequest(_Body, frozen=True):
+    """Ask how shares and payoff would change with another reward.
+
+    Examples
+    --------
+    >>> WhatIfRequest("-seconds").reward
+    '-seconds'
+    """
+
+    reward: Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
+
+
+class ControlsRequest(_Body, frozen=True):
+    """Change what decides.  A field that is left out stays; null unsets `pin` and `fallback`.
+
+    Examples
+    --------
+    >>> ControlsRequest(mode="shadow").pin is msgspec.UNSET
+    True
+    """
+
+    mode: Mode | msgspec.UnsetType = msgspec.UNSET
+    pin: Name | msgspec.UnsetType | None = msgspec.UNSET
+    fallback: Name | msgspec.UnsetType | None = msgspec.UNSET
+    reward: Annotated[str, msgspec.Meta(max_length=10_000)] | msgspec.UnsetType = msgspec.UNSET
+
+
+class ArmRequest(_Body, frozen=True):
+    """Change an arm.  A field that is left out stays.
+
+    Attributes
+    ----------
+    status
+        A paused arm is not chosen.  A draining one is not chosen either, and its pulls in flight
+        are still waited for.
+    min_share
+        The least share of the pulls.
+    max_share
+        The most.
+    attributes
+        What is known of the arm, such as its price.
+
+    Examples
+    --------
+    >>> ArmRequest(status="paused").status
+    'paused'
+    """
+
+    status: Status | msgspec.UnsetType = msgspec.UNSET
+    min_share: Share | msgspec.UnsetType = msgspec.UNSET
+    max_share: Share | msgspec.UnsetType = msgspec.UNSET
+    attributes: dict[str, float | str] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """One observation of a batch that was not learned."""
+
+    index: int
+    error: ProblemDetails
+
+
+class ObservationsAnswer(msgspec.Struct, frozen=True):
+    """How many observations were learned.  All of these are on disk.
+
+    Attributes
+    ----------
+    learned
+        The ones that are new, including late ones.
+    duplicates
+        The ones that had been counted before.
+    late
+        The ones that came after their decision had expired.
+    rejected
+        The ones with an error, by their position in the batch.
+    seq
+        The place of a single observation in the log.
+
+    Examples
+    --------
+    >>> ObservationsAnswer(learned=1).duplicates
+    0
+    """
+
+    learned: int = 0
+    duplicates: int = 0
+    late: int = 0
+    rejected: list[Rejected] = []
+    seq: int = 0
+
+
+class ProblemDetails(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An error as RFC 9457 describes it: `application/problem+json`.
+
+    Attributes
+    ----------
+    type
+        Which kind of error: "urn:onepull:error:" and the name of the error.
+    title
+        The kind of error in words.
+    status
+        The status of the answer.
+    detail
+        What was given, what is allowed, and where.
+    field
+        The field of the request that it is about, if known.
+
+    Examples
+    --------
+    >>> ProblemDetails("about:blank", "Not Found", 404).field
+    ''
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str = ""
+    field: str = ""
+
+
+class Health(msgspec.Struct, frozen=True):
+    """Whether the service is up.  It tells nothing else, since anybody may ask."""
+
+    status: Literal["live", "ready", "draining", "unready"]
+
+
+class NewArmRequest(_Body, frozen=True):
+    """Add an arm, with its attributes if the arms of the problem have some.
+
+    Examples
+    --------
+    >>> NewArmRequest(attributes={"price": 1.0}).attributes
+    {'price': 1.0}
+    """
+
+    attributes: dict[str, float | str] = {}

@@ -1,0 +1,119 @@
+"""For operators: live messages, metrics, health, and the description of the API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
+
+from onepull.service.exchange import Answer, Exchange, Stream
+from onepull.service.messages import Health
+from onepull.service.metrics import KIND, Page
+from onepull.service.problem_details import Refused
+
+if TYPE_CHECKING:
+    from onepull.service.service import Service
+
+
+async def live(service: Service, exchange: Exchange) -> Answer:
+    """Tell that the process runs."""
+    del service, exchange
+    return Answer.of(Health("live"))
+
+
+async def ready(service: Service, exchange: Exchange) -> Answer:
+    """Tell whether requests can be answered."""
+    del exchange
+    if service.is_draining:
+        return Answer.of(Health("draining"), 503)
+    return Answer.of(Health("ready")) if service.can_answer else Answer.of(Health("unready"), 503)
+
+
+async def openapi(service: Service, exchange: Exchange) -> Answer:
+    """Describe the API."""
+    from onepull.service.openapi import openapi_document  # noqa: PLC0415 - needs the routes
+
+    del service, exchange
+    return Answer.of(openapi_document())
+
+
+async def events(service: Service, exchange: Exchange) -> Stream:
+    """Follow one problem or all of them live."""
+    name = exchange.query.get("problem", [None])[-1]
+    if name is not None and service.find(name) is None:
+        raise Refused(404, f"no problem {name[:100]!r}", kind="NotFound", field="problem")
+    subscription = service.hub.subscribe(name)
+    if subscription is None:
+        detail = "too many event streams; try again later"
+        raise Refused(503, detail, kind="Busy", headers=((b"retry-after", b"5"),))
+
+    async def messages() -> AsyncGenerator[bytes, None]:
+        try:
+            async for message in subscription.messages():
+                yield message
+        finally:
+            service.hub.leave(subscription)
+
+    return Stream(messages(), b"text/event-stream", ((b"x-accel-buffering", b"no"),))
+
+
+async def metrics(service: Service, exchange: Exchange) -> Answer:
+    """Return all metrics."""
+    del exchange
+    text = await asyncio.to_thread(_page, service)
+    return Answer(text.encode(), kind=KIND)
+
+
+def _page(service: Service) -> str:
+    page = Page()
+    stats = {name: hosted.router.stats() for name, hosted in sorted(service.problems.items())}
+    page.add("decisions_total", "counter", "Decisions.", [
+        ({"problem": name, "arm": arm, "mode": mode}, count)
+        for name, told in stats.items()
+        for arm, modes in told.decisions.items()
+        for mode, count in modes.items()
+    ])  # fmt: skip
+    page.add("observations_total", "counter", "Observations that were learned.", [
+        ({"problem": name, "arm": arm, "outcome": outcome}, count)
+        for name, told in stats.items()
+        for arm, outcomes in told.outcomes.items()
+        for outcome, count in outcomes.items()
+    ])  # fmt: skip
+    page.add("pulls_in_flight", "gauge", "Decisions whose outcome has not arrived.", [
+        ({"problem": name, "arm": row.arm}, row.in_flight)
+        for name, told in stats.items()
+        for row in told.policy.arms
+    ])  # fmt: skip
+    page.add("clipped_total", "counter", "Pulls with a state outside its bounds.", [
+        ({"problem": name, "arm": row.arm}, row.clipped)
+        for name, told in stats.items()
+        for row in told.policy.arms
+    ])  # fmt: skip
+    for metric, kind, words, values in (
+        ("expired_total", "counter", "Decisions that expired.",
+         {name: told.expired for name, told in stats.items()}),
+        ("gave_up_total", "counter", "Decisions that were given up.",
+         {name: told.gave_up for name, told in stats.items()}),
+        ("late_total", "counter", "Observations after their decision had expired.",
+         {name: told.late for name, told in stats.items()}),
+        ("refused_total", "counter", "Events that could not be applied.",
+         {name: told.refused for name, told in stats.items()}),
+        ("unrecorded_total", "counter", "Decisions that could not be stored.",
+         {name: told.unrecorded for name, told in stats.items()}),
+        ("worker_lag_events", "gauge", "Events that this worker has not read yet.",
+         {name: told.lag for name, told in stats.items()}),
+        ("last_observation_timestamp_seconds", "gauge", "When something was last learned.",
+         {name: told.last_observation or 0.0 for name, told in stats.items()}),
+    ):  # fmt: skip
+        page.add(metric, kind, words, [({"problem": name}, v) for name, v in values.items()])
+    healthy = all(told.healthy for told in stats.values())
+    page.add("store_healthy", "gauge", "Whether the log can be written.", [({}, int(healthy))])
+    page.add("requests_total", "counter", "Requests.", [
+        ({"status": status}, service.measures.count(f"requests_{status}"))
+        for status in ("2xx", "4xx", "5xx")
+    ])  # fmt: skip
+    page.add("event_streams", "gauge", "Event streams of this worker.", [({}, len(service.hub))])
+    told = {"decide": "Seconds to decide.", "commit": "Seconds until observations are on disk."}
+    for name, words in told.items():
+        page.add_histogram(f"{name}_duration_seconds", words, *service.measures.buckets(name))
+    return page.text()

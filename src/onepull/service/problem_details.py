@@ -1,0 +1,128 @@
+"""Errors as RFC 9457 describes them: which status, and which words."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from onepull.errors import (
+    ConflictError,
+    MissingExtra,
+    NotFound,
+    OnepullError,
+    StoreError,
+)
+from onepull.html import printable
+from onepull.service.messages import ProblemDetails
+
+MEDIA_TYPE = b"application/problem+json"
+LONGEST = 2000  # characters of a detail
+TITLES = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    406: "Not Acceptable",
+    408: "Request Timeout",
+    409: "Conflict",
+    412: "Precondition Failed",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
+    421: "Misdirected Request",
+    422: "Unprocessable Content",
+    428: "Precondition Required",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    503: "Service Unavailable",
+}
+# As our own messages name a field, and as msgspec does.
+_FIELD = re.compile(r"\bfield '([^']+)'")
+_PATH = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`")
+
+
+class Refused(Exception):  # noqa: N818 - reads as what happened
+    """A request that is answered with an error, raised inside the service only.
+
+    >>> Refused(404, "no problem 'x'").details.title
+    'Not Found'
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        kind: str = "",
+        field: str = "",
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+    ) -> None:
+        super().__init__(detail)
+        self.details = ProblemDetails(
+            f"urn:onepull:error:{kind}" if kind else "about:blank",
+            TITLES[status],
+            status,
+            detail,
+            field,
+        )
+        self.headers = headers
+
+
+def refusal(error: Exception, *, conflict: int = 409) -> Refused | None:
+    """Return the answer to an error that a request caused; None if the fault is ours.
+
+    A repeated id with another body is answered with the status `conflict`.
+
+    >>> from onepull.errors import ContextError
+    >>> refusal(ContextError("context field 'bits' is missing")).details
+    ProblemDetails(type='urn:onepull:error:ContextError', title='Unprocessable Content', \
+status=422, detail="context field 'bits' is missing", field='bits')
+    >>> refusal(ZeroDivisionError()) is None
+    True
+    """
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, msgspec.ValidationError):
+        return _not_valid(error)
+    if isinstance(error, msgspec.DecodeError | RecursionError | UnicodeDecodeError):
+        return Refused(400, f"the body is not JSON: {_words(error)}", kind="NotJSON")
+    if not isinstance(error, OnepullError):
+        return None
+    found = _FIELD.search(str(error))
+    return Refused(
+        _status(error, conflict),
+        _words(error),
+        kind=type(error).__name__,
+        field=found.group(1) if found else "",
+        headers=((b"retry-after", b"1"),) if isinstance(error, StoreError) else (),
+    )
+
+
+def _status(error: OnepullError, conflict: int) -> int:
+    if isinstance(error, ConflictError):
+        return conflict
+    if isinstance(error, NotFound):
+        return 404
+    if isinstance(error, StoreError):
+        return 503
+    return 501 if isinstance(error, MissingExtra) else 422
+
+
+def _not_valid(error: msgspec.ValidationError) -> Refused:
+    """Return what a body lacks, with the path as the field.
+
+    >>> try: msgspec.json.decode(b'[1, "a"]', type=list[int])
+    ... except msgspec.ValidationError as error: print(_not_valid(error).details.field)
+    [1]
+    """
+    found = _PATH.search(str(error))
+    words = _PATH.sub("", _words(error))
+    return Refused(422, words, kind="InvalidBody", field=found.group(1) if found else "")
+
+
+def _words(error: Exception) -> str:
+    text = printable(str(error), keep="\n")
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -1,0 +1,110 @@
+"""`onepull serve`: from the arguments to a service that runs until it is told to stop."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from onepull.errors import OnepullError
+from onepull.router.definition import policy_for
+from onepull.service.json_log import start_logging, tell
+from onepull.service.keys import read_keys
+from onepull.service.metrics import Measures
+from onepull.service.server import address_of, bound_socket, make_server
+from onepull.service.service import Service
+from onepull.service.settings import Settings
+from onepull.service.sources import Source, read_source
+from onepull.service.workers import FAILED, Supervisor, end_with_parent
+
+SWITCH = 0.0005  # seconds that a thread may keep the interpreter
+
+
+def check_source(path: Path | None, options: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a source has, a line each; raises OnepullError if something is wrong."""
+    yield from _checked(read_source(path, options))
+
+
+def _checked(source: Source) -> Iterator[str]:
+    if source.is_demonstration:
+        yield "demo: the built-in demonstration"
+    for router in source.routers:
+        policy, _ = policy_for(router["problem"], router.get("policy", "recommended"))
+        problem = router["problem"]
+        yield (
+            f"{router['name']}: {len(problem.arms)} arms, {type(policy).__name__}, "
+            f"log in {router['store']}"
+        )
+    settings = source.settings
+    if settings.keys is not None:
+        yield f"keys: {len(read_keys(Path(settings.keys)))} in {settings.keys}"
+    yield f"listens on {settings.host}:{settings.port} with {settings.workers} worker(s)"
+
+
+def serve(path: Path | None, options: Mapping[str, Any]) -> int:
+    """Serve until told to stop; return the exit code."""
+    source = read_source(path, options)
+    settings = source.settings
+    for _ in _checked(source):
+        pass  # what is wrong is told before anything starts
+    listening = bound_socket(settings)
+    start_logging(settings.log)
+    tell(
+        "listening", url=address_of(listening), workers=settings.workers,
+        store=settings.store or "memory", keys=settings.keys or "none",
+    )  # fmt: skip
+    if settings.workers == 1:
+        return run_one(source, listening)
+    code = Supervisor(_Start(path, dict(options)), settings, listening).run()
+    tell("stopped", code=code)
+    return code
+
+
+def run_one(
+    source: Source, listening: socket.socket, measures: Measures | None = None, slot: int = 0,
+    ear: Connection | None = None,
+) -> int:  # fmt: skip
+    """Serve in this process until told to stop."""
+    server = make_server(Service(source, measures=measures, slot=slot))
+
+    def stop(*_: Any) -> None:
+        server.should_exit = True
+
+    if ear is not None:
+        end_with_parent(ear, stop)
+    # Before the server listens for signals, and after: it raises the one that stopped it again.
+    signal.signal(signal.SIGTERM, stop)
+    # The thread that writes the log would otherwise keep requests waiting, 5 ms at a time.
+    sys.setswitchinterval(SWITCH)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        server.run(sockets=[listening])
+    except SystemExit:
+        return FAILED
+    tell("stopped", slot=slot)
+    return 0 if server.started else FAILED
+
+
+class _Start:
+    """Starts a worker in a process of its own."""
+
+    def __init__(self, path: Path | None, options: dict[str, Any]) -> None:
+        self._path, self._options = path, options
+
+    def __call__(
+        self, settings: Settings, slot: int, measures: Path, listening: socket.socket,
+        ear: Connection,
+    ) -> None:  # fmt: skip
+        start_logging(settings.log)
+        try:
+            source = read_source(self._path, self._options)
+            shared = Measures.shared(measures, settings.workers, slot)
+            code = run_one(source, listening, shared, slot, ear)
+        except OnepullError as error:
+            tell(str(error), slot=slot)
+            code = FAILED
+        raise SystemExit(code)

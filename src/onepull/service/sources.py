@@ -1,0 +1,88 @@
+"""What to serve: a file, a folder of files, or the demonstration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from onepull.errors import ParameterError, ProblemError
+from onepull.problem import toml_values
+from onepull.router.router_file import read_router_file
+from onepull.service.settings import Settings, merged_settings
+
+FOLDER_SETTINGS = "service.toml"
+STORE = "router.db"
+
+
+class Source(msgspec.Struct, frozen=True):
+    """What to serve, and how.
+
+    Attributes
+    ----------
+    routers
+        The arguments of each router, as its file states them.
+    settings
+        How the service runs.
+    is_demonstration
+        Whether traffic is simulated.
+    """
+
+    routers: tuple[dict[str, Any], ...]
+    settings: Settings
+    is_demonstration: bool = False
+
+
+def read_source(
+    path: Path | None, options: Mapping[str, Any], environment: Mapping[str, str] | None = None
+) -> Source:
+    """Read what to serve; raises OnepullError with the file if something is wrong."""
+    environment = os.environ if environment is None else environment
+    if path is None:
+        settings = merged_settings({}, environment, options)
+        _check_workers(settings)
+        return Source((), settings, is_demonstration=True)
+    if path.is_dir():
+        files = sorted(file for file in path.glob("*.toml") if file.name != FOLDER_SETTINGS)
+        table = _toml(path / FOLDER_SETTINGS) if (path / FOLDER_SETTINGS).exists() else {}
+        folder = path
+        if not files and not options.get("store") and "store" not in table:
+            raise ProblemError(f"{path}: has no *.toml file; see docs/how-to/serve-decisions.md")
+    else:
+        files, folder = [path], path.parent
+        table = {}
+    routers = [read_router_file(file) for file in files]
+    if not path.is_dir():
+        table = _toml(path).get("service", {})
+    if not isinstance(table, dict):
+        raise ParameterError(f"{path}: [service] must be a table")
+    settings = merged_settings(table, environment, options, folder=folder)
+    names = [router["name"] for router in routers]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProblemError(f"{path}: two files describe the problem {name!r}; rename one")
+    # Served decisions must last, so a file that names no log gets one beside it.
+    where = settings.store or str(folder / STORE)
+    routers = [{"store": where, **router} for router in routers]
+    if settings.store is not None:
+        routers = [{**router, "store": where} for router in routers]
+    return Source(tuple(routers), msgspec.structs.replace(settings, store=where))
+
+
+def _check_workers(settings: Settings) -> None:
+    if settings.workers > 1 and settings.store is None:
+        raise ParameterError(
+            "several workers need a log that they share: pass --store, such as --store demo.db"
+        )
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return toml_values(path.read_bytes(), "settings")
+    except OSError as error:
+        raise ProblemError(f"{path}: {error.strerror}") from None
+    except ProblemError as error:
+        raise ProblemError(f"{path}: {error}") from None

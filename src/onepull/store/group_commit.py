@@ -1,0 +1,161 @@
+"""One thread that writes for all: whoever waits while the disk is busy shares the next write."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import TypeAlias
+
+from onepull.errors import StoreError
+from onepull.store.events import Event
+from onepull.store.store import Appended
+
+LINGER = 0.01  # seconds that recorded events wait for others
+MOST = 4000  # events in one transaction, so that other processes get their turn
+WAITING = 200_000  # recorded events that may wait for a disk that has failed or is slow
+
+Commit: TypeAlias = Callable[[list[Sequence[Event]]], list[list[Appended]]]
+Job: TypeAlias = tuple[Sequence[Event], Future[list[Appended]] | None]
+
+
+class GroupCommit:
+    """A queue of events and the thread that commits them.
+
+    `commit` gets the events of several calls, stores them in one transaction, and returns what
+    became of each.  If it raises, all of these calls raise the same, and it is not tried again.
+
+    Attributes
+    ----------
+    lost
+        The recorded events that were not stored.
+
+    Examples
+    --------
+    >>> group = GroupCommit(lambda jobs: [[Appended(7) for _ in events] for events in jobs])
+    >>> group.submit([Event()]).result()
+    [Appended(seq=7, before=None)]
+    >>> group.close()
+    """
+
+    def __init__(self, commit: Commit) -> None:
+        self._commit = weakref.WeakMethod(commit) if hasattr(commit, "__self__") else lambda: commit
+        self._start()
+        _everyone.add(self)
+
+    def _start(self) -> None:
+        self._queue: deque[Job] = deque()
+        self._wake, self._hurry = threading.Event(), threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_open = True
+        self.lost = 0
+
+    def submit(self, events: Sequence[Event]) -> Future[list[Appended]]:
+        """Commit events as soon as the disk is free; the future has the result."""
+        future: Future[list[Appended]] = Future()
+        self._put((events, future))
+        self._hurry.set()
+        return future
+
+    def record(self, event: Event) -> None:
+        """Commit an event with the next ones; it is dropped if too many wait."""
+        if len(self._queue) >= WAITING:
+            self.lost += 1
+            return
+        self._put(((event,), None))
+
+    def _put(self, job: Job) -> None:
+        if not self._is_open:
+            raise StoreError("the store is closed")
+        self._queue.append(job)
+        if not self._wake.is_set():
+            self._wake.set()
+            if self._thread is None:
+                self._begin()
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=_write, args=(weakref.ref(self),), name="onepull-store", daemon=True
+                )
+                self._thread.start()
+
+    def wait_for_work(self) -> bool:
+        """Return when there is something to do, and whether to go on after it."""
+        self._wake.wait(1.0)
+        if not self._wake.is_set():
+            return True  # look from time to time whether anybody still needs this thread
+        self._wake.clear()
+        if self._is_open:
+            self._hurry.wait(LINGER)
+        self._hurry.clear()
+        return self._is_open
+
+    def commit_all(self) -> None:
+        """Commit what waits, in transactions of limited size."""
+        while self._queue:
+            jobs: list[Job] = []
+            events = 0
+            while self._queue and events < MOST:
+                jobs.append(self._queue.popleft())
+                events += len(jobs[-1][0])
+            self._commit_jobs(jobs)
+
+    def _commit_jobs(self, jobs: list[Job]) -> None:
+        commit = self._commit()
+        try:
+            if commit is None:
+                raise StoreError("the store is closed")  # noqa: TRY301 - told like any other
+            results = commit([events for events, _ in jobs])
+        except BaseException as error:  # noqa: BLE001 - the thread must live, and the callers learn it
+            self.lost += sum(len(events) for events, future in jobs if future is None)
+            for _, future in jobs:
+                if future is not None and future.set_running_or_notify_cancel():
+                    future.set_exception(error)
+            return
+        for (_, future), result in zip(jobs, results, strict=True):
+            if future is not None and future.set_running_or_notify_cancel():
+                future.set_result(result)
+
+    def close(self) -> None:
+        """Commit what waits, and end the thread."""
+        self._is_open = False
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            self._wake.set()
+            self._hurry.set()
+            thread.join()
+        self.commit_all()
+
+
+def _write(ref: weakref.ref[GroupCommit]) -> None:
+    """Commit until the group is closed or nobody holds it any more."""
+    while True:
+        group = ref()
+        if group is None:
+            return
+        goes_on = group.wait_for_work()
+        group.commit_all()
+        if not goes_on:
+            return
+        del group
+
+
+_everyone: weakref.WeakSet[GroupCommit] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """Begin anew in a child: what waits is the parent's, and so is the thread."""
+    for group in list(_everyone):
+        was_open = group._is_open  # noqa: SLF001 - of this module
+        group._start()  # noqa: SLF001 - of this module
+        group._is_open = was_open  # noqa: SLF001 - of this module
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,78 @@
+"""Ids that are ordered by time."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+
+AT_ONCE = 2048  # random bytes fetched from the system, since each call takes a while
+VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+VERSION_7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+class Ids:
+    """Makes UUIDs of version 7: ordered by time, with 62 random bits.
+
+    Ids increase even if the clock goes back.  Call it from one thread at a time, and make a new one
+    after a fork.
+
+    >>> ids = Ids()
+    >>> one, two = ids.next(), ids.next()
+    >>> one < two, len(one), one[14]
+    (True, 36, '7')
+    """
+
+    __slots__ = ("_at", "_count", "_luck", "_milliseconds")
+
+    def __init__(self) -> None:
+        self._milliseconds = self._count = 0
+        self._luck, self._at = b"", 0
+
+    def next(self) -> str:
+        """Return the next id."""
+        now = time.time_ns() // 1_000_000
+        if now > self._milliseconds:
+            self._milliseconds, self._count = now, 0
+        else:
+            self._count += 1
+            if self._count == 4096:  # of 12 bits
+                self._milliseconds, self._count = self._milliseconds + 1, 0
+        at = self._at
+        if at >= len(self._luck):
+            self._luck, at = os.urandom(AT_ONCE), 0
+        self._at = at + 8
+        luck = self._luck[at : at + 8].hex()
+        text = f"{self._milliseconds:012x}"
+        variant = VARIANT[luck[0]]
+        return f"{text[:8]}-{text[8:]}-7{self._count:03x}-{variant}{luck[1:4]}-{luck[4:]}"
+
+
+_own = threading.local()
+
+
+def new_id() -> str:
+    """Return a UUID of version 7: ordered by time within a thread, with 62 random bits.
+
+    >>> new_id() < new_id()
+    True
+    """
+    ids: Ids | None = getattr(_own, "ids", None)
+    if ids is None or _own.process != os.getpid():
+        ids = _own.ids = Ids()
+        _own.process = os.getpid()
+    return ids.next()
+
+
+def time_of(id_: str) -> float | None:
+    """Return the time of an id of version 7 in seconds since the epoch, None of any other.
+
+    >>> time_of("01890a5d-ac96-774b-bcce-b302099a8057")
+    1688096058.518
+    >>> time_of("order 66") is None
+    True
+    """
+    if VERSION_7.fullmatch(id_) is None:
+        return None
+    return int(id_[:8] + id_[9:13], 16) / 1000

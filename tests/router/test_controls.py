@@ -1,0 +1,157 @@
+"""Controls are events: all workers and restarts see them, and a wrong one changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from problems import channels, endless, failing
+from router_workers import quiet
+
+from onepull import (
+    DCB,
+    EmpiricalKL,
+    Finite,
+    FormulaError,
+    InputError,
+    MemoryStore,
+    ParameterError,
+    Problem,
+    UnknownArm,
+)
+from onepull.store import Control, Paused
+
+LISTED = Problem(
+    arms=["near", "far"],
+    context={"bits": Finite([1, 4])},
+    state={"capacity": Finite([0, 2, 4])},
+    reward="min(bits, capacity)",
+)
+
+
+@pytest.fixture
+def pair():
+    store = MemoryStore()
+    with quiet(DCB, channels(3), store) as one, quiet(DCB, channels(3), store) as two:
+        yield one, two
+
+
+def test_everyone_sees_a_control(pair):
+    one, two = pair
+    one.pause("channel-1", by="ada")
+    one.share("channel-2", least=0.5)
+    one.set_fallback("channel-3")
+    one.set_mode("shadow", by="ada")
+    two.sync()
+    assert two.mode == "shadow"
+    assert two.stats().controls == one.stats().controls
+    assert two.state() == one.state()
+    event = next(event for event in two.log() if isinstance(event, Paused))
+    assert (event.arm, event.by) == ("channel-1", "ada")
+    again = quiet(DCB, channels(3), one.store)
+    assert again.state() == one.state()
+
+
+def test_pin_pause_and_resume(pair):
+    one, _ = pair
+    one.pin("channel-2")
+    assert [one.choose(bits=b).arm for b in (1, 2, 3)] == ["channel-2"] * 3
+    one.pin(None)
+    one.pause("channel-1")
+    one.drain("channel-3")
+    assert one.stats().drained == ["channel-3"]
+    assert one.choose(bits=1).arm == "channel-2"
+    one.resume("channel-3")
+    assert one.stats().drained == []
+    one.resume("channel-1")
+    assert one.stats().controls.paused == ()
+
+
+def test_arms_come_and_go(pair):
+    one, two = pair
+    decision = one.choose(bits=1)
+    one.add_arm("channel-9")
+    two.sync()
+    assert two.problem.arms[-1] == "channel-9"
+    one.remove_arm(decision.arm)
+    assert one.stats().in_flight == 0
+    with pytest.raises(UnknownArm):
+        one.observe(decision, capacity=1.0)
+    two.sync()
+    assert two.state() == one.state()
+    one.set_fallback("channel-9")
+    with pytest.raises(InputError, match="is the fallback"):
+        one.remove_arm("channel-9")
+
+
+def test_an_observation_that_crosses_a_removal_is_refused_everywhere(pair):
+    one, two = pair
+    decision = two.choose(bits=1)
+    two.sync()
+    one.remove_arm(decision.arm)
+    two.observe(decision, capacity=1.0)  # it does not know yet
+    one.sync()
+    assert one.state() == two.state()
+    assert one.stats().refused == two.stats().refused == 1
+
+
+def test_the_reward_changes_without_forgetting():
+    with quiet(EmpiricalKL, LISTED, None) as router:
+        for i in range(60):
+            state = {"near": 2, "far": (4, 0, 0)[i % 3]}
+            for arm in LISTED.arms:
+                router.observe(f"{arm} {i}", arm=arm, capacity=state[arm])
+        assert router.choose(bits=4).arm == "near"
+        before = [router.choose(bits=4) for _ in range(3)]
+        router.set_reward("capacity >= bits")
+        assert router.stats().reward == "capacity >= bits"
+        assert router.choose(bits=4).arm == "far"
+        assert sum(arm.in_flight for arm in router.stats().policy.arms) == 5
+        router.observe(before[0], capacity=2)
+        assert sum(arm.in_flight for arm in router.stats().policy.arms) == 4
+        alone = EmpiricalKL(LISTED)
+        for event in router.log():
+            if hasattr(event, "state"):
+                alone.observe(event.arm, **event.state)
+        assert router.policy().to_bytes() == alone.with_reward("capacity >= bits").to_bytes()
+
+
+def test_attributes_change(pair):
+    del pair
+    with quiet("recommended", failing(), None) as router:
+        decision = router.choose(size=4)
+        router.observe(decision, rate=3.0)
+        before = router.explain(size=4).arms[0].estimate
+        assert before is not None
+        router.set_attributes("a", price=1.5)
+        assert router.explain(size=4).arms[0].estimate == pytest.approx(before - 1.0)
+        router.add_arm("d", price=0.1, tier="plain")
+        assert router.problem.arms == ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda r: r.pause("nobody"), UnknownArm),
+        (lambda r: r.pin("nobody"), UnknownArm),
+        (lambda r: r.share("channel-1", least=2), ParameterError),
+        (lambda r: r.add_arm("channel-1"), InputError),
+        (lambda r: r.remove_arm("nobody"), UnknownArm),
+        (lambda r: r.set_attributes("channel-1", price=1), InputError),
+        (lambda r: r.set_reward("min(bits, "), ParameterError),
+        (lambda r: r.set_reward("min(bits, capacity) + 1"), ParameterError),
+    ],
+)
+def test_a_wrong_control_changes_nothing(pair, call, error):
+    one, _ = pair
+    before, state = one.stats(), one.state()
+    with pytest.raises((error, FormulaError)):
+        call(one)
+    assert (one.stats(), one.state()) == (before, state)
+    assert not [event for event in one.log() if isinstance(event, Control)]
+
+
+def test_a_reward_that_fits_no_more():
+    with quiet("recommended", endless(), None) as router:
+        with pytest.raises((ParameterError, FormulaError)):
+            router.set_reward("latency")
+        router.set_reward("-first")
+        assert router.stats().reward == "-first"

@@ -1,0 +1,310 @@
+"""Restarts, snapshots, retention, forks, and files that have changed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from problems import channels, coded
+from router_workers import learn, quiet
+
+from onepull import (
+    DCB,
+    UCB1,
+    ConflictError,
+    EmpiricalKL,
+    Finite,
+    Interval,
+    MemoryStore,
+    ParameterError,
+    Problem,
+    ProblemError,
+    Router,
+    SQLiteStore,
+    StoreError,
+)
+from onepull.store import Defined, Observed
+
+TOML = """
+policy = "DCB"
+[problem]
+arms = ["a", "b"]
+reward = "x * y"
+context = {y = [1, 2]}
+state = {x = {low = 0, high = 1}}
+[router]
+store = "log.db"
+expires = 30
+on_expiry = {x = 0}
+"""
+
+
+def taught(store, *, name="default", count=30, **given):
+    router = quiet(DCB, channels(3), store, name=name, **given)
+    for i in range(count):
+        router.observe(router.choose(bits=i % 4 + 1), capacity=i % 8)
+    return router
+
+
+def test_a_restart_continues(tmp_path):
+    path = tmp_path / "router.db"
+    with taught(path) as router:
+        open_ = router.choose(id="open", bits=2)
+        policy, stats = router.policy().to_bytes(), router.stats()
+    with quiet(DCB, channels(3), path) as again:
+        assert again.policy().to_bytes() == policy
+        assert again.stats().decisions == {
+            **stats.decisions,
+            open_.arm: {"live": stats.decisions[open_.arm]["live"] + 1},
+        }
+        assert again.stats().in_flight == 1
+        assert again.observe("open", capacity=1).learned
+
+
+def test_several_problems_in_one_file(tmp_path):
+    path = tmp_path / "router.db"
+    with taught(path, name="one") as one, taught(path, name="two", count=10) as two:
+        one.sync()
+        two.sync()
+        assert one.sequence == two.sequence
+        assert (one.stats().policy.trials, two.stats().policy.trials) == (30, 10)
+        assert one.store.problems() == ["one", "two"]
+        one.observe("same id", arm="channel-1", capacity=1)
+        assert two.observe("same id", arm="channel-1", capacity=2).learned
+
+
+def test_a_start_from_a_snapshot_is_the_same(tmp_path):
+    path = tmp_path / "router.db"
+    with taught(path) as router:
+        router.choose(id="open", bits=2)
+        router.store.flush()
+        router.sync()
+        assert router.snapshot() == router.sequence
+        for i in range(5):
+            router.observe(router.choose(bits=1), capacity=i)
+        state = router.state()
+    with quiet(DCB, channels(3), path) as again:
+        assert again._last_snapshot == 62
+        assert again.state() == state
+        assert again.stats().in_flight == 1
+
+
+def test_snapshots_are_made_in_the_background(tmp_path):
+    with taught(tmp_path / "router.db", snapshot_every=20) as router:
+        router.tend()
+        assert len(router.store.snapshots("default")) == 1
+        router.tend()
+        assert len(router.store.snapshots("default")) == 1
+
+
+def test_retention_keeps_the_state_and_what_is_settled(tmp_path):
+    path = tmp_path / "router.db"
+    with taught(path, keep=10) as router:
+        first = next(event for event in router.log() if isinstance(event, Observed))
+        router.snapshot()
+        assert len(list(router.log())) == 10
+        state = router.state()
+        with pytest.raises(ConflictError, match="older than what the log keeps"):
+            router.observe(first.id, arm=first.arm, capacity=7)
+        assert router.state() == state
+    with quiet(DCB, channels(3), path) as again:
+        assert again.state() == state
+        assert again.observe(again.choose(bits=1), capacity=1).learned
+    with pytest.raises(ParameterError, match="the policy has changed"):
+        quiet(UCB1, channels(3), path)
+
+
+def test_a_damaged_snapshot_is_not_used(tmp_path):
+    path = tmp_path / "router.db"
+    with taught(path) as router:
+        router.snapshot()
+        for i in range(5):
+            router.observe(router.choose(bits=1), capacity=i)
+        router.snapshot()
+        state = router.state()
+    for damage in ("substr(body, 1, length(body) / 2)", "zeroblob(length(body))"):
+        with SQLiteStore(path) as store:
+            store._change(
+                lambda c, damage=damage: c.execute(
+                    f"UPDATE snapshots SET body = {damage} WHERE seq = 71"  # noqa: S608 - fixed text
+                )
+            )
+            assert "snapshot of 'default' after event 71 is damaged" in store.integrity()[0]
+        with quiet(DCB, channels(3), path) as again:  # from the one before
+            assert again._last_snapshot == 61
+            assert again.state() == state
+            assert again.is_healthy
+
+
+def test_without_any_snapshot_a_shortened_log_is_refused(tmp_path):
+    path = tmp_path / "router.db"
+    with taught(path, keep=0) as router:
+        router.snapshot()
+    with SQLiteStore(path) as store:
+        store._change(lambda c: c.execute("UPDATE snapshots SET checksum = 0"))
+    with pytest.raises(StoreError, match="no snapshot"):
+        quiet(DCB, channels(3), path)
+
+
+def test_a_backup_can_be_taken_while_running_and_restored(tmp_path):
+    with taught(tmp_path / "router.db") as router:
+        stop = threading.Event()
+
+        def load():
+            while not stop.is_set():
+                router.observe(router.choose(bits=1), capacity=1)
+
+        with ThreadPoolExecutor(2) as pool:
+            for _ in range(2):
+                pool.submit(load)
+            router.store.backup(tmp_path / "backup.db")
+            stop.set()
+        with quiet(DCB, channels(3), tmp_path / "backup.db") as restored:
+            assert restored.store.integrity() == []
+            seq, state = restored.sequence, restored.state()
+        replayed = quiet(DCB, channels(3), None)
+        for event in router.store.events("default", after=1, until=seq):
+            replayed._fold.apply(event)
+        assert replayed.state() == state
+        with pytest.raises(StoreError, match="exists"):
+            router.store.backup(tmp_path / "backup.db")
+
+
+def test_a_forked_child_has_its_own_connection(tmp_path):
+    with taught(tmp_path / "router.db") as router:
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                receipt = router.observe(router.choose(bits=2), capacity=3)
+                code = 0 if receipt.learned else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        router.sync()
+        assert router.stats().policy.trials == 31
+        assert router.observe(router.choose(bits=2), capacity=3).learned
+        assert router.store.integrity() == []
+
+
+def test_threads(tmp_path):
+    with quiet(DCB, channels(3), tmp_path / "router.db") as router:
+
+        def load(me):
+            for i in range(40):
+                decision = router.choose(bits=i % 4 + 1)
+                router.observe(decision, capacity=(i + me) % 8)
+                router.observe(decision, capacity=(i + me) % 8)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(load, range(8)))
+        stats = router.stats()
+        assert (stats.policy.trials, stats.in_flight) == (320, 0)
+        with quiet(DCB, channels(3), tmp_path / "router.db") as again:
+            assert again.state() == router.state()
+
+
+# A file that has changed
+
+
+def test_the_same_definition_is_written_once(tmp_path):
+    for _ in range(3):
+        with taught(tmp_path / "router.db", count=1) as router:
+            assert sum(isinstance(event, Defined) for event in router.log()) == 1
+
+
+def test_a_changed_file_changes_what_it_says_and_nothing_else():
+    listed: dict[str, Any] = {"context": {"y": Finite([1, 2])}, "state": {"x": Finite([0, 1])}}
+    old = Problem(arms=["a", "b"], reward="x * y", **listed)
+    new = Problem(arms=["a", "c"], reward="x + y", **listed)
+    store = MemoryStore()
+    one = quiet(EmpiricalKL, old, store, fallback="a")
+    one.observe("1", arm="a", x=1)
+    one.add_arm("d")  # at run time
+    two = quiet(EmpiricalKL, new, store, fallback="c")
+    assert two.problem.arms == ("a", "d", "c")
+    assert two.stats().fallback == "c"
+    assert two.stats().reward == "x + y"
+    assert two.stats().policy.trials == 1
+    one.sync()
+    assert one.state() == two.state()
+    with pytest.raises(ParameterError):
+        quiet(EmpiricalKL, new, store, fallback="b")  # which is gone
+    assert quiet(EmpiricalKL, new, store, fallback="c").state() == two.state()
+
+
+def test_another_policy_learns_the_log_again():
+    store = MemoryStore()
+    one = taught(store)
+    one.pause("channel-2")
+    two = quiet(UCB1, channels(3), store)
+    one.sync()
+    assert one.state() == two.state()
+    alone = UCB1(channels(3))
+    for event in one.log():
+        learn(alone, event)
+    alone.pause("channel-2")
+    assert two.policy().to_bytes() == alone.to_bytes()
+    wider = channels(3)._with(state={"capacity": Interval(0, 9)})
+    three = quiet(UCB1, wider, store)
+    assert three.stats().policy.trials == 30
+    one.sync()
+    assert one.state() == three.state()
+
+
+def test_a_reward_in_python():
+    store = MemoryStore()
+    one = quiet(EmpiricalKL, coded(), store)
+    one.observe(one.choose(need=2), have=4)
+    one.snapshot()
+    two = quiet(EmpiricalKL, coded(), store)
+    assert two.state() == one.state()
+    assert two.observe(two.choose(need=2), have=0).learned
+
+
+def test_a_router_from_a_file(tmp_path):
+    path = tmp_path / "endpoints.toml"
+    path.write_text(TOML)
+    with Router.open(path) as router:
+        assert (router.name, router.problem.arms) == ("endpoints", ("a", "b"))
+        router.observe(router.choose(y=2), x=0.5)
+    assert (tmp_path / "log.db").exists()
+    with Router.open(path, store=None) as router:
+        assert router.stats().policy.trials == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("expires = 30", "expire = 30"), "expire"),
+        (('"DCB"', '"DBC"'), "unknown policy 'DBC'"),
+        (("x * y", "x * z"), "unknown name 'z'"),
+        (("{x = 0}", "{x = 5}"), "on_expiry"),
+        (("expires = 30", "expires = -1"), "expires must be"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path, change, told):
+    path = tmp_path / "router.toml"
+    path.write_text(TOML.replace(*change))
+    with pytest.raises((ProblemError, ParameterError), match=told):
+        Router.open(path)
+
+
+def test_settings_are_checked():
+    for given in (
+        {"expires": 0},
+        {"poll": -1},
+        {"sticky": "long"},
+        {"snapshot_every": 0},
+        {"keep": -1},
+        {"policy": 7},
+        {"policy": {"name": "DCB", "gamma": 1}},
+        {"store": 7},
+        {"store": ":memory:"},
+        {"store": "mysql://host"},
+    ):
+        with pytest.raises(ParameterError):
+            Router(channels(3), **given)

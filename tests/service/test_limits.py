@@ -1,0 +1,206 @@
+"""What arrives from strangers: malformed HTTP, slow and long requests, too many of them."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+
+import httpx
+import pytest
+from serving import served, write_problem
+
+HOST = b" HTTP/1.1\r\nHost: localhost\r\n"
+HEAD, POST = b"GET /health/live" + HOST, b"POST /" + HOST
+TYPE = b"Content-Type: application/json\r\n"
+DECIDE = b"POST /v1/problems/llm/decisions" + HOST + TYPE
+OBSERVE = b"POST /v1/problems/llm/observations" + HOST + TYPE
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("strict")
+    file = write_problem(folder)
+    limits = "seconds = 0.5\nhead = 4096\nbody = 100000\nconnections = 20\nidle = 3\n"
+    file.write_text(f"{file.read_text()}[service]\n{limits}")
+    with served(file) as client:
+        yield client
+
+
+def talk(client, *parts, pause=0.0, seconds=10.0):
+    """Send bytes, and return all that comes back until the connection is closed or quiet."""
+    url = httpx.URL(str(client.base_url))
+    with socket.create_connection((url.host, url.port), timeout=seconds) as connection:
+        for part in parts:
+            try:
+                connection.sendall(part)
+            except OSError:
+                break
+            time.sleep(pause)
+        found = b""
+        try:
+            while piece := connection.recv(1 << 16):
+                found += piece
+        except TimeoutError:
+            pytest.fail(f"the connection hangs after {found[:200]!r}")
+        except ConnectionResetError:
+            pass
+        return found
+
+
+def is_alive(client):
+    return client.get("/health/ready").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00",  # TLS
+        b"\r\n" * 3 + b"HELO x\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost : localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nA\x00B: x\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nXX\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+def test_malformed_http_is_refused(strict, text):
+    found = talk(strict, text)
+    assert found == b"" or found.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
+    assert is_alive(strict)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [],
+        [b"G"],
+        [HEAD],
+        [HEAD, b"X-A: 1\r\n", b"X-B: 1\r\n", b"X-C: 1\r\n", b"X-D: 1\r\n", b"X-E: 1\r\n"],
+        [DECIDE + b"Content-Length: 50\r\n\r\n", b"{", b'"', b"a"],
+        [OBSERVE + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n{\r\n"],
+    ],
+)
+def test_slow_requests_are_cut_off(strict, parts):
+    begin = time.monotonic()
+    found = talk(strict, *parts, pause=0.15)
+    assert found == b"" or found.startswith(b"HTTP/1.1 408")
+    assert time.monotonic() - begin < 8
+    assert is_alive(strict)
+
+
+def test_a_second_request_on_a_connection_has_its_own_clock(strict):
+    found = talk(strict, HEAD + b"\r\n", HEAD)
+    assert found.count(b"HTTP/1.1 200") == 1
+    assert b"HTTP/1.1 408" in found
+
+
+def test_long_heads_are_refused(strict):
+    found = talk(strict, HEAD, b"X: " + b"a" * 10_000)
+    assert found.startswith(b"HTTP/1.1 431")
+    found = talk(strict, b"GET /" + b"a" * 6000)
+    assert found.startswith(b"HTTP/1.1 431")
+    assert is_alive(strict)
+
+
+def test_long_bodies_are_refused(strict):
+    headers = {"content-type": "application/json"}
+    path = "/v1/problems/llm/observations"
+    found = talk(strict, OBSERVE + b"Content-Length: 10000000\r\n\r\n" + b"x" * 200_000)
+    assert found == b"" or found.startswith(b"HTTP/1.1 413")
+    chunk = b"%x\r\n%s\r\n" % (50_000, b"x" * 50_000)
+    found = talk(strict, OBSERVE + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 10)
+    assert found == b"" or found.startswith(b"HTTP/1.1 413")
+    exact = strict.post(path, content=b" " * 100_000, headers=headers)
+    assert exact.status_code == 400
+    try:
+        over = strict.post(path, content=b" " * 100_001, headers=headers)
+    except httpx.TransportError:
+        pass  # the connection is closed while the body is still sent
+    else:
+        assert over.status_code == 413
+    assert is_alive(strict)
+
+
+def test_a_body_that_is_announced_too_long_is_not_waited_for(strict):
+    head = DECIDE + b"Content-Length: 10000000\r\n\r\n"
+    assert talk(strict, head).startswith(b"HTTP/1.1 413")
+
+
+def test_too_many_connections_are_refused(strict):
+    url = httpx.URL(str(strict.base_url))
+    open_ = [socket.create_connection((url.host, url.port)) for _ in range(30)]
+    try:
+        refused = 0
+        for connection in open_:
+            connection.settimeout(5)
+            try:
+                refused += connection.recv(100).startswith(b"HTTP/1.1 503")
+            except OSError:
+                refused += 1
+        assert refused >= 9
+    finally:
+        for connection in open_:
+            connection.close()
+    time.sleep(0.1)
+    assert is_alive(strict)
+
+
+def test_pipelined_requests_are_answered_in_order(strict):
+    last = HEAD + b"Connection: close\r\n\r\n"
+    text = HEAD + b"\r\n" + HEAD.replace(b"live", b"none") + b"\r\n" + last
+    found = talk(strict, text)
+    assert re.findall(rb"HTTP/1.1 (\d+)", found) == [b"200", b"404", b"200"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/index.html%00", "//", "/v1", "/v1/",
+     "/v1/problems/", "/v1/problems/llm/", "/v1/problems/llm/nothing", "/v1/problems/llm/arms",
+     "/keys.json", "/..;/x", "/%", "/%zz"],
+)  # fmt: skip
+def test_odd_paths_are_not_found(strict, path):
+    rest = b"HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    found = talk(strict, b"GET %s %s" % (path.encode(), rest))
+    assert found.startswith((b"HTTP/1.1 404", b"HTTP/1.1 400")) or (
+        path == "/" and found.startswith(b"HTTP/1.1 200")
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("after=-1", 422),
+        ("after=1e3", 422),
+        ("after=" + "9" * 30, 422),
+        ("limit=0", 422),
+        ("limit=10001", 422),
+        ("limit=%FF", 400),
+        ("&".join(f"a{i}=1" for i in range(200)), 400),
+        ("after=1&after=2", 200),
+        ("after=", 422),
+    ],
+)
+def test_odd_queries_are_refused(strict, query, status):
+    answer = strict.get(f"/v1/problems/llm/log?{query}")
+    assert answer.status_code == status
+
+
+def test_formulas_from_the_network_are_bounded(strict):
+    deep = "(" * 3000 + "seconds" + ")" * 3000
+    wide = "+".join(["seconds"] * 5000)
+    tower = "seconds" + "**9" * 500
+    for formula in (deep, wide, tower, "exp(exp(exp(seconds)))", "__import__('os')", "seconds.x"):
+        begin = time.monotonic()
+        answer = strict.patch("/v1/problems/llm/controls", json={"reward": formula})
+        assert answer.status_code in (422, 200)
+        answer = strict.post("/v1/problems/llm/replay", json={"reward": formula})
+        assert answer.status_code in (422, 200)
+        assert time.monotonic() - begin < 20
+    assert is_alive(strict)
