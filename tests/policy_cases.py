@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from problems import CONTINUOUS, FINITE, UNUSUAL
+from problems import CONTINUOUS, FINITE, UNUSUAL, failing
 
 from onepull import (
     CCB,
@@ -281,7 +281,7 @@ CASES: Mapping[str, tuple[Maker, Callable[[], Problem]]] = {
         (CONTINUOUS, EVERYWHERE | ON_CONTINUOUS),
         ({n: p for n, p in ALL.items() if keeps_states(p())}, ON_STATES),
         ({"channels": FINITE["channels"], "harvesting": CONTINUOUS["harvesting"]}, ON_ONE_WAY),
-        ({"coded": FINITE["coded"]}, {"CoarseKL": CoarseKL}),
+        ({"coded": FINITE["coded"], "failing": failing}, {"CoarseKL": CoarseKL}),
     )
     for name, problem in problems.items()
     for policy, build in policies.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from onepull import (
     IMED,
     KLUCB,
     UCB1,
+    CoarseKL,
     Discrete,
     EmpiricalBernstein,
     EmpiricalKL,
@@ -32,11 +34,13 @@ from onepull import (
     Policy,
     Problem,
     ProblemError,
+    RewardError,
     SlidingWindowKL,
     StateError,
     recommended,
 )
 from onepull.distributions import Exponential, Failing, Switching, Uniform
+from onepull.simulation.prepare import Interpreted
 
 PRICES: dict[str, dict[str, Any]] = {
     "a": {"price": 0.5, "tier": "gold"},
@@ -358,3 +362,33 @@ def test_a_state_whose_reward_would_overflow_is_refused():
 def test_a_reward_that_overflows_between_bounds_is_refused():
     with pytest.raises(ProblemError, match="too large to compute with"):
         Problem(arms=["a"], state={"x": Interval(0, 1e200)}, reward="-x * x")
+
+
+def test_rewards_tell_something_else_of_each_arm():
+    problem = Problem(
+        arms={"a": {"price": 0}, "b": {"price": 1}},
+        context={"deadline": Finite([1, 2])},
+        state={"delay": Finite([0, 1, 2, 3])},
+        reward="(delay <= deadline) - price",
+        failure="-2 - price",
+    )
+    policy = CoarseKL(problem)
+    policy.observe("a", deadline=1, reward=1)
+    policy.observe("b", deadline=1, reward=-1)
+    policy.observe("b", failed=True)
+    assert policy.sightings.sets == [{(0, 1): 1}, {(2, 3): 1, (4,): 1}]
+    # Delays 2 and 3 are alike: half of the one state is in time for the longer deadline.
+    assert policy.estimates(deadline=2) == pytest.approx([1.0, (-0.5 + -3) / 2])
+    policy.set_attributes("b", price=0.5)
+    assert policy.estimates(deadline=2) == pytest.approx([1.0, (0.0 + -2.5) / 2])
+    policy.add_arm("c", price=0)
+    assert policy.choose(deadline=1) == "c"
+    with pytest.raises(RewardError, match=r"impossible for deadline=1; expected -0\.5, 0\.5"):
+        policy.observe("b", deadline=1, reward=1)
+
+
+def test_hidden_states_of_arms_with_prices_are_simulated_as_in_the_library():
+    environment = world({"rate": Finite([0, 1, 2])}, LISTED)
+    policy = CoarseKL(environment.problem)
+    beside = partial(Interpreted, sees_states=False)
+    assert_identical(*blocks(environment, policy, beside, horizon=40, feedback="reward"))

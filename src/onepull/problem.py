@@ -245,6 +245,23 @@ class Problem:
         object.__setattr__(other, "_payoffs", {})
         return other
 
+    def with_spaces(
+        self,
+        *,
+        context: Mapping[str, Space] | None = None,
+        state: Mapping[str, Space] | None = None,
+    ) -> Problem:
+        """Return the same problem with other spaces of its context or its state.
+
+        >>> problem = Problem(
+        ...     arms=["a"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x * y"
+        ... )
+        >>> problem.with_spaces(context={"y": Interval(1, 2)}).payoff.whole_range
+        (0.0, 2.0)
+        """
+        given = {"context": context, "state": state}
+        return self._with(**{name: box for name, box in given.items() if box is not None})
+
     def _with(self, **changed: Any) -> Problem:
         """Return the problem with some of its parts changed."""
         return Problem(**{**self._parts(), **changed})

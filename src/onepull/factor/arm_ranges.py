@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -53,6 +54,7 @@ def whole_ranges(problem: Problem) -> tuple[list[float], list[float]]:
     return lows.min(axis=0).tolist(), highs.max(axis=0).tolist()
 
 
+@lru_cache(maxsize=16)  # several parts of a policy ask for the same
 def _payoffs(problem: Problem) -> dict[tuple[float, ...], Payoff] | None:
     """Return the reward of the outcomes of one arm of each kind, by its attributes."""
     alike = dict(zip(problem.known, problem.arms, strict=True))

@@ -140,6 +140,9 @@ class Cells(Factorisation):
             lows, highs = ranges_by_arm(problem, at_centres)
             self.centre_bounds = lows.tolist(), highs.tolist()
 
+    def _of_arms(self, problem: Problem) -> Factorisation:
+        return self._rebuilt(problem)  # with the bounds of each arm
+
     def locate(self, fields: Mapping[str, Any]) -> int:
         """Return the number of the cell of a context."""
         try:

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.errors import OnepullError
 from onepull.factor.arm_ranges import whole_ranges
+from onepull.factor.cells import MOST_CELLS
 from onepull.factor.grid import Grid
 from onepull.factor.table import Table
 from onepull.payoff import State
-from onepull.payoff.box_points import is_finite
+from onepull.payoff.box_points import is_finite, size
 from onepull.problem import Problem
-from onepull.spaces import Interval
+from onepull.spaces import Finite, Interval
 
 CELLS = 4096
+FEW = 4  # values of a field that stay listed
 
 
 class Ranges:
@@ -51,9 +54,25 @@ class Ranges:
         return np.array(self._lows)[cells], np.array(self._highs)[cells]
 
 
+def _between(problem: Problem) -> Problem:
+    """Return the problem with intervals in place of long lists of numbers in the context."""
+    context = {
+        name: Interval(space.low, space.high)
+        if isinstance(space, Finite) and not space.words and len(space.values) > FEW
+        else space
+        for name, space in problem.context.items()
+    }
+    return problem.with_spaces(context=context)
+
+
 def _fine_cells(problem: Problem) -> Table | Grid | None:
     if is_finite(problem.context):
-        return Table(problem)
+        if size(problem.context) <= MOST_CELLS:
+            return Table(problem)
+        try:
+            return _fine_cells(_between(problem))
+        except OnepullError:  # the reward is not defined between the values, or there are too many
+            return None
     intervals = {n: s for n, s in problem.context.items() if isinstance(s, Interval)}
     if not all(math.isfinite(space.width) for space in intervals.values()):
         return None

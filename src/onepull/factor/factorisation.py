@@ -81,9 +81,16 @@ class Factorisation(ABC):
         What was learned stays valid.  Raises `ParameterError` if the features depend on the
         attributes of the arms, and these are others.
         """
-        if problem.outcome is self.problem.outcome or problem.outcome == self.problem.outcome:
+        if problem.known == self.problem.known or not problem.attributes:
             return self
+        if problem.outcome == self.problem.outcome:
+            return self._of_arms(problem)
         return self._rebuilt(problem)
+
+    def _of_arms(self, problem: Problem) -> Factorisation:
+        """Return the factorisation for other arms, whose attributes have the same values."""
+        del problem
+        return self
 
     def _rebuilt(self, problem: Problem) -> Factorisation:
         """Return the factorisation for a problem whose arms have other attributes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,11 @@ class LowRank(Dense):
                 "sketch or a grid"
             )
         self._ranges = Ranges(problem)
+
+    def _of_arms(self, problem: Problem) -> LowRank:
+        twin = copy(self)
+        twin.problem, twin._ranges = problem, Ranges(problem)  # noqa: SLF001 - of the same class
+        return twin
 
     def _take_pivots(self, aim: float, most: int) -> None:
         contexts, states = _points(self.problem.context, SIDE), _points(self.problem.outcome, SIDE)

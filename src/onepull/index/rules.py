@@ -26,7 +26,8 @@ class MeanRule:
         decision.
     aim
         `aim(low, high, exploration)`: a value shared by all arms, for a context with rewards
-        between low and high.  Called once per decision.
+        between low and high.  Called once per decision; if arms have attributes, once per arm,
+        with the range of its rewards.
     index
         `index(mean, root, aim)`: the index of an arm, with root = 1/√m after m pulls.  It must be
         infinite if the mean is infinite, so that an arm that was never pulled comes first.

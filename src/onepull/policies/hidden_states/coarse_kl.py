@@ -138,13 +138,14 @@ class CoarseKL(Policy):
     def _bound(self, arm: int, context: State, risk: float) -> float:
         """Return the index of an arm."""
         if not self._knowledge.pulls[arm]:
-            outlook = self._knowledge.readings.outlook(context)
+            outlook = self._knowledge.readings.outlook(context, self.problem.known[arm])
             low = float(outlook.highs.min())
             return self._knowledge.index_before_answer(arm, low, outlook.top, risk)
         risk = self._knowledge.risk_of(arm, risk)
         known = self._knowledge.bounds[arm]
         if context not in known or known[context][2] != risk:
-            seen, outlook = self._knowledge.of_arm(arm), self._knowledge.readings.outlook(context)
+            outlook = self._knowledge.readings.outlook(context, self.problem.known[arm])
+            seen = self._knowledge.of_arm(arm)
             found = bound_of_groups(*seen, outlook.highs, outlook.top, risk)
             if len(known) >= REMEMBERED:  # continuous contexts may never come again
                 known.clear()
@@ -169,14 +170,17 @@ class CoarseKL(Policy):
         return leading_bound(np.array(caps), known.counts, self._bound, here, risk)
 
     def _estimates(self, request: Request) -> Sequence[float | None]:
-        known, outlook = self._knowledge, self._knowledge.readings.outlook(request.view)
-        low = float(outlook.highs.min())
-        return [
-            _mean(known.of_arm(arm), outlook.middles)
-            if pulls
-            else known.index_before_answer(arm, low, outlook.top, 0.0)
-            for arm, pulls in enumerate(known.pulls)
-        ]
+        known = self._knowledge
+        found = []
+        for arm, pulls in enumerate(known.pulls):
+            outlook = known.readings.outlook(request.view, self.problem.known[arm])
+            low = float(outlook.highs.min())
+            found.append(
+                _mean(known.of_arm(arm), outlook.middles)
+                if pulls
+                else known.index_before_answer(arm, low, outlook.top, 0.0)
+            )
+        return found
 
 
 def _mean(seen: Seen, values: Any) -> float:

@@ -6,39 +6,38 @@ from itertools import pairwise
 
 import numpy as np
 
-from onepull.payoff import State
+from onepull.payoff import Payoff, State
 from onepull.payoff.reward import slack
-from onepull.problem import Problem
 
 PROBES = 9  # between two knots
 HALVINGS = 60
 STEEP = 4.0  # a step this many times larger than its neighbours may be a jump
 
 
-def breaks_of(problem: Problem, context: State, knots: list[float]) -> set[float]:
+def breaks_of(payoff: Payoff, context: State, knots: list[float]) -> set[float]:
     """Return the points where a context's reward jumps, or is flat on one side only.
 
     The reward is monotone in the state.  It is computed at a few points between knots, so
     narrower steps are not found.
 
-    >>> from onepull import Finite, Interval
+    >>> from onepull import Finite, Interval, Problem
     >>> def cuts(reward):
     ...     problem = Problem(
     ...         arms=["a"], context={"y": Finite([2])}, state={"x": Interval(0, 4)}, reward=reward
     ...     )
-    ...     return breaks_of(problem, (2.0,), [0.0, 1.5, 4.0])
+    ...     return breaks_of(problem.payoff, (2.0,), [0.0, 1.5, 4.0])
     >>> cuts("min(x, y)"), cuts("x <= y"), cuts("x + 5 * (x > 1.3)"), cuts("x * y")
     ({2.0}, {2.0}, {1.3}, set())
     """
     probes = np.unique(np.concatenate([np.linspace(a, b, PROBES) for a, b in pairwise(knots)]))
-    rewards = np.broadcast_to(problem.payoff.vector(*context, probes), len(probes))
+    rewards = np.broadcast_to(payoff.vector(*context, probes), len(probes))
     close = slack(float(rewards.min()), float(rewards.max()))
     steps = np.abs(np.diff(rewards))
     flat = steps <= close
     width = knots[-1] - knots[0]
 
     def reward(x: float) -> float:
-        return float(problem.payoff.scalar(*context, x))
+        return float(payoff.scalar(*context, x))
 
     found = set()
     for i in np.flatnonzero(flat[:-1] != flat[1:]).tolist():

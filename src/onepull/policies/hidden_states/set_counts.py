@@ -68,7 +68,8 @@ class Sightings(Knowledge):
         if reward is None:
             found = self.readings.of_state(observed_outcome(self.problem, arm, fields, None))
         else:
-            found = self.readings.told(*rewarded_context(self.problem, arm, fields, reward))
+            context, value = rewarded_context(self.problem, arm, fields, reward)
+            found = self.readings.told(context, value, self.problem.known[arm])
         self.sets[arm][found] = self.sets[arm].get(found, 0) + 1
         self.pulls[arm] += 1
         self._trials += 1
@@ -157,6 +158,7 @@ class Sightings(Knowledge):
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Change to a problem with one more arm at the end, or with one arm removed."""
+        self.readings = self.readings.on(problem)
         self.problem = problem
         self._seen = {}
         if removed is None:
@@ -167,6 +169,12 @@ class Sightings(Knowledge):
         else:
             for kept in (self.pulls, self.in_flight, self.sets, self.bounds):
                 del kept[removed]
+
+    def set_attributes(self, problem: Problem) -> None:
+        """Switch to other attributes of the arms; the sets of states that were seen stay."""
+        self.readings = self.readings.on(problem)
+        self.problem = problem
+        self.bounds = [{} for _ in self.bounds]
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
         """Add what `other` has learned; its arm `arms[j]` is arm j here."""

@@ -55,7 +55,9 @@ class Readings:
     interval field is cut at equally spaced `knots`, and where the reward of a listed context
     jumps or becomes flat.  Each knot is a level, and so is each cell between two knots.  For an
     interval the reward must be monotone in the state.  In a given context different rewards
-    belong to disjoint sets of levels.
+    belong to disjoint sets of levels.  If pulls can fail, a failed pull is one more level, the
+    last.  If arms have attributes, a reward tells something else of each arm: `known` are the
+    attributes of the arm, as numbers.
 
     With continuous contexts the reward may jump or bend within a cell.  A cell that is flat at
     one end counts as that end.  A cell that is flat at both ends counts as the nearer one.
@@ -74,17 +76,14 @@ class Readings:
 
     def __init__(self, problem: Problem, knots: int | None = None) -> None:
         self.problem = given_problem(problem)
-        if problem.attributes:
-            raise ParameterError(
-                "arms with attributes are not supported where states are hidden: the same reward "
-                "tells something else of each arm"
-            )
+        self._first = len(problem.known[0])  # field of the state in an outcome
+        self._fails = problem.failure is not None
         self.knots: int | None = None
         self.edges: list[float] = []
-        if is_finite(problem.outcome):
+        if is_finite(problem.state):
             if knots is not None:
                 raise ParameterError("knots are for an interval state; all states are listed here")
-            self._rows = np.column_stack(list(product(listed(problem.outcome)).values()))
+            self._rows = np.column_stack(list(product(listed(problem.state)).values()))
             self._place = {tuple(row): s for s, row in enumerate(self._rows.tolist())}
             self.count = len(self._rows)
         else:
@@ -93,6 +92,8 @@ class Readings:
             )
             self.edges = _edges(problem, self.knots)
             self.count = 2 * len(self.edges) - 1
+        self._shown = self.count  # the levels of a pull that does not fail
+        self.count += self._fails
         if self.count > MOST_LEVELS:
             raise ParameterError(
                 f"the state has {self.count:,} levels; at most {MOST_LEVELS:,} are allowed: list "
@@ -101,33 +102,55 @@ class Readings:
         self.outlook = lru_cache(maxsize=REMEMBERED)(self._outlook)
         self._blocks = lru_cache(maxsize=REMEMBERED)(self._told_apart)
 
-    def _outlook(self, context: State) -> Outlook:
-        if not self.edges:
-            values = self._at(context, *self._rows.T)
-            return Outlook(values, values, float(values.max()))
-        lows, highs = self._ends(context, INSIDE)
-        return Outlook(highs, (lows + highs) / 2, float(highs.max()))
+    def on(self, problem: Problem) -> Readings:
+        """Return the same levels for a problem with other arms; raises if they would be others."""
+        if problem.known == self.problem.known:
+            return self
+        found = Readings(problem, self.knots)
+        if found.edges != self.edges:
+            raise ParameterError(
+                "the cells of an interval state are cut for the attributes of the arms; list the "
+                "values of the state to change them: Finite([…])"
+            )
+        return found
 
-    def _at(self, context: State, *state: Array) -> Array:
-        rewards = self.problem.payoff.vector(*context, *state)
+    def _outlook(self, context: State, known: State = ()) -> Outlook:
+        if self.edges:
+            lows, highs = self._ends(context, known, INSIDE)
+        else:
+            lows = highs = self._at(context, known, *self._rows.T)
+        middles = (lows + highs) / 2
+        if self._fails:
+            nothing = (0.0,) * len(self.problem.state)  # whatever it is
+            failed = self.problem.payoff.scalar(*context, *known, *nothing, 1.0)
+            highs, middles = np.append(highs, failed), np.append(middles, failed)
+        return Outlook(highs, middles, float(highs.max()))
+
+    def _at(self, context: State, known: State, *state: Array) -> Array:
+        """Return the rewards of states that a pull showed."""
+        ending = (0.0,) * self._fails
+        rewards = self.problem.payoff.vector(*context, *known, *state, *ending)
         return np.array(np.broadcast_to(rewards, len(state[0])), dtype=float)
 
-    def _ends(self, context: State, inside: float) -> tuple[Array, Array]:
+    def _ends(self, context: State, known: State, inside: float) -> tuple[Array, Array]:
         """Return the lower and the higher of the rewards next to the ends of every level."""
         edges = np.array(self.edges)
         into = inside * np.diff(edges)
-        first, last = np.empty(self.count), np.empty(self.count)
-        first[::2] = last[::2] = self._at(context, edges)
-        first[1::2] = self._at(context, edges[:-1] + into)
-        last[1::2] = self._at(context, edges[1:] - into)
+        first, last = np.empty(self._shown), np.empty(self._shown)
+        first[::2] = last[::2] = self._at(context, known, edges)
+        first[1::2] = self._at(context, known, edges[:-1] + into)
+        last[1::2] = self._at(context, known, edges[1:] - into)
         return np.minimum(first, last), np.maximum(first, last)
 
-    def _told_apart(self, context: State) -> Blocks:
-        """Return the levels of a context by their reward; each level is in one block."""
+    def _told_apart(self, context: State, known: State = ()) -> Blocks:
+        """Return the levels of a context by their reward; each level is in one block.
+
+        A failed pull is reported as one, so it is in none of them.
+        """
         if self.edges:
-            lows, highs = self._settled(context, *self._ends(context, INSIDE))
+            lows, highs = self._settled(context, known, *self._ends(context, known, INSIDE))
         else:
-            lows = highs = self._at(context, *self._rows.T)
+            lows = highs = self._at(context, known, *self._rows.T)
         order = np.argsort(lows + highs, kind="stable").tolist()
         close = _slack(np.concatenate([lows, highs]))
         found = Blocks([], [], [])
@@ -142,18 +165,20 @@ class Readings:
             found.levels.append((level,))
         return found
 
-    def _settled(self, context: State, lows: Array, highs: Array) -> tuple[Array, Array]:
+    def _settled(
+        self, context: State, known: State, lows: Array, highs: Array
+    ) -> tuple[Array, Array]:
         """Return the lowest and highest reward of each level, with partly flat cells made flat.
 
         A cell that is flat at one end counts as that reward; at both ends, as the nearer one.
         """
         close = _slack(np.concatenate([lows, highs]))
-        inner_lows, inner_highs = self._ends(context, NEAR_END)
+        inner_lows, inner_highs = self._ends(context, known, NEAR_END)
         edges = np.array(self.edges)
-        middles = np.zeros(self.count)
-        middles[1::2] = self._at(context, (edges[:-1] + edges[1:]) / 2)
+        middles = np.zeros(self._shown)
+        middles[1::2] = self._at(context, known, (edges[:-1] + edges[1:]) / 2)
         lows, highs = lows.copy(), highs.copy()
-        for k in range(1, self.count, 2):
+        for k in range(1, self._shown, 2):
             if highs[k] - lows[k] <= close:
                 continue
             low_flat = inner_lows[k] - lows[k] <= close
@@ -164,17 +189,20 @@ class Readings:
                 lows[k] = highs[k]
         return lows, highs
 
-    def of_state(self, state: State) -> LevelSet:
-        """Return the level of a state."""
+    def of_state(self, outcome: State) -> LevelSet:
+        """Return the level of an outcome: attributes, state, and whether the pull failed."""
+        if self._fails and outcome[-1] > 0.0:
+            return (self.count - 1,)
+        state = outcome[self._first : self._first + len(self.problem.state)]
         if not self.edges:
             return (self._place[state],)
         (value,) = state
         place = bisect_left(self.edges, value)
         return (2 * place,) if self.edges[place] == value else (2 * place - 1,)
 
-    def told(self, context: State, reward: float) -> LevelSet:
+    def told(self, context: State, reward: float, known: State = ()) -> LevelSet:
         """Return the levels that give a reward in a context."""
-        blocks = self._blocks(context)
+        blocks = self._blocks(context, known)
         close = _slack(np.array([blocks.lows[0], blocks.highs[-1]]))
         if not blocks.lows[0] - close <= reward <= blocks.highs[-1] + close:
             raise self._refusal(context, reward, blocks)
@@ -188,37 +216,32 @@ class Readings:
         near = range(max(next_to - 1, 0), min(next_to + 3, len(blocks.lows)))
         found = min(near, key=lambda block: (off(block), blocks.highs[block] - blocks.lows[block]))
         if off(found):
-            self._refuse_leap(context, reward, blocks)
-        if self.problem.failure is None:
-            return blocks.levels[found]
-        # A failed pull is reported as one, so it is none of those with the same reward.
-        shown = tuple(level for level in blocks.levels[found] if not self._rows[level, -1])
-        if not shown:
-            raise self._refusal(context, reward, blocks, "only a failed pull gives it")
-        return shown
+            self._refuse_leap(context, known, reward, blocks)
+        return blocks.levels[found]
 
-    def _refuse_leap(self, context: State, reward: float, blocks: Blocks) -> None:
+    def _refuse_leap(self, context: State, known: State, reward: float, blocks: Blocks) -> None:
         """Raise if the reward lies inside a jump: states give less and more, but none gives it."""
         if not self.edges:
             raise self._refusal(context, reward, blocks)
         # The reward is monotone, so bisection finds the states on both sides.
         below, above = self.edges[0], self.edges[-1]
-        if self._reward(context, below) > self._reward(context, above):
+        if self._reward(context, known, below) > self._reward(context, known, above):
             below, above = above, below
         for _ in range(HALVINGS):
             middle = 0.5 * (below + above)
-            if self._reward(context, middle) < reward:
+            if self._reward(context, known, middle) < reward:
                 below = middle
             else:
                 above = middle
-        ends = self._reward(context, below), self._reward(context, above)
+        ends = self._reward(context, known, below), self._reward(context, known, above)
         if min(abs(end - reward) for end in ends) > BESIDE * (blocks.highs[-1] - blocks.lows[0]):
             raise self._refusal(
                 context, reward, blocks, f"the reward jumps from {ends[0]:.12g} to {ends[1]:.12g}"
             )
 
-    def _reward(self, context: State, state: float) -> float:
-        return float(self.problem.payoff.scalar(*context, state))
+    def _reward(self, context: State, known: State, state: float) -> float:
+        ending = (0.0,) * self._fails
+        return float(self.problem.payoff.scalar(*context, *known, state, *ending))
 
     def _refusal(
         self, context: State, reward: float, blocks: Blocks, because: str = ""
@@ -237,25 +260,29 @@ class Readings:
         sample = points(self.problem.context, MOST_CONTEXTS, np.random.default_rng(0))
         found: set[LevelSet] = set()
         for context in zip(*(column.tolist() for column in sample.values()), strict=True):
-            found.update(self._blocks(context).levels)
+            for known in set(self.problem.known):
+                found.update(self._blocks(context, known).levels)
         return sum(len(levels) > 1 for levels in found)
 
 
 def _edges(problem: Problem, knots: int) -> list[float]:
     """Return where to cut an interval state: at knots, and where a reward jumps or becomes flat."""
-    if len(problem.outcome) > 1:
+    if len(problem.state) > 1:
         raise ParameterError(
-            f"the state has the fields {', '.join(problem.outcome)}; a state with several fields "
+            f"the state has the fields {', '.join(problem.state)}; a state with several fields "
             "must list the values of each: Finite([…])"
         )
-    ((name, space),) = problem.outcome.items()
+    ((name, space),) = problem.state.items()
     assert isinstance(space, Interval)  # noqa: S101 - listed states are not cut
     if not math.isfinite(space.width):
         raise ParameterError(
             f"state field {name!r} is {space!r}; only a bounded interval can be cut into cells: "
             "declare the bounds within which states matter"
         )
-    if problem.payoff.monotone[name].value is None:
+    # One arm of each kind: those with the same attributes have the same reward.
+    kinds = dict(zip(problem.known, problem.arms, strict=True)).values()
+    payoffs = [problem.payoff_of(arm) for arm in kinds]
+    if any(payoff.monotone[name].value is None for payoff in payoffs):
         raise ParameterError(
             f"the reward must be monotone in {name!r} in every context, so that the states with "
             "the same reward are neighbours; if it is, declare it: Reward(…, monotone=…)"
@@ -265,7 +292,8 @@ def _edges(problem: Problem, knots: int) -> list[float]:
     if is_finite(problem.context) and size(problem.context) <= MOST_CONTEXTS:
         contexts = product(listed(problem.context))
         for context in zip(*(column.tolist() for column in contexts.values()), strict=True):
-            found |= breaks_of(problem, context, even)
+            for payoff in payoffs:
+                found |= breaks_of(payoff, context, even)
     # Drop knots next to a break.
     least = 1e-6 * space.width
     found |= {edge for edge in even if all(abs(edge - point) > least for point in found)}

@@ -151,8 +151,8 @@ class Tables(NamedTuple):
 
     told: Array  # [set, level]
     shown: NDArray[np.int64]  # the set observed for each context and state
-    highs: Array  # [context, level], the highest reward
-    tops: Array
+    highs: Array  # [context, arm, level], the highest reward
+    tops: Array  # [context, arm]
 
 
 # The search is inlined: a kernel that passes a function on is kept on disk only then.  The bound
@@ -174,7 +174,7 @@ def bound_of_arm(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
         counts.is_stale[j] = False
     law = counts.law[j, :groups].copy()
     found, rise = bound_of_groups(
-        apart, seen, group, law, tables.highs[row], tables.tops[row], risk
+        apart, seen, group, law, tables.highs[row, j], tables.tops[row, j], risk
     )
     counts.bound[j, row], counts.rise[j, row], counts.risk[j, row] = found, rise, risk
     return found
@@ -268,17 +268,21 @@ class PreparedCoarse(Prepared):
         told = np.zeros((len(sets), self.readings.count))
         for d, levels in enumerate(sets):
             told[d, list(levels)] = 1.0
-        outlooks = [self.readings.outlook(context) for context in contexts]
+        known = self.policy.problem.known
+        outlooks = [
+            [self.readings.outlook(context, each) for each in known] for context in contexts
+        ]
         return Tables(
             told,
             np.array([[position[levels] for levels in row] for row in shown], np.int64),
-            np.array([outlook.highs for outlook in outlooks]),
-            np.array([outlook.top for outlook in outlooks]),
+            np.array([[outlook.highs for outlook in row] for row in outlooks]),
+            np.array([[outlook.top for outlook in row] for row in outlooks]),
         )
 
     def _told(
         self, context: tuple[float, ...], state: tuple[float, ...], reward: float
     ) -> LevelSet:
-        if self.sees_states:
+        problem = self.policy.problem
+        if self.sees_states or (problem.failure is not None and state[-1] > 0.0):
             return self.readings.of_state(state)
-        return self.readings.told(context, reward)
+        return self.readings.told(context, reward, state[: len(problem.known[0])])
