@@ -52,7 +52,8 @@ def likely_means(rewards: Array, shares: Array, budgets: Array, tops: Any, exact
     beyond = np.maximum(np.sqrt(0.5 * spread / budgets) - 1.0, 0.01)
     away = gaps + (beyond * units)[:, None]
     logs = np.einsum("js,js->j", shares, np.log(away)) - np.log(units)
-    falls = np.minimum(np.maximum(np.exp(logs - budgets) - beyond, 0.0), 1.0)
+    # Beyond the top if there is no better bound yet, so that none at the top ties with it.
+    falls = np.minimum(np.maximum(np.exp(logs - budgets) - beyond, -CLOSE), 1.0)
     falls[means <= 0.0] = 0.0
     # Where λ is not the best one, the value is too high.
     open_rows = (means > 0.0).tolist()
