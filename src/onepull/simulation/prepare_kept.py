@@ -15,7 +15,7 @@ from onepull.policies.kept_states.drift import Drift
 from onepull.simulation.kernels.kept_bounds import no_search
 from onepull.simulation.kernels.kept_drift import filters_of
 from onepull.simulation.kernels.kept_states import Known, Memory, kept_states
-from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
+from onepull.simulation.prepared import Arms, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World, WorldTables, lists_everything
 
@@ -41,7 +41,8 @@ class PreparedKept(Prepared):
             for j, rows in enumerate(self.atoms):
                 for a, row in enumerate(rows):
                     self.of_atoms[j, a] = vector(*columns, *(np.full(1, x) for x in row))
-        self._known = WorldTables(self._of_world)
+        self.known = WorldTables(self._of_world)
+        self._cells = WorldTables(self._cells_of_atoms)
 
     @staticmethod
     def fits(environment: Environment) -> bool:
@@ -53,27 +54,20 @@ class PreparedKept(Prepared):
     def begin(self, own_key: int) -> Runner:
         """Return a runner without observations."""
         del own_key
-        arms, tops = len(self.problem.arms), self.policy.memory.tops
-        memory = self._nothing()
-        drift = self.policy.memory.drift or Drift(arms=1, contexts=1)
-        filters, search = filters_of(drift), no_search(arms)
-        cells: dict[World, NDArray[np.int64]] = {}
+        return KeptRunner(self)
 
-        def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-            if world.contexts is None:
-                at = tops.cells(stretch.contexts)
-            else:
-                if world not in cells:
-                    cells[world] = tops.cells(world.contexts)
-                at = cells[world][stretch.rows]
-            kept_states(
-                stretch, chosen, memory, filters, search, self._known.of(world), at, world.states,
-                world.g,
-            )  # fmt: skip
+    def cells(self, stretch: Stretch, world: World) -> NDArray[np.int64]:
+        """Return the cell of each context in the table of the highest rewards."""
+        if world.contexts is None:
+            return self.policy.memory.tops.cells(stretch.contexts)
+        return self._cells.of(world)[stretch.rows]
 
-        return FunctionRunner(run)
+    def _cells_of_atoms(self, world: World) -> NDArray[np.int64]:
+        assert world.contexts is not None  # noqa: S101 - `cells` has checked
+        return self.policy.memory.tops.cells(world.contexts)
 
-    def _nothing(self) -> Memory:
+    def nothing(self) -> Memory:
+        """Return a memory without states."""
         arms, room = len(self.problem.arms), self.policy.kept
         fields = len(self.problem.context) + len(self.problem.outcome)
         kept, stands_for = np.zeros(arms, np.int64), np.zeros((arms, room))
@@ -135,6 +129,24 @@ class PreparedKept(Prepared):
         for j, rows in enumerate(self.atoms):
             table[:, j, : len(rows)] = self.problem.payoff.vector(*columns, *np.array(list(rows)).T)
         return table
+
+
+class KeptRunner:
+    """`AdaptiveKL` in one replication."""
+
+    def __init__(self, plan: PreparedKept) -> None:
+        self.plan, self.memory = plan, plan.nothing()
+        arms = len(plan.problem.arms)
+        # A memory that does not adapt never looks at its filters.
+        self.filters = filters_of(plan.policy.memory.drift or Drift(arms=arms, contexts=1))
+        self.search = no_search(arms)
+
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        """Run a stretch of trials."""
+        kept_states(
+            stretch, chosen, self.memory, self.filters, self.search, self.plan.known.of(world),
+            self.plan.cells(stretch, world), world.states, world.g,
+        )  # fmt: skip
 
 
 def _atoms(environment: Environment) -> list[dict[tuple[float, ...], int]]:
