@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -291,7 +292,7 @@ def main() -> None:
         if stated.remember:
             kept = {t.key: f for t, f in found.items() if t.policy in rivals}
             whole = {**remembered(stated.remember), **kept}
-            beside = stated.remember.with_suffix(".new")
+            beside = stated.remember.with_suffix(f".{os.getpid()}")  # others may write too
             beside.write_text(json.dumps(whole), "utf-8")
             beside.replace(stated.remember)
 

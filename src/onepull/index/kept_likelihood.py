@@ -55,20 +55,18 @@ def likely_means(rewards: Array, shares: Array, budgets: Array, tops: Any, exact
     # Beyond the top if there is no better bound yet, so that none at the top ties with it.
     falls = np.minimum(np.maximum(np.exp(logs - budgets) - beyond, -CLOSE), 1.0)
     falls[means <= 0.0] = 0.0
-    # Where λ is not the best one, the value is too high.
-    open_rows = (means > 0.0).tolist()
     values = -falls * means * scale + high
-    some = range(len(open_rows)) if exact else iter(lambda: int(values.argmax()), None)
-    for row in some:
-        if open_rows[row]:
-            open_rows[row] = False
+    unsure = means > 0.0  # where λ may not be the best one, so that the value is too high
+    while True:
+        rows = np.flatnonzero(unsure if exact else unsure & (values >= values.max()))
+        if not len(rows):
+            return np.asarray(values)
+        for row in rows.tolist():
             gap = gaps[row] / units[row]
             fall = _nearest(gap, shares[row], float(budgets[row]), float(beyond[row]))
             top = float(high[row]) if high.ndim else float(high)
             values[row] = top - fall * float(means[row]) * scale
-        elif not exact:
-            break
-    return np.asarray(values)
+        unsure[rows] = False
 
 
 def _nearest(gaps: Array, shares: Array, budget: float, beyond: float) -> float:

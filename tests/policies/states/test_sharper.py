@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import CONTINUOUS, FINITE, UNUSUAL
 
 from onepull import (
-    DCB,
     IMED,
     KLUCB,
-    AdaptiveKL,
-    CoarseKL,
     DirichletThompson,
     EmpiricalBernstein,
     EmpiricalKL,
@@ -24,11 +19,8 @@ from onepull import (
     Interval,
     ParameterError,
     Problem,
-    Reward,
     UpperConfidence,
-    recommended,
 )
-from onepull.policies.recommendation import why
 
 few = settings(derandomize=True, deadline=None, max_examples=25)
 
@@ -274,125 +266,3 @@ def test_unpulled_arms_come_first_in_order():
 def test_wrong_parameters_are_refused_by_name(build, wrong):
     with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be"):
         build(coins("a", "b"), **wrong)
-
-
-# What is recommended
-
-
-def stated(context, state, reward, **given):
-    problem = Problem(arms=["a", "b"], context=context, state=state, reward=reward)
-    policy = recommended(problem, **given)
-    assert policy.is_fresh
-    assert policy.problem == problem
-    return type(policy), policy.parameters
-
-
-def test_what_is_recommended():
-    listed, ten, unit = {"y": Finite([1, 2])}, Interval(0, 10), {"y": Interval(0, 1)}
-    start = {"c": 0.0, "head_start": 1000.0}
-    assert stated(listed, {"x": Finite([0, 3])}, "min(x, y)") == (EmpiricalKL, start)
-    assert stated(unit, {"x": Finite([0, 3])}, "x <= y") == (EmpiricalKL, start)
-    sketched = (EmpiricalKL, start | {"knots": 65})
-    assert stated(unit, {"x": Interval(0, 1)}, "min(x, y)") == sketched
-    finer = (EmpiricalKL, start | {"knots": 129})
-    assert stated(listed, {"x": ten}, "min(x, y)") == finer
-    kept = (AdaptiveKL, {"kept": 512, "adapts": True})
-    assert stated(listed, {"x": ten}, "x >= y") == kept  # a jump
-    assert stated(listed, {"x": Interval(0, math.inf)}, "min(x, y)") == kept
-    assert stated(listed, {"x": Interval(0, math.inf)}, "-x * y") == kept
-    assert stated(listed, {"x": ten, "z": ten, "w": ten}, "x * y + z + w") == kept  # too many
-    assert stated(unit, {"x": ten, "z": ten, "w": ten}, "log(1 + y * x) + y * z + w") == kept
-
-
-def test_attributes_and_failures_demote_nothing():
-    told: Any = {"state": {"x": Finite([0, 3])}, "reward": "x"}
-    failing = Problem(arms=["a", "b"], **told, failure=-1)
-    priced = Problem(arms={"a": {"price": 1}}, **told)
-    for problem in (failing, priced):
-        assert type(recommended(problem)) is AdaptiveKL
-        assert "the states themselves are kept" in why(problem)
-
-
-@pytest.mark.parametrize("feedback", ["state", "reward"])
-@pytest.mark.parametrize("name", [*FINITE, *CONTINUOUS, *UNUSUAL])
-def test_something_is_recommended_for_every_problem(name, feedback):
-    problem = (FINITE | CONTINUOUS | UNUSUAL)[name]()
-    policy = recommended(problem, feedback=feedback)
-    told = why(problem, feedback=feedback).splitlines()
-    assert told[0] == type(policy).__name__
-    assert [line.partition(":")[0] for line in told[1:]] == ["why", "assumes", "regret", "storage"]
-
-
-def test_a_grid_is_cut_for_the_horizon():
-    unit, rewards = {"y": Interval(0, 1)}, {"feedback": "reward"}
-    endless = {"x": Interval(0, math.inf)}
-    kind, parameters = stated(unit, endless, "x >= 5 * y", horizon=10_000, **rewards)
-    assert kind is KLUCB
-    assert parameters["delta"] == pytest.approx(0.01)
-    assert stated(unit, endless, "x >= 5 * y", **rewards)[1]["delta"] == pytest.approx(0.001)
-    two = {"y": Interval(0, 1), "z": Interval(0, 4), "k": Finite([1, 2, 3])}
-    cells = stated(two, endless, "x >= y + z + k", **rewards)[1]["delta"]
-    assert cells["z"] == pytest.approx(4 * cells["y"])
-    assert 3 / (cells["y"] * cells["z"] / 4) <= 4096 * 1.001
-
-
-def capped(y, x):
-    return min(y, x)
-
-
-def test_two_continuous_fields_are_kept_where_a_closer_look_allows_it():
-    listed = {"size": Finite([1, 8])}
-    rates = {"rate": Interval(5, 10), "speed": Interval(5, 10)}
-    kept = (EmpiricalKL, {"c": 0.0, "head_start": 1000.0, "knots": 33})
-    assert stated(listed, rates, "-(size / rate + 1 / speed)") == kept
-    jumps = stated(listed, rates, "rate + speed >= 10 + size")
-    assert jumps == (AdaptiveKL, {"kept": 512, "adapts": True})
-
-
-def test_a_head_start_is_no_longer_than_the_horizon():
-    listed, state = {"y": Finite([1, 2])}, {"x": Finite([0, 3])}
-    assert stated(listed, state, "min(x, y)", horizon=200)[1]["head_start"] == 200
-    assert stated(listed, state, "min(x, y)", horizon=10**6)[1]["head_start"] == 1000
-    for horizon in (0, -3, 2.5):
-        with pytest.raises(ParameterError, match=f"horizon must be .* given {horizon}"):
-            stated(listed, state, "min(x, y)", horizon=horizon)
-
-
-def test_what_is_recommended_where_rewards_are_all_that_is_seen():
-    listed, start = {"y": Finite([1, 2])}, {"c": 0.0, "head_start": 1000.0}
-    four, told = {"x": Finite([0, 1, 2, 3])}, {"feedback": "reward"}
-    assert stated(listed, four, "x * y", **told) == (EmpiricalKL, start)  # it tells the state
-    assert stated(listed, four, "min(x, y)", **told) == (CoarseKL, start)
-    assert stated(listed, four, "x >= y", **told) == (CoarseKL, start)
-    assert stated(listed, four | {"z": Finite([0, 1])}, "x * y + z", **told) == (CoarseKL, start)
-    apart = (KLUCB, {"sharing": "per-context"} | start)
-    endless = {"x": Interval(0, math.inf)}
-    assert stated(listed, endless, "min(x, y)", **told) == apart
-    kind, parameters = stated({"y": Interval(0, 1)}, endless, "min(x, y)", **told)
-    assert kind is KLUCB
-    assert parameters["delta"] == pytest.approx(0.001)
-    with pytest.raises(ParameterError, match="feedback must be state or reward, given 'rewards'"):
-        stated(listed, four, "x >= y", feedback="rewards")
-
-
-def test_recommended_takes_a_seed_and_a_reward_in_code():
-    problem = Problem(
-        arms=["a", "b"],
-        context={"y": Finite([1, 2])},
-        state={"x": Interval(0, 4)},
-        reward=Reward(capped, low=0, high="y"),
-    )
-    policy = recommended(problem, seed=4)
-    assert policy.draws
-    assert policy.choose(y=1) in ("a", "b")
-
-
-def test_recommended_learns_more_than_dcb_from_the_same():
-    problem = coins("good", "bad")
-    pulls = {"good": [1] * 9 + [0], "bad": [0] * 9 + [1]}
-    ours, dcb = recommended(problem), DCB(problem)
-    for policy in (ours, dcb):
-        for arm, x in pulls.items():
-            policy.observe_many([arm] * 20, x=x * 2)
-    for one, two in zip(indices(ours, y=1), indices(dcb, y=1), strict=True):
-        assert one < two

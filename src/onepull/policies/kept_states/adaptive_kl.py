@@ -13,7 +13,7 @@ from onepull.checks import flag, whole_number
 from onepull.index.kept_likelihood import drifting_costs, likely_means
 from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
-from onepull.policies.kept_states.drift import POOLED, STEADY
+from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
 from onepull.policies.kept_states.memory import KeptStates, View, uniform
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
@@ -60,7 +60,8 @@ class AdaptiveKL(Policy):
     Parameters
     ----------
     kept
-        How many states are kept per arm.  Then older ones are merged in pairs.
+        How many states are kept per arm, but at most 4 million for all arms.  Then older ones
+        are merged in pairs.
     adapts
         Whether the memory finds out by itself how fast the arms change.  If not, all
         observations count alike.
@@ -214,17 +215,17 @@ class AdaptiveKL(Policy):
     def _explored(self, request: Request, *, exact: bool, arms: Any) -> Array:
         """Return the indices of arms that were observed."""
         knowledge, view = self._knowledge, request.view.view
-        tops = view.tops[arms] if np.ndim(view.tops) else view.tops
         drift = knowledge.drift
-        if (drift is None or drift.chosen == STEADY) and np.isfinite(tops).all():
-            counts = np.array(knowledge.counts, np.float64)[arms]
-            trial = knowledge.clock + sum(knowledge.in_flight)
-            level = np.log(trial / counts + HEAD_START / np.sqrt(counts))
-            return likely_means(view.rewards[arms], view.shares[arms], level / counts, tops, exact)
-        return self._drifting(request, arms)
+        if drift is not None and drift.chosen != STEADY:
+            return self._drifting(request, drift, arms)
+        counts = np.array(knowledge.counts, np.float64)[arms]
+        trial = knowledge.clock + sum(knowledge.in_flight)
+        level = np.log(trial / counts + HEAD_START / np.sqrt(counts))
+        tops = view.tops[arms] if np.ndim(view.tops) else view.tops
+        return likely_means(view.rewards[arms], view.shares[arms], level / counts, tops, exact)
 
-    def _drifting(self, request: Request, arms: Any) -> Array:
-        """Return the indices of arms that change, or whose rewards have no top."""
+    def _drifting(self, request: Request, drift: Drift, arms: Any) -> Array:
+        """Return the indices of arms that change."""
         knowledge, (view, all_means, _) = self._knowledge, request.view
         means = all_means[arms]
         allowed = np.zeros(len(all_means), bool)
@@ -239,13 +240,9 @@ class AdaptiveKL(Policy):
         unit = max(float(np.abs(apart).max()), float(np.ptp(means)), NARROWEST)
         apart /= unit
         squares = np.einsum("js,js,js->j", apart, apart, shares) * pulls
-        drift = knowledge.drift
-        if drift is None:
-            errors, number = 1.0 / pulls, pulls - 1.0
-        else:
-            errors = drift.fading(knowledge.clock)[1][arms]
-            number = np.array(drift.compared, np.float64)[arms]
-            squares *= drift.unexplained()[arms]
+        squares *= drift.unexplained()[arms]
+        errors = drift.fading(knowledge.clock)[1][arms]
+        number = np.array(drift.compared, np.float64)[arms]
         pooled = squares.sum() / max(number.sum(), 1.0)
         freedom = POOLED + number
         noise = (POOLED * pooled + squares) / freedom

@@ -21,6 +21,7 @@ from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import mean_state, observed_outcome
 from onepull.problem import Problem, given_problem
 
+MOST_STATES = 1 << 22  # of all arms
 FIRST = 16  # states per arm that there is room for at first
 TRACKED = 8  # contexts in which predictions are compared
 FARTHEST = 1e100  # reward that the filters take in, so that no square overflows
@@ -75,8 +76,10 @@ class KeptStates(Knowledge):
 
     def __init__(self, problem: Problem, *, capacity: int, adapts: bool) -> None:
         self.problem = given_problem(problem)
-        self.capacity, self.adapts = capacity, adapts
         arms = len(problem.arms)
+        # Every arm has room for as many states as the one with the most.
+        self.capacity = max(min(capacity, MOST_STATES // arms), FIRST)
+        self.asked, self.adapts = capacity, adapts
         self.pulls = [0] * arms  # observations
         self.in_flight = [0] * arms
         self.kept = [0] * arms  # states kept
@@ -363,7 +366,7 @@ class KeptStates(Knowledge):
 
     def _relearn(self, seen: Sequence[_Seen]) -> None:
         """Forget everything but these states, and learn them again."""
-        fresh = KeptStates(self.problem, capacity=self.capacity, adapts=self.adapts)
+        fresh = KeptStates(self.problem, capacity=self.asked, adapts=self.adapts)
         fresh.merges = self.merges
         for each in sorted(seen, key=lambda one: one.trial):
             fresh._keep(each.arm, each.shown, each.trial)
@@ -416,11 +419,11 @@ class KeptStates(Knowledge):
         if shapes != {arms}:
             raise SaveFileError(f"the saved states are not of {arms} arms")
         most = max(len(rows) for rows in saved.states)
-        if most > self.capacity:
-            raise SaveFileError(f"an arm has {most} saved states; at most {self.capacity} are kept")
-        room = min(FIRST, self.capacity)
+        if most > self.asked:  # there may have been fewer arms when they were kept
+            raise SaveFileError(f"an arm has {most} saved states; at most {self.asked} are kept")
+        room = min(FIRST, self.asked)
         while room < most:
-            room = min(2 * room, self.capacity)
+            room = min(2 * room, self.asked)
         self._make_room(arms, room)
         for j in range(arms):
             self._restore_arm(saved, j)
