@@ -52,8 +52,7 @@ def likely_means(rewards: Array, shares: Array, budgets: Array, tops: Any, exact
     beyond = np.maximum(np.sqrt(0.5 * spread / budgets) - 1.0, 0.01)
     away = gaps + (beyond * units)[:, None]
     logs = np.einsum("js,js->j", shares, np.log(away)) - np.log(units)
-    # Beyond the top if there is no better bound yet, so that none at the top ties with it.
-    falls = np.minimum(np.maximum(np.exp(logs - budgets) - beyond, -CLOSE), 1.0)
+    falls = np.minimum(np.maximum(np.exp(logs - budgets) - beyond, 0.0), 1.0)
     falls[means <= 0.0] = 0.0
     values = -falls * means * scale + high
     unsure = means > 0.0  # where λ may not be the best one, so that the value is too high

@@ -31,7 +31,7 @@ class PreparedKept(Prepared):
         self.atoms = _atoms(environment)
         most = max(map(len, self.atoms)) if self.atoms else 0
         # States with few values are valued once for each value.
-        self.is_joined = 0 < most <= policy.kept // 2
+        self.is_joined = 0 < most <= policy.memory.capacity // 2
         memory = policy.memory
         self.tracked = np.ascontiguousarray(np.array(memory.tracked).T)
         self.of_atoms = np.zeros((0, 0, 0))
@@ -68,7 +68,7 @@ class PreparedKept(Prepared):
 
     def nothing(self) -> Memory:
         """Return a memory without states."""
-        arms, room = len(self.problem.arms), self.policy.kept
+        arms, room = len(self.problem.arms), self.policy.memory.capacity
         fields = len(self.problem.context) + len(self.problem.outcome)
         kept, stands_for = np.zeros(arms, np.int64), np.zeros((arms, room))
         counts = np.zeros((arms, 2, room))

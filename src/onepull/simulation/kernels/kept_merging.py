@@ -37,6 +37,29 @@ def gather(memory: Any, arm: Any) -> None:
         counts[1, p] += memory.counts[arm, 1, s]
 
 
+@inlined
+def sort(values: Any, order: Any, spare: Any) -> None:
+    """Put 0, 1, … in the order of their values; of equal ones the first goes first.
+
+    It compiles in a tenth of the time of numpy's, and what is sorted is short.
+    """
+    count, width = values.size, 1
+    while width < count:
+        for first in range(0, count, 2 * width):
+            middle, end = min(first + width, count), min(first + 2 * width, count)
+            a, b = first, middle
+            for place in range(first, end):
+                if b >= end or (a < middle and values[order[a]] <= values[order[b]]):
+                    spare[place] = order[a]
+                    a += 1
+                else:
+                    spare[place] = order[b]
+                    b += 1
+        for place in range(count):
+            order[place] = spare[place]
+        width *= 2
+
+
 @compiled
 def merge_old(memory: Any, known: Any, arm: Any, g: Any) -> None:
     """Merge a quarter of the older states of an arm into neighbours of nearly the same reward."""
@@ -56,18 +79,20 @@ def merge_old(memory: Any, known: Any, arm: Any, g: Any) -> None:
             for s in range(old):
                 columns[f, s] = known.tracked[f, context]
         g(columns, rewards)
-    order = np.argsort(rewards, kind="mergesort")
+    order, ranked, spare = np.arange(old), np.arange(old - 1), np.zeros(old, np.int64)
+    sort(rewards, order, spare)
     weights = memory.stands_for[arm]
     added = np.zeros(old - 1)
     for p in range(old - 1):
         apart = (rewards[order[p + 1]] - rewards[order[p]]) * known.unit
         added[p] = weights[order[p + 1]] * weights[order[p]] * apart * apart
-    ranked = np.argsort(added, kind="mergesort")
+    sort(added, ranked, spare)
     is_taken = np.zeros(old, np.bool_)
     is_left = np.ones(kept, np.bool_)
     wanted = max(1, old // 4)
     counts = memory.counts[arm]
-    for p in ranked:
+    for i in range(old - 1):
+        p = ranked[i]
         if is_taken[p] or is_taken[p + 1]:
             continue
         is_taken[p] = is_taken[p + 1] = True

@@ -83,10 +83,12 @@ def kept_states(
     is_listed = known.atom_of.size > 0
     share = FEW_ARMS / arms
     written = np.zeros((arms, room))
-    means, errors, noise, numbers = np.zeros(arms), np.zeros(arms), np.zeros(arms), np.zeros(arms)
+    means, errors, noise = np.zeros(arms), np.zeros(arms), np.zeros(arms)
     shown = np.zeros(laws.rows.shape[1])
     tracked = np.zeros((memory.columns.shape[1], known.tracked.shape[1]))
-    tracked[:fields] = known.tracked
+    for f in range(fields):
+        for c in range(tracked.shape[1]):
+            tracked[f, c] = known.tracked[f, c]
     told = np.zeros(tracked.shape[1])
     for i in range(chosen.size):
         trial = clock[0]
@@ -104,20 +106,14 @@ def kept_states(
             else:
                 value_points(memory, known, rows[i], contexts[i], g, written)
             tops = known.tops[cells[i]]
-            is_steady = memory.clock[2] == 0
-            bounded = is_steady and explores
-            for j in range(tops.size):
-                bounded = bounded and tops[j] < np.inf
-            if bounded:
+            if explores and clock[2] == 0:
                 best = likely_leader(
                     values, memory.weights, memory.points, pulls, tops, trial, search
                 )
             else:
                 estimate(memory, filters, values, trial, means)
                 if explores:
-                    best = drifting_leader(
-                        memory, filters, known.adapts, values, trial, means, errors, noise, numbers
-                    )
+                    best = drifting_leader(memory, filters, values, trial, means, errors, noise)
                 else:
                     best = leading_estimate(means, pulls)
         chosen[i] = best
@@ -253,10 +249,9 @@ def leading_estimate(means: Any, pulls: Any) -> Any:
 
 @compiled
 def drifting_leader(
-    memory: Any, filters: Any, adapts: Any, values: Any, trial: Any, means: Any, errors: Any,
-    noise: Any, numbers: Any,
-) -> Any:  # fmt: skip
-    """Return the arm to play if arms change, or if rewards have no top."""
+    memory: Any, filters: Any, values: Any, trial: Any, means: Any, errors: Any, noise: Any
+) -> Any:
+    """Return the arm to play if arms change; `errors` and `noise` are scratch."""
     arms = means.size
     leader, lowest, farthest = 0, means[0], 0.0
     for j in range(arms):
@@ -277,21 +272,16 @@ def drifting_leader(
         for s in range(memory.points[j]):
             apart = (values[j, s] - noise[j]) / unit
             squares += memory.weights[j, s] * apart * apart
-        if adapts:
-            _, errors[j] = faded(filters, j, trial)
-            numbers[j] = filters.compared[j]
-            squares *= unexplained(filters, j)
-        else:
-            errors[j], numbers[j] = 1.0 / memory.pulls[j], memory.pulls[j] - 1.0
-        noise[j] = squares
-        all_squares += squares
-        all_numbers += numbers[j]
+        _, errors[j] = faded(filters, j, trial)
+        noise[j] = squares * unexplained(filters, j)
+        all_squares += noise[j]
+        all_numbers += filters.compared[j]
     pooled = all_squares / max(all_numbers, 1.0)
     lead = means[leader] / unit
     least = drifting_cost(lead, lead, errors[leader], 1.0, 1.0, arms)
     best, highest = 0, -np.inf
     for j in range(arms):
-        freedom = POOLED + numbers[j]
+        freedom = POOLED + filters.compared[j]
         own = (POOLED * pooled + noise[j]) / freedom
         cost = drifting_cost(means[j] / unit, lead, errors[j], own, freedom, arms)
         score = means[leader] + np.sqrt(pooled) * (least - cost) * unit
