@@ -13,6 +13,7 @@ from onepull.environment.environment import Environment
 from onepull.factor import Dense, Factorisation, Grid, Histogram, LowRank, Sketch, Table
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies import (
+    AdaptiveKL,
     CoarseKL,
     ContextualZooming,
     FixedArm,
@@ -37,6 +38,7 @@ from onepull.simulation.kernels.patient import PreparedPatient
 from onepull.simulation.kernels.ruling import CannotCompile, ruling
 from onepull.simulation.kernels.set_likelihood import PreparedCoarse
 from onepull.simulation.kernels.zooming import PreparedZoom
+from onepull.simulation.prepare_kept import PreparedKept
 from onepull.simulation.prepare_late import prepare_late
 from onepull.simulation.prepare_sharing import prepare_sharing
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
@@ -101,6 +103,8 @@ def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared
         if isinstance(policy, PatientKL):
             computes = _has_features(policy.sharing.factor, environment)
         return OWN_KERNELS[type(policy)](policy) if computes else Interpreted(policy)
+    if type(policy) is AdaptiveKL and not policy.draws and PreparedKept.fits(environment):
+        return PreparedKept(policy, environment)
     if (reason := _why_not(policy, environment)) is not None:
         return Interpreted(policy, reason=reason)
     assert isinstance(policy, RulePolicy)  # noqa: S101 - otherwise there is a reason

@@ -117,6 +117,11 @@ class AdaptiveKL(Policy):
         return {"kept": self.kept, "adapts": self.adapts}
 
     @property
+    def memory(self) -> KeptStates:
+        """The observed states of each arm."""
+        return self._knowledge
+
+    @property
     def half_life(self) -> float:
         """After how many trials half of a change is believed to be gone; infinite if none is.
 

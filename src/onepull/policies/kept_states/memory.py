@@ -88,7 +88,7 @@ class KeptStates(Knowledge):
         self._nothing = np.array(self._some_state())
         self._make_room(arms, min(FIRST, capacity))
         self._bind()
-        self.drift = Drift(arms=arms, contexts=len(self._tracked)) if adapts else None
+        self.drift = Drift(arms=arms, contexts=len(self.tracked)) if adapts else None
         # How much each state counts for the mean and for the deviation of its arm.
         self._counts_for: tuple[Array, Array] | None = None
 
@@ -114,11 +114,11 @@ class KeptStates(Knowledge):
         self._attributes = [column[:, None] for column in np.array(problem.known).T]
         payoff = problem.payoff
         self._vector = payoff.formula.arrays if isinstance(payoff, FormulaPayoff) else payoff.vector
-        self._tracked = _spread(problem)
-        self._psi = payoff.across(self._tracked)
+        self.tracked = _spread(problem)
+        self._psi = payoff.across(self.tracked)
         low, high = payoff.whole_range
         self.unit = unit_of(high - low)
-        self._tops = Tops(problem)
+        self.tops = Tops(problem)
 
     # Learning
 
@@ -201,7 +201,7 @@ class KeptStates(Knowledge):
         rewards are compared is another one each time.
         """
         old = self.kept[arm] - min(RECENT, self.capacity // 2)
-        context = self._tracked[self.merges % len(self._tracked)]
+        context = self.tracked[self.merges % len(self.tracked)]
         self.merges += 1
         rewards = self._rewards(context)[arm, :old]
         order = np.argsort(rewards, kind="stable")
@@ -249,7 +249,7 @@ class KeptStates(Knowledge):
         if self.drift is not None and self._counts_for is not None:
             left, _ = self.drift.fading(self.clock)
             weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
-        return View(self._rewards(context), weights, shares, self._tops.at(context))
+        return View(self._rewards(context), weights, shares, self.tops.at(context))
 
     def _recount(self) -> tuple[Array, Array]:
         """Return how much each state counts for the mean and the deviation of its arm.
@@ -319,7 +319,7 @@ class KeptStates(Knowledge):
         """How many numbers the filters store."""
         if self.drift is None:
             return 0
-        return len(self.pulls) * len(DECAYS) * 3 * (1 + len(self._tracked))
+        return len(self.pulls) * len(DECAYS) * 3 * (1 + len(self.tracked))
 
     def storage_after(self, trials: int) -> int:
         """Return the largest possible number of stored numbers after a number of trials."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.errors import FormulaError
@@ -50,6 +51,7 @@ class Tops:
         highs = product({name: axis[1][1] for (name, _), axis in zip(fields, axes, strict=True)})
         found = _highest(problem, {name: (lows[name], highs[name]) for name, _ in fields})
         self._tops: Any = found.tolist() if found.ndim == 1 else found
+        self.table = found.reshape(len(found), -1)  # one row a cell, one column an arm or for all
 
     def at(self, context: State) -> Any:
         """Return the highest reward in a context: a number, or one for each arm."""
@@ -57,6 +59,21 @@ class Tops:
         for value, (find, count) in zip(context, self._finds, strict=True):
             cell = cell * count + find(value)
         return self._tops[cell]
+
+    def cells(self, contexts: Array) -> NDArray[np.int64]:
+        """Return the row of the table for each of many contexts.
+
+        >>> tops = Tops(Problem(
+        ...     arms=["a"], context={"y": Finite([1, 2])}, state={"x": Finite([0, 3])},
+        ...     reward="min(x, y)",
+        ... ))
+        >>> tops.table[tops.cells(np.array([[2.0], [1.0]]))].tolist()
+        [[2.0], [1.0]]
+        """
+        rows = np.zeros(len(contexts), np.int64)
+        for values, (find, count) in zip(contexts.T.tolist(), self._finds, strict=True):
+            rows = rows * count + np.array([find(value) for value in values], np.int64)
+        return rows
 
 
 def _axis(space: Space, cells: int) -> tuple[Callable[[float], int], tuple[Array, Array]]:

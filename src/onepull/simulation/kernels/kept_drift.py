@@ -1,0 +1,222 @@
+"""The filters of `Drift` as plain loops for compiled code.
+
+The library filters all candidates and contexts at once in numpy, since a loop in Python over a
+hundred of them would take longer than the rest of a decision.  A kernel needs the loops: its calls
+of numpy would allocate arrays at every trial.  Tests compare both to rounding.
+"""
+
+from __future__ import annotations
+
+from math import exp, log, log1p
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.arrays import Array
+from onepull.policies.kept_states.drift import (
+    DECAYS,
+    DEVIATIONS,
+    FEW,
+    ODDS,
+    POOLED,
+    STEADY,
+    TINY,
+    Drift,
+)
+from onepull.policies.kept_states.memory import RECENT
+from onepull.simulation.compiled import compiled, inlined
+
+MANY = len(DECAYS)
+SMALL, LARGE = 1e-150, 1e150  # a product outside is turned into its logarithm
+
+
+class Filters(NamedTuple):
+    """What `Drift` keeps, as arrays."""
+
+    mean_error: Array  # [arm, candidate]
+    both_error: Array
+    deviation_error: Array
+    means: Array  # [arm, candidate, context]
+    deviations: Array
+    squares: Array
+    pooled: Array  # [candidate, context]
+    likelihood: Array
+    latest: NDArray[np.int64]
+    compared: NDArray[np.int64]
+    chosen: NDArray[np.int64]  # one number
+    gains: Array  # of the newest pull: [mean, deviation, fading; candidate]
+
+
+def filters_of(drift: Drift) -> Filters:
+    """Return the filters of a drift that has seen nothing."""
+    twin = drift.copy()
+    return Filters(
+        twin.mean_error,
+        twin.both_error,
+        twin.deviation_error,
+        twin.means,
+        twin.deviations,
+        twin.squares,
+        twin.pooled,
+        twin.likelihood,
+        np.array(twin.latest, np.int64),
+        np.array(twin.compared, np.int64),
+        np.array([twin.chosen], np.int64),
+        np.zeros((3, MANY)),
+    )
+
+
+@compiled
+def learn(filters: Any, arm: Any, trial: Any, rewards: Any) -> None:
+    """Learn the rewards of one pull in all contexts; write the gains and the fading."""
+    gains, latest = filters.gains, filters.latest
+    contexts = rewards.size
+    if latest[arm] < 0:
+        latest[arm] = trial
+        for q in range(MANY):
+            for c in range(contexts):
+                filters.means[arm, q, c] = rewards[c]
+            gains[0, q], gains[1, q], gains[2, q] = 1.0, 0.0, 0.0
+        return
+    total, used = 0, 0
+    for j in range(latest.size):
+        total += filters.compared[j]
+    freedom = POOLED + filters.compared[arm]
+    share = POOLED / total if total >= FEW else 0.0
+    # The first candidate is learned last: where it was never wrong there is nothing to compare.
+    for q in range(MANY - 1, -1, -1):
+        left = exp(DECAYS[q] * (latest[arm] - trial))
+        both = left * filters.both_error[arm, q]
+        spread = DEVIATIONS[q]
+        deviation = left * left * (filters.deviation_error[arm, q] - spread) + spread
+        to_mean, to_deviation = filters.mean_error[arm, q] + both, both + deviation
+        size = to_mean + to_deviation + 1.0
+        gain, more = to_mean / size, to_deviation / size
+        filters.mean_error[arm, q] -= gain * to_mean
+        filters.both_error[arm, q] = both - gain * to_deviation
+        filters.deviation_error[arm, q] = deviation - more * to_deviation
+        gains[0, q], gains[1, q], gains[2, q] = gain, more, left
+        means, deviations = filters.means[arm, q], filters.deviations[arm, q]
+        squares, pooled = filters.squares[arm, q], filters.pooled[q]
+        steady, all_steady = filters.squares[arm, STEADY], filters.pooled[STEADY]
+        used = 0
+        # One logarithm of a product is faster than those of its factors: `widths` is a product,
+        # and `offs` is one less than a product.
+        widths, offs, logs = 1.0, 0.0, 0.0
+        for c in range(contexts):
+            expected = left * deviations[c]
+            wrong = rewards[c] - means[c] - expected
+            square = wrong * wrong / size
+            if total >= FEW and (all_steady[c] * share + steady[c]) / freedom > TINY:
+                width = max((pooled[c] * share + squares[c]) / freedom, TINY)
+                used += 1
+                off = square / (width * freedom)
+                widths *= width
+                offs += off * (1.0 + offs)
+                if not (SMALL < widths < LARGE and offs < LARGE):
+                    logs += log(widths) + (freedom + 1.0) * log1p(offs)
+                    widths, offs = 1.0, 0.0
+            squares[c] += square
+            pooled[c] += square
+            means[c] += gain * wrong
+            deviations[c] = expected + more * wrong
+        if used > 0:
+            logs += log(widths) + (freedom + 1.0) * log1p(offs)
+            filters.likelihood[q] -= 0.5 * (log(size) + logs / used)
+    latest[arm] = trial
+    filters.compared[arm] += 1
+    if used > 0:
+        filters.chosen[0] = most_likely(filters.likelihood)
+
+
+@inlined
+def most_likely(likelihood: Any) -> Any:
+    """Return the candidate to go by: no change, unless change is more likely."""
+    best = STEADY + 1
+    for q in range(STEADY + 2, likelihood.size):
+        if likelihood[q] > likelihood[best]:
+            best = q
+    rest = 0.0
+    for q in range(STEADY + 1, likelihood.size):
+        rest += exp(likelihood[q] - likelihood[best])
+    rest /= likelihood.size - STEADY - 1
+    return best if likelihood[best] + log(rest) > likelihood[STEADY] + ODDS else STEADY
+
+
+@inlined
+def faded(filters: Any, arm: Any, trial: Any) -> Any:
+    """Return what is left of an arm's deviation at a trial, and the variance of its mean."""
+    q = filters.chosen[0]
+    spread = DEVIATIONS[q]
+    left = exp(DECAYS[q] * (filters.latest[arm] - trial))
+    error = filters.mean_error[arm, q] + 2.0 * left * filters.both_error[arm, q]
+    return left, error + left * left * (filters.deviation_error[arm, q] - spread) + spread
+
+
+@inlined
+def unexplained(filters: Any, arm: Any) -> Any:
+    """Return what share of an arm's variance is noise, by the chosen candidate."""
+    q = filters.chosen[0]
+    if q == STEADY:
+        return 1.0
+    raw, left = filters.squares[arm, STEADY], filters.squares[arm, q]
+    total = 0.0
+    for c in range(raw.size):
+        total += left[c] / raw[c] if raw[c] > TINY else 1.0
+    return min(total / raw.size, 1.0)
+
+
+@compiled
+def recount(chosen: Any, kept: Any, stands_for: Any, seen_at: Any, counts: Any, gains: Any) -> None:
+    """Write how much each of an arm's states counts for its mean and its deviation.
+
+    `counts` has a row for the mean and one for the deviation.  `gains` is scratch.
+    """
+    for_mean, for_deviation = counts[0], counts[1]
+    if kept == 0:
+        return
+    decay, spread = DECAYS[chosen], DEVIATIONS[chosen]
+    first = max(kept - RECENT, 1)
+    number = 0.0
+    for s in range(first):
+        number += stands_for[s]
+    # Over a long time deviations even out.
+    span = 1.0 + 0.5 * decay * (seen_at[first - 1] - seen_at[0])
+    mean, both, deviation = 1.0 / number + spread / span, -spread / span, spread
+    for s in range(first, kept):
+        left = exp(decay * (seen_at[s - 1] - seen_at[s]))
+        both *= left
+        deviation = left * left * (deviation - spread) + spread
+        to_mean, to_deviation = mean + both, both + deviation
+        noise = to_mean + to_deviation + 1.0
+        gain, more = to_mean / noise, to_deviation / noise
+        mean -= gain * to_mean
+        both -= gain * to_deviation
+        deviation -= more * to_deviation
+        gains[0, s], gains[1, s], gains[2, s] = gain, more, left
+    # How much a unit of the mean and of the deviation counts at the end, for both.
+    a, b, c, d = 1.0, 0.0, 0.0, 1.0
+    for s in range(kept - 1, first - 1, -1):
+        gain, more, left = gains[0, s], gains[1, s], gains[2, s]
+        for_mean[s] = a * gain + b * more
+        for_deviation[s] = c * gain + d * more
+        a, b = a * (1.0 - gain) - b * more, left * (b * (1.0 - more) - a * gain)
+        c, d = c * (1.0 - gain) - d * more, left * (d * (1.0 - more) - c * gain)
+    for s in range(first):
+        for_mean[s] = a * (stands_for[s] / number)
+        for_deviation[s] = c * (stands_for[s] / number)
+
+
+@inlined
+def drifting_cost(mean: Any, lead: Any, error: Any, noise: Any, freedom: Any, arms: Any) -> Any:
+    """Return the cost of an arm whose best rival has mean `lead`, as `drifting_costs` does."""
+    precision = 1.0 / error
+    gap = lead - mean
+    if gap <= 0.0:
+        return log(precision)
+    off = precision * gap * gap / (freedom * noise)
+    if np.isnan(off):
+        return np.inf
+    off = min(off, np.finfo(np.float64).max)
+    return 0.5 * (freedom + 1.0) * log1p(off) + log(precision) + log(arms)

@@ -1,0 +1,162 @@
+"""Prepare `AdaptiveKL`, which keeps states, for its kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onepull.arrays import Array
+from onepull.environment.environment import Environment
+from onepull.payoff.formula_payoff import FormulaPayoff
+from onepull.policies import AdaptiveKL
+from onepull.policies.kept_states.drift import Drift
+from onepull.simulation.kernels.kept_bounds import no_search
+from onepull.simulation.kernels.kept_drift import filters_of
+from onepull.simulation.kernels.kept_states import Known, Memory, kept_states
+from onepull.simulation.prepared import Arms, Prepared, Runner
+from onepull.simulation.trials import Stretch
+from onepull.simulation.world import LARGEST_TABLE, World, WorldTables, lists_everything
+
+
+class PreparedKept(Prepared):
+    """`AdaptiveKL` made ready for an environment."""
+
+    nanoseconds = 5000.0
+
+    def __init__(self, policy: AdaptiveKL, environment: Environment) -> None:
+        self.policy, self.environment = policy, environment
+        self.problem = environment.problem
+        self.atoms = _atoms(environment)
+        most = max(map(len, self.atoms)) if self.atoms else 0
+        # States with few values are valued once for each value.
+        self.is_joined = 0 < most <= policy.memory.capacity // 2
+        memory = policy.memory
+        self.tracked = np.ascontiguousarray(np.array(memory.tracked).T)
+        self.of_atoms = np.zeros((0, 0, 0))
+        if self.atoms:
+            self.of_atoms = np.zeros((len(self.atoms), most, len(memory.tracked)))
+            vector, columns = self.problem.payoff.vector, self.tracked
+            for j, rows in enumerate(self.atoms):
+                for a, row in enumerate(rows):
+                    self.of_atoms[j, a] = vector(*columns, *(np.full(1, x) for x in row))
+        self.known = WorldTables(self._of_world)
+        self._cells = WorldTables(self._cells_of_atoms)
+
+    @staticmethod
+    def fits(environment: Environment) -> bool:
+        """Return whether rewards can be computed, from a formula or from tables of listed values."""
+        if isinstance(environment.problem.payoff, FormulaPayoff):
+            return True
+        return lists_everything(environment) and len(_atoms(environment)) > 0
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner without observations."""
+        del own_key
+        return KeptRunner(self)
+
+    def cells(self, stretch: Stretch, world: World) -> NDArray[np.int64]:
+        """Return the cell of each context in the table of the highest rewards."""
+        if world.contexts is None:
+            return self.policy.memory.tops.cells(stretch.contexts)
+        return self._cells.of(world)[stretch.rows]
+
+    def _cells_of_atoms(self, world: World) -> NDArray[np.int64]:
+        assert world.contexts is not None  # noqa: S101 - `cells` has checked
+        return self.policy.memory.tops.cells(world.contexts)
+
+    def nothing(self) -> Memory:
+        """Return a memory without states."""
+        arms, room = len(self.problem.arms), self.policy.memory.capacity
+        fields = len(self.problem.context) + len(self.problem.outcome)
+        kept, stands_for = np.zeros(arms, np.int64), np.zeros((arms, room))
+        counts = np.zeros((arms, 2, room))
+        columns = np.zeros((arms, fields, room))
+        points, weights, point_counts = kept, stands_for, counts
+        if self.is_joined:
+            most = self.of_atoms.shape[1]
+            columns = np.zeros((arms, fields, most))
+            for j, rows in enumerate(self.atoms):
+                columns[j, len(self.problem.context) :, : len(rows)] = np.array(list(rows)).T
+            points = np.array([len(rows) for rows in self.atoms], np.int64)
+            weights, point_counts = np.zeros((arms, most)), np.zeros((arms, 2, most))
+        return Memory(
+            np.zeros(arms, np.int64),
+            kept,
+            np.zeros(3, np.int64),
+            np.zeros((arms, room), np.int64),
+            stands_for,
+            np.zeros((arms, room), np.int64),
+            counts,
+            columns,
+            points,
+            weights,
+            point_counts,
+        )
+
+    def _of_world(self, world: World) -> Known:
+        memory = self.policy.memory
+        atom_of = np.zeros(0, np.int64)
+        if self.atoms:
+            atom_of = np.zeros(len(world.states.rows), np.int64)
+            spans = zip(world.states.start.tolist(), world.states.size.tolist(), strict=True)
+            for rows, (start, count) in zip(self.atoms, spans, strict=True):
+                for row in range(start, start + count):
+                    atom_of[row] = rows[tuple(world.states.rows[row].tolist())]
+        return Known(
+            self.tracked,
+            self.of_atoms,
+            self._rewards(world),
+            atom_of,
+            memory.tops.table,
+            memory.unit,
+            self.is_joined,
+            self.policy.adapts,
+        )
+
+    def _rewards(self, world: World) -> Array:
+        """Return the reward of each arm's atoms in each listed context, empty if not listed."""
+        arms, most = self.of_atoms.shape[:2]
+        if world.contexts is None or not self.atoms:
+            return np.zeros((0, 0, 0))
+        if len(world.contexts) * arms * most > LARGEST_TABLE and isinstance(
+            self.problem.payoff, FormulaPayoff
+        ):
+            return np.zeros((0, 0, 0))
+        table = np.zeros((len(world.contexts), arms, most))
+        columns = [column[:, None] for column in world.contexts.T]
+        for j, rows in enumerate(self.atoms):
+            table[:, j, : len(rows)] = self.problem.payoff.vector(*columns, *np.array(list(rows)).T)
+        return table
+
+
+class KeptRunner:
+    """`AdaptiveKL` in one replication."""
+
+    def __init__(self, plan: PreparedKept) -> None:
+        self.plan, self.memory = plan, plan.nothing()
+        arms = len(plan.problem.arms)
+        # A memory that does not adapt never looks at its filters.
+        self.filters = filters_of(plan.policy.memory.drift or Drift(arms=arms, contexts=1))
+        self.search = no_search(arms)
+
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        """Run a stretch of trials."""
+        kept_states(
+            stretch, chosen, self.memory, self.filters, self.search, self.plan.known.of(world),
+            self.plan.cells(stretch, world), world.states, world.g,
+        )  # fmt: skip
+
+
+def _atoms(environment: Environment) -> list[dict[tuple[float, ...], int]]:
+    """Return the number of each outcome that an arm may show; nothing if one is continuous."""
+    found: list[dict[tuple[float, ...], int]] = [{} for _ in environment.problem.arms]
+    for piece in environment.pieces():
+        for numbers, law in zip(found, piece.states, strict=True):
+            atoms: Any = law.atoms
+            if atoms is None:
+                return []
+            for row in atoms[0].tolist():
+                numbers.setdefault(tuple(row), len(numbers))
+    return found

@@ -1,0 +1,272 @@
+"""The compiled loop on kept states does what the library does."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from onepull import AdaptiveKL, Discrete, Finite, Interval, Problem, Reward
+from onepull.distributions import Failing, Gamma, Independent, Switching, Uniform
+from onepull.environment import Environment, channel_selection
+from onepull.index.kept_likelihood import CLOSE, likely_means
+from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
+from onepull.policies.kept_states.memory import uniform
+from onepull.simulation import Simulation
+from onepull.simulation.draws import keys, place, show
+from onepull.simulation.kernels.kept_bounds import SETTLED, begin, improve, no_search
+from onepull.simulation.kernels.kept_drift import filters_of, learn, recount
+from onepull.simulation.kernels.kept_merging import mixed
+from onepull.simulation.prepare import Interpreted
+from onepull.simulation.prepare_kept import PreparedKept
+
+
+def world(arms, context, contexts, state, laws, reward="x * y", **stated):
+    names = list(arms)
+    problem = Problem(arms=arms, context=context, state=state, reward=reward, **stated)
+    return Environment(problem, states=dict(zip(names, laws, strict=True)), contexts=contexts)
+
+
+def listed_states(arms=3, reward="min(x, y)"):
+    laws = [Discrete([0, 1, 2, 3], np.roll([0.4, 0.3, 0.2, 0.1], j)) for j in range(arms)]
+    context, contexts = {"y": Interval(1, 3)}, Uniform(1, 3)
+    state = {"x": Finite([0, 1, 2, 3])}
+    return world([f"a{j}" for j in range(arms)], context, contexts, state, laws, reward)
+
+
+def listed_contexts(arms=3):
+    laws = [Uniform(0.1 * (j % 4), 1) for j in range(arms)]
+    context, contexts = {"y": Finite([1, 2])}, Discrete([1, 2], [0.5, 0.5])
+    return world([f"a{j}" for j in range(arms)], context, contexts, {"x": Interval(0, 1)}, laws)
+
+
+def router():
+    """Two fields, prices and failures, and no bounds."""
+    laws = [
+        Failing(Independent(Gamma(mean=1.0 + j, shape=2), Gamma(mean=0.003 / (1 + j), shape=3)), p)
+        for j, p in enumerate([0.1, 0.02])
+    ]
+    return world(
+        {"cheap": {"price": 1e-4}, "fast": {"price": 3e-4}},
+        {"tokens": Interval(1, 4000)},
+        Uniform(1, 4000),
+        {"first": Interval(0, math.inf), "each": Interval(0, math.inf)},
+        laws,
+        "-first - tokens * each - 10 * price * tokens",
+        failure="-20 - price * tokens",
+    )
+
+
+def changing(good, bad):
+    """Two arms that swap every 150 trials."""
+    laws = [
+        Switching({150 * k: (good, bad)[(k + j) % 2] for k in range(5)}) for j in range(2)
+    ]
+    context, contexts = {"y": Finite([1, 2])}, Discrete([1, 2], [0.5, 0.5])
+    return world(["a", "b"], context, contexts, {"x": Interval(0, 1)}, laws)
+
+
+def endless():
+    """Rewards without a lowest value."""
+    laws = [Gamma(mean=1.0 + 0.2 * j, shape=2) for j in range(3)]
+    state = {"x": Interval(0, math.inf)}
+    return world(["a", "b", "c"], {"y": Interval(0, 1)}, Uniform(0, 1), state, laws, "-x * y")
+
+
+def in_python():
+    weights = [np.arange(1.0, 13.0) ** j for j in range(3)]
+    laws = [Discrete(range(12), weight / weight.sum()) for weight in weights]
+    context, contexts = {"y": Finite([1, 2])}, Discrete([1, 2], [0.5, 0.5])
+    reward = Reward(lambda y, x: math.floor(x / y), low=0, high=11)
+    return world(["a", "b", "c"], context, contexts, {"x": Finite(range(12))}, laws, reward)
+
+
+WORLDS = {
+    "channels": (lambda: channel_selection(4), {}),
+    "channels that do not change": (lambda: channel_selection(3), {"adapts": False}),
+    "few kept": (lambda: channel_selection(3), {"kept": 16}),
+    "listed states": (listed_states, {}),
+    "listed states, few kept": (listed_states, {"kept": 20}),
+    "listed contexts": (listed_contexts, {}),
+    "listed contexts, few kept": (listed_contexts, {"kept": 17}),
+    "many arms": (lambda: listed_contexts(14), {}),
+    "changing": (lambda: changing(Uniform(0.5, 1), Uniform(0, 0.6)), {}),
+    "changing, few kept": (lambda: changing(Uniform(0.5, 1), Uniform(0, 0.6)), {"kept": 50}),
+    "changing and listed": (
+        lambda: changing(Discrete([0.2, 1], [0.1, 0.9]), Discrete([0, 0.5], [0.5, 0.5])),
+        {"kept": 50},
+    ),
+    "endless": (endless, {}),
+    "a reward in Python": (lambda: in_python(), {}),
+    "a reward in Python, few kept": (lambda: in_python(), {"kept": 16}),
+    "two fields, attributes, failures": (router, {}),
+    "the same, few kept": (router, {"kept": 40}),
+}
+
+
+def replayed(environment, policy, horizon):
+    """Return the trials of a run by the kernel, while the library's policy observes them."""
+    simulation = Simulation(environment, {"own": policy}, horizon=horizon, seed=5)
+    assert isinstance(simulation._prepared[0], PreparedKept)
+    return replayed_by(simulation)
+
+
+def replayed_by(simulation):
+    """Yield the policy, the context and the arm before each trial of the first run."""
+    trace = simulation.trace(0)
+    key, _ = keys(simulation.seed, 0, 0)
+    policy, environment = simulation.policies["own"], simulation.environment
+    problem = environment.problem
+    shown = np.zeros(len(problem.outcome))
+    worlds = simulation._worlds
+    for trial, arm in enumerate(trace.arms[0].tolist()):
+        context = problem.context.fields(trace.contexts[trial].tolist())
+        yield policy, context, arm
+        now = [one for one in worlds if one.piece.start <= trial][-1]
+        show(now.states, arm, key, place(trial, len(problem.arms), arm), trial, shown)
+        policy.observe(problem.arms[arm], **context, **problem.told(shown.tolist()))
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_every_choice_of_the_kernel_is_one_of_the_library(name):
+    """The arms that the kernel chose have the highest index, but for rounding."""
+    make, stated = WORLDS[name]
+    environment = make()
+    policy = AdaptiveKL(environment.problem, **stated)
+    changed = 0
+    horizon = 400 if name.startswith("changing") else 200
+    for policy, context, arm in replayed(environment, policy, horizon):
+        indices = np.array(policy.indices(**context))
+        explores = policy._explores()
+        changed += policy.memory.drift is not None and policy.memory.drift.chosen != STEADY
+        if np.isfinite(indices).any():
+            finite = indices[np.isfinite(indices)]
+            assert indices[arm] >= indices.max() - 1e-7 * max(np.ptp(finite), 1e-9)
+        else:
+            assert explores
+            assert arm == 0
+    assert changed > 50 or not name.startswith("changing")
+
+
+@pytest.mark.parametrize("name", [name for name in WORLDS if "few" in name or "changing" in name])
+def test_what_is_kept_is_what_the_library_keeps(name):
+    make, stated = WORLDS[name]
+    environment = make()
+    policy = AdaptiveKL(environment.problem, **stated)
+    simulation = Simulation(environment, {"own": policy}, horizon=400, seed=5)
+    kernel = simulation._prepared[0].begin(0)
+    simulation._prepared[0].begin = lambda _: kernel
+    for policy, _, _ in replayed_by(simulation):
+        pass
+    library, memory = policy.memory, kernel.memory
+    assert memory.kept.tolist() == library.kept
+    assert memory.pulls.tolist() == library.pulls
+    for j, count in enumerate(library.kept):
+        assert np.array_equal(memory.stands_for[j, :count], library.stands_for[j, :count])
+        assert np.array_equal(memory.seen_at[j, :count], library.seen_at[j, :count])
+        if library._counts_for is not None:
+            for mine, theirs in zip(memory.counts[j], library._counts_for, strict=True):
+                assert mine[:count] == pytest.approx(theirs[j, :count], rel=1e-9, abs=1e-12)
+    assert_alike(kernel.filters, library.drift)
+
+
+def assert_alike(filters, drift):
+    for name in (
+        "mean_error", "both_error", "deviation_error", "means", "deviations", "squares", "pooled",
+        "likelihood",
+    ):  # fmt: skip
+        mine, theirs = getattr(filters, name), getattr(drift, name)
+        assert mine.ravel() == pytest.approx(theirs.ravel(), rel=1e-12, abs=1e-12)
+    assert filters.latest.tolist() == drift.latest
+    assert filters.compared.tolist() == drift.compared
+    assert filters.chosen[0] == drift.chosen
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-70, 1e60])
+def test_the_filters_are_those_of_the_library(scale):
+    generator = np.random.default_rng(4)
+    drift = Drift(arms=3, contexts=5)
+    filters = filters_of(drift)
+    trial, chosen = 0, set()
+    for step in range(600):
+        arm = int(generator.integers(3))
+        rewards = scale * (generator.random(5) + (step // 60 % 2) * np.array([1, 2, 0, 3, 1]))
+        rewards[2] = scale  # a context where nothing varies
+        trial += int(generator.integers(1, 5))
+        gains = drift.learn(arm, trial, rewards)
+        learn(filters, arm, trial, rewards)
+        assert filters.gains == pytest.approx(np.array(gains), rel=1e-12)
+        chosen.add(drift.chosen)
+    for name in ("means", "deviations"):
+        setattr(drift, name, getattr(drift, name) / scale)
+        getattr(filters, name)[:] /= scale
+    for name in ("squares", "pooled"):
+        setattr(drift, name, getattr(drift, name) / scale**2)
+        getattr(filters, name)[:] /= scale**2
+    drift.likelihood /= 1e3
+    filters.likelihood[:] /= 1e3
+    assert_alike(filters, drift)
+    assert len(chosen) > 1 or scale < 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 60, 300])
+def test_states_count_as_in_the_library(count):
+    problem = channel_selection(1).problem
+    policy = AdaptiveKL(problem, kept=300)
+    memory = policy.memory
+    generator = np.random.default_rng(count)
+    times = np.cumsum(generator.integers(1, 9, count)).tolist()
+    for trial in times:
+        memory._keep(0, [float(generator.integers(8))], trial)
+    for q in range(1, len(DECAYS)):
+        memory.drift.chosen = q
+        counts, gains = np.zeros((2, 300)), np.zeros((3, 300))
+        recount(q, count, memory.stands_for[0], memory.seen_at[0], counts, gains)
+        for mine, theirs in zip(counts, memory._recount(), strict=True):
+            assert mine[:count] == pytest.approx(theirs[0, :count], rel=1e-12, abs=1e-15)
+
+
+def test_the_bounds_are_those_of_the_library():
+    generator = np.random.default_rng(2)
+    for _ in range(300):
+        count = int(generator.integers(1, 30))
+        scale = 10.0 ** generator.integers(-130, 130)
+        values = -scale * generator.random((1, count)) ** generator.integers(1, 9)
+        values[0, : generator.integers(0, 2)] = 0.0
+        weights = generator.integers(1, 6, (1, count)).astype(float)
+        pulls = weights.sum()
+        level = float(10.0 ** generator.uniform(-2, 1.2))
+        exact = likely_means(values, weights / pulls, np.array([level / pulls]), 0.0, True)[0]
+        search = no_search(1)
+        begin(search, 0, values[0], weights[0], count, pulls, level)
+        near = 1e-6 * scale
+        while search.steps[0] < SETTLED:
+            assert search.lower[0] - near <= exact <= search.upper[0] + near
+            improve(search, 0, values[0], weights[0], count, pulls)
+        # Rounding may make one of the two take a step more.
+        assert search.upper[0] == pytest.approx(exact, rel=1e-9, abs=2 * CLOSE * search.unit[0])
+
+
+def test_random_numbers_are_those_of_the_library():
+    for key, counter in [(0, 0), (0, 5), (7, 123456), (10**6, 10**9)]:
+        assert mixed(key, counter) == uniform(key, counter)
+
+
+def test_runs_are_the_same_but_for_ties():
+    """Of 40 short runs of the paper's channels at least 38 have the same regret."""
+    environment = channel_selection(4)
+    policy = AdaptiveKL(environment.problem)
+    found = []
+    for make in (None, Interpreted):
+        simulation = Simulation(environment, {"own": policy}, horizon=100, seed=1)
+        if make is not None:
+            simulation.__dict__["_prepared"] = [make(policy)]
+        found.append(simulation.block(0, 40).regrets[0, :, -1])
+    assert np.isclose(*found, rtol=1e-12).sum() >= 38
+
+
+def test_what_has_no_kernel_says_why():
+    environment = channel_selection(3)
+    drawing = AdaptiveKL(environment.problem, seed=1)
+    assert Simulation(environment, {"own": drawing}, horizon=40).notes != []
