@@ -38,7 +38,7 @@ class Hosted:
         self._lock = threading.Lock()
         self._news: list[Any] = []
         self._sequence = 0
-        self._read_tail()
+        self._has_read_tail = False  # which takes a second, so a start does not wait for it
         router.follow(self._pending.extend)
 
     @property
@@ -54,6 +54,7 @@ class Hosted:
             self._fold(event)
         self._sequence = last
         self._news.clear()
+        self._has_read_tail = True
 
     def _fold(self, event: Event) -> None:
         self.timeline.fold(event)
@@ -68,6 +69,8 @@ class Hosted:
 
     def _count(self) -> None:
         self.timeline.problem = self.router.problem
+        if not self._has_read_tail:
+            self._read_tail()
         while self._pending:
             event = self._pending.popleft()
             if event.seq > self._sequence:  # the tail may overlap
