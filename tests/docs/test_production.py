@@ -36,7 +36,7 @@ def test_alerts_and_boards_use_metrics_that_exist(tmp_path):
 
 def test_every_setting_is_described():
     rows = re.findall(r"^\| `(\w+)` \| `ONEPULL_(\w+)` \| (.+?) \|", PAGE, re.MULTILINE)
-    assert [name for name, _, _ in rows if name.upper() != _] == []
+    assert [name.upper() for name, _, _ in rows] == [variable for _, variable, _ in rows]
     assert {name for name, _, _ in rows} == set(Settings.__struct_fields__)
     defaults = {name: getattr(Settings(), name) for name in Settings.__struct_fields__}
     for name, _, told in rows:
