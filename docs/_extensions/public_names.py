@@ -24,7 +24,9 @@ PACKAGES = (
     "planning",
     "policies",
     "report",
+    "router",
     "simulation",
+    "store",
     "testing",
     "theory",
 )

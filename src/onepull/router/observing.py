@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from onepull.errors import ConflictError, InputError, OnepullError, StoreError
+from onepull.errors import ConflictError, InputError, OnepullError
 from onepull.router.core import Core
 from onepull.router.decision import Decision
 from onepull.router.plain_values import plain, text

@@ -74,6 +74,12 @@ class PostgresStore(Store):
     ----------
     dsn
         The address: `postgresql://user:password@host/database`, or any other form that libpq takes.
+
+    Examples
+    --------
+    >>> with PostgresStore("postgresql://me@host/routing") as store:  # doctest: +SKIP
+    ...     store.problems()
+    ['default']
     """
 
     def __init__(self, dsn: str) -> None:
