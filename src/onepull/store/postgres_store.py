@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import Any
 
 from onepull.errors import MissingExtra, StoreError
-from onepull.store.events import Event, Slot, decode, encode
+from onepull.store.events import Event, Slot, decode
 from onepull.store.forgetting import horizon_of, is_old
-from onepull.store.group_commit import GroupCommit
+from onepull.store.group_commit import GroupCommit, Rows
 from onepull.store.store import BATCH, FORGOTTEN, KEPT, Appended, Snapshot, Store
 
 LOCK = 0x6F6E6570756C6C  # the advisory lock of all who append: "onepull"
@@ -74,6 +74,12 @@ class PostgresStore(Store):
     ----------
     dsn
         The address: `postgresql://user:password@host/database`, or any other form that libpq takes.
+
+    Examples
+    --------
+    >>> with PostgresStore("postgresql://me@host/routing") as store:  # doctest: +SKIP
+    ...     store.problems()
+    ['default']
     """
 
     def __init__(self, dsn: str) -> None:
@@ -163,7 +169,7 @@ class PostgresStore(Store):
         """Store an event in the background."""
         self._group.record(event)
 
-    def _commit(self, jobs: list[Sequence[Event]]) -> list[list[Appended]]:
+    def _commit(self, jobs: list[Rows]) -> list[list[Appended]]:
         """Store the events of several calls in one transaction."""
         if not any(jobs) and self._is_healthy:
             return [[] for _ in jobs]
@@ -186,12 +192,12 @@ class PostgresStore(Store):
         self._is_healthy = True
         return results
 
-    def _insert(self, connection: Any, jobs: list[Sequence[Event]]) -> list[list[Appended]]:
+    def _insert(self, connection: Any, jobs: list[Rows]) -> list[list[Appended]]:
         with connection.cursor() as cursor:
-            rows = cursor.execute("SELECT problem, time FROM onepull_horizons").fetchall()
+            horizons = cursor.execute("SELECT problem, time FROM onepull_horizons").fetchall()
             last = cursor.execute("SELECT max(seq) FROM onepull_events").fetchone()[0] or 0
-            appending = _Appending(cursor, dict(rows), last)
-            results = [[appending.put(event) for event in events] for events in jobs]
+            appending = _Appending(cursor, dict(horizons), last)
+            results = [[appending.put(*row) for row in rows] for rows in jobs]
             appending.write()
         return results
 
@@ -383,20 +389,20 @@ class _Appending:
         self._rows: list[tuple[Any, ...]] = []
         self._mine: dict[tuple[str, str, int], tuple[int, bytes]] = {}
 
-    def put(self, event: Event) -> Appended:
+    def put(self, event: Event, body: bytes) -> Appended:
         """Give an event its number, or return the one that took its place."""
         slot, problem = event.slot, event.problem
         if slot is None:
-            return self._add(event, None)
+            return self._add(event, body, None)
         id_: str = event.id  # type: ignore[attr-defined]  # an event with a slot has one
         key = problem, id_, int(slot)
         before = self._mine.get(key) or self._cursor.execute(TAKEN, key).fetchone()
         if before is not None:
-            seq, body = before
-            return Appended(seq, decode(bytes(body), seq=seq, problem=problem))
+            seq, kept = before
+            return Appended(seq, decode(bytes(kept), seq=seq, problem=problem))
         if problem in self._horizons and slot is not Slot.DEFINITION and self._is_settled(key[:2]):
             return Appended(0, FORGOTTEN)
-        return self._add(event, key)
+        return self._add(event, body, key)
 
     def _is_settled(self, key: tuple[str, str]) -> bool:
         """Whether an event belongs to a decision whose events were deleted."""
@@ -406,9 +412,8 @@ class _Appending:
             return False
         return self._cursor.execute(LEFT, key).fetchone() is None
 
-    def _add(self, event: Event, key: tuple[str, str, int] | None) -> Appended:
+    def _add(self, event: Event, body: bytes, key: tuple[str, str, int] | None) -> Appended:
         self._last += 1
-        body = encode(event)
         _, id_, slot = key or (None, None, None)
         self._rows.append((self._last, event.problem, id_, slot, body))
         if key is not None:

@@ -19,10 +19,10 @@ from typing import Any
 from onepull.atomic_files import path_of
 from onepull.checks import number
 from onepull.errors import StoreError
-from onepull.store.events import Event, Slot, decode, encode
+from onepull.store.events import Event, Slot, decode
 from onepull.store.file_systems import refuse_network
 from onepull.store.forgetting import horizon_of, is_old
-from onepull.store.group_commit import GroupCommit
+from onepull.store.group_commit import GroupCommit, Rows
 from onepull.store.sqlite_schema import VERSION, check_version, migrate
 from onepull.store.store import BATCH, FORGOTTEN, KEPT, Appended, Snapshot, Store
 from onepull.store.turns import Turns
@@ -70,8 +70,12 @@ class SQLiteStore(Store):
         self._is_open = True
         self._distrusts_log = self._has_log()
         self._begin()
-        with self._reading():  # raises now if the file cannot be used
-            self._writing()
+        try:
+            with self._reading():  # raises now if the file cannot be used
+                self._writing()
+        except BaseException:
+            self._close_connections()
+            raise
         self._group = GroupCommit(self._commit)
         _everyone.add(self)
 
@@ -198,7 +202,7 @@ class SQLiteStore(Store):
         """Store an event in the background."""
         self._group.record(event)
 
-    def _commit(self, jobs: list[Sequence[Event]]) -> list[list[Appended]]:
+    def _commit(self, jobs: list[Rows]) -> list[list[Appended]]:
         """Store the events of several calls in one transaction."""
         if not any(jobs) and self._is_healthy:
             return [[] for _ in jobs]
@@ -225,30 +229,28 @@ class SQLiteStore(Store):
             time.sleep(TURN)
         return results
 
-    def _insert(
-        self, writer: sqlite3.Connection, jobs: list[Sequence[Event]]
-    ) -> list[list[Appended]]:
+    def _insert(self, writer: sqlite3.Connection, jobs: list[Rows]) -> list[list[Appended]]:
         execute = writer.execute
         horizons = dict(execute("SELECT problem, time FROM horizons").fetchall())
         results = []
         for events in jobs:
             done = []
-            for event in events:
+            for event, body in events:
                 slot, problem = event.slot, event.problem
                 if slot is None:
-                    cursor = execute(INSERT, (problem, None, None, encode(event)))
+                    cursor = execute(INSERT, (problem, None, None, body))
                     done.append(Appended(cursor.lastrowid or 0))
                     continue
                 id_ = event.id  # type: ignore[attr-defined]  # an event with a slot has one
                 if problem in horizons and _is_settled(writer, event, id_, horizons[problem]):
                     done.append(Appended(0, FORGOTTEN))
                     continue
-                cursor = execute(INSERT, (problem, id_, slot, encode(event)))
+                cursor = execute(INSERT, (problem, id_, slot, body))
                 if cursor.rowcount == 1:
                     done.append(Appended(cursor.lastrowid or 0))
                 else:
-                    seq, body = execute(TAKEN, (problem, id_, slot)).fetchone()
-                    done.append(Appended(seq, decode(body, seq=seq, problem=problem)))
+                    seq, kept = execute(TAKEN, (problem, id_, slot)).fetchone()
+                    done.append(Appended(seq, decode(kept, seq=seq, problem=problem)))
             results.append(done)
         return results
 
@@ -456,12 +458,15 @@ class SQLiteStore(Store):
         self._group.close()
         self._is_open = False
         with self._lock:
-            for connection in (self._reader, self._writer):
-                if connection is not None:
-                    with suppress(sqlite3.Error):
-                        connection.close()
-            self._reader = self._writer = None
-            self._turns.close()
+            self._close_connections()
+
+    def _close_connections(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.close()
+        self._reader = self._writer = None
+        self._turns.close()
 
 
 class _Held(closing[Any]):
