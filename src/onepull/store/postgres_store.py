@@ -167,7 +167,7 @@ class PostgresStore(SQLStore):
                 self._lock_appending(self._writer)
                 self._version(self._writer)
                 with self._writer.cursor() as cursor:
-                    results = Appending(cursor, self._tables).all(jobs)
+                    results = Appending(cursor, self._tables, self._one_of).all(jobs)
         except (self._driver.Error, StoreError) as error:
             # Whether a commit that failed was done is not known, so nothing of it is relied on.
             self._is_healthy = False

@@ -52,6 +52,10 @@ class SQLStore(Store):
         """Store an event in the background."""
         self._group.record(event)
 
+    def follow(self, problem: str, follower: Callable[[], Any]) -> None:
+        """Call a method when events of a problem were stored here, before `append` returns."""
+        self._group.follow(problem, follower)
+
     @property
     def unrecorded(self) -> int:
         """How many recorded events were lost."""

@@ -203,7 +203,7 @@ class SQLiteStore(SQLStore):
                 check_version(writer, str(self.path))
                 if not self._is_healthy:  # a write that changes nothing tells whether it works
                     writer.execute(f"PRAGMA user_version = {VERSION}")
-                results = Appending(writer.cursor(), self._tables).all(jobs)
+                results = Appending(writer.cursor(), self._tables, self._one_of).all(jobs)
                 writer.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):

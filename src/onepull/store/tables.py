@@ -24,9 +24,6 @@ class Tables:
         self.INSERT: Final = statement(
             "INSERT INTO [events] (seq, problem, id, slot, body) VALUES (?, ?, ?, ?, ?)"
         )
-        self.TAKEN: Final = statement(
-            "SELECT seq, body FROM [events] WHERE problem = ? AND id = ? AND slot = ?"
-        )
         self.LEFT: Final = statement("SELECT 1 FROM [events] WHERE problem = ? AND id = ? LIMIT 1")
         self.NAMED: Final = statement("SELECT 1 FROM [settled] WHERE problem = ? AND id = ?")
 
