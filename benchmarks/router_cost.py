@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -66,12 +67,13 @@ def choosing(folder: Path) -> None:
         alone.pulled(PROBLEM.arms[0], tokens=100)  # a router has pulls in flight, too
         costs: list[list[float]] = [[], [], []]
         for _ in range(ROUNDS):
-            costs[0].append(latency(lambda: alone.choose(tokens=100), CHOICES))
+            costs[0].append(latency(partial(alone.choose, tokens=100), CHOICES))
             for i, router in enumerate(routers, start=1):
-                costs[i].append(latency(lambda r=router: r.choose(tokens=100), CHOICES))  # type: ignore[misc]  # bound now
+                costs[i].append(latency(partial(router.choose, tokens=100), CHOICES))
         own, memory, file = (min(cost) for cost in costs)
         print(
-            f"{name:<16}{own:>10.1f}{memory:>11.1f}{memory / own:>7.2f}{file:>9.1f}{file / own:>7.2f}"
+            f"{name:<16}{own:>10.1f}{memory:>11.1f}{memory / own:>7.2f}"
+            f"{file:>9.1f}{file / own:>7.2f}"
         )
         for router in routers:
             router.close()
@@ -105,12 +107,14 @@ class Bare:
         self._thread.start()
 
     def append(self, rows: list[bytes]) -> int:
+        """Store rows, and return when they are on disk."""
         done = threading.Event()
         self._queue.put((rows, done))
         done.wait()
         return len(rows)
 
     def close(self) -> None:
+        """End the thread."""
         self._queue.put(None)
         self._thread.join()
 

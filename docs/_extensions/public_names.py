@@ -25,7 +25,9 @@ PACKAGES = (
     "planning",
     "policies",
     "report",
+    "router",
     "simulation",
+    "store",
     "testing",
     "theory",
 )

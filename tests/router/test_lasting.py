@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -117,6 +118,39 @@ def test_retention_keeps_the_state_and_what_is_settled(tmp_path):
         quiet(UCB1, channels(3), path)
 
 
+def test_a_worker_that_lags_behind_deleted_events_begins_at_a_snapshot():
+    store = MemoryStore()
+    slow = quiet(DCB, channels(3), store)
+    mine = slow.choose(bits=3)
+    with taught(store, keep=0) as quick:
+        quick.snapshot()
+        quick.observe(quick.choose(bits=1), capacity=1)
+        quick.snapshot()
+        quick.sync()
+        assert store.first_sequence("default") > slow.sequence
+        slow.sync()
+        assert slow.state() == quick.state()
+        assert slow.stats().in_flight == quick.stats().in_flight == 1
+        assert slow.observe(mine, capacity=2).learned
+
+
+def test_a_definition_that_no_longer_fits_changes_nothing_anywhere():
+    """Two files are rolled out at once, and the second one cannot be applied any more."""
+    listed: dict[str, Any] = {"context": {"y": Finite([1, 2])}, "state": {"x": Finite([0, 1])}}
+    problem = Problem(arms=["a", "b"], reward="x * y", **listed)
+    store = MemoryStore()
+    one = quiet(EmpiricalKL, problem, store)
+    asked = {**one._fold.asked, "fallback": "b", "mode": "shadow"}
+    one.remove_arm("b")
+    before = one.policy().to_bytes()
+    store.append([Defined(problem="default", id="2", policy=b"", asked=asked)])
+    one.sync()
+    assert (one.policy().to_bytes(), one.mode, one.stats().refused) == (before, "live", 1)
+    assert one._fold.number == 2
+    again = Problem(arms=["a"], reward="x * y", **listed)
+    assert quiet(EmpiricalKL, again, store).problem.arms == ("a",)
+
+
 def test_a_damaged_snapshot_is_not_used(tmp_path):
     path = tmp_path / "router.db"
     with taught(path) as router:
@@ -126,17 +160,18 @@ def test_a_damaged_snapshot_is_not_used(tmp_path):
         router.snapshot()
         state = router.state()
     for damage in ("substr(body, 1, length(body) / 2)", "zeroblob(length(body))"):
+        statement = f"UPDATE snapshots SET body = {damage} WHERE seq = 71"  # noqa: S608 - fixed text
         with SQLiteStore(path) as store:
-            store._change(
-                lambda c, damage=damage: c.execute(
-                    f"UPDATE snapshots SET body = {damage} WHERE seq = 71"  # noqa: S608 - fixed text
-                )
-            )
+            store._change(partial(_execute, statement=statement))
             assert "snapshot of 'default' after event 71 is damaged" in store.integrity()[0]
         with quiet(DCB, channels(3), path) as again:  # from the one before
             assert again._last_snapshot == 61
             assert again.state() == state
             assert again.is_healthy
+
+
+def _execute(cursor, *, statement):
+    cursor.execute(statement)
 
 
 def test_without_any_snapshot_a_shortened_log_is_refused(tmp_path):

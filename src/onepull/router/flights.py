@@ -56,7 +56,10 @@ class Flights:
     def read(self, event: Decided, now: float) -> bool:
         """Add a decision that was read from the log; return whether it is new."""
         id_ = event.id
-        if id_ in self.own or id_ in self.foreign or self._answered.pop(id_, self) is None:
+        if id_ in self.own or id_ in self.foreign:
+            return False
+        if id_ in self._answered:
+            del self._answered[id_]
             return False
         self.foreign[id_] = event, now + self.expires + GRACE
         return True

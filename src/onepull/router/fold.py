@@ -15,6 +15,7 @@ from onepull.problem import Problem
 from onepull.router.definition import apply_changes
 from onepull.router.flights import Flights
 from onepull.router.log_counts import LogCounts
+from onepull.spaces import Interval
 from onepull.store import events as e
 
 FORMAT = 1
@@ -134,7 +135,9 @@ class Fold:
                 if isinstance(earlier, (e.Observed, e.Failed, e.Expired, e.Control)):
                     self.apply_quietly(earlier)
         else:
-            apply_changes(self, self.asked, event.asked)
+            before, self.asked, self.number = self.asked, event.asked, int(event.id)
+            apply_changes(self.copy(), before, event.asked)  # raises before anything changes
+            apply_changes(self, before, event.asked)
         self.asked, self.number = event.asked, int(event.id)
 
     def apply_quietly(self, event: Any) -> None:
@@ -194,6 +197,9 @@ class Fold:
                 self._unexpect(arm, context)
             raise
         self.counts.learn(event)
+        for name, space in self.policy.problem.state.items():
+            if name in state and isinstance(space, Interval) and space.clips_off(state[name]):
+                self.counts.clip(name)
 
     def _is_flying(self, arm: str) -> bool:
         counts, position = self.policy._counts, self.policy._position  # noqa: SLF001 - quick to ask
@@ -315,9 +321,20 @@ class Fold:
             if self.flights.read(flight, now):
                 self._expect(flight)
 
+    def empty(self) -> Fold:
+        """Return a fold of no events."""
+        return Fold(self._problem, self.flights.expires, self.reader)
+
+    def take_flights(self, other: Fold) -> None:
+        """Wait for the decisions of this process that another fold waits for."""
+        for id_, (event, deadline) in other.flights.own.items():
+            self.land(id_)
+            self.flights.own[id_] = event, deadline
+            self._expect(event)
+
     def copy(self) -> Fold:
         """Return a copy without the decisions in flight, to try something."""
-        twin = Fold(self._problem, self.flights.expires, self.reader)
+        twin = self.empty()
         twin.policy = self.policy_from(self.policy.to_bytes())
         twin.mode, twin.fallback, twin.drained = self.mode, self.fallback, set(self.drained)
         twin.asked, twin.number, twin.sequence = self.asked, self.number, self.sequence

@@ -79,6 +79,23 @@ class Observing(Core):
         done = await asyncio.wrap_future(self._store.submit(events)) if waiting else []
         return self._summed(outcomes, waiting, done, rejected)
 
+    async def observe_each_async(
+        self, observations: Iterable[Observation | Mapping[str, Any]]
+    ) -> list[Receipt | OnepullError]:
+        """Report many outcomes of many callers; return for each its receipt or its error."""
+        outcomes, rejected = self._outcomes(observations)
+        waiting = [(i, each) for i, each in outcomes if each.receipt is None]
+        events = [each.event for _, each in waiting]
+        done = await asyncio.wrap_future(self._store.submit(events)) if waiting else []
+        found: dict[int, Receipt | OnepullError] = dict(rejected)
+        found |= {i: each.receipt for i, each in outcomes if each.receipt is not None}
+        for (i, outcome), result in zip(waiting, done, strict=True):
+            try:
+                found[i] = self._finished(outcome, result)
+            except ConflictError as error:
+                found[i] = error
+        return [found[i] for i in range(len(found))]
+
     def failed(
         self, decision: Decision | str, /, *, arm: str | None = None, **context: Any
     ) -> Receipt:

@@ -84,10 +84,10 @@ def _page(service: Service) -> str:
         for name, told in stats.items()
         for row in told.policy.arms
     ])  # fmt: skip
-    page.add("clipped_total", "counter", "Pulls with a state outside its bounds.", [
-        ({"problem": name, "arm": row.arm}, row.clipped)
+    page.add("clipped_total", "counter", "Values outside their bounds.", [
+        ({"problem": name, "field": field}, count)
         for name, told in stats.items()
-        for row in told.policy.arms
+        for field, count in told.clipped.items()
     ])  # fmt: skip
     for metric, kind, words, values in (
         ("expired_total", "counter", "Decisions that expired.",
@@ -110,7 +110,7 @@ def _page(service: Service) -> str:
     page.add("store_healthy", "gauge", "Whether the log can be written.", [({}, int(healthy))])
     page.add("requests_total", "counter", "Requests.", [
         ({"status": status}, service.measures.count(f"requests_{status}"))
-        for status in ("2xx", "4xx", "5xx")
+        for status in ("2xx", "3xx", "4xx", "5xx")
     ])  # fmt: skip
     page.add("event_streams", "gauge", "Event streams of this worker.", [({}, len(service.hub))])
     told = {"decide": "Seconds to decide.", "commit": "Seconds until observations are on disk."}

@@ -60,9 +60,7 @@ def router():
 
 def changing(good, bad):
     """Two arms that swap every 150 trials."""
-    laws = [
-        Switching({150 * k: (good, bad)[(k + j) % 2] for k in range(5)}) for j in range(2)
-    ]
+    laws = [Switching({150 * k: (good, bad)[(k + j) % 2] for k in range(5)}) for j in range(2)]
     context, contexts = {"y": Finite([1, 2])}, Discrete([1, 2], [0.5, 0.5])
     return world(["a", "b"], context, contexts, {"x": Interval(0, 1)}, laws)
 
