@@ -62,7 +62,7 @@ POLICIES: dict[str, Callable[[Problem], Policy]] = {
     "empirical Bernstein": EmpiricalBernstein,
     "empirical KL, c = 3": lambda problem: EmpiricalKL(problem, c=3),
     "empirical KL": EmpiricalKL,
-    "AdaptiveKL": AdaptiveKL,
+    "empirical KL, head start": partial(EmpiricalKL, head_start=1000),
     "recommended": recommended,
     "IMED": IMED,
     "Thompson, Dirichlet": DirichletThompson,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onepull.control.buffer import Battery, Buffer
 from onepull.control.controller import Controller, SlotChoice
-from onepull.control.dynamic_programming import LevelAction, LevelPlan, best_plan
+from onepull.control.dynamic_programming import LevelAction, LevelPlan, best_plan, level_step
 from onepull.distributions import Distribution
 from onepull.errors import ParameterError
 from onepull.policies import Policy
@@ -79,15 +79,17 @@ class BatteryPlan(Controller):
         if not isinstance(battery, Battery):
             raise ParameterError(f"BatteryPlan needs a Battery, given {battery!r}")
         self.arrivals = arrivals
-        self._plan = self._replanned(None)
+        level_step(battery, arrivals, battery.amounts)  # refuses what has no plan
+        self._plan: LevelPlan | None = None  # made at the first decision, since it takes long
         self._due = max(len(policy.problem.arms), 2 * policy.trials)
 
     def _decide(self, level: float) -> SlotChoice:
         """Return the planned amount, on the current best arm for it."""
-        if self.policy.trials >= self._due:
-            self._due = 2 * self.policy.trials
-            self._plan = self._replanned(self._plan)
-        amount, arm = self._plan.at(level)
+        plan = self._plan
+        if plan is None or self.policy.trials >= self._due:
+            self._due = max(self._due, 2 * self.policy.trials)
+            plan = self._plan = self._replanned(plan)
+        amount, arm = plan.at(level)
         return SlotChoice(amount, arm and self._best(amount))
 
     def _best(self, amount: float) -> str:
