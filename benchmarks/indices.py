@@ -37,7 +37,6 @@ from onepull import (
     DCB,
     IMED,
     KLUCB,
-    AdaptiveKL,
     DirichletThompson,
     EmpiricalBernstein,
     EmpiricalKL,

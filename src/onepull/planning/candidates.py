@@ -23,6 +23,7 @@ from onepull.policies import (
     DCB,
     UCB1,
     DoublingCCB,
+    EmpiricalKL,
     MultiUCB,
     PatientKL,
     Policy,
@@ -45,6 +46,7 @@ TOLERANCE = 1e-6  # of low rank, as a share of the reward's range
 MOST_FEATURES = 32  # of low rank; a reward that needs more is better served by a grid or sketch
 MOST_ATOMS = 1024  # of a histogram or a sketch
 KNOTS = (17, 65)  # of sketches, for each field
+HEAD_START = 1000  # of EmpiricalKL
 UNPROVED = "no bound on its regret is proved"
 
 
@@ -234,7 +236,7 @@ def recommendations(
 
     >>> from onepull.environment import channel_selection
     >>> [candidate.name for candidate in recommendations(channel_selection().problem, None)]
-    ['EmpiricalKL recommended']
+    ['AdaptiveKL recommended']
     """
     build = partial(recommended, problem, horizon=horizon, feedback=feedback)
     try:
@@ -249,19 +251,33 @@ def recommendations(
         None,
         learns_rewards=feedback == "reward",
         caution=UNPROVED if feedback == "reward" else "",
-        is_linear=is_coarse(problem, _error(policy)),
+        is_linear=isinstance(policy, RulePolicy) and is_coarse(problem, policy.sharing.error),
         is_recommended=True,
         leads=True,
     )
 
 
-def _error(policy: Policy) -> float:
-    """Return the error of a policy's estimates that never goes away."""
-    if not isinstance(policy, RulePolicy):
-        return 0.0
-    factor = getattr(policy.sharing, "factor", None)
-    # `recommended` checked the error of a sketch on a finer grid.
-    return factor.looked_at() if isinstance(factor, Sketch) else policy.sharing.error
+def likely(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield EmpiricalKL, whose index is tight, on listed states or on a sketch of a few knots.
+
+    >>> from onepull.environment import channel_selection
+    >>> [candidate.name for candidate in likely(channel_selection().problem, None)]
+    ['EmpiricalKL']
+    """
+    del horizon
+    build = partial(EmpiricalKL, problem, head_start=HEAD_START)
+    if is_finite(problem.outcome):
+        if size(problem.outcome) <= MOST_ATOMS:
+            yield Candidate("EmpiricalKL", "", build, None, caution=UNPROVED)
+        return
+    knots = KNOTS[-1]
+    try:
+        factor = _sketch(problem, knots)
+    except ParameterError:
+        return  # states are unbounded
+    if factor.features <= MOST_ATOMS and not is_coarse(problem, factor.error):
+        build = partial(build, knots=knots)
+        yield Candidate("EmpiricalKL", f"{knots} knots", build, None, caution=UNPROVED)
 
 
 def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
@@ -341,6 +357,7 @@ GENERATORS: list[Generator] = [
     doubling,
     factored,
     recommendations,
+    likely,
     patient,
     apart,
     blind,
@@ -352,7 +369,7 @@ def candidates(problem: Problem, horizon: int | None) -> list[Candidate]:
 
     >>> from onepull.environment import channel_selection
     >>> [candidate.name for candidate in candidates(channel_selection().problem, 10**5)]
-    ['DCB', 'EmpiricalKL recommended', 'PatientKL', 'MultiUCB', 'UCB1']
+    ['DCB', 'AdaptiveKL recommended', 'EmpiricalKL', 'PatientKL', 'MultiUCB', 'UCB1']
     """
     return [candidate for generator in GENERATORS for candidate in generator(problem, horizon)]
 
