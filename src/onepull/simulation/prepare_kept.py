@@ -46,7 +46,7 @@ class PreparedKept(Prepared):
 
     @staticmethod
     def fits(environment: Environment) -> bool:
-        """Return whether rewards can be computed, from a formula or from tables of listed values."""
+        """Return whether rewards can be computed, from a formula or from tables."""
         if isinstance(environment.problem.payoff, FormulaPayoff):
             return True
         return lists_everything(environment) and len(_atoms(environment)) > 0

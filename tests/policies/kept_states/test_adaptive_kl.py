@@ -140,7 +140,7 @@ def test_how_much_states_count_is_what_the_filter_does():
             continue
         weights = counts[0] + left[:, None] * counts[1]
         assert weights.sum() == pytest.approx(1.0)
-        for place, context in enumerate(memory._tracked):
+        for place, context in enumerate(memory.tracked):
             by_filter = (
                 memory.drift.means[0, q, place] + left[0] * memory.drift.deviations[0, q, place]
             )

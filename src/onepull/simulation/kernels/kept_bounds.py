@@ -40,11 +40,14 @@ class Search(NamedTuple):
 
 def no_search(arms: int) -> Search:
     """Return room for a search."""
-    return Search(*(np.zeros(arms) for _ in range(9)), np.zeros(arms, np.int64))
+    numbers = (np.zeros(arms) for _ in range(9))
+    return Search._make((*numbers, np.zeros(arms, np.int64)))
 
 
 @inlined
-def begin(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any, level: Any) -> None:
+def begin(
+    search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any, level: Any
+) -> None:
     """Bound an arm by the mean and the variance of its rewards.
 
     With u = λ - X and β = λ - top, in units in which the mean of top - X is 1: for u ≥ β,
@@ -141,7 +144,9 @@ def likely_leader(
     while True:
         best, next_best = 0, -np.inf
         for j in range(1, arms):
-            if upper[j] > upper[best] or (upper[j] == upper[best] and before(search, pulls, j, best)):
+            if upper[j] > upper[best] or (
+                upper[j] == upper[best] and before(search, pulls, j, best)
+            ):
                 next_best = upper[best]
                 best = j
             elif upper[j] > next_best:
