@@ -62,6 +62,13 @@ def router():
     )
 
 
+def failing():
+    """Listed states, of which a failed pull shows none."""
+    laws = [Failing(Discrete([0.2, 0.5, 1], [0.2, 0.2, 0.6]), p) for p in (0.3, 0.1)]
+    context, state = {"y": Finite([1, 2])}, {"x": Interval(0, 1)}
+    return world(["a", "b"], EVEN, laws, context=context, state=state, failure=-1)
+
+
 def changing(good, bad):
     """Two arms that swap every 150 trials."""
     laws = [Switching({150 * k: (good, bad)[(k + j) % 2] for k in range(5)}) for j in range(2)]
@@ -101,6 +108,8 @@ WORLDS: dict[str, tuple[Any, dict[str, Any]]] = {
         lambda: changing(Discrete([0.2, 1], [0.1, 0.9]), Discrete([0, 0.5], [0.5, 0.5])),
         {"kept": 50},
     ),
+    "failing": (failing, {}),
+    "failing, few kept": (failing, {"kept": 16}),
     "endless": (endless, {}),
     "a reward in Python": (in_python, {}),
     "a reward in Python, few kept": (in_python, {"kept": 16}),

@@ -54,9 +54,11 @@ class Known(NamedTuple):
     """What is known before the first pull, and tables of listed values."""
 
     tracked: Array  # [field, context]: the contexts in which predictions are compared
-    of_atoms: Array  # [arm, atom, context]: rewards there; empty if states are not listed
+    atoms: Array  # [arm, atom, field]: the listed outcomes; empty if one is not listed
+    of_atoms: Array  # [arm, atom, tracked context]: their rewards
     rewards: Array  # [context, arm, atom]; empty if one of them is not listed
     atom_of: NDArray[np.int64]  # of each row of the laws
+    failed: Array  # [arm, field]: the outcome of a pull that failed; empty if none may fail
     tops: Array  # [cell, arm], or one column for all arms
     unit: float
     is_joined: bool  # points are listed values
@@ -144,12 +146,15 @@ def look(key: Any, trial: Any, arm: Any, arms: Any, laws: Any, known: Any, shown
     at_arm = place(trial, arms, arm)
     if known.atom_of.size == 0:
         show(laws, arm, key, at_arm, trial, shown)
+        if known.failed.size > 0 and shown[shown.size - 1] > 0.0:
+            for f in range(shown.size):
+                shown[f] = known.failed[arm, f]
         return -1
     start, count, ordered = laws.start[arm], laws.size[arm], laws.ordered[arm]
-    row = atom(start, count, ordered, laws.keep, laws.alias, key, at_arm, trial)
+    at = known.atom_of[atom(start, count, ordered, laws.keep, laws.alias, key, at_arm, trial)]
     for f in range(shown.size):
-        shown[f] = laws.rows[row, f]
-    return known.atom_of[row]
+        shown[f] = known.atoms[arm, at, f]
+    return at
 
 
 @inlined
