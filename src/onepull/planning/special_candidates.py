@@ -41,8 +41,8 @@ from onepull.simulation.feedback import check_feedback
 from onepull.spaces import Interval
 
 # How much can be simulated in about half a minute.
-KEPT = 100_000  # trials of all runs together, for a policy that keeps states
 INTERPRETED = 800_000  # trials of all runs together, for a policy that is not compiled
+KEPT = 100_000  # the same for one that keeps states
 COARSE = 200_000  # the same for CoarseKL, whose index is a search
 LOOKS = 10**8  # contexts × arms × states × trials of one run of PatientKL
 FORGETFUL_CELLS = 128  # at most, for policies that forget: a change detector checks every cell
@@ -264,9 +264,8 @@ def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> f
         return LOOKS // looked_at
     if isinstance(policy, CoarseKL):
         return COARSE // met.runs
-    if isinstance(policy, AdaptiveKL):
-        return KEPT // met.runs
-    if not candidate.is_extra and not candidate.is_announced:
+    keeps = isinstance(policy, AdaptiveKL)
+    if not candidate.is_extra and not candidate.is_announced and not keeps:
         return math.inf  # what suits any environment of the problem is never left out
     ready = prepare(
         policy,
@@ -275,7 +274,7 @@ def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> f
         sees_states=met.feedback == "state",
         announced=candidate.is_announced,
     )
-    return math.inf if ready.is_compiled else INTERPRETED // met.runs
+    return math.inf if ready.is_compiled else (KEPT if keeps else INTERPRETED) // met.runs
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -92,7 +92,7 @@ def _forgets(policy: Policy) -> bool:
     return isinstance(policy, RulePolicy) and policy.sharing.forgets
 
 
-def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared:
+def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared:  # noqa: PLR0911 - one a kind
     """Return a prepared policy for immediate feedback; without a kernel it is interpreted."""
     if isinstance(policy, Genie) and policy.states != environment.states:
         return Interpreted(policy)  # its distributions are not those of the environment

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.environment.environment import Environment
+from onepull.payoff import State
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies import AdaptiveKL
 from onepull.policies.kept_states.drift import Drift
+from onepull.problem import Problem
 from onepull.simulation.kernels.kept_bounds import no_search
 from onepull.simulation.kernels.kept_drift import filters_of
 from onepull.simulation.kernels.kept_states import Known, Memory, kept_states
@@ -34,19 +36,23 @@ class PreparedKept(Prepared):
         self.is_joined = 0 < most <= policy.memory.capacity // 2
         memory = policy.memory
         self.tracked = np.ascontiguousarray(np.array(memory.tracked).T)
-        self.of_atoms = np.zeros((0, 0, 0))
-        if self.atoms:
-            self.of_atoms = np.zeros((len(self.atoms), most, len(memory.tracked)))
-            vector, columns = self.problem.payoff.vector, self.tracked
-            for j, rows in enumerate(self.atoms):
-                for a, row in enumerate(rows):
-                    self.of_atoms[j, a] = vector(*columns, *(np.full(1, x) for x in row))
+        arms, contexts = len(self.atoms), len(memory.tracked)
+        self.outcomes = np.zeros((arms, most, len(self.problem.outcome)))
+        self.of_atoms = np.zeros((arms, most, contexts))
+        for j, numbers in enumerate(self.atoms):
+            rows = np.array(list(numbers))
+            self.outcomes[j, : len(rows)] = rows
+            self.of_atoms[j, : len(rows)] = self._table(memory.tracked, rows).T
+        self.failed = np.zeros((0, 0))
+        if self.problem.failure is not None:
+            everyone = range(len(self.problem.arms))
+            self.failed = np.array([self.problem.failed_outcome_of(j) for j in everyone])
         self.known = WorldTables(self._of_world)
         self._cells = WorldTables(self._cells_of_atoms)
 
     @staticmethod
     def fits(environment: Environment) -> bool:
-        """Return whether rewards can be computed, from a formula or from tables of listed values."""
+        """Return whether rewards can be computed, from a formula or from tables."""
         if isinstance(environment.problem.payoff, FormulaPayoff):
             return True
         return lists_everything(environment) and len(_atoms(environment)) > 0
@@ -101,14 +107,17 @@ class PreparedKept(Prepared):
         if self.atoms:
             atom_of = np.zeros(len(world.states.rows), np.int64)
             spans = zip(world.states.start.tolist(), world.states.size.tolist(), strict=True)
-            for rows, (start, count) in zip(self.atoms, spans, strict=True):
+            for arm, (start, count) in enumerate(spans):
                 for row in range(start, start + count):
-                    atom_of[row] = rows[tuple(world.states.rows[row].tolist())]
+                    outcome = _observed(self.problem, arm, world.states.rows[row].tolist())
+                    atom_of[row] = self.atoms[arm][outcome]
         return Known(
             self.tracked,
+            self.outcomes,
             self.of_atoms,
             self._rewards(world),
             atom_of,
+            self.failed,
             memory.tops.table,
             memory.unit,
             self.is_joined,
@@ -125,10 +134,14 @@ class PreparedKept(Prepared):
         ):
             return np.zeros((0, 0, 0))
         table = np.zeros((len(world.contexts), arms, most))
-        columns = [column[:, None] for column in world.contexts.T]
         for j, rows in enumerate(self.atoms):
-            table[:, j, : len(rows)] = self.problem.payoff.vector(*columns, *np.array(list(rows)).T)
+            table[:, j, : len(rows)] = self._table(world.contexts, np.array(list(rows)))
         return table
+
+    def _table(self, contexts: Sequence[State] | Array, outcomes: Array) -> Array:
+        """Return the reward of each outcome in each context, one row a context."""
+        columns = [column[:, None] for column in np.array(contexts).T]
+        return self.problem.payoff.vector(*columns, *outcomes.T)
 
 
 class KeptRunner:
@@ -149,14 +162,21 @@ class KeptRunner:
         )  # fmt: skip
 
 
-def _atoms(environment: Environment) -> list[dict[tuple[float, ...], int]]:
+def _atoms(environment: Environment) -> list[dict[State, int]]:
     """Return the number of each outcome that an arm may show; nothing if one is continuous."""
-    found: list[dict[tuple[float, ...], int]] = [{} for _ in environment.problem.arms]
+    problem = environment.problem
+    found: list[dict[State, int]] = [{} for _ in problem.arms]
     for piece in environment.pieces():
-        for numbers, law in zip(found, piece.states, strict=True):
-            atoms: Any = law.atoms
-            if atoms is None:
+        for arm, (numbers, law) in enumerate(zip(found, piece.states, strict=True)):
+            if law.atoms is None:
                 return []
-            for row in atoms[0].tolist():
-                numbers.setdefault(tuple(row), len(numbers))
+            for row in law.atoms[0].tolist():
+                numbers.setdefault(_observed(problem, arm, row), len(numbers))
     return found
+
+
+def _observed(problem: Problem, arm: int, outcome: list[float]) -> State:
+    """Return an outcome as it is observed: a pull that failed shows no state."""
+    if problem.failure is not None and outcome[-1] > 0.0:
+        return problem.failed_outcome_of(arm)
+    return tuple(outcome)

@@ -140,7 +140,7 @@ def test_how_much_states_count_is_what_the_filter_does():
             continue
         weights = counts[0] + left[:, None] * counts[1]
         assert weights.sum() == pytest.approx(1.0)
-        for place, context in enumerate(memory._tracked):
+        for place, context in enumerate(memory.tracked):
             by_filter = (
                 memory.drift.means[0, q, place] + left[0] * memory.drift.deviations[0, q, place]
             )
@@ -267,3 +267,18 @@ def test_bad_parameters_are_refused(stated):
 def test_candidates_begin_with_no_change():
     assert DECAYS[STEADY] == 0.0
     assert (DECAYS[1:] > 0.0).all()
+
+
+def test_states_that_differ_in_some_context_are_not_merged_where_they_are_alike():
+    """A burst above 0.2 is lost in both states; what smaller ones tell must not be forgotten."""
+    problem = Problem(
+        arms=["a"],
+        context={"size": Interval(0, 1)},
+        state={"capacity": Interval(0, 1)},
+        reward="size * (capacity >= size)",
+    )
+    policy = AdaptiveKL(problem, kept=32)
+    states = np.where(np.random.default_rng(1).random(4000) < 0.3, 0.2, 0.0)
+    policy.observe_many(["a"] * 4000, capacity=states.tolist())
+    assert sum(policy.memory.kept) <= 32
+    assert policy.with_reward("capacity").estimates(size=0) == pytest.approx([states.mean()])

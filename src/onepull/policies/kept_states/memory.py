@@ -197,19 +197,22 @@ class KeptStates(Knowledge):
     def _merge_old(self, arm: int) -> None:
         """Merge a quarter of the older states of an arm into neighbours of nearly the same reward.
 
-        The pairs whose merging adds least variance to the mean go first.  The context in which
-        rewards are compared is another one each time.
+        The pairs whose merging adds least variance to the mean go first, over all the contexts in
+        which predictions are compared: two states that give the same reward in one context may
+        differ in another.  Of pairs that add nothing, equal states go first.  The context that
+        tells which states are neighbours is another one each time.
         """
         old = self.kept[arm] - min(RECENT, self.capacity // 2)
-        context = self.tracked[self.merges % len(self.tracked)]
+        states = self.columns[:, arm, :old]
+        rewards = self._compared(arm, states)
+        order = np.lexsort((*states, rewards[self.merges % len(rewards)]))
         self.merges += 1
-        rewards = self._rewards(context)[arm, :old]
-        order = np.argsort(rewards, kind="stable")
         weights = self.stands_for[arm]
         sorted_weights = weights[order]
-        apart = np.diff(rewards[order]) * self.unit
-        added = sorted_weights[1:] * sorted_weights[:-1] * apart * apart
-        pairs = _cheapest(np.argsort(added, kind="stable").tolist(), old, max(1, old // 4))
+        apart = np.clip(np.diff(rewards[:, order], axis=1) * self.unit, -FARTHEST, FARTHEST)
+        added = sorted_weights[1:] * sorted_weights[:-1] * np.einsum("cs,cs->s", apart, apart)
+        differ = (states[:, order[1:]] != states[:, order[:-1]]).any(axis=0)
+        pairs = _cheapest(np.lexsort((differ, added)).tolist(), old, max(1, old // 4))
         left = np.ones(self.kept[arm], bool)
         for place in pairs:
             stays, goes = int(order[place]), int(order[place + 1])
@@ -226,6 +229,12 @@ class KeptStates(Knowledge):
             array[arm, :count] = array[arm, places]
         for array in (self.stands_for, *(self._counts_for or ())):
             array[arm, count:] = 0.0
+
+    def _compared(self, arm: int, states: Array) -> Array:
+        """Return the rewards of some states of an arm where predictions are compared."""
+        contexts = np.array(self.tracked).T[:, :, None]
+        found = self._vector(*contexts, *self.problem.known[arm], *states[:, None, :])
+        return np.array(np.broadcast_to(found, (len(self.tracked), states.shape[1])), np.float64)
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
         """Count pulls in flight, in any context."""

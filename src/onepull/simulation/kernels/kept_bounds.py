@@ -40,7 +40,8 @@ class Search(NamedTuple):
 
 def no_search(arms: int) -> Search:
     """Return room for a search."""
-    return Search(*(np.zeros(arms) for _ in range(9)), np.zeros(arms, np.int64))
+    numbers = (np.zeros(arms) for _ in range(9))
+    return Search._make((*numbers, np.zeros(arms, np.int64)))
 
 
 @inlined

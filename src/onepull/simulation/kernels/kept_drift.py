@@ -79,9 +79,7 @@ def learn(filters: Any, arm: Any, trial: Any, rewards: Any) -> None:
                 filters.means[arm, q, c] = rewards[c]
             gains[0, q], gains[1, q], gains[2, q] = 1.0, 0.0, 0.0
         return
-    total, used = 0, 0
-    for j in range(latest.size):
-        total += filters.compared[j]
+    total, used = filters.compared.sum(), 0
     freedom = POOLED + filters.compared[arm]
     share = POOLED / total if total >= FEW else 0.0
     # The first candidate is learned last: where it was never wrong there is nothing to compare.

@@ -54,9 +54,11 @@ class Known(NamedTuple):
     """What is known before the first pull, and tables of listed values."""
 
     tracked: Array  # [field, context]: the contexts in which predictions are compared
-    of_atoms: Array  # [arm, atom, context]: rewards there; empty if states are not listed
+    atoms: Array  # [arm, atom, field]: the listed outcomes; empty if one is not listed
+    of_atoms: Array  # [arm, atom, tracked context]: their rewards
     rewards: Array  # [context, arm, atom]; empty if one of them is not listed
     atom_of: NDArray[np.int64]  # of each row of the laws
+    failed: Array  # [arm, field]: the outcome of a pull that failed; empty if none may fail
     tops: Array  # [cell, arm], or one column for all arms
     unit: float
     is_joined: bool  # points are listed values
@@ -76,71 +78,112 @@ def kept_states(
     g: Any,
 ) -> None:
     """Run `AdaptiveKL` through a stretch of trials; `cells` are rows of the tops."""
-    first, key, rows, contexts = stretch.first, stretch.key, stretch.rows, stretch.contexts
-    pulls, clock = memory.pulls, memory.clock
     arms, room = memory.weights.shape
-    fields = contexts.shape[1]
-    is_listed = known.atom_of.size > 0
     share = FEW_ARMS / arms
-    written = np.zeros((arms, room))
-    means, errors, noise = np.zeros(arms), np.zeros(arms), np.zeros(arms)
-    shown = np.zeros(laws.rows.shape[1])
-    tracked = np.zeros((memory.columns.shape[1], known.tracked.shape[1]))
-    for f in range(fields):
-        for c in range(tracked.shape[1]):
-            tracked[f, c] = known.tracked[f, c]
-    told = np.zeros(tracked.shape[1])
+    values, means, scratch = np.zeros((arms, room)), np.zeros(arms), np.zeros((2, arms))
+    shown, told = np.zeros(laws.rows.shape[1]), np.zeros(known.tracked.shape[1])
+    tracked = tracked_columns(known, shown.size)
     for i in range(chosen.size):
-        trial = clock[0]
+        trial = memory.clock[0]
         explores = share >= 1.0 or trial < AT_FIRST or mixed(EXPLORING, trial) < share
-        best = -1
-        if explores:
-            for j in range(arms):
-                if pulls[j] == 0:
-                    best = j
-                    break
+        best = unpulled(memory.pulls) if explores else -1
         if best < 0:
-            values = written
-            if known.rewards.size > 0 and known.is_joined:
-                values = known.rewards[rows[i]]
-            else:
-                value_points(memory, known, rows[i], contexts[i], g, written)
-            tops = known.tops[cells[i]]
-            if explores and clock[2] == 0:
-                best = likely_leader(
-                    values, memory.weights, memory.points, pulls, tops, trial, search
-                )
-            else:
-                estimate(memory, filters, values, trial, means)
-                if explores:
-                    best = drifting_leader(memory, filters, values, trial, means, errors, noise)
-                else:
-                    best = leading_estimate(means, pulls)
-        chosen[i] = best
-        # What the pull shows
-        at_arm, at = place(first + i, arms, best), -1
-        if is_listed:
-            row = atom(
-                laws.start[best], laws.size[best], laws.ordered[best], laws.keep, laws.alias, key,
-                at_arm, first + i,
+            best = decide(
+                memory, filters, search, known, stretch.rows[i], stretch.contexts[i],
+                known.tops[cells[i]], explores, g, values, means, scratch,
             )  # fmt: skip
-            at = known.atom_of[row]
-            for f in range(shown.size):
-                shown[f] = laws.rows[row, f]
-        else:
-            show(laws, best, key, at_arm, first + i, shown)
+        chosen[i] = best
+        at = look(stretch.key, stretch.first + i, best, arms, laws, known, shown)
         if known.adapts:
-            if is_listed:
-                for c in range(told.size):
-                    told[c] = known.of_atoms[best, at, c]
-            else:
-                for f in range(shown.size):
-                    for c in range(told.size):
-                        tracked[fields + f, c] = shown[f]
-                g(tracked, told)
-            for c in range(told.size):
-                told[c] = min(max(told[c] * known.unit, -FARTHEST), FARTHEST)
+            value_tracked(known, best, at, shown, tracked, g, told)
         keep_state(memory, filters, known, best, at, shown, told, g)
+
+
+@inlined
+def unpulled(pulls: Any) -> Any:
+    """Return the first arm that was never pulled, -1 if there is none."""
+    for j in range(pulls.size):
+        if pulls[j] == 0:
+            return j
+    return -1
+
+
+@compiled
+def decide(
+    memory: Any,
+    filters: Any,
+    search: Any,
+    known: Any,
+    row: Any,
+    context: Any,
+    tops: Any,
+    explores: Any,
+    g: Any,
+    written: Any,
+    means: Any,
+    scratch: Any,
+) -> Any:
+    """Return the arm to play in a context."""
+    trial = memory.clock[0]
+    if known.is_joined and known.rewards.size > 0:
+        values = known.rewards[row]
+    else:
+        values = written
+        value_points(memory, known, row, context, g, values)
+    if explores and memory.clock[2] == 0:
+        return likely_leader(
+            values, memory.weights, memory.points, memory.pulls, tops, trial, search
+        )
+    estimate(memory, filters, values, trial, means)
+    if explores:
+        return drifting_leader(memory, filters, values, trial, means, scratch[0], scratch[1])
+    return leading_estimate(means, memory.pulls)
+
+
+@inlined
+def look(key: Any, trial: Any, arm: Any, arms: Any, laws: Any, known: Any, shown: Any) -> Any:
+    """Write what a pull shows; return its listed value, -1 if there is none."""
+    at_arm = place(trial, arms, arm)
+    if known.atom_of.size == 0:
+        show(laws, arm, key, at_arm, trial, shown)
+        if known.failed.size > 0 and shown[shown.size - 1] > 0.0:
+            for f in range(shown.size):
+                shown[f] = known.failed[arm, f]
+        return -1
+    start, count, ordered = laws.start[arm], laws.size[arm], laws.ordered[arm]
+    at = known.atom_of[atom(start, count, ordered, laws.keep, laws.alias, key, at_arm, trial)]
+    for f in range(shown.size):
+        shown[f] = known.atoms[arm, at, f]
+    return at
+
+
+@inlined
+def tracked_columns(known: Any, more: Any) -> Any:
+    """Return the tracked contexts as columns, with room for `more` fields of an outcome."""
+    fields, contexts = known.tracked.shape
+    columns = np.zeros((fields + more, contexts))
+    for f in range(fields):
+        for c in range(contexts):
+            columns[f, c] = known.tracked[f, c]
+    return columns
+
+
+@inlined
+def value_tracked(
+    known: Any, arm: Any, at: Any, shown: Any, columns: Any, g: Any, told: Any
+) -> None:
+    """Write the rewards of an outcome in the tracked contexts, as the filters take them in."""
+    if at >= 0:
+        for c in range(told.size):
+            told[c] = known.of_atoms[arm, at, c]
+    else:
+        first = columns.shape[0] - shown.size
+        for f in range(shown.size):
+            for c in range(told.size):
+                columns[first + f, c] = shown[f]
+        g(columns, told)
+    for c in range(told.size):
+        told[c] = min(max(told[c] * known.unit, -FARTHEST), FARTHEST)
 
 
 @inlined
@@ -187,20 +230,34 @@ def keep_state(
         return
     before = filters.chosen[0]
     learn(filters, arm, trial, told)
-    q = filters.chosen[0]
-    if q == STEADY:
+    if filters.chosen[0] == STEADY:
         clock[2] = 0
-        return
-    if q != before or clock[2] == 0:
+    elif filters.chosen[0] != before or clock[2] == 0:
         clock[2] = 1
-        gains = np.zeros((3, memory.stands_for.shape[1]))
-        for j in range(memory.pulls.size):
-            recount(
-                q, memory.kept[j], memory.stands_for[j], memory.seen_at[j], memory.counts[j], gains
-            )
-            if known.is_joined:
-                gather(memory, j)
-        return
+        count_again(memory, filters, known)
+    else:
+        count_new(memory, filters, arm, slot)
+        if known.is_joined:
+            gather(memory, arm)
+
+
+@inlined
+def count_again(memory: Any, filters: Any, known: Any) -> None:
+    """Compute how much every state counts under the chosen candidate."""
+    gains = np.zeros((3, memory.stands_for.shape[1]))
+    for j in range(memory.pulls.size):
+        recount(
+            filters.chosen[0], memory.kept[j], memory.stands_for[j], memory.seen_at[j],
+            memory.counts[j], gains,
+        )  # fmt: skip
+        if known.is_joined:
+            gather(memory, j)
+
+
+@inlined
+def count_new(memory: Any, filters: Any, arm: Any, slot: Any) -> None:
+    """Let an arm's newest state count, and the others less."""
+    q = filters.chosen[0]
     gain, more, left = filters.gains[0, q], filters.gains[1, q], filters.gains[2, q]
     counts = memory.counts[arm]
     for s in range(slot):
@@ -208,8 +265,6 @@ def keep_state(
         counts[0, s] -= gain * predicted
         counts[1, s] = left * counts[1, s] - more * predicted
     counts[0, slot], counts[1, slot] = gain, more
-    if known.is_joined:
-        gather(memory, arm)
 
 
 @inlined
@@ -258,13 +313,8 @@ def drifting_leader(
         if means[j] > means[leader]:
             leader = j
         lowest = min(lowest, means[j])
-        total = 0.0
-        for s in range(memory.points[j]):
-            total += values[j, s] * memory.weights[j, s]
-        noise[j] = total / memory.pulls[j]
-        for s in range(memory.points[j]):
-            if memory.weights[j, s] > 0.0:
-                farthest = max(farthest, abs(values[j, s] - noise[j]))
+        noise[j], apart = scattered(values[j], memory.weights[j], memory.points[j])
+        farthest = max(farthest, apart)
     unit = max(farthest, means[leader] - lowest, NARROWEST)
     all_squares, all_numbers = 0.0, 0.0
     for j in range(arms):
@@ -290,3 +340,17 @@ def drifting_leader(
         if score > highest or (score == highest and memory.pulls[j] < memory.pulls[best]):
             best, highest = j, score
     return best
+
+
+@inlined
+def scattered(values: Any, weights: Any, count: Any) -> Any:
+    """Return the mean of weighted values, and how far the farthest is from it."""
+    total, number = 0.0, 0.0
+    low, high = np.inf, -np.inf
+    for s in range(count):
+        if weights[s] > 0.0:
+            total += values[s] * weights[s]
+            number += weights[s]
+            low, high = min(low, values[s]), max(high, values[s])
+    mean = total / number
+    return mean, max(high - mean, mean - low)
