@@ -105,7 +105,7 @@ def test_a_problem_without_context(tmp_path):
 
 
 def test_changes_are_those_of_operators(client):
-    decide(client)
+    learn(client, 1)
     client.patch(f"{PATH}/arms/beta", json={"status": "paused"})
     client.patch(f"{PATH}/controls", json={"pin": "alpha"})
     told = client.get(f"{PATH}/changes").json()["changes"]

@@ -2,12 +2,15 @@
 import { html } from "../../vendor/htm-preact-3.1.1.js";
 import { brief, count, duration } from "../format.js";
 
-/** How many outcomes a second there were in the time span. */
+const SHORT = 300; // observations; a shorter half-life leaves little to learn from
+
+/** How many outcomes a second there were, since the first one in the time span. */
 function learnedPerSecond(timeline) {
-  const rows = Object.values(timeline?.arms ?? {});
-  const total = rows.reduce((sum, { observations }) => sum + observations.reduce((a, b) => a + b, 0), 0);
-  const seconds = (rows[0]?.observations.length ?? 0) * (timeline?.width ?? 0);
-  return seconds ? total / seconds : 0;
+  const rows = Object.values(timeline?.arms ?? {}).map(({ observations }) => observations);
+  const counts = (rows[0] ?? []).map((_, i) => rows.reduce((sum, row) => sum + row[i], 0));
+  const first = counts.findIndex(Boolean);
+  if (first < 0) return 0;
+  return counts.reduce((sum, one) => sum + one, 0) / ((counts.length - first) * timeline.width);
 }
 
 /** @param {import("../live_problem.js").LiveProblem} live @returns {{sign: string, title: string, told: string}[]} */
@@ -26,7 +29,8 @@ export function warningsOf(live) {
   if (warnings?.half_life != null) {
     const pace = learnedPerSecond(timeline);
     const long = pace > 0 ? `, about ${duration(warnings.half_life / pace)} at the present pace` : "";
-    add("warn", "Arms change.", `${stats.policy.policy} believes that half of a change is gone after ${count(warnings.half_life)} observations${long}. Older outcomes count less.`);
+    const sign = warnings.half_life <= SHORT ? "warn" : "info";
+    add(sign, "Arms seem to change.", `${stats.policy.policy} believes that half of a change is gone after ${count(warnings.half_life)} observations${long}. Older outcomes count less.`);
   }
   for (const one of warnings?.dependent ?? []) {
     const way = one.correlation > 0 ? "rises" : "falls";

@@ -4,7 +4,7 @@ import { ask, problemPath, serverNow } from "../api.js";
 import { changingReward } from "../changes_to_make.js";
 import { Swatch } from "../charts/arm_key.js";
 import { BestStrip } from "../charts/best_strip.js";
-import { count, number, percent, signed } from "../format.js";
+import { aligned, count, field, number, percent, signed } from "../format.js";
 import { numbersIn, replaced } from "../formula_numbers.js";
 
 const WAIT = 200; // milliseconds after the last key
@@ -20,9 +20,10 @@ const Bars = ({ now, then }) => html`<span class="bars" aria-hidden="true">
   <span class="bar then" style=${{ "--part": `${(then ?? 0) * 100}%` }}></span></span>`;
 
 /** Shares and payoff, now and then. */
-function Compared({ told, marks, isLog }) {
+function Compared({ told, marks, isLog, isList }) {
   const gain = told.earned != null && told.was_earned != null ? told.earned - told.was_earned : null;
   const rows = leading(told.arms);
+  const figure = aligned(rows.map(([, row]) => row.earned));
   const hidden = Object.keys(told.arms).length - rows.length;
   return html`
     <p class="verdict">In the last ${count(told.requests)} requests: <strong>${number(told.earned)}</strong> per request by this formula,${" "}
@@ -35,14 +36,15 @@ function Compared({ told, marks, isLog }) {
         <td><${Bars} now=${row.now} then=${row.then} /></td>
         <td class="num">${percent(row.now)}</td><td class="num">${percent(row.then)}</td>
         <td class="num">${row.now == null || row.then == null ? "–" : signed((row.then - row.now) * 100, (value) => `${value.toFixed(0)} pts`)}</td>
-        <td class="num">${number(row.earned)}</td></tr>`)}</tbody>
+        <td class="num">${figure(row.earned)}</td></tr>`)}</tbody>
     </table></div>
     ${hidden > 0 && html`<p class="note">${hidden} more arms have smaller shares.</p>`}
     ${told.best && html`<div class="strips">
-      <${BestStrip} title="best now" curves=${{ points: told.points, best: told.was_best }} marks=${marks} isLog=${isLog} />
-      <${BestStrip} title="best then" curves=${{ points: told.points, best: told.best }} marks=${marks} isLog=${isLog} />
-      ${told.field && html`<p class="note strip-note">from ${told.points[0]} to ${told.points.at(-1)} ${told.field}</p>`}
+      <${BestStrip} title="best now" curves=${{ points: told.points, best: told.was_best }} marks=${marks} isLog=${isLog} isList=${isList} />
+      <${BestStrip} title="best then" curves=${{ points: told.points, best: told.best }} marks=${marks} isLog=${isLog} isList=${isList} />
+      ${told.field && html`<p class="note strip-note">by ${told.field}, from ${field(told.points[0])} to ${field(told.points.at(-1))}</p>`}
     </div>`}
+    <p class="note">${told.best ? "Each request goes to the arm with the best mean of its newest outcomes; exploration is left out." : "The policy starts anew and explores, as it would have."}</p>
     ${told.notes.map((note) => html`<p class="note">${note}.</p>`)}`;
 }
 
@@ -118,7 +120,8 @@ export function WhatIf({ live, marks, isAdmin, ask: question }) {
   };
 
   const places = numbersIn(formula);
-  const isLog = live.described?.problem.context?.[told?.field]?.scale === "log";
+  const space = live.described?.problem.context?.[told?.field];
+  const [isLog, isList] = [space?.scale === "log", Array.isArray(space)];
   return html`<section class="panel" aria-labelledby="what-if-title">
     <div class="panel-head"><h2 id="what-if-title">What if the formula were another?</h2></div>
     ${present ? html`<p class="present"><span class="soft">Now</span> <code class="formula">${present}</code></p>`
@@ -140,6 +143,6 @@ export function WhatIf({ live, marks, isAdmin, ask: question }) {
     </div>
     ${isChanged && told && html`<div class=${error ? "old" : ""} id="what-if-told">
       ${isReplay && html`<p class="badge">replayed with learning</p>`}
-      <${Compared} told=${told} marks=${marks} isLog=${isLog} /></div>`}
+      <${Compared} told=${told} marks=${marks} isLog=${isLog} isList=${isList} /></div>`}
   </section>`;
 }
