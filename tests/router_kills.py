@@ -175,6 +175,6 @@ if __name__ == "__main__":
         started = time.monotonic()
         done = killed(Path(name), int(sys.argv[1]), int(sys.argv[2]))
         print(  # noqa: T201 - says what it did
-            f"{done.kills} kills, {done.acknowledged} acknowledged, {done.compared} states compared,"
-            f" {time.monotonic() - started:.1f} s"
+            f"{done.kills} kills, {done.acknowledged} acknowledged, {done.compared} states "
+            f"compared, {time.monotonic() - started:.1f} s"
         )

@@ -10,6 +10,7 @@ import numpy as np
 from policy_cases import one_each
 
 from onepull import Genie, Router
+from onepull.store import Failed, Observed
 from onepull.testing.random_data import observations
 
 # A genie's distributions cannot be saved, so it has no log either.
@@ -32,6 +33,14 @@ def pulls(problem: Any, count: int, seed: int) -> list[tuple[dict[str, Any], dic
         context = {name: value for name, value in row.items() if name in names}
         rows.append((context, {n: v for n, v in row.items() if n not in names}))
     return rows
+
+
+def learn(policy: Any, event: Any) -> None:
+    """Learn the outcome that an event tells, as a policy without a log does."""
+    if isinstance(event, Failed):
+        policy.observe(event.arm, failed=True, **event.context)
+    elif isinstance(event, Observed):
+        policy.observe(event.arm, **event.context, **event.state)  # type: ignore[arg-type]  # never None here
 
 
 def digest(router: Router) -> str:

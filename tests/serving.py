@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -54,12 +55,26 @@ def add_keys(folder):
     return path, {role: add_key(path, role.name.lower(), role) for role in Role}
 
 
+class _Errors(logging.Handler):
+    """Keeps the errors that a service logs; there must be none."""
+
+    def __init__(self):
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record):
+        self.found.append(logging.Formatter().format(record))
+
+
 @contextmanager
 def served(path=None, **options):
     """Serve in a thread; yields a client, with `service` as the service."""
     source = read_source(path, {"port": 0, **options}, {})
     listening = bound_socket(source.settings)
     server = make_server(Service(source))
+    errors = _Errors()
+    for name in ("uvicorn.error", "onepull.service"):
+        logging.getLogger(name).addHandler(errors)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     while not server.started and thread.is_alive():
@@ -73,7 +88,10 @@ def served(path=None, **options):
         server.should_exit = True
         thread.join(30)
         listening.close()
+        for name in ("uvicorn.error", "onepull.service"):
+            logging.getLogger(name).removeHandler(errors)
         assert not thread.is_alive()
+    assert errors.found == []
 
 
 class Process:

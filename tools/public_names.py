@@ -52,7 +52,7 @@ OTHERS = {
     "simulation": ["Result", "simulate", "simulate_buffer"],
     "spaces": ["Box", "Finite", "Interval"],
     "statistics": ["ArmStatistics"],
-    "store": ["MemoryStore", "SQLiteStore", "Store", "open_store"],
+    "store": ["MemoryStore", "PostgresStore", "SQLiteStore", "Store", "open_store"],
 }  # fmt: skip
 
 

@@ -33,15 +33,21 @@ def _lines() -> Iterator[str]:
     top = click.Context(main, info_name="onepull")
     for name in main.list_commands(top):
         command = main.get_command(top, name)
-        if command is None or command.hidden:
-            continue
-        here = click.Context(command, info_name=name, parent=top)
-        usage = " ".join([here.command_path, *command.collect_usage_pieces(here)])
-        yield f"## onepull {name}\n"
-        yield f"```text\n{usage}\n```\n"
-        yield f"{_prose(command.help or '')}\n"
-        for parameter in command.params:
-            yield from _parameter(parameter, here)
+        if command is not None and not command.hidden:
+            yield from _described(command, click.Context(command, info_name=name, parent=top))
+
+
+def _described(command: click.Command, here: click.Context) -> Iterator[str]:
+    """Yield the section of a command, and those of the commands in it."""
+    usage = " ".join([here.command_path, *command.collect_usage_pieces(here)])
+    yield f"## {here.command_path}\n"
+    yield f"```text\n{usage}\n```\n"
+    yield f"{_prose(command.help or '')}\n"
+    for parameter in command.params:
+        yield from _parameter(parameter, here)
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from _described(inner, click.Context(inner, info_name=name, parent=here))
 
 
 def _parameter(parameter: click.Parameter, here: click.Context) -> Iterator[str]:

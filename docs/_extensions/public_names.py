@@ -14,6 +14,7 @@ import onepull
 
 # The public packages.  The rest of onepull.__all__ is written in modules that are not public.
 PACKAGES = (
+    "client",
     "control",
     "distributions",
     "environment",
@@ -24,7 +25,9 @@ PACKAGES = (
     "planning",
     "policies",
     "report",
+    "router",
     "simulation",
+    "store",
     "testing",
     "theory",
 )

@@ -110,7 +110,7 @@ if TYPE_CHECKING:
     from onepull.simulation import Result, simulate, simulate_buffer
     from onepull.spaces import Box, Finite, Interval
     from onepull.statistics import ArmStatistics
-    from onepull.store import MemoryStore, SQLiteStore, Store, open_store
+    from onepull.store import MemoryStore, PostgresStore, SQLiteStore, Store, open_store
 
 _HOMES = {
     "client": ["AsyncClient", "Client"],
@@ -154,7 +154,7 @@ _HOMES = {
     "simulation": ["Result", "simulate", "simulate_buffer"],
     "spaces": ["Box", "Finite", "Interval"],
     "statistics": ["ArmStatistics"],
-    "store": ["MemoryStore", "SQLiteStore", "Store", "open_store"],
+    "store": ["MemoryStore", "PostgresStore", "SQLiteStore", "Store", "open_store"],
     "policies": [
         "Controls",
         "Share",
@@ -282,6 +282,7 @@ __all__ = [
     "PatientKL",
     "Payoff",
     "Policy",
+    "PostgresStore",
     "Problem",
     "ProblemError",
     "Pull",

@@ -126,4 +126,8 @@ class ConflictError(OnepullError, ValueError):
 
 
 class NotFound(OnepullError, LookupError):  # noqa: N818 - reads as what happened
-    """A log has no such id; the message says what to give instead."""
+    """A log has no such id; the message says what to give instead.
+
+    >>> issubclass(NotFound, LookupError)
+    True
+    """

@@ -10,7 +10,10 @@ import pytest
 
 from onepull.cli import COMMANDS
 
-EXTRAS = ["numba", "llvmlite", "matplotlib", "dask", "distributed", "pandas", "pyarrow"]
+EXTRAS = [
+    *("numba", "llvmlite", "matplotlib", "dask", "distributed", "pandas", "pyarrow"),
+    *("uvicorn", "httptools", "uvloop", "httpx", "psycopg"),
+]
 BLOCKED = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS}))\n"
 SIMULATE = "onepull: the simulator needs the 'simulate' extra: pip install 'onepull[simulate]'\n"
 
@@ -93,6 +96,15 @@ def test_a_command_without_its_extra_says_what_to_install(small, tmp_path, argum
     done = command(tmp_path, *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", SIMULATE)
     assert list(tmp_path.iterdir()) == [small]
+
+
+def test_the_service_and_its_client_say_what_to_install(tmp_path):
+    serve = "onepull: the service needs the 'serve' extra: pip install 'onepull[serve]'\n"
+    done = command(tmp_path, "serve")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", serve)
+    code = "from onepull import *\ntry: Client()\nexcept MissingExtra as error: print(error)"
+    done = python(code, tmp_path)
+    assert "pip install 'onepull[client]'" in done.stdout, done.stderr
 
 
 def test_theory_of_an_application_needs_no_extra(tmp_path):

@@ -79,7 +79,7 @@ def test_the_verbs(service):
         events = list(client.log())
         assert [event["seq"] for event in events] == sorted(event["seq"] for event in events)
         assert list(client.log(after=events[1]["seq"], limit=2)) == events[2:4]
-        assert client.replay(reward="-seconds")["requests"] >= 2
+        assert client.replay(reward="-seconds")["decisions"] >= 2
         client.set_mode("shadow")
         assert client.stats().mode == "shadow"
         client.set_mode("live")
@@ -317,7 +317,7 @@ def test_the_same_with_asyncio(service, tmp_path):
             await client.add_arm("gamma", price=1)
             await client.remove_arm("gamma")
             await client.set_reward("-seconds")
-            assert (await client.replay(reward="-2 * seconds"))["requests"] >= 20
+            assert (await client.replay(reward="-2 * seconds"))["decisions"] >= 20
             with pytest.raises(ContextError):
                 await client.choose(tokens=-1)
         async with AsyncClient(

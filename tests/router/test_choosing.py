@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from problems import channels, failing
@@ -226,3 +228,55 @@ def test_a_closed_router_says_so(router):
     for call in (lambda: router.choose(bits=1), lambda: router.observe("x", capacity=1)):
         with pytest.raises(StoreError, match="closed"):
             call()
+
+
+def test_one_id_in_many_threads_is_one_decision(router):
+    with ThreadPoolExecutor(8) as pool:
+        decisions = list(pool.map(lambda _: router.choose(id="mine", bits=2), range(40)))
+    assert len({decision.arm for decision in decisions}) == 1
+    assert sum(not decision.replayed for decision in decisions) == 1
+    assert sum(arm.in_flight for arm in router.stats().policy.arms) == 1
+    router.observe("mine", capacity=1.0)
+    assert sum(arm.in_flight for arm in router.stats().policy.arms) == 0
+
+
+def test_what_is_decided_while_off_is_not_in_the_log_nor_is_its_expiry():
+    with quiet(DCB, channels(3), None, fallback="channel-2", mode="off") as router:
+        router.choose(bits=2)
+        flights = router._fold.flights
+        flights.own = {id_: (event, 0.0) for id_, (event, _) in flights.own.items()}
+        assert router.expire() == 0
+        assert router.stats().in_flight == 0
+        assert router.store.last_sequence == 1  # the definition
+
+
+def test_a_key_does_not_stay_on_the_fallback():
+    with quiet(DCB, channels(3), None, fallback="channel-3", mode="shadow") as router:
+        assert router.choose(bits=1, key="session").arm == "channel-3"
+        router.set_mode("live")
+        assert router.choose(bits=1, key="session").arm == "channel-1"
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b", 7, None])
+def test_ids_that_no_log_can_hold(router, name):
+    if name is not None:
+        with pytest.raises(InputError, match="must be text"):
+            router.choose(id=name, bits=1)
+    with pytest.raises(InputError, match="must be text"):
+        router.observe(name, capacity=1)
+
+
+def test_the_clock_may_jump(monkeypatch):
+    """States and expiries do not depend on the time of day."""
+    luck = np.random.default_rng(3)
+    times = iter(luck.uniform(0, 4e9, 10_000).tolist())
+    with quiet(DCB, channels(3), None) as steady, quiet(DCB, channels(3), None) as jumping:
+        for i in range(40):
+            for router in (steady, jumping):
+                if router is jumping:
+                    monkeypatch.setattr("time.time", lambda: next(times))
+                router.observe(router.choose(bits=i % 4 + 1), capacity=i % 8)
+                assert router.expire() == 0
+                monkeypatch.undo()
+        assert jumping.policy().to_bytes() == steady.policy().to_bytes()
+        assert jumping.stats().policy == steady.stats().policy

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from problems import channels
-from router_workers import quiet
+from router_workers import learn, quiet
 
 from onepull import (
     ConflictError,
@@ -19,7 +19,7 @@ from onepull import (
     StoreError,
     UnknownArm,
 )
-from onepull.store import ArmAdded, ArmRemoved, Control, Failed, Observed, Paused, Resumed
+from onepull.store import ArmAdded, ArmRemoved, Observed, Paused, Resumed, ShareSet
 
 ARMS = ("channel-1", "channel-2", "channel-3")
 
@@ -167,8 +167,9 @@ class Interleavings(RuleBasedStateMachine):
     def everything_acknowledged_is_stored_once(self):
         if not hasattr(self, "log"):
             return
-        stored = [event for event in self.log.events("default") if isinstance(event, Observed)]
-        found = {event.id: (event.arm, event.state["capacity"]) for event in stored}
+        events: list[Any] = list(self.log.events("default"))
+        stored = [event for event in events if isinstance(event, Observed) and event.state]
+        found = {event.id: (event.arm, (event.state or {})["capacity"]) for event in stored}
         assert len(found) == len(stored)
         assert found == self.told | self.perhaps
 
@@ -192,11 +193,8 @@ class Interleavings(RuleBasedStateMachine):
 
 
 def _apply(policy, event):
-    if isinstance(event, Observed):
-        policy.observe(event.arm, **event.context, **event.state)
-    elif isinstance(event, Failed):
-        policy.observe(event.arm, failed=True, **event.context)
-    elif isinstance(event, Paused):
+    learn(policy, event)
+    if isinstance(event, Paused):
         policy.pause(event.arm)
     elif isinstance(event, Resumed):
         policy.resume(event.arm)
@@ -204,11 +202,11 @@ def _apply(policy, event):
         policy.add_arm(event.arm)
     elif isinstance(event, ArmRemoved):
         policy.remove_arm(event.arm)
-    elif isinstance(event, Control):
+    elif isinstance(event, ShareSet):
         policy.share(event.arm, least=event.least, most=event.most)
 
 
 Interleavings.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, suppress_health_check=list(HealthCheck)
+    max_examples=30, stateful_step_count=40, suppress_health_check=list(HealthCheck)
 )
 test_interleavings = Interleavings.TestCase

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from problems import channels, coded
-from router_workers import quiet
+from router_workers import learn, quiet
 
 from onepull import (
     DCB,
@@ -116,6 +117,39 @@ def test_retention_keeps_the_state_and_what_is_settled(tmp_path):
         quiet(UCB1, channels(3), path)
 
 
+def test_a_worker_that_lags_behind_deleted_events_begins_at_a_snapshot():
+    store = MemoryStore()
+    slow = quiet(DCB, channels(3), store)
+    mine = slow.choose(bits=3)
+    with taught(store, keep=0) as quick:
+        quick.snapshot()
+        quick.observe(quick.choose(bits=1), capacity=1)
+        quick.snapshot()
+        quick.sync()
+        assert store.first_sequence("default") > slow.sequence
+        slow.sync()
+        assert slow.state() == quick.state()
+        assert slow.stats().in_flight == quick.stats().in_flight == 1
+        assert slow.observe(mine, capacity=2).learned
+
+
+def test_a_definition_that_no_longer_fits_changes_nothing_anywhere():
+    """Two files are rolled out at once, and the second one cannot be applied any more."""
+    listed: dict[str, Any] = {"context": {"y": Finite([1, 2])}, "state": {"x": Finite([0, 1])}}
+    problem = Problem(arms=["a", "b"], reward="x * y", **listed)
+    store = MemoryStore()
+    one = quiet(EmpiricalKL, problem, store)
+    asked = {**one._fold.asked, "fallback": "b", "mode": "shadow"}
+    one.remove_arm("b")
+    before = one.policy().to_bytes()
+    store.append([Defined(problem="default", id="2", policy=b"", asked=asked)])
+    one.sync()
+    assert (one.policy().to_bytes(), one.mode, one.stats().refused) == (before, "live", 1)
+    assert one._fold.number == 2
+    again = Problem(arms=["a"], reward="x * y", **listed)
+    assert quiet(EmpiricalKL, again, store).problem.arms == ("a",)
+
+
 def test_a_damaged_snapshot_is_not_used(tmp_path):
     path = tmp_path / "router.db"
     with taught(path) as router:
@@ -216,7 +250,7 @@ def test_the_same_definition_is_written_once(tmp_path):
 
 
 def test_a_changed_file_changes_what_it_says_and_nothing_else():
-    listed = {"context": {"y": Finite([1, 2])}, "state": {"x": Finite([0, 1])}}
+    listed: dict[str, Any] = {"context": {"y": Finite([1, 2])}, "state": {"x": Finite([0, 1])}}
     old = Problem(arms=["a", "b"], reward="x * y", **listed)
     new = Problem(arms=["a", "c"], reward="x + y", **listed)
     store = MemoryStore()
@@ -244,8 +278,7 @@ def test_another_policy_learns_the_log_again():
     assert one.state() == two.state()
     alone = UCB1(channels(3))
     for event in one.log():
-        if isinstance(event, Observed):
-            alone.observe(event.arm, **event.context, **event.state)
+        learn(alone, event)
     alone.pause("channel-2")
     assert two.policy().to_bytes() == alone.to_bytes()
     wider = channels(3)._with(state={"capacity": Interval(0, 9)})

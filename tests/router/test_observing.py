@@ -121,7 +121,8 @@ def test_a_late_answer_undoes_the_give_up(router):
 
 def test_decisions_expire(router):
     decision = router.choose(bits=3)
-    router._fold.flights.own = {decision.id: (router._fold.flights.get(decision.id), 0.0)}
+    flights = router._fold.flights
+    flights.own = {id_: (event, 0.0) for id_, (event, _) in flights.own.items()}
     assert router.expire() == 1
     assert router.expire() == 0
     stats = router.stats()
@@ -138,7 +139,7 @@ def test_an_expiry_that_teaches_counts_in_place_of_the_answer(means, seen):
     with quiet("recommended", failing(), None, on_expiry=means) as router:
         decision = router.choose(size=4)
         flights = router._fold.flights
-        flights.own = {decision.id: (flights.get(decision.id), 0.0)}
+        flights.own = {id_: (event, 0.0) for id_, (event, _) in flights.own.items()}
         router.expire()
         arm = router.stats().policy.arms[0]
         assert (arm.pulls, arm.failures) == (1, seen.get("failed", 0))

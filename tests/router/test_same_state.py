@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from router_workers import SETTINGS, digest, pulls, quiet
+from router_workers import SETTINGS, digest, learn, pulls, quiet
 
-from onepull.store import Failed, MemoryStore, Observed
+from onepull.store import MemoryStore
 
 WORKERS = Path(__file__).parents[1] / "router_workers.py"
 
@@ -41,11 +41,7 @@ def test_two_workers_and_one_policy(name):
     assert len({digest(router) for router in (*workers, later, anew)}) == 1
     alone = build(problem)
     for event in anew.log():
-        if isinstance(event, (Observed, Failed)):
-            failed = isinstance(event, Failed)
-            alone.observe(
-                event.arm, failed=failed, **event.context, **({} if failed else event.state)
-            )
+        learn(alone, event)
     assert anew.policy().to_bytes() == alone.to_bytes()
     assert [w.stats().in_flight for w in workers] == [len(open_)] * 2
     assert later.stats().in_flight == anew.stats().in_flight == len(open_)

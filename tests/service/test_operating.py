@@ -202,8 +202,9 @@ def test_files_have_a_strict_policy_and_etags(tmp_path, client):
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert page.headers["x-content-type-options"] == "nosniff"
-    again = client.get("/", headers={"if-none-match": page.headers["etag"]})
-    assert (again.status_code, again.content) == (304, b"")
+    for _ in range(20):  # on one connection
+        again = client.get("/", headers={"if-none-match": page.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
     assert client.get("/app.js").headers["content-type"].startswith("text/javascript")
     head = client.head("/app.js")
     assert (head.status_code, head.headers["content-length"], head.content) == (200, "1", b"")

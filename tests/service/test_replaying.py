@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -38,32 +39,42 @@ def replay(client, status=200, **body):
 
 def test_another_formula_is_valued_exactly(client):
     told = replay(client, reward="-first")
-    assert told["requests"] == 60
-    assert told["arms"]["alpha"]["chosen"] > 55  # it is always quicker to start
-    assert told["arms"]["beta"]["was_chosen"] >= 25
-    for arm, row in told["arms"].items():
-        assert row["was_reward"] == pytest.approx(-STATES[arm]["first"])
-    assert told["earned"] > told["was_earned"]
-    chosen = sum(row["chosen"] * -STATES[arm]["first"] for arm, row in told["arms"].items())
-    assert told["earned"] == pytest.approx(chosen / 60)
+    assert (told["decisions"], told["outcomes"]) == (60, 60)
+    assert told["replayed"]["shares"]["alpha"] > 0.9  # it is always quicker to start
+    logged, other = told["logged"], told["replayed"]
+    for played in (logged, other):
+        by_hand = sum(-STATES[arm]["first"] * share for arm, share in played["shares"].items())
+        assert played["value"] == pytest.approx(by_hand)
+    assert other["value"] > logged["value"]
+    assert told["notes"] == []
 
 
 def test_another_policy(client):
     told = replay(client, policy={"name": "FixedArm", "arm": "beta"})
-    assert told["arms"]["beta"]["chosen"] == 60
+    assert told["replayed"]["shares"] == {"beta": 1.0}
     assert told["policy"] == "FixedArm"
     by_hand = [-2.0 - tokens * 0.001 for tokens in (10, 1000)]
-    assert told["earned"] == pytest.approx(sum(by_hand) / 2)
-    assert told["was_earned"] > told["earned"]
+    assert told["replayed"]["value"] == pytest.approx(sum(by_hand) / 2)
+    assert told["logged"]["value"] > told["replayed"]["value"]
 
 
 def test_a_time_span(client):
-    assert replay(client, to=1.0)["requests"] == 0
-    assert replay(client, **{"from": time.time() + 60})["requests"] == 0
+    assert replay(client, to=1.0)["decisions"] == 0
+    assert replay(client, **{"from": time.time() + 60})["decisions"] == 0
     whole = replay(client, **{"from": 0.0, "to": time.time() + 60})
-    assert whole["requests"] == 60
-    half = [e for e in client.get("/v1/problems/llm/log").text.splitlines() if "decided" in e]
-    assert len(half) == 60
+    assert whole["decisions"] == 60
+    lines = client.get("/v1/problems/llm/log").text.splitlines()
+    events = [json.loads(line) for line in lines if "decided" in line]
+    half = replay(client, **{"from": events[29]["time"]})
+    assert half["decisions"] == 30
+
+
+def test_limits_are_told(client, monkeypatch):
+    monkeypatch.setattr("onepull.service.replaying.MOST_EVENTS", 50)
+    monkeypatch.setattr("onepull.service.replaying.MOST_DECISIONS", 10)
+    told = replay(client, reward="-first")
+    assert told["decisions"] == 10
+    assert len(told["notes"]) == 2
 
 
 @pytest.mark.parametrize(

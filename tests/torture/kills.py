@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from router_kills import killed
 
 from onepull import Policy
-from router_kills import killed
 from torture.area import Area
 
 SAVER = """

@@ -27,6 +27,7 @@ COMMANDS = {
     "theory": "Show the bounds and limits of a problem.",
     "serve": "Serve decisions over HTTP, with a dashboard.",
     "key": "Make, list and revoke the keys of a service.",
+    "log": "Export, import, back up or check the log of a router.",
     "completion": "Print the completion script for a shell.",
 }
 

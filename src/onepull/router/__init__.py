@@ -2,7 +2,19 @@
 
 from onepull.router.decision import Decision
 from onepull.router.receipts import BatchReceipt, Observation, Receipt
+from onepull.router.replay import ArmInContext, Played, Replay, WhatIf
 from onepull.router.router import Router
 from onepull.router.router_stats import RouterStats
 
-__all__ = ["BatchReceipt", "Decision", "Observation", "Receipt", "Router", "RouterStats"]
+__all__ = [
+    "ArmInContext",
+    "BatchReceipt",
+    "Decision",
+    "Observation",
+    "Played",
+    "Receipt",
+    "Replay",
+    "Router",
+    "RouterStats",
+    "WhatIf",
+]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from onepull.checks import shown
+from onepull.checks import plain_text, shown
 from onepull.errors import ConflictError, InputError
 from onepull.policies.choice import Choice, chosen
 from onepull.router.core import Core
@@ -54,15 +54,16 @@ class Choosing(Core):
                 break
         if eligible is not None:
             eligible = _arms(eligible)
-        if id is not None:
-            before = self._decided_before(id, context, eligible, key)
-            if before is not None:
-                return before
+        if key is not None:
+            text("key", key)
+        stored = None if id is None else self._stored(text("id", id))
         now = time.time()
         with self._lock:
             fold = self._fold
             if id is None:
                 id = self._ids.next()  # noqa: A001 - the same
+            elif (before := stored or fold.flights.get(id)) is not None:
+                return _replayed(before, context, eligible, key)
             choice, arm, mode = self._chosen(id, context, eligible, key)
             event = e.Decided(
                 problem=self.name,
@@ -81,8 +82,8 @@ class Choosing(Core):
             )
             fold.policy.pulled(arm, **context)
             fold.flights.add(event, time.monotonic())
-        if mode != "off":
-            self._store.record(event)
+            if mode != "off":
+                self._store.record(event)  # before anybody can observe it
         return Decision(
             id, arm, mode, choice.chance, choice.estimate, choice.reason, event.expires_at
         )
@@ -143,7 +144,6 @@ class Choosing(Core):
 
     def _kept(self, key: str, eligible: tuple[str, ...] | None) -> str | None:
         """Return the arm of a key, if it may still be chosen."""
-        text("key", key)
         arm = self._sticky.get(key, time.monotonic())
         if arm is None or (eligible is not None and arm not in eligible):
             return None
@@ -153,43 +153,40 @@ class Choosing(Core):
         is_pinned_elsewhere = controls.pinned not in (None, arm)
         return arm if arm in policy.problem.arms and is_open and not is_pinned_elsewhere else None
 
-    def _decided_before(
-        self,
-        id_: str,
-        context: dict[str, Any],
-        eligible: tuple[str, ...] | None,
-        key: str | None,
-    ) -> Decision | None:
-        """Return the decision that an id had before; raises ConflictError for another request."""
-        text("id", id_)
+    def _stored(self, id_: str) -> e.Decided | None:
+        """Return the decision that an id had before and that is not in flight here, if any."""
         with self._lock:
-            before = self._fold.flights.get(id_)
-        if before is None:
-            before = self._store.decision(self.name, id_)
-        if before is None:
-            return None
-        if (before.context, before.eligible, before.key) != (context, eligible, key):
-            raise ConflictError(
-                f"id {shown(id_)} was used before for another request ({_told(before)}); "
-                "use a new id"
-            )
-        return Decision(
-            id_,
-            before.arm,
-            before.mode,
-            before.chance,
-            before.estimate,
-            before.reason,
-            before.expires_at,
-            replayed=True,
+            if self._fold.flights.get(id_) is not None:
+                return None
+        return self._store.decision(self.name, id_)  # type: ignore[no-any-return]  # of its slot
+
+
+def _replayed(
+    before: e.Decided, context: dict[str, Any], eligible: tuple[str, ...] | None, key: str | None
+) -> Decision:
+    """Return the stored decision; raises ConflictError if it was for another request."""
+    if (before.context, before.eligible, before.key) != (context, eligible, key):
+        raise ConflictError(
+            f"id {shown(before.id)} was used before for another request ({_told(before)}); "
+            "use a new id"
         )
+    return Decision(
+        before.id,
+        before.arm,
+        before.mode,
+        before.chance,
+        before.estimate,
+        before.reason,
+        before.expires_at,
+        replayed=True,
+    )
 
 
 def _arms(eligible: Any) -> tuple[str, ...]:
     if isinstance(eligible, str):
         raise InputError(f"eligible takes a list of arms, given the text {shown(eligible)}")
     try:
-        return tuple(eligible)
+        return tuple(plain_text(a) if isinstance(a, str) else a for a in eligible)
     except TypeError:
         raise InputError(f"eligible takes a list of arms, given {shown(eligible)}") from None
 

@@ -7,6 +7,7 @@ import time
 import msgspec
 
 from onepull.router.core import Core
+from onepull.router.plain_values import plain, text
 from onepull.store import events as e
 
 
@@ -16,6 +17,9 @@ class Controlling(Core):
     def _control(self, event: e.Control) -> None:
         """Try a control, write it to the log, and apply it."""
         self._check()
+        if event.by:
+            text("by", event.by)
+        self.sync()
         with self._lock:
             twin = self._fold.copy()
         if (error := twin.apply(event)) is not None:
@@ -54,15 +58,15 @@ class Controlling(Core):
 
     def share(self, arm: str, *, least: float = 0.0, most: float = 1.0, by: str = "") -> None:
         """Give an arm at least and at most these shares of the pulls."""
-        self._control(e.ShareSet(arm=arm, least=least, most=most, by=by))
+        self._control(e.ShareSet(arm=arm, least=plain(least), most=plain(most), by=by))
 
     def set_attributes(self, arm: str, /, *, by: str = "", **known: float | str) -> None:
         """Change known attributes of an arm, such as its price; what was learned is revalued."""
-        self._control(e.AttributesSet(arm=arm, attributes=known, by=by))
+        self._control(e.AttributesSet(arm=arm, attributes=_plain(known), by=by))
 
     def add_arm(self, arm: str, /, *, by: str = "", **known: float | str) -> None:
         """Add an arm, with its attributes if arms have any."""
-        self._control(e.ArmAdded(arm=arm, attributes=known, by=by))
+        self._control(e.ArmAdded(arm=arm, attributes=_plain(known), by=by))
 
     def remove_arm(self, arm: str, /, *, by: str = "") -> None:
         """Remove an arm and what was learned about it; the log keeps its events."""
@@ -71,3 +75,7 @@ class Controlling(Core):
     def set_reward(self, reward: str, *, by: str = "") -> None:
         """Use another formula from now on, without forgetting what was learned."""
         self._control(e.RewardSet(reward=reward, by=by))
+
+
+def _plain(known: dict[str, float | str]) -> dict[str, e.Value]:
+    return {name: plain(value) for name, value in known.items()}

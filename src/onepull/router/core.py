@@ -57,28 +57,32 @@ class Core:
         self._poll, self._owns_store = poll, owns_store
         self._followers: tuple[Callable[[list[Any]], None], ...] = ()
         self._is_open = True
-        self._error: OnepullError | None = None
+        self._error: Exception | None = None  # of the last attempt to follow the log
         self._last_snapshot = 0
 
     # Starting
 
     def _start(self, problem: Problem, made: Policy, asked: dict[str, Any]) -> None:
         """Continue from the log, write to it what it is about, and begin to follow it."""
-        first = self._store.first_sequence(self.name)
-        for snapshot in self._store.snapshots(self.name):
-            with suppress(OnepullError):
-                self._fold.restore(snapshot.body, snapshot.seq)
-                break
-        if self._fold.sequence < first:
-            raise StoreError(
-                f"the log of {self.name!r} begins after event {first}, and no snapshot from there "
-                "on can be read; restore a backup"
-            )
+        self._restore(self._fold)
         self._last_snapshot = self._fold.sequence
         self.sync()
         self._define(problem, made, asked)
         self._background = Background(self, self._poll)
         _everyone.add(self)
+
+    def _restore(self, fold: Fold) -> None:
+        """Begin at the newest snapshot that can be read; raises if the log begins later."""
+        first = self._store.first_sequence(self.name)
+        for snapshot in self._store.snapshots(self.name):
+            with suppress(OnepullError):
+                fold.restore(snapshot.body, snapshot.seq)
+                break
+        if fold.sequence < first:
+            raise StoreError(
+                f"the log of {self.name!r} begins after event {first}, and no snapshot from there "
+                "on can be read; restore a backup"
+            )
 
     def _define(self, problem: Problem, made: Policy, asked: dict[str, Any]) -> None:
         """Write to the log what it is about, if it does not say so or says something else."""
@@ -121,12 +125,12 @@ class Core:
         """Fold what others have written; return the number of the last event."""
         with self._sync_lock:
             last = self._store.last_sequence
-            while self._fold.sequence < last:
-                batch = self._store.read(self.name, after=self._fold.sequence, until=last)
-                for start in range(0, len(batch), CHUNK):
-                    with self._lock:
-                        for event in batch[start : start + CHUNK]:
-                            self._apply(event)
+            while (done := self._fold.sequence) < last:
+                batch = self._store.read(self.name, after=done, until=last)
+                if self._store.first_sequence(self.name) > done:
+                    self._begin_later()  # events that are not read yet were deleted
+                    continue
+                self._apply(batch)
                 for follower in self._followers if batch else ():
                     follower(batch)
                 if not batch:
@@ -142,10 +146,21 @@ class Core:
         with self._sync_lock:
             self._followers = (*self._followers, follower)
 
-    def _apply(self, event: Any) -> None:
-        self._fold.apply(event)
-        if isinstance(event, e.Decided) and event.key is not None:
-            self._sticky.put(event.key, event.arm, time.monotonic())
+    def _apply(self, batch: list[Any]) -> None:
+        for start in range(0, len(batch), CHUNK):
+            with self._lock:
+                for event in batch[start : start + CHUNK]:
+                    self._fold.apply(event)
+                    if isinstance(event, e.Decided) and event.key and event.mode == "live":
+                        self._sticky.put(event.key, event.arm, time.monotonic())
+
+    def _begin_later(self) -> None:
+        """Continue from a snapshot, with the decisions in flight of this process."""
+        fold = self._fold.empty()
+        self._restore(fold)
+        with self._lock:
+            fold.take_flights(self._fold)
+            self._fold = fold
 
     def _catch_up(self, seq: int) -> None:
         """Fold up to an event that was just written."""
@@ -163,24 +178,34 @@ class Core:
                 self._store.flush()  # tries to open it anew
             self.sync()
             self.expire()
-            if self._fold.sequence - self._last_snapshot >= self._snapshot_every:
+            if self._is_snapshot_due():
                 self.snapshot()
             self._error = None
-        except OnepullError as error:
+        except Exception as error:  # noqa: BLE001 - the thread must go on, and the router says so
             self._error = error
+
+    def _is_snapshot_due(self) -> bool:
+        """Whether neither this process nor another has kept one for a while."""
+        due = self._last_snapshot + self._snapshot_every
+        if self._fold.sequence >= due:
+            kept = self._store.snapshots(self.name)
+            self._last_snapshot = max(self._last_snapshot, *(each.seq for each in kept[:1]), 0)
+        return self._fold.sequence >= self._last_snapshot + self._snapshot_every
 
     def expire(self) -> int:
         """Write to the log which decisions have expired; return how many."""
         with self._lock:
             overdue = self._fold.flights.expired(time.monotonic())
             now = time.time()
-            events = [self._expiry.event(flight, self.name, now) for flight in overdue]
+            # What was decided while the router was off is not in the log, nor is its expiry.
+            recorded = [flight for flight in overdue if flight.mode != "off"]
+            events = [self._expiry.event(flight, self.name, now) for flight in recorded]
         if events:
             done = self._store.append(events)
-            self._catch_up(done[-1].seq)
-            with self._lock:
-                for event in events:
-                    self._fold.land(event.id)  # where another process was faster, or an answer
+            self._catch_up(max(each.seq for each in done))
+        with self._lock:
+            for flight in overdue:  # also where another process or an answer was faster
+                self._fold.land(flight.id)
         return len(events)
 
     def snapshot(self) -> int:
@@ -224,20 +249,26 @@ class Core:
 _everyone: weakref.WeakSet[Core] = weakref.WeakSet()
 
 
+_held: list[Core] = []  # by the thread that forks
+
+
 def _before_fork() -> None:
     # So that no other thread is in the midst of a change that the child would inherit.
-    for router in list(_everyone):
+    _held[:] = list(_everyone)
+    for router in _held:
         router._sync_lock.acquire()  # noqa: SLF001 - of this module
         router._lock.acquire()  # noqa: SLF001 - of this module
 
 
 def _after_fork_in_parent() -> None:
-    for router in list(_everyone):
+    for router in _held:
         router._lock.release()  # noqa: SLF001 - of this module
         router._sync_lock.release()  # noqa: SLF001 - of this module
+    _held.clear()
 
 
 def _after_fork_in_child() -> None:
+    _held.clear()
     for router in list(_everyone):
         router._lock, router._sync_lock = threading.RLock(), threading.RLock()  # noqa: SLF001 - of this module
         router._ids = Ids()  # noqa: SLF001 - of this module

@@ -81,6 +81,8 @@ def needs_relearning(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """
     if old["policy"] != new["policy"]:
         return "the policy"
+    if ("reward" in old["problem"]) != ("reward" in new["problem"]):
+        return "the reward, which is or was a Python callable,"
     for part in ("context", "state", "failure"):
         if old["problem"].get(part) != new["problem"].get(part):
             return f"the {part} of the problem"

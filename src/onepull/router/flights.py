@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,8 @@ class Flights:
         self.expires = expires
         self.own: dict[str, tuple[Decided, float]] = {}
         self.foreign: dict[str, tuple[Decided, float]] = {}
-        self._answered: dict[str, None] = {}
+        # Ordered, since a plain dict takes long to find its first key after many deletions.
+        self._answered: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
         """Return how many decisions are in flight."""
@@ -54,7 +56,10 @@ class Flights:
     def read(self, event: Decided, now: float) -> bool:
         """Add a decision that was read from the log; return whether it is new."""
         id_ = event.id
-        if id_ in self.own or id_ in self.foreign or self._answered.pop(id_, self) is None:
+        if id_ in self.own or id_ in self.foreign:
+            return False
+        if id_ in self._answered:
+            del self._answered[id_]
             return False
         self.foreign[id_] = event, now + self.expires + GRACE
         return True
@@ -66,7 +71,7 @@ class Flights:
             return found[0]  # type: ignore[no-any-return]  # a Decided
         self._answered[id_] = None
         if len(self._answered) > RECENT:
-            del self._answered[next(iter(self._answered))]
+            self._answered.popitem(last=False)
         return None
 
     def expired(self, now: float) -> list[Decided]:

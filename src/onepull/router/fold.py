@@ -134,7 +134,9 @@ class Fold:
                 if isinstance(earlier, (e.Observed, e.Failed, e.Expired, e.Control)):
                     self.apply_quietly(earlier)
         else:
-            apply_changes(self, self.asked, event.asked)
+            before, self.asked, self.number = self.asked, event.asked, int(event.id)
+            apply_changes(self.copy(), before, event.asked)  # raises before anything changes
+            apply_changes(self, before, event.asked)
         self.asked, self.number = event.asked, int(event.id)
 
     def apply_quietly(self, event: Any) -> None:
@@ -315,9 +317,20 @@ class Fold:
             if self.flights.read(flight, now):
                 self._expect(flight)
 
+    def empty(self) -> Fold:
+        """Return a fold of no events."""
+        return Fold(self._problem, self.flights.expires, self.reader)
+
+    def take_flights(self, other: Fold) -> None:
+        """Wait for the decisions of this process that another fold waits for."""
+        for id_, (event, deadline) in other.flights.own.items():
+            self.land(id_)
+            self.flights.own[id_] = event, deadline
+            self._expect(event)
+
     def copy(self) -> Fold:
         """Return a copy without the decisions in flight, to try something."""
-        twin = Fold(self._problem, self.flights.expires, self.reader)
+        twin = self.empty()
         twin.policy = self.policy_from(self.policy.to_bytes())
         twin.mode, twin.fallback, twin.drained = self.mode, self.fallback, set(self.drained)
         twin.asked, twin.number, twin.sequence = self.asked, self.number, self.sequence

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from onepull.errors import ConflictError, InputError, OnepullError, StoreError
+from onepull.errors import ConflictError, InputError, OnepullError
 from onepull.router.core import Core
 from onepull.router.decision import Decision
 from onepull.router.plain_values import plain, text
@@ -79,6 +79,23 @@ class Observing(Core):
         done = await asyncio.wrap_future(self._store.submit(events)) if waiting else []
         return self._summed(outcomes, waiting, done, rejected)
 
+    async def observe_each_async(
+        self, observations: Iterable[Observation | Mapping[str, Any]]
+    ) -> list[Receipt | OnepullError]:
+        """Report many outcomes of many callers; return for each its receipt or its error."""
+        outcomes, rejected = self._outcomes(observations)
+        waiting = [(i, each) for i, each in outcomes if each.receipt is None]
+        events = [each.event for _, each in waiting]
+        done = await asyncio.wrap_future(self._store.submit(events)) if waiting else []
+        found: dict[int, Receipt | OnepullError] = dict(rejected)
+        found |= {i: each.receipt for i, each in outcomes if each.receipt is not None}
+        for (i, outcome), result in zip(waiting, done, strict=True):
+            try:
+                found[i] = self._finished(outcome, result)
+            except ConflictError as error:
+                found[i] = error
+        return [found[i] for i in range(len(found))]
+
     def failed(
         self, decision: Decision | str, /, *, arm: str | None = None, **context: Any
     ) -> Receipt:
@@ -109,15 +126,24 @@ class Observing(Core):
         """Return the event of an observation, checked, or the receipt of one that came before."""
         self._check()
         id_, given = _reference(decision, arm)
-        flight, slots = self._known(id_)
+        return self._prepared(id_, given, self._known(id_), reward, failed, fields)
+
+    def _prepared(  # noqa: PLR0913, PLR0917 - one for each thing that is told
+        self,
+        id_: str,
+        arm: str | None,
+        known: tuple[Any, dict[Any, Any]],
+        reward: Any,
+        failed: Any,
+        fields: dict[str, Any],
+    ) -> Outcome:
         told = {name: plain(value) for name, value in fields.items()}
         with self._lock:
             return prepared(
                 self._fold.policy,
                 id_,
-                given,
-                flight,
-                slots,
+                arm,
+                *known,
                 reward=None if reward is None else plain(reward),
                 failed=failed,
                 fields=told,
@@ -152,18 +178,42 @@ class Observing(Core):
     def _outcomes(
         self, observations: Iterable[Observation | Mapping[str, Any]]
     ) -> tuple[list[tuple[int, Outcome]], list[tuple[int, OnepullError]]]:
+        self._check()
         outcomes: list[tuple[int, Outcome]] = []
         rejected: list[tuple[int, OnepullError]] = []
-        for i, given in enumerate(observations):
+        given: list[tuple[int, Observation]] = []
+        for i, each in enumerate(observations):
             try:
-                one = _observation(given)
-                fields = {**(one.context or {}), **(one.state or {})}
-                outcomes.append((i, self._outcome(one.id, one.arm, one.reward, one.failed, fields)))
-            except StoreError:
-                raise
+                given.append((i, _observation(each)))
+            except InputError as error:
+                rejected.append((i, error))
+        known = self._all_known([one.id for _, one in given])
+        for i, one in given:
+            fields = {**(one.context or {}), **(one.state or {})}
+            try:
+                outcome = self._prepared(
+                    text("the id of a decision", one.id),
+                    one.arm,
+                    known[one.id],
+                    one.reward,
+                    one.failed,
+                    fields,
+                )
+                outcomes.append((i, outcome))
             except OnepullError as error:
                 rejected.append((i, error))
         return outcomes, rejected
+
+    def _all_known(self, ids: list[str]) -> dict[str, tuple[Any, dict[Any, Any]]]:
+        """Return of each id what `_known` returns, with one look into the log."""
+        flights = self._fold.flights
+        with self._lock:
+            known: dict[str, Any] = {id_: (flights.get(id_), {}) for id_ in ids}
+        others = [id_ for id_, (flight, _) in known.items() if flight is None]
+        stored = self._store.of_ids(self.name, others) if others else {}
+        for id_, slots in stored.items():
+            known[id_] = slots.get(e.Slot.DECISION), slots
+        return known
 
     def _summed(
         self,

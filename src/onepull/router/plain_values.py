@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from onepull.checks import shown
+from onepull.checks import plain_text, shown
 from onepull.errors import InputError
 
 LONGEST = 200  # characters of an id, a key or a name
@@ -18,7 +19,9 @@ def text(what: str, value: Any) -> str:
     'session 1'
     """
     if isinstance(value, str) and 0 < len(value) <= LONGEST and "\0" not in value:
-        return value
+        with suppress(UnicodeEncodeError):  # half of a surrogate pair
+            value.encode()
+            return plain_text(value)
     raise InputError(f"{what} must be text of 1 to {LONGEST} characters, given {shown(value)}")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from onepull.checks import number, whole_number
@@ -18,6 +19,7 @@ from onepull.router.expiry import Expiry
 from onepull.router.fold import Fold, check_mode
 from onepull.router.observing import Observing
 from onepull.router.plain_values import text
+from onepull.router.replay import Replay, WhatIf, replayed, what_if
 from onepull.router.router_file import read_router_file
 from onepull.router.router_stats import RouterStats
 from onepull.router.sticky import Sticky
@@ -249,3 +251,57 @@ class Router(Choosing, Observing, Controlling):
             yield from batch
             after = batch[-1].seq
             left = None if left is None else left - len(batch)
+
+    def replay(
+        self,
+        *,
+        reward: str | None = None,
+        policy: str | Mapping[str, Any] | Callable[[Problem], Policy] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> Replay:
+        """Return what would have been chosen and earned under another formula or policy.
+
+        The states are in the log, so what was pulled is revalued exactly, and no probabilities
+        are needed to value what was not.  Nothing changes.
+
+        Parameters
+        ----------
+        reward
+            The other formula; the present one by default.
+        policy
+            The other policy, as for `Router`; by default the one that the router was asked for.
+        since, until
+            Replay only decisions and outcomes of these times, in seconds since the epoch.
+        """
+        self._check()
+        problem = self.problem if reward is None else self.problem.with_reward(reward)
+        asked = self._fold.asked["policy"] if policy is None else policy
+        return replayed(policy_for(problem, asked)[0], self.problem, self._between(since, until))
+
+    def what_if(
+        self,
+        *,
+        reward: str | None = None,
+        contexts: Iterable[Mapping[str, Any]] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> WhatIf:
+        """Return what each arm is worth under another formula, from the states in the log.
+
+        Parameters
+        ----------
+        reward
+            The other formula; the present one by default.
+        contexts
+            The contexts to look at; those of the logged decisions by default.
+        since, until
+            Use only events of these times, in seconds since the epoch.
+        """
+        self._check()
+        return what_if(self.problem, reward, self._between(since, until), contexts)
+
+    def _between(self, since: float | None, until: float | None) -> Iterator[Any]:
+        low = -math.inf if since is None else number("since", since, above=-math.inf)
+        high = math.inf if until is None else number("until", until, above=-math.inf)
+        return (event for event in self.log() if low <= event.time <= high)

@@ -8,6 +8,7 @@ import msgspec
 
 from onepull.policies import Controls
 from onepull.router import Decision, RouterStats
+from onepull.router.replay import Replay
 
 DecisionAnswer = Decision
 StatsAnswer = RouterStats
@@ -151,38 +152,9 @@ class TimelineAnswer(msgspec.Struct, frozen=True):
     arms: dict[str, ArmTimeline]
 
 
-class ReplayedArm(msgspec.Struct, frozen=True):
-    """An arm in a replay."""
+class ReplayAnswer(Replay, frozen=True, kw_only=True):
+    """What another reward or policy would have chosen and earned; `notes` tell what limits it."""
 
-    chosen: int
-    was_chosen: int
-    reward: float | None
-    was_reward: float | None
-
-
-class ReplayAnswer(msgspec.Struct, frozen=True):
-    """What another reward or policy would have chosen and earned.
-
-    Attributes
-    ----------
-    requests
-        How many requests were replayed.
-    earned
-        The mean reward of what would have been chosen, by the asked formula; null if unknown.
-    was_earned
-        The mean reward of what was chosen, by the same formula.
-    arms
-        How often each arm would have been and was chosen, and its mean reward.
-    notes
-        What limits the comparison.
-    """
-
-    requests: int
-    reward: str | None
-    policy: str
-    earned: float | None
-    was_earned: float | None
-    arms: dict[str, ReplayedArm]
     notes: list[str]
 
 

@@ -30,7 +30,6 @@ _decision = msgspec.json.Decoder(DecisionRequest)
 _observations = msgspec.json.Decoder(ObservationRequest | Batch)
 _encode = msgspec.json.Encoder().encode
 _TAKEN = frozenset({"id", "eligible", "key"})  # arguments of `Router.choose`
-_TOLD = frozenset({"arm", "reward", "failed"})  # arguments of `Router.observe`
 _HEADERS = [(b"content-type", JSON), *PLAIN]
 
 
@@ -94,7 +93,7 @@ async def observed(service: Service, router: Router, body: bytes) -> Observation
     told = _observations.decode(body)
     started = time.perf_counter()
     if isinstance(told, ObservationRequest):
-        receipt = await _observed(router, told)
+        receipt = await _observed(service, router, told)
         answer = ObservationsAnswer(
             learned=int(receipt.learned),
             duplicates=int(receipt.duplicate),
@@ -107,27 +106,32 @@ async def observed(service: Service, router: Router, body: bytes) -> Observation
     return answer
 
 
-async def _observed(router: Router, told: ObservationRequest) -> Receipt:
-    fields = _checked(told)
+async def _observed(service: Service, router: Router, told: ObservationRequest) -> Receipt:
+    _checked(told)
     if told.gave_up:
         return await asyncio.to_thread(router.gave_up, told.id, arm=told.arm)
-    return await router.observe_async(
-        told.id, arm=told.arm, reward=told.reward, failed=told.failed, **fields
+    return await service.gathering(router).observe(_observation(told))
+
+
+def _observation(told: ObservationRequest) -> Observation:
+    return Observation(
+        id=told.id,
+        arm=told.arm,
+        state=told.state,
+        reward=told.reward,
+        failed=told.failed,
+        context=told.context,
     )
 
 
-def _checked(told: ObservationRequest) -> dict[str, Any]:
-    """Return the fields of an observation; raises InputError if it contradicts itself."""
+def _checked(told: ObservationRequest) -> None:
+    """Raise InputError if an observation tells nothing, or contradicts itself."""
     if told.state is None and told.reward is None and not told.failed and not told.gave_up:
         raise InputError(
             f"observation {told.id!r} tells nothing: give state, reward, failed or gave_up"
         )
     if told.gave_up and (told.state is not None or told.reward is not None or told.failed):
         raise InputError(f"observation {told.id!r} has gave_up beside an outcome; give one of them")
-    fields: dict[str, Any] = {**(told.context or {}), **(told.state or {})}
-    if not _TOLD.isdisjoint(fields):
-        raise reserved(_TOLD & fields.keys(), "state")
-    return fields
 
 
 async def _observed_all(router: Router, told: list[ObservationRequest]) -> ObservationsAnswer:
@@ -145,12 +149,7 @@ async def _observed_all(router: Router, told: list[ObservationRequest]) -> Obser
             given_up.append(place)
             continue
         places.append(place)
-        given.append(
-            Observation(
-                id=each.id, arm=each.arm, state=each.state, reward=each.reward,
-                failed=each.failed, context=each.context,
-            )
-        )  # fmt: skip
+        given.append(_observation(each))
     receipt = await router.observe_many_async(given) if given else BatchReceipt(0, 0, 0)
     rejected |= {places[index]: error for index, error in receipt.rejected}
     duplicates = receipt.duplicates

@@ -37,9 +37,9 @@ class Hosted:
         self._pending: deque[Any] = deque(maxlen=MOST_PENDING)
         self._lock = threading.Lock()
         self._news: list[Any] = []
-        self._sequence = 0
-        self._read_tail()
         router.follow(self._pending.extend)
+        self._sequence = router.sequence  # what comes later is new
+        self._has_read_tail = False  # which takes a second, so a start does not wait for it
 
     @property
     def name(self) -> str:
@@ -48,12 +48,11 @@ class Hosted:
 
     def _read_tail(self) -> None:
         """Read the newest part of the log."""
-        last = self.router.sequence
-        after = max(last - TAIL, 0)
-        for event in self.router.store.events(self.name, after=after, until=last):
+        last = self._sequence
+        for event in self.router.store.events(self.name, after=max(last - TAIL, 0), until=last):
             self._fold(event)
-        self._sequence = last
         self._news.clear()
+        self._has_read_tail = True
 
     def _fold(self, event: Event) -> None:
         self.timeline.fold(event)
@@ -68,6 +67,8 @@ class Hosted:
 
     def _count(self) -> None:
         self.timeline.problem = self.router.problem
+        if not self._has_read_tail:
+            self._read_tail()
         while self._pending:
             event = self._pending.popleft()
             if event.seq > self._sequence:  # the tail may overlap

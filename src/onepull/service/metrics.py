@@ -10,7 +10,7 @@ from pathlib import Path
 
 BOUNDS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.5, 2.5)
 HISTOGRAMS = ("decide", "commit")
-COUNTERS = ("requests_2xx", "requests_4xx", "requests_5xx", "streams")
+COUNTERS = ("requests_2xx", "requests_3xx", "requests_4xx", "requests_5xx")
 _WIDTH = len(BOUNDS) + 2  # the bucket of infinity, and the sum
 _SLOT = len(HISTOGRAMS) * _WIDTH + len(COUNTERS)
 KIND = b"text/plain; version=0.0.4; charset=utf-8"

@@ -110,7 +110,7 @@ def _page(service: Service) -> str:
     page.add("store_healthy", "gauge", "Whether the log can be written.", [({}, int(healthy))])
     page.add("requests_total", "counter", "Requests.", [
         ({"status": status}, service.measures.count(f"requests_{status}"))
-        for status in ("2xx", "4xx", "5xx")
+        for status in ("2xx", "3xx", "4xx", "5xx")
     ])  # fmt: skip
     page.add("event_streams", "gauge", "Event streams of this worker.", [({}, len(service.hub))])
     told = {"decide": "Seconds to decide.", "commit": "Seconds until observations are on disk."}

@@ -20,7 +20,7 @@ from onepull.service.exchange import Answer, Exchange, Stream
 from onepull.service.hosted import Hosted, without_policy
 from onepull.service.messages import ReplayRequest, WhatIfRequest
 from onepull.service.problem_details import Refused
-from onepull.service.replaying import replayed
+from onepull.service.replaying import replay_within_limits
 from onepull.service.what_if import what_if as compared
 
 if TYPE_CHECKING:
@@ -197,4 +197,4 @@ async def replay(service: Service, exchange: Exchange) -> Answer:
     """Compute what another reward or policy would have chosen and earned."""
     router = known_problem(service, exchange).router
     asked = _replay.decode(exchange.body)
-    return Answer.of(await service.heavily(replayed, router, asked))
+    return Answer.of(await service.heavily(replay_within_limits, router, asked))

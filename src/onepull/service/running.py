@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onepull.errors import OnepullError
-from onepull.router.definition import policy_for
+from onepull.router import Router
 from onepull.service.json_log import start_logging, tell
 from onepull.service.keys import read_keys
 from onepull.service.metrics import Measures
@@ -33,12 +33,10 @@ def _checked(source: Source) -> Iterator[str]:
     if source.is_demonstration:
         yield "demo: the built-in demonstration"
     for router in source.routers:
-        policy, _ = policy_for(router["problem"], router.get("policy", "recommended"))
-        problem = router["problem"]
-        yield (
-            f"{router['name']}: {len(problem.arms)} arms, {type(policy).__name__}, "
-            f"log in {router['store']}"
-        )
+        with Router(**{**router, "store": None}) as trial:  # in memory: nothing is written
+            policy = trial.stats().policy.policy
+        arms = len(router["problem"].arms)
+        yield f"{router['name']}: {arms} arms, {policy}, log in {router['store']}"
     settings = source.settings
     if settings.keys is not None:
         yield f"keys: {len(read_keys(Path(settings.keys)))} in {settings.keys}"

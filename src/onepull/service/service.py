@@ -16,6 +16,7 @@ from onepull.problem import Problem
 from onepull.router import Router
 from onepull.service import demonstration
 from onepull.service.deciding import Work, decided, observed
+from onepull.service.gathering import Gathering
 from onepull.service.hosted import Hosted
 from onepull.service.hub import TICK, Hub
 from onepull.service.json_log import tell, tell_error
@@ -63,6 +64,7 @@ class Service:
         self.short_cuts: dict[bytes, tuple[Work, Router]] = {}
         self.is_ready = False
         self.is_draining = False
+        self._gatherings: dict[str, Gathering] = {}
         self._stores: dict[str, Store] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._heavy = asyncio.Semaphore(HEAVY)
@@ -186,6 +188,13 @@ class Service:
                 return await asyncio.to_thread(work, *arguments)
         finally:
             self._waiting -= 1
+
+    def gathering(self, router: Router) -> Gathering:
+        """Return where the observations of a router wait for each other."""
+        found = self._gatherings.get(router.name)
+        if found is None or found.router is not router:
+            found = self._gatherings[router.name] = Gathering(router)
+        return found
 
     async def changing(self, work: Any, *arguments: Any) -> Any:
         """Run a change in a thread, one at a time."""

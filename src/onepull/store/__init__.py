@@ -28,8 +28,10 @@ from onepull.store.events import (
     Slot,
 )
 from onepull.store.ids import new_id
+from onepull.store.log_files import export_log, import_log
 from onepull.store.memory_store import MemoryStore
 from onepull.store.opening import open_store
+from onepull.store.postgres_store import PostgresStore
 from onepull.store.sqlite_store import SQLiteStore
 from onepull.store.store import FORGOTTEN, Appended, Snapshot, Store
 
@@ -54,6 +56,7 @@ __all__ = [
     "Observed",
     "Paused",
     "Pinned",
+    "PostgresStore",
     "Resumed",
     "RewardSet",
     "SQLiteStore",
@@ -61,6 +64,8 @@ __all__ = [
     "Slot",
     "Snapshot",
     "Store",
+    "export_log",
+    "import_log",
     "new_id",
     "open_store",
 ]

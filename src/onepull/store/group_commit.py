@@ -8,18 +8,26 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from onepull.errors import StoreError
-from onepull.store.events import Event
+from onepull.store.events import Event, encode
 from onepull.store.store import Appended
 
 LINGER = 0.01  # seconds that recorded events wait for others
 MOST = 4000  # events in one transaction, so that other processes get their turn
 WAITING = 200_000  # recorded events that may wait for a disk that has failed or is slow
 
-Commit: TypeAlias = Callable[[list[Sequence[Event]]], list[list[Appended]]]
-Job: TypeAlias = tuple[Sequence[Event], Future[list[Appended]] | None]
+Rows: TypeAlias = Sequence[tuple[Event, bytes]]  # events, each with its written form
+Commit: TypeAlias = Callable[[list[Rows]], list[list[Appended]]]
+
+
+class Job(NamedTuple):
+    """The events of one call, and who waits for them; nobody waits for recorded ones."""
+
+    events: Sequence[Event]
+    bodies: Sequence[bytes] | None
+    future: Future[list[Appended]] | None
 
 
 class GroupCommit:
@@ -56,8 +64,9 @@ class GroupCommit:
 
     def submit(self, events: Sequence[Event]) -> Future[list[Appended]]:
         """Commit events as soon as the disk is free; the future has the result."""
+        bodies = [encode(event) for event in events]  # raises here, not in the calls of others
         future: Future[list[Appended]] = Future()
-        self._put((events, future))
+        self._put(Job(events, bodies, future))
         self._hurry.set()
         return future
 
@@ -66,7 +75,7 @@ class GroupCommit:
         if len(self._queue) >= WAITING:
             self.lost += 1
             return
-        self._put(((event,), None))
+        self._put(Job((event,), None, None))
 
     def _put(self, job: Job) -> None:
         if not self._is_open:
@@ -103,24 +112,35 @@ class GroupCommit:
             events = 0
             while self._queue and events < MOST:
                 jobs.append(self._queue.popleft())
-                events += len(jobs[-1][0])
+                events += len(jobs[-1].events)
             self._commit_jobs(jobs)
 
     def _commit_jobs(self, jobs: list[Job]) -> None:
-        commit = self._commit()
+        ready = [(job, rows) for job in jobs if (rows := self._rows(job)) is not None]
         try:
+            commit = self._commit()
             if commit is None:
                 raise StoreError("the store is closed")  # noqa: TRY301 - told like any other
-            results = commit([events for events, _ in jobs])
+            results = commit([rows for _, rows in ready])
         except BaseException as error:  # noqa: BLE001 - the thread must live, and the callers learn it
-            self.lost += sum(len(events) for events, future in jobs if future is None)
-            for _, future in jobs:
-                if future is not None and future.set_running_or_notify_cancel():
-                    future.set_exception(error)
+            self.lost += sum(len(rows) for job, rows in ready if job.future is None)
+            for job, _ in ready:
+                if job.future is not None and job.future.set_running_or_notify_cancel():
+                    job.future.set_exception(error)
             return
-        for (_, future), result in zip(jobs, results, strict=True):
-            if future is not None and future.set_running_or_notify_cancel():
-                future.set_result(result)
+        for (job, _), result in zip(ready, results, strict=True):
+            if job.future is not None and job.future.set_running_or_notify_cancel():
+                job.future.set_result(result)
+
+    def _rows(self, job: Job) -> Rows | None:
+        """Return events with their written form; None if a recorded one cannot be written."""
+        if job.bodies is not None:
+            return list(zip(job.events, job.bodies, strict=True))
+        try:
+            return [(event, encode(event)) for event in job.events]
+        except Exception:  # noqa: BLE001 - nobody waits for it, and others must not suffer
+            self.lost += len(job.events)
+            return None
 
     def close(self) -> None:
         """Commit what waits, and end the thread."""

@@ -12,9 +12,7 @@ from typing import Any
 
 from onepull.errors import StoreError
 from onepull.store.events import Event, Slot, decode, encode
-from onepull.store.store import BATCH, FORGOTTEN, Appended, Snapshot, Store
-
-KEPT = 2  # snapshots of a problem
+from onepull.store.store import BATCH, FORGOTTEN, KEPT, Appended, Snapshot, Store
 
 
 class MemoryStore(Store):

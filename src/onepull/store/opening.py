@@ -9,6 +9,7 @@ from typing import Any
 from onepull.checks import shown
 from onepull.errors import ParameterError
 from onepull.store.memory_store import MemoryStore
+from onepull.store.postgres_store import PostgresStore
 from onepull.store.sqlite_store import SQLiteStore
 from onepull.store.store import Store
 
@@ -25,8 +26,6 @@ def open_store(where: str | os.PathLike[str] | Store | None) -> Store:
     if isinstance(given, Store):
         return given
     if isinstance(given, str) and re.match(r"postgres(ql)?://", given):
-        from onepull.store.postgres_store import PostgresStore  # noqa: PLC0415 - an extra
-
         return PostgresStore(given)
     if isinstance(given, (str, os.PathLike)):
         if str(given) in ("", ":memory:") or re.match(r"[a-z]+://", str(given)):

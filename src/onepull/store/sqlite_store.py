@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import sqlite3
 import sys
@@ -18,15 +19,14 @@ from typing import Any
 from onepull.atomic_files import path_of
 from onepull.checks import number
 from onepull.errors import StoreError
-from onepull.store.events import Event, Slot, decode, encode
+from onepull.store.events import Event, Slot, decode
 from onepull.store.file_systems import refuse_network
-from onepull.store.group_commit import GroupCommit
-from onepull.store.ids import time_of
+from onepull.store.forgetting import horizon_of, is_old
+from onepull.store.group_commit import GroupCommit, Rows
 from onepull.store.sqlite_schema import VERSION, check_version, migrate
-from onepull.store.store import BATCH, FORGOTTEN, Appended, Snapshot, Store
+from onepull.store.store import BATCH, FORGOTTEN, KEPT, Appended, Snapshot, Store
 from onepull.store.turns import Turns
 
-KEPT = 2  # snapshots of a problem: the one before, should the newest be damaged
 CHUNK = 1 << 20  # bytes of a file that are written again at once
 PAUSE = 0.0005  # seconds between attempts to write while another process does
 TURN = 0.001  # seconds that a process leaves to others that wait
@@ -68,12 +68,14 @@ class SQLiteStore(Store):
         self._patience = number("patience", patience, above=0.0)
         refuse_network(self.path)
         self._is_open = True
-        # A process that was killed may have left what the disk does not hold; see `_settle`.
-        log = Path(f"{self.path}-wal")
-        self._distrusts_log = log.exists() and log.stat().st_size > 0
+        self._distrusts_log = self._has_log()
         self._begin()
-        with self._reading():  # raises now if the file cannot be used
-            self._writing()
+        try:
+            with self._reading():  # raises now if the file cannot be used
+                self._writing()
+        except BaseException:
+            self._close_connections()
+            raise
         self._group = GroupCommit(self._commit)
         _everyone.add(self)
 
@@ -83,6 +85,15 @@ class SQLiteStore(Store):
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._is_healthy = True
+
+    def _has_log(self) -> bool:
+        """Whether a process before left a write-ahead log, which the disk may not hold."""
+        try:
+            return Path(f"{self.path}-wal").stat().st_size > 0
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._error("cannot be opened", error) from error
 
     # Connections
 
@@ -191,7 +202,7 @@ class SQLiteStore(Store):
         """Store an event in the background."""
         self._group.record(event)
 
-    def _commit(self, jobs: list[Sequence[Event]]) -> list[list[Appended]]:
+    def _commit(self, jobs: list[Rows]) -> list[list[Appended]]:
         """Store the events of several calls in one transaction."""
         if not any(jobs) and self._is_healthy:
             return [[] for _ in jobs]
@@ -218,30 +229,28 @@ class SQLiteStore(Store):
             time.sleep(TURN)
         return results
 
-    def _insert(
-        self, writer: sqlite3.Connection, jobs: list[Sequence[Event]]
-    ) -> list[list[Appended]]:
+    def _insert(self, writer: sqlite3.Connection, jobs: list[Rows]) -> list[list[Appended]]:
         execute = writer.execute
         horizons = dict(execute("SELECT problem, time FROM horizons").fetchall())
         results = []
         for events in jobs:
             done = []
-            for event in events:
+            for event, body in events:
                 slot, problem = event.slot, event.problem
                 if slot is None:
-                    cursor = execute(INSERT, (problem, None, None, encode(event)))
+                    cursor = execute(INSERT, (problem, None, None, body))
                     done.append(Appended(cursor.lastrowid or 0))
                     continue
                 id_ = event.id  # type: ignore[attr-defined]  # an event with a slot has one
                 if problem in horizons and _is_settled(writer, event, id_, horizons[problem]):
                     done.append(Appended(0, FORGOTTEN))
                     continue
-                cursor = execute(INSERT, (problem, id_, slot, encode(event)))
+                cursor = execute(INSERT, (problem, id_, slot, body))
                 if cursor.rowcount == 1:
                     done.append(Appended(cursor.lastrowid or 0))
                 else:
-                    seq, body = execute(TAKEN, (problem, id_, slot)).fetchone()
-                    done.append(Appended(seq, decode(body, seq=seq, problem=problem)))
+                    seq, kept = execute(TAKEN, (problem, id_, slot)).fetchone()
+                    done.append(Appended(seq, decode(kept, seq=seq, problem=problem)))
             results.append(done)
         return results
 
@@ -296,6 +305,18 @@ class SQLiteStore(Store):
             "SELECT slot, seq, body FROM events WHERE problem = ? AND id = ?", (problem, id_)
         )
         return {Slot(slot): decode(body, seq=seq, problem=problem) for slot, seq, body in rows}
+
+    def of_ids(self, problem: str, ids: Sequence[str]) -> dict[str, dict[Slot, Any]]:
+        """Return the events of several ids by slot."""
+        rows = self._all(
+            "SELECT id, slot, seq, body FROM events "
+            "WHERE problem = ? AND id IN (SELECT value FROM json_each(?))",
+            (problem, json.dumps(list(ids))),
+        )
+        found: dict[str, dict[Slot, Any]] = {}
+        for id_, slot, seq, body in rows:
+            found.setdefault(id_, {})[Slot(slot)] = decode(body, seq=seq, problem=problem)
+        return found
 
     def problems(self) -> list[str]:
         """Return the names of the problems that have events."""
@@ -361,13 +382,8 @@ class SQLiteStore(Store):
                 "SELECT seq, id, body FROM events WHERE seq <= ? AND problem = ? AND slot = ?",
                 (end, problem, int(Slot.OUTCOME)),
             )
-            times = [
-                (id_, time_of(id_), decode(body, seq=seq, problem=problem).time)
-                for seq, id_, body in rows
-            ]
-            # Ids tell their time; one of a clock that ran ahead is kept by name, as others are.
-            horizon = min(max((written for *_, written in times), default=0.0), time.time())
-            named = [(problem, id_) for id_, born, _ in times if born is None or born > horizon]
+            times = [(id_, decode(body, seq=seq, problem=problem).time) for seq, id_, body in rows]
+            horizon = horizon_of(times, time.time())
             connection.execute(
                 "INSERT INTO horizons VALUES (?, ?, ?) ON CONFLICT (problem) DO UPDATE SET "
                 "seq = max(seq, excluded.seq), time = max(time, excluded.time)",
@@ -376,12 +392,11 @@ class SQLiteStore(Store):
             deleted = connection.execute(
                 "DELETE FROM events WHERE seq <= ? AND problem = ?", (end, problem)
             )
-            # Those of which something is left are kept by name, too.
             left = "SELECT 1 FROM events WHERE problem = ? AND id = ? LIMIT 1"
-            named += [
+            named = [
                 (problem, id_)
-                for id_, *_ in times
-                if connection.execute(left, (problem, id_)).fetchone()
+                for id_, _ in times
+                if not is_old(id_, horizon) or connection.execute(left, (problem, id_)).fetchone()
             ]
             connection.executemany("INSERT OR IGNORE INTO settled VALUES (?, ?)", named)
             return deleted.rowcount
@@ -443,12 +458,15 @@ class SQLiteStore(Store):
         self._group.close()
         self._is_open = False
         with self._lock:
-            for connection in (self._reader, self._writer):
-                if connection is not None:
-                    with suppress(sqlite3.Error):
-                        connection.close()
-            self._reader = self._writer = None
-            self._turns.close()
+            self._close_connections()
+
+    def _close_connections(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.close()
+        self._reader = self._writer = None
+        self._turns.close()
 
 
 class _Held(closing[Any]):
@@ -469,8 +487,7 @@ def _is_settled(connection: sqlite3.Connection, event: Event, id_: str, horizon:
     key = event.problem, id_
     if connection.execute("SELECT 1 FROM settled WHERE problem = ? AND id = ?", key).fetchone():
         return True
-    born = time_of(id_)
-    if born is None or born > horizon:
+    if not is_old(id_, horizon):
         return False
     # Old, but perhaps of a decision that is still there.
     query = "SELECT 1 FROM events WHERE problem = ? AND id = ? LIMIT 1"

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from onepull.store.events import Event, Slot
 
 BATCH = 2000  # events that are read at once
+KEPT = 2  # snapshots of a problem: the one before, should the newest be damaged
 
 
 class Appended(NamedTuple):
@@ -131,6 +132,11 @@ class Store(ABC):
     @abstractmethod
     def of_id(self, problem: str, id_: str) -> dict[Slot, Any]:
         """Return the events of an id by slot."""
+
+    def of_ids(self, problem: str, ids: Sequence[str]) -> dict[str, dict[Slot, Any]]:
+        """Return the events of several ids by slot; ids without events are left out."""
+        found = ((id_, self.of_id(problem, id_)) for id_ in dict.fromkeys(ids))
+        return {id_: slots for id_, slots in found if slots}
 
     def decision(self, problem: str, id_: str) -> Any:
         """Return the decision with an id, or None."""

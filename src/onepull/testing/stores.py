@@ -125,6 +125,9 @@ def the_first_of_a_slot_stands(opened: Open) -> None:
         assert set(slots) == {Slot.DECISION, Slot.OUTCOME}
         assert store.decision("p", "a").arm == "a"
         assert store.answer("p", "a").state == {"x": 1.0}
+        several = store.of_ids("p", ["a", "nobody", "c", "a"])
+        assert set(several) == {"a", "c"}
+        assert several["a"] == slots
         assert store.decision("p", "nobody") is store.answer("p", "nobody") is None
 
 

@@ -1,7 +1,7 @@
 """A disk that forgets what was not synced, as a loss of power does.
 
-It is a virtual file system of SQLite.  What SQLite writes goes to real files, which readers see, and
-to a model of the disk, which gets it when SQLite syncs.  `lose_power` leaves the model's files.
+It is a virtual file system of SQLite.  What SQLite writes goes to real files, which readers see,
+and to a model of the disk, which gets it when SQLite syncs.  `lose_power` leaves the model's files.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _File(apsw.VFSFile):
         del flags  # the real disk has nothing to do
         self.disk.sync(self.path)
         if self.disk.fails_to_sync:
-            error = apsw.IOError()
+            error: Any = apsw.IOError()
             error.extendedresult = apsw.SQLITE_IOERR_FSYNC
             raise error
 

@@ -1,0 +1,255 @@
+"""What would have been chosen and earned under another formula or policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from onepull.errors import InputError, OnepullError, ParameterError
+from onepull.policies.choice import chosen
+from onepull.policies.policy import Policy
+from onepull.problem import Problem
+from onepull.router.draws import Draws
+from onepull.router.evidence import Evidence, Shown, shown_by
+from onepull.store.events import Decided
+
+CONTEXTS = 500  # different contexts that are looked at; evenly spread over the log
+
+
+class Played(msgspec.Struct, frozen=True):
+    """What was chosen, and what it is worth.
+
+    Attributes
+    ----------
+    shares
+        The share of the decisions that each arm got.
+    value
+        The mean reward of a decision, from all states that the log shows of the arms; None if it
+        shows nothing of them.
+    error
+        The standard error of `value`.
+    """
+
+    shares: dict[str, float]
+    value: float | None
+    error: float | None
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """The decisions of a log beside those of another formula or policy.
+
+    Attributes
+    ----------
+    policy, reward
+        The policy that was replayed, and its formula; None if it is a Python callable.
+    decisions, outcomes
+        How many decisions were replayed, and from how many outcomes they are valued.
+    left_out
+        Outcomes that could not be valued under this formula.
+    agreement
+        The share of decisions for which both chose the same arm; None without decisions.
+    earned
+        The mean reward under this formula of what was pulled: exact, not an estimate.
+    logged, replayed
+        What was chosen and what would have been, both valued under this formula.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval
+    >>> from onepull.router import Router
+    >>> problem = Problem(
+    ...     arms=["near", "far"], context={"bits": Finite([1, 4])},
+    ...     state={"capacity": Finite([0, 2, 4])}, reward="min(bits, capacity)",
+    ... )
+    >>> with Router(problem, policy="EmpiricalKL") as router:
+    ...     for i in range(40):
+    ...         decision = router.choose(bits=4)
+    ...         shown = 2 if decision.arm == "near" else 4 * (i % 3 == 0)
+    ...         receipt = router.observe(decision, capacity=shown)
+    ...     replay = router.replay(reward="capacity >= bits")
+    >>> replay.decisions, replay.logged.shares["near"] > 0.5 > replay.replayed.shares["near"]
+    (40, True)
+    """
+
+    policy: str
+    reward: str | None
+    decisions: int
+    outcomes: int
+    left_out: int
+    agreement: float | None
+    earned: float | None
+    logged: Played
+    replayed: Played
+
+
+class ArmInContext(msgspec.Struct, frozen=True):
+    """The mean reward of an arm in a context; None where the log shows nothing of it."""
+
+    arm: str
+    value: float | None
+
+
+class WhatIf(msgspec.Struct, frozen=True):
+    """The arms under another formula, from the states in the log.
+
+    Attributes
+    ----------
+    reward
+        The formula; None if it is a Python callable.
+    outcomes
+        How many outcomes were valued.
+    contexts
+        The contexts that were looked at, with how often each occurred, and the mean reward of
+        each arm there.
+    now, other
+        The arm with the highest mean reward under the present formula and under the other one,
+        as shares of the contexts, and what always choosing it is worth under the other one.
+
+    Examples
+    --------
+    >>> WhatIf("x", 0, [], Played({}, None, None), Played({}, None, None)).outcomes
+    0
+    """
+
+    reward: str | None
+    outcomes: int
+    contexts: list[tuple[dict[str, Any], int, list[ArmInContext]]]
+    now: Played
+    other: Played
+
+
+def replayed(policy: Policy, logged: Problem, events: Iterable[Any]) -> Replay:
+    """Choose again with a new policy, which learns from the outcomes as they came.
+
+    It knows at every decision what a router with this policy would have known from the log, and
+    draws as it would have drawn.
+    """
+    problem, draws = policy.problem, Draws()
+    was: dict[tuple[str, Any], int] = {}
+    would: dict[tuple[str, Any], int] = {}
+    shown: list[Shown] = []
+    decisions = alike = 0
+    for event in events:
+        if isinstance(event, Decided):
+            choice = _choice(policy, draws, event)
+            if choice is None:
+                continue
+            decisions += 1
+            alike += choice == event.arm
+            context = problem.context.exactly(event.context)
+            for arm, counts in ((event.arm, was), (choice, would)):
+                counts[arm, context] = counts.get((arm, context), 0) + 1
+        elif (told := shown_by(event)) is not None:
+            if getattr(event, "counts", True):
+                _learn(policy, told)
+            shown.append(told)
+    evidence = Evidence(problem, logged, shown)
+    source = problem.reward.source
+    return Replay(
+        policy=type(policy).__name__,
+        reward=source if isinstance(source, str) else None,
+        decisions=decisions,
+        outcomes=len(shown) - evidence.left_out,
+        left_out=evidence.left_out,
+        agreement=alike / decisions if decisions else None,
+        earned=sum(evidence.earned) / len(evidence.earned) if evidence.earned else None,
+        logged=_played(evidence, was),
+        replayed=_played(evidence, would),
+    )
+
+
+def _choice(policy: Policy, draws: Draws, event: Decided) -> str | None:
+    """Return the arm that a policy chooses for a logged request, None if it cannot be replayed."""
+    eligible = event.eligible
+    if eligible is not None:
+        eligible = tuple(arm for arm in eligible if arm in policy.problem.arms)
+        if not eligible:
+            return None
+    generator = draws.of(event.id) if policy.draws else None
+    try:
+        return chosen(policy, event.context, eligible, generator).arm
+    except InputError:
+        return None
+
+
+def _learn(policy: Policy, told: Shown) -> None:
+    try:
+        policy.observe(told.arm, reward=told.reward, **told.context, **told.told)
+    except OnepullError:
+        return
+
+
+def _played(evidence: Evidence, counts: dict[tuple[str, Any], int]) -> Played:
+    total = sum(counts.values())
+    shares: dict[str, float] = {}
+    for (arm, _), times in counts.items():
+        shares[arm] = shares.get(arm, 0.0) + times / total
+    value, error = evidence.value(_few(counts))
+    return Played(dict(sorted(shares.items())), value, error)
+
+
+def _few(counts: dict[tuple[str, Any], int]) -> dict[tuple[str, Any], int]:
+    """Return some of many different choices, each standing for its neighbours."""
+    if len(counts) <= CONTEXTS:
+        return counts
+    by_arm: dict[str, list[tuple[Any, int]]] = {}
+    for (arm, context), times in counts.items():
+        by_arm.setdefault(arm, []).append((context, times))
+    kept: dict[tuple[str, Any], int] = {}
+    for arm, rows in by_arm.items():
+        room = max(CONTEXTS * len(rows) // len(counts), 1)
+        for i, (_, times) in enumerate(rows):
+            context = rows[(i * room // len(rows)) * len(rows) // room][0]
+            kept[arm, context] = kept.get((arm, context), 0) + times
+    return kept
+
+
+def what_if(
+    present: Problem,
+    reward: Any,
+    events: Iterable[Any],
+    contexts: Iterable[Mapping[str, Any]] | None,
+) -> WhatIf:
+    """Value the states of a log under another formula."""
+    other = present if reward is None else present.with_reward(reward)
+    shown: list[Shown] = []
+    came: dict[Any, int] = {}
+    for event in events:
+        if (told := shown_by(event)) is not None:
+            shown.append(told)
+        elif isinstance(event, Decided) and contexts is None:
+            try:
+                context = present.context.exactly(event.context)
+            except OnepullError:
+                continue
+            came[context] = came.get(context, 0) + 1
+    for given in contexts or ():
+        if not isinstance(given, Mapping):
+            raise ParameterError("contexts takes tables of context fields by name")
+        context = present.context.exactly(given)
+        came[context] = came.get(context, 0) + 1
+    few = {
+        context: times
+        for (_, context), times in _few({("", c): n for c, n in came.items()}).items()
+    }
+    now, then = (Evidence(problem, present, shown) for problem in (present, other))
+    rows: list[tuple[dict[str, Any], int, list[ArmInContext]]] = []
+    best: list[dict[tuple[str, Any], int]] = [{}, {}]
+    for context, times in few.items():
+        means = [{arm: each.mean(arm, context) for arm in present.arms} for each in (now, then)]
+        for each, counts in zip(means, best, strict=True):
+            known = {arm: mean for arm, mean in each.items() if mean is not None}
+            if known:
+                counts[max(known, key=known.__getitem__), context] = times
+        values = [ArmInContext(arm, mean) for arm, mean in means[1].items()]
+        rows.append((present.context.fields(context), times, values))
+    source = other.reward.source
+    return WhatIf(
+        reward=source if isinstance(source, str) else None,
+        outcomes=len(shown) - then.left_out,
+        contexts=rows,
+        now=_played(then, best[0]),
+        other=_played(then, best[1]),
+    )

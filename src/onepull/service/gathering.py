@@ -1,0 +1,71 @@
+"""Observations that arrive at the same time are stored together, each with its own receipt.
+
+The log shares one write among all who wait anyway.  Gathered, they also share one look into the
+log for their ids, one hand-over to the thread that writes, and one turn of the fold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from onepull.errors import OnepullError
+from onepull.router import Observation, Receipt, Router
+
+MOST = 500  # observations that are stored together, so that none waits long
+TOGETHER = 2  # while one lot is on its way to the disk, the next is prepared
+
+
+class Gathering:
+    """The observations of one router that wait for the next lot.
+
+    Examples
+    --------
+    >>> from onepull import Interval, Problem
+    >>> async def main():
+    ...     problem = Problem(arms=["a"], state={"x": Interval(0, 1)}, reward="x")
+    ...     with Router(problem) as router:
+    ...         gathering = Gathering(router)
+    ...         told = [Observation(id=str(i), arm="a", state={"x": 0.5}) for i in range(3)]
+    ...         receipts = await asyncio.gather(*map(gathering.observe, told))
+    ...         return [receipt.learned for receipt in receipts]
+    >>> asyncio.run(main())
+    [True, True, True]
+    """
+
+    def __init__(self, router: Router) -> None:
+        self.router = router
+        self._waiting: list[tuple[Observation, asyncio.Future[Receipt]]] = []
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def observe(self, observation: Observation) -> Receipt:
+        """Return the receipt of an observation when it is on disk."""
+        future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        self._waiting.append((observation, future))
+        if len(self._running) < TOGETHER:
+            task = asyncio.ensure_future(self._store())
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+        return await future
+
+    async def _store(self) -> None:
+        """Store what waits, until nothing does."""
+        while self._waiting:
+            lot, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+            found: list[Any]
+            try:
+                found = await self.router.observe_each_async([told for told, _ in lot])
+            except Exception as error:  # noqa: BLE001 - each of them is told
+                found = [error] * len(lot)
+            for (_, future), result in zip(lot, found, strict=True):
+                if future.done():
+                    continue
+                if isinstance(result, Receipt):
+                    future.set_result(result)
+                else:
+                    future.set_exception(_own(result))
+
+
+def _own(error: Exception) -> Exception:
+    """Return an error for one of several callers, who must not share its traceback."""
+    return type(error)(*error.args) if type(error).__init__ is OnepullError.__init__ else error

@@ -1,0 +1,30 @@
+"""Which ids are known to be settled after their events were deleted.
+
+Ids of version 7 tell when they were made.  So all of them up to a time can be refused without
+keeping any.  Other ids, and those of a clock that ran ahead, are kept by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from onepull.store.ids import time_of
+
+
+def horizon_of(outcomes: Iterable[tuple[str, float]], now: float) -> float:
+    """Return the time up to which ids are refused, from deleted ids and when they were written.
+
+    >>> horizon_of([("a", 5.0), ("b", 7.0)], now=100.0), horizon_of([("a", 1e12)], now=100.0)
+    (7.0, 100.0)
+    """
+    return min(max((written for _, written in outcomes), default=0.0), now)
+
+
+def is_old(id_: str, horizon: float) -> bool:
+    """Return whether an id tells that it was made before a time.
+
+    >>> is_old("01890a5d-ac96-774b-bcce-b302099a8057", 1.7e9), is_old("order 66", 1.7e9)
+    (True, False)
+    """
+    born = time_of(id_)
+    return born is not None and born <= horizon

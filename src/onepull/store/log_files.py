@@ -1,0 +1,171 @@
+"""Logs as files for other programs: one event a line in JSON, or a table in Parquet."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from onepull.atomic_files import path_of
+from onepull.errors import MissingExtra, ParameterError, StoreError
+from onepull.store.events import Event, from_json
+from onepull.store.store import Store
+
+ROWS = 20_000  # written to Parquet at once
+LINES = (".ndjson", ".jsonl")
+PARQUET = ".parquet"
+TEXTS = ("problem", "event", "id", "arm", "mode", "choice", "reason", "key", "by")
+NUMBERS = ("time", "chance", "estimate", "expires_at", "reward")
+FLAGS = ("failed", "late", "counts")
+PARTS = ("context", "state")  # as JSON, since each problem has fields of its own
+
+
+def export_log(
+    store: Store, path: str | os.PathLike[str], problems: Sequence[str] | None = None
+) -> int:
+    """Write the events of a log to a new file, in order; return how many.
+
+    The name tells the format: `.ndjson` or `.jsonl` for one event a line in JSON, `.parquet` for a
+    table, whose column `body` holds the whole event in JSON.
+
+    Parameters
+    ----------
+    problems
+        The names of the problems; all by default.
+    """
+    target = path_of(path)
+    kind = format_of(target)
+    if target.exists():
+        raise StoreError(f"{target} exists; give the name of a new file")
+    events = in_order(store, problems)
+    if kind == PARQUET:
+        return _write_parquet(target, events)
+    count = 0
+    with target.open("xb") as file:
+        for count, event in enumerate(events, start=1):  # noqa: B007 - the number of events
+            file.write(line_of(event))
+        file.flush()
+        os.fsync(file.fileno())
+    return count
+
+
+def import_log(store: Store, path: str | os.PathLike[str]) -> int:
+    """Append the events of a file to a log that has none of its problems; return how many.
+
+    All of them are stored or none.  The file must hold the log from its first event on.
+    """
+    source = path_of(path)
+    kind = format_of(source)
+    try:
+        if kind == PARQUET:
+            events = [from_json(body) for body in _parquet().read_table(source)["body"].to_pylist()]
+        else:
+            events = list(_read_lines(source))
+    except OSError as error:
+        raise StoreError(f"{source}: {error.strerror or error}") from None
+    present = set(store.problems())
+    seen: set[str] = set()
+    for i, event in enumerate(events, start=1):
+        if event.problem in present:
+            raise StoreError(
+                f"the log has events of {event.problem!r} already; import into a new one"
+            )
+        if event.problem not in seen and type(event).__name__ != "Defined":
+            raise StoreError(
+                f"{source}: event {i} is the first of {event.problem!r} and not its definition, so "
+                "the file is not a whole log; use a backup instead"
+            )
+        seen.add(event.problem)
+    store.append(events)
+    return len(events)
+
+
+def in_order(store: Store, problems: Sequence[str] | None = None) -> Iterator[Any]:
+    """Yield the events of some or all problems in the order of the log."""
+    known = store.problems()
+    names = known if problems is None else list(problems)
+    for name in names:
+        if name not in known:
+            raise ParameterError(
+                f"the log has no problem {name!r}; its problems are {', '.join(known) or 'none'}"
+            )
+    return heapq.merge(*(store.events(name) for name in names), key=lambda event: event.seq)
+
+
+def line_of(event: Event) -> bytes:
+    r"""Return an event as one line of JSON.
+
+    >>> from onepull.store import Paused
+    >>> line_of(Paused(seq=7, time=1.0, problem="default", arm="wifi"))
+    b'{"event":"paused","seq":7,"time":1.0,"problem":"default","arm":"wifi"}\n'
+    """
+    return msgspec.json.encode(event) + b"\n"
+
+
+def format_of(path: Path) -> str:
+    """Return the format that a file's name tells; raises ParameterError if it tells none.
+
+    >>> format_of(Path("log.parquet"))
+    '.parquet'
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (*LINES, PARQUET):
+        raise ParameterError(
+            f"the name must end in .ndjson, .jsonl or .parquet, given {path.name!r}"
+        )
+    return suffix
+
+
+def _read_lines(source: Path) -> Iterator[Any]:
+    with source.open("rb") as file:
+        for i, line in enumerate(file, start=1):
+            try:
+                yield from_json(line)
+            except StoreError as error:
+                raise StoreError(f"{source}, line {i}: {error}") from None
+
+
+def _parquet() -> Any:
+    try:
+        return import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingExtra("Parquet files need pyarrow: pip install pyarrow") from None
+
+
+def _write_parquet(target: Path, events: Iterable[Any]) -> int:
+    parquet, arrow = _parquet(), import_module("pyarrow")
+    columns = [
+        ("seq", arrow.int64()),
+        *((name, arrow.string()) for name in TEXTS),
+        *((name, arrow.float64()) for name in NUMBERS),
+        *((name, arrow.bool_()) for name in FLAGS),
+        *((name, arrow.string()) for name in (*PARTS, "body")),
+    ]
+    schema = arrow.schema(columns)
+    count = 0
+    with parquet.ParquetWriter(target, schema) as writer:
+        rows: list[dict[str, Any]] = []
+        for event in events:
+            rows.append(_row(event))
+            if len(rows) == ROWS:
+                writer.write_table(arrow.Table.from_pylist(rows, schema))
+                count += len(rows)
+                rows = []
+        writer.write_table(arrow.Table.from_pylist(rows, schema))
+        return count + len(rows)
+
+
+def _row(event: Event) -> dict[str, Any]:
+    told = {name: getattr(event, name, None) for name in (*TEXTS, *NUMBERS, *FLAGS)}
+    parts = {
+        name: None if value is None else msgspec.json.encode(value).decode()
+        for name in PARTS
+        if (value := getattr(event, name, None)) is not None
+    }
+    kind = type(event).__name__.lower()
+    return {**told, **parts, "seq": event.seq, "event": kind, "body": line_of(event).decode()}

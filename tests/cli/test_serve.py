@@ -1,0 +1,90 @@
+"""`onepull serve --check` and `onepull key`."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+from serving import ENDPOINTS, write_problem
+
+from onepull.cli import main
+
+
+@pytest.fixture
+def onepull(tmp_path, monkeypatch):
+    """Return a function that runs the command in this process, in a temporary folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments, env=None):
+        return CliRunner().invoke(main, [*map(str, arguments)], prog_name="onepull", env=env)
+
+    return call
+
+
+def refused(done, said):
+    assert done.exit_code == 2, done.output
+    assert done.stdout == ""
+    assert done.stderr.startswith("onepull: ")
+    assert said in done.stderr
+
+
+def test_a_file_is_checked_and_nothing_is_written(onepull, tmp_path):
+    file = write_problem(tmp_path)
+    done = onepull("serve", "--check", file)
+    assert done.exit_code == 0, done.stderr
+    assert "llm: 2 arms, AdaptiveIMED, log in " in done.stdout
+    assert "listens on 127.0.0.1:8000 with 1 worker(s)" in done.stdout
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_folder_and_the_demonstration_are_checked(onepull, tmp_path):
+    write_problem(tmp_path, name="a.toml")
+    write_problem(tmp_path, name="b.toml")
+    (tmp_path / "service.toml").write_text("workers = 3\nport = 9000\n")
+    done = onepull("serve", "--check", tmp_path, env={"ONEPULL_PORT": "9001"})
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()][:2] == ["a", "b"]
+    assert "127.0.0.1:9001 with 3 worker(s)" in done.stdout
+    assert onepull("serve", "--check").stdout.startswith("demo: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[problem", "llm.toml"),
+        (ENDPOINTS.replace("-seconds", "-minutes"), "minutes"),
+        (ENDPOINTS + '[service]\ncolour = "red"\n', "unknown setting 'colour'"),
+        (ENDPOINTS + '[service]\nport = "high"\n', "[service] port"),
+        (ENDPOINTS + '[service]\nhost = "192.0.2.7"\n', "needs keys"),
+        (ENDPOINTS + "expires = -1\n", "expires"),
+        (ENDPOINTS + 'on_expiry = "explode"\n', "on_expiry"),
+        (ENDPOINTS.replace('"alpha"', '"gamma"'), "gamma"),
+        ("policy = 'Nobody'\n" + ENDPOINTS, "Nobody"),
+        (ENDPOINTS + "service = 3\n", "service"),
+    ],
+)
+def test_what_is_wrong_is_told(onepull, tmp_path, text, said):
+    refused(onepull("serve", "--check", write_problem(tmp_path, text)), said)
+
+
+def test_a_missing_variable_is_named(onepull):
+    refused(onepull("serve", "--check", env={"ONEPULL_WORKERS": "many"}), "ONEPULL_WORKERS")
+
+
+def test_keys_are_made_listed_and_revoked(onepull, tmp_path):
+    made = onepull("key", "add", "gateway", "--role", "writer")
+    assert re.fullmatch(r"onepull_[\w-]{43}\n", made.stdout)
+    assert "added 'gateway' as writer to keys.json" in made.stderr
+    onepull("key", "add", "alice", "--role", "admin")
+    listed = onepull("key", "list")
+    rows = [line.split("\t") for line in listed.stdout.splitlines()]
+    assert [(name, role) for name, role, _ in rows] == [("gateway", "writer"), ("alice", "admin")]
+    refused(onepull("key", "add", "alice"), "already")
+    assert onepull("key", "revoke", "gateway").exit_code == 0
+    assert "gateway" not in onepull("key", "list").stdout
+    refused(onepull("key", "revoke", "gateway"), "no key 'gateway'; the keys are: alice")
+    checked = onepull("serve", "--check", "--keys", "keys.json")
+    assert "keys: 1 in keys.json" in checked.stdout
+    elsewhere = {"ONEPULL_KEYS": str(tmp_path / "other.json")}
+    onepull("key", "add", "bob", env=elsewhere)
+    assert "bob" in onepull("key", "list", env=elsewhere).stdout

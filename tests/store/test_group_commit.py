@@ -1,0 +1,93 @@
+"""One writer for all: what one call does wrong is told to that call alone."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from onepull import StoreError
+from onepull.store import Appended, Decided
+from onepull.store.group_commit import GroupCommit
+
+
+def decided(**context):
+    return Decided(problem="p", id="a", arm="a", context=context)
+
+
+def test_calls_that_wait_share_a_commit():
+    begun, go_on = threading.Event(), threading.Event()
+    sizes = []
+
+    def commit(jobs):
+        sizes.append(len(jobs))
+        begun.set()
+        go_on.wait()
+        return [[Appended(1)] * len(rows) for rows in jobs]
+
+    group = GroupCommit(commit)
+    first = group.submit([decided()])
+    begun.wait()
+    others = [group.submit([decided()]) for _ in range(5)]
+    go_on.set()
+    for future in (first, *others):
+        assert future.result(10) == [Appended(1)]
+    assert sizes == [1, 5]
+    group.close()
+
+
+def test_an_event_that_cannot_be_written():
+    stored: list[Any] = []
+
+    def commit(jobs):
+        stored.extend(event for rows in jobs for event, _ in rows)
+        return [[Appended(1)] * len(rows) for rows in jobs]
+
+    group = GroupCommit(commit)
+    with pytest.raises(TypeError):
+        group.submit([decided(x=object())])
+    group.record(decided(x=object()))
+    group.record(decided(x=1.0))
+    assert group.submit([decided(x=2.0)]).result(10) == [Appended(1)]
+    assert [event.context for event in stored] == [{"x": 1.0}, {"x": 2.0}]
+    assert group.lost == 1
+    group.close()
+
+
+def test_a_commit_that_fails_is_told_to_all_and_not_tried_again():
+    calls = []
+
+    def commit(jobs):
+        calls.append(len(jobs))
+        raise StoreError("the disk has failed")
+
+    group = GroupCommit(commit)
+    group.record(decided())
+    with pytest.raises(StoreError, match="disk"):
+        group.submit([decided()]).result(10)
+    group.close()
+    assert sum(calls) == 2
+    assert group.lost == 1
+    with pytest.raises(StoreError, match="closed"):
+        group.submit([decided()])
+
+
+def test_a_cancelled_call_is_stored_all_the_same():
+    begun, go_on = threading.Event(), threading.Event()
+    stored = []
+
+    def commit(jobs):
+        begun.set()
+        go_on.wait()
+        stored.extend(rows for rows in jobs)
+        return [[Appended(1)] * len(rows) for rows in jobs]
+
+    group = GroupCommit(commit)
+    group.submit([decided()])
+    begun.wait()
+    waiting = group.submit([decided()])
+    assert waiting.cancel()
+    go_on.set()
+    group.close()
+    assert len(stored) == 2
