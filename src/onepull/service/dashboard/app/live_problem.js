@@ -8,7 +8,7 @@
 import { ApiError, Unreachable, ask, problemPath, serverNow, setClock } from "./api.js";
 import { follow } from "./stream.js";
 
-const NUMBERS = 900; // milliseconds between two looks at the numbers
+const NUMBERS = 500; // milliseconds between two looks at the numbers
 const CURVES = 2000;
 const WARNINGS = 8000;
 const QUIET = 5000; // between looks without news, so that time goes on in pictures
@@ -62,7 +62,7 @@ export class LiveProblem {
       message: (data) => this.#hear(data),
       lost: (error) => this.#lose(error),
     });
-    this.timer = setInterval(() => this.#beat(), 250);
+    this.timer = setInterval(() => this.#beat(), 100);
   }
 
   stop() {

@@ -143,6 +143,7 @@ function drawWhiskers(plot, lines, named) {
   const step = isAlone ? 0 : Math.min(14 * ratio, (0.7 * room) / lines.length);
   ctx.save();
   ctx.lineWidth = 2 * ratio;
+  ctx.setLineDash([]);
   lines.forEach(({ arm }, i) => {
     ctx.strokeStyle = ctx.fillStyle = colour(named(arm));
     plot.data[0].forEach((at, k) => {

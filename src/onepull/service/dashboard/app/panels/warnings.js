@@ -39,7 +39,7 @@ export function warningsOf(live) {
   return found;
 }
 
-const SIGNS = { bad: "✕", warn: "▲", info: "ⓘ" };
+const SIGNS = { bad: "✕", warn: "▲", info: "i" };
 const WORDS = { bad: "Error", warn: "Warning", info: "Note" };
 
 /** @param {{live: import("../live_problem.js").LiveProblem}} props */

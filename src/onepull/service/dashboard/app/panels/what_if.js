@@ -26,17 +26,17 @@ function Compared({ told, marks, isLog, isList }) {
   const figure = aligned(rows.map(([, row]) => row.earned));
   const hidden = Object.keys(told.arms).length - rows.length;
   return html`
-    <p class="verdict">In the last ${count(told.requests)} requests: <strong>${number(told.earned)}</strong> per request by this formula,${" "}
+    <p class="verdict">In the last ${count(told.requests)} requests: <strong>${number(told.earned)}</strong>${told.error != null ? ` ± ${number(told.error)}` : ""} per request by this formula,${" "}
       ${gain != null && Math.abs(gain) < 1e-9 ? "the same as with the present choices." : html`<strong>${signed(gain)}</strong> against the present choices (${number(told.was_earned)}).`}</p>
     <div class="scroll"><table>
       <thead><tr><th scope="col">Arm</th><th scope="col"><span class="unseen">Shares</span></th><th scope="col" class="num">Share now</th>
-        <th scope="col" class="num">Share then</th><th scope="col" class="num">Change</th><th scope="col" class="num">Payoff then</th></tr></thead>
+        <th scope="col" class="num">Share then</th><th scope="col" class="num">Change</th>${told.best && html`<th scope="col" class="num">Payoff then</th>`}</tr></thead>
       <tbody>${rows.map(([name, row]) => html`<tr key=${name}>
         <th scope="row"><span class="arm-name"><${Swatch} mark=${marks.mark(name)} /><span>${name}</span></span></th>
         <td><${Bars} now=${row.now} then=${row.then} /></td>
         <td class="num">${percent(row.now)}</td><td class="num">${percent(row.then)}</td>
         <td class="num">${row.now == null || row.then == null ? "–" : signed((row.then - row.now) * 100, (value) => `${value.toFixed(0)} pts`)}</td>
-        <td class="num">${figure(row.earned)}</td></tr>`)}</tbody>
+        ${told.best && html`<td class="num">${figure(row.earned)}</td>`}</tr>`)}</tbody>
     </table></div>
     ${hidden > 0 && html`<p class="note">${hidden} more arms have smaller shares.</p>`}
     ${told.best && html`<div class="strips">
@@ -54,14 +54,14 @@ const plain = (told) => ({
     [name, { now: row.was_share, then: row.share, earned: row.earned }])),
 });
 
-/** A replay in the same shape; it has no strips. */
-const ofReplay = (told) => ({
-  ...told, best: null,
-  arms: Object.fromEntries(Object.entries(told.arms).map(([name, row]) => [name, {
-    now: told.requests ? row.was_chosen / told.requests : null,
-    then: told.requests ? row.chosen / told.requests : null, earned: row.reward,
-  }])),
-});
+/** A replay in the same shape; it has no strips, and no payoff of each arm. */
+function ofReplay(told, arms) {
+  const rows = arms.map((arm) => [arm, { now: told.logged.shares[arm] ?? 0, then: told.replayed.shares[arm] ?? 0, earned: null }]);
+  return {
+    requests: told.decisions, earned: told.replayed.value, was_earned: told.logged.value,
+    error: told.replayed.error == null ? null : 1.96 * told.replayed.error, best: null, notes: told.notes, arms: Object.fromEntries(rows),
+  };
+}
 
 /** One number of the formula. */
 const Turn = ({ place, text, change }) => html`<label class="stacked turn">
@@ -110,7 +110,7 @@ export function WhatIf({ live, marks, isAdmin, ask: question }) {
     setReplaying(true);
     try {
       const body = { reward: formula, from: serverNow() - live.seconds };
-      setTold(ofReplay(await ask(problemPath(live.name, "replay"), { method: "POST", body, signal: mine.signal })));
+      setTold(ofReplay(await ask(problemPath(live.name, "replay"), { method: "POST", body, signal: mine.signal }), live.arms));
       setIsReplay(true);
       setError("");
     } catch (failed) {
@@ -134,7 +134,7 @@ export function WhatIf({ live, marks, isAdmin, ask: question }) {
     <div class="buttons">
       <button disabled=${!isChanged} onClick=${() => setText(null)}>Reset</button>
       <button disabled=${!isChanged || !told || isReplaying} onClick=${replay} title="Decide the requests of the time span again, and learn as the policy would have">
-        ${isReplaying ? "Replaying…" : "Replay with learning"}</button>
+        ${isReplaying ? "Replaying, up to 8 s…" : "Replay with learning"}</button>
       ${isAdmin && html`<button class="primary" disabled=${!isChanged || !told || Boolean(error)} onClick=${() => question(changingReward(live, formula))}>Use this formula…</button>`}
     </div>
     <div id="formula-said" aria-live="polite">
