@@ -117,10 +117,10 @@ class Server:
                 total += (int(fields[11]) + int(fields[12])) / TICKS
         return total
 
-    def load(self, script: Path, connections: int, seconds: float) -> Load:
+    def load(self, script: Path, connections: int, seconds: int) -> Load:
         """Load the server for some seconds."""
         before = self.cpu()
-        options = [f"-c{connections}", f"-d{seconds:g}s", "-s", str(script)]
+        options = [f"-c{connections}", f"-d{seconds}s", "-s", str(script)]
         done = subprocess.run(  # noqa: S603 - fixed arguments
             ["wrk", "-t1", "--latency", *options,  # noqa: S607 - as it is installed
              f"{self.url}{self.path}", "--", f"{time.time_ns()}"],
@@ -185,12 +185,12 @@ def onepull(
 
 
 def compare(
-    title: str, servers: list[Server], script: Path, connections: int, times: tuple[int, float]
+    title: str, servers: list[Server], script: Path, connections: int, times: tuple[int, int]
 ) -> dict[str, Any]:
     """Load servers in turns; return medians, and ratios to the first server within a round."""
     rounds, seconds = times
     for server in servers:
-        server.load(script, connections, min(seconds, 1.0))  # warms up
+        server.load(script, connections, min(seconds, 1))  # warms up
     found: list[list[Load]] = [
         [server.load(script, connections, seconds) for server in servers] for _ in range(rounds)
     ]
@@ -226,7 +226,7 @@ def show(console: Console, found: dict[str, Any], *, each: int = 1) -> None:
     console.print(table)
 
 
-def in_flight(folder: Path, counts: list[int], script: Path, times: tuple[int, float]) -> Any:
+def in_flight(folder: Path, counts: list[int], script: Path, times: tuple[int, int]) -> Any:
     """Measure decisions with more and more of them in flight."""
     rows = []
     for count in counts:
@@ -238,7 +238,7 @@ def in_flight(folder: Path, counts: list[int], script: Path, times: tuple[int, f
                 router.choose(bits=3)
         with onepull(f"{count:,} in flight", place, "decisions") as server:
             # Short, since the load itself adds decisions in flight.
-            loads = [server.load(script, 8, min(times[1], 1.0)) for _ in range(times[0])]
+            loads = [server.load(script, 8, min(times[1], 1)) for _ in range(times[0])]
         rows.append({
             "in_flight": count,
             "rate": statistics.median(load.rate for load in loads),
@@ -270,7 +270,7 @@ def main() -> None:
     """Run everything and print tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each load")
+    parser.add_argument("--seconds", type=int, default=2, help="of each load")
     parser.add_argument("--events", type=int, default=200_000, help="of the long log")
     parser.add_argument("--batch", type=int, default=200, help="observations in one request")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")

@@ -160,6 +160,9 @@ class _Connection:
         self._connection, self._changes = connection, changes
         connection.set_busy_timeout(10_000)
 
+    def cursor(self) -> _Connection:
+        return self
+
     def execute(self, statement: str, values: Any = ()) -> Any:
         for name, value in self._changes.items():
             if statement.startswith(f"PRAGMA {name} ="):

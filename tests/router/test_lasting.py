@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -159,17 +160,18 @@ def test_a_damaged_snapshot_is_not_used(tmp_path):
         router.snapshot()
         state = router.state()
     for damage in ("substr(body, 1, length(body) / 2)", "zeroblob(length(body))"):
+        statement = f"UPDATE snapshots SET body = {damage} WHERE seq = 71"  # noqa: S608 - fixed text
         with SQLiteStore(path) as store:
-            store._change(
-                lambda c, damage=damage: c.execute(
-                    f"UPDATE snapshots SET body = {damage} WHERE seq = 71"  # noqa: S608 - fixed text
-                )
-            )
+            store._change(partial(_execute, statement=statement))
             assert "snapshot of 'default' after event 71 is damaged" in store.integrity()[0]
         with quiet(DCB, channels(3), path) as again:  # from the one before
             assert again._last_snapshot == 61
             assert again.state() == state
             assert again.is_healthy
+
+
+def _execute(cursor, *, statement):
+    cursor.execute(statement)
 
 
 def test_without_any_snapshot_a_shortened_log_is_refused(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from problems import channels, failing
+from problems import channels, failing, worded
 from router_workers import quiet
 
 from onepull import (
@@ -232,3 +232,10 @@ def test_a_give_up_of_an_unknown_id(router):
     router.gave_up("lost")
     assert isinstance(list(router.log())[-1], GaveUp)
     assert router.observe("lost", arm="channel-1", capacity=1.0).late
+
+
+def test_clipped_values_are_counted_by_field():
+    with quiet("recommended", worded(), None) as router:
+        for i, rate in enumerate((2.0, 9.0, -1.0)):
+            router.observe(f"{i}", arm="a", rate=rate, warm=1, region="eu", size=1)
+        assert router.stats().clipped == {"rate": 2}

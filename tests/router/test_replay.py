@@ -128,3 +128,14 @@ def test_wrong_formulas_and_policies():
         router.replay(policy="nobody")
     with pytest.raises(ParameterError):
         router.what_if(contexts=[7])
+
+
+def test_a_policy_of_your_own():
+    class Mine(DCB):
+        pass
+
+    with quiet(Mine, channels(3), None) as router:
+        for i in range(10):
+            router.observe(router.choose(bits=i % 4 + 1), capacity=i % 8)
+        replay = router.replay()
+        assert (replay.policy, replay.agreement) == ("Mine", 1.0)

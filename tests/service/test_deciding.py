@@ -166,7 +166,7 @@ def test_a_value_outside_its_interval_is_clipped_and_counted(client):
     decision = decide(client)
     observe(client, {"id": decision["id"], "state": {"seconds": 99.0}})
     text = client.get("/metrics").text
-    assert 'onepull_clipped_total{problem="llm",arm="alpha"} 1' in text
+    assert 'onepull_clipped_total{problem="llm",field="seconds"} 1' in text
 
 
 def test_no_answer_has_infinite_numbers(client):

@@ -75,7 +75,7 @@ def test_a_commit_that_fails_is_told_to_all_and_not_tried_again():
 
 def test_a_cancelled_call_is_stored_all_the_same():
     begun, go_on = threading.Event(), threading.Event()
-    stored = []
+    stored: list[Any] = []
 
     def commit(jobs):
         begun.set()

@@ -91,7 +91,7 @@ def check_observation(
     Traceback (most recent call last):
     onepull.errors.UnknownArm: unknown arm 'c'; the arms are a, b
     """
-    told = {**fields, FAILED: True} if failed else dict(fields)
     if FAILED in fields:
         raise InputError("failed is told by failed=True")
+    told = {**fields, FAILED: True} if failed else fields
     policy._knowledge.check(policy._find(arm), told, reward)  # noqa: SLF001 - a part of policies

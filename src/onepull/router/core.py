@@ -68,6 +68,7 @@ class Core:
         self._last_snapshot = self._fold.sequence
         self.sync()
         self._define(problem, made, asked)
+        self._store.follow(self.name, self.sync)
         self._background = Background(self, self._poll)
         _everyone.add(self)
 

@@ -15,6 +15,7 @@ from onepull.problem import Problem
 from onepull.router.definition import apply_changes
 from onepull.router.flights import Flights
 from onepull.router.log_counts import LogCounts
+from onepull.spaces import Interval
 from onepull.store import events as e
 
 FORMAT = 1
@@ -196,6 +197,9 @@ class Fold:
                 self._unexpect(arm, context)
             raise
         self.counts.learn(event)
+        for name, space in self.policy.problem.state.items():
+            if name in state and isinstance(space, Interval) and space.clips_off(state[name]):
+                self.counts.clip(name)
 
     def _is_flying(self, arm: str) -> bool:
         counts, position = self.policy._counts, self.policy._position  # noqa: SLF001 - quick to ask

@@ -20,6 +20,8 @@ class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
         The outcomes by arm and kind: observed, failed or expired.
     gave_up, expired, late
         Decisions that were given up or expired, and answers that came afterwards.
+    clipped
+        The values outside their bounds that were clipped, by field.
     refused
         Events that could not be applied.
     last_time
@@ -38,6 +40,7 @@ class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
     gave_up: int = 0
     expired: int = 0
     late: int = 0
+    clipped: dict[str, int] = {}
     refused: int = 0
     last_time: float = 0.0
 
@@ -54,3 +57,7 @@ class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
         if not isinstance(event, Expired):
             self.late += event.late
             self.last_time = max(self.last_time, event.time)
+
+    def clip(self, field: str) -> None:
+        """Count a value that was clipped."""
+        self.clipped[field] = self.clipped.get(field, 0) + 1

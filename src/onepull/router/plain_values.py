@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import re
 from typing import Any
 
 from onepull.checks import plain_text, shown
 from onepull.errors import InputError
 
 LONGEST = 200  # characters of an id, a key or a name
+SURROGATES = re.compile("[\ud800-\udfff]")  # which no file can hold
 PLAIN = frozenset({int, float, str, bool})
 
 
@@ -18,10 +19,9 @@ def text(what: str, value: Any) -> str:
     >>> text("key", "session 1")
     'session 1'
     """
-    if isinstance(value, str) and 0 < len(value) <= LONGEST and "\0" not in value:
-        with suppress(UnicodeEncodeError):  # half of a surrogate pair
-            value.encode()
-            return plain_text(value)
+    is_text = isinstance(value, str) and 0 < len(value) <= LONGEST and "\0" not in value
+    if is_text and (value.isascii() or not SURROGATES.search(value)):
+        return value if type(value) is str else plain_text(value)
     raise InputError(f"{what} must be text of 1 to {LONGEST} characters, given {shown(value)}")
 
 

@@ -67,20 +67,23 @@ def prepared(  # noqa: PLR0913 - what was told, and what is known about it
     context, state = _split(policy, decided, fields)
     has_failed = _truth(failed)
     late = Slot.GIVE_UP in slots
-    common: dict[str, Any] = {
-        "problem": problem,
-        "time": time.time(),
-        "id": id_,
-        "arm": arm,
-        "context": context,
-    }
+    now = time.time()
     event: Any
     if has_failed:
         if state or reward is not None:
             raise InputError("a failed pull shows no state and no reward; leave them out")
-        event = Failed(**common, late=late)
+        event = Failed(problem=problem, time=now, id=id_, arm=arm, context=context, late=late)
     else:
-        event = Observed(**common, state=state or None, reward=reward, late=late)
+        event = Observed(
+            problem=problem,
+            time=now,
+            id=id_,
+            arm=arm,
+            context=context,
+            state=state or None,
+            reward=reward,
+            late=late,
+        )
     before = slots.get(Slot.OUTCOME)
     if isinstance(before, Expired):
         before = slots.get(Slot.LATE)
@@ -102,9 +105,11 @@ def _split(
     policy: Policy, decided: Any, fields: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the context and the state; raises InputError if the context is another one."""
-    names = policy.problem.context
-    given = {name: value for name, value in fields.items() if name in names}
-    state = {name: value for name, value in fields.items() if name not in given}
+    names = policy.problem.context.names
+    given: dict[str, Any] = {}
+    state: dict[str, Any] = {}
+    for name, value in fields.items():
+        (given if name in names else state)[name] = value
     if decided is None:
         return given, state
     for name, value in given.items():

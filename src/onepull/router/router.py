@@ -227,6 +227,7 @@ class Router(Choosing, Observing, Controlling):
                 gave_up=counts.gave_up,
                 expired=counts.expired,
                 late=counts.late,
+                clipped=dict(counts.clipped),
                 refused=counts.refused,
                 lag=max(last - fold.sequence, 0),
                 unrecorded=self._store.unrecorded,
@@ -276,8 +277,15 @@ class Router(Choosing, Observing, Controlling):
         """
         self._check()
         problem = self.problem if reward is None else self.problem.with_reward(reward)
-        asked = self._fold.asked["policy"] if policy is None else policy
-        return replayed(policy_for(problem, asked)[0], self.problem, self._between(since, until))
+        made = self._new_policy(problem) if policy is None else policy_for(problem, policy)[0]
+        return replayed(made, self.problem, self._between(since, until))
+
+    def _new_policy(self, problem: Problem) -> Policy:
+        """Return a policy for another problem, as it was asked for."""
+        asked, present = self._fold.asked["policy"], self._fold.policy
+        if asked["name"] == type(present).__name__:  # which may be a class of the caller's own
+            return present._rebuilt(problem, present._written())  # noqa: SLF001 - as a save file has it
+        return policy_for(problem, asked)[0]
 
     def what_if(
         self,

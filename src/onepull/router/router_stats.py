@@ -33,6 +33,8 @@ class RouterStats(msgspec.Struct, frozen=True):
         Decisions whose outcome has not arrived.
     gave_up, expired, late
         Decisions that were given up or expired, and answers that came afterwards.
+    clipped
+        Values outside their bounds that were clipped, by field of the state.
     refused
         Events that could not be applied, such as observations of a removed arm.
     lag
@@ -70,6 +72,7 @@ class RouterStats(msgspec.Struct, frozen=True):
     gave_up: int
     expired: int
     late: int
+    clipped: dict[str, int]
     refused: int
     lag: int
     unrecorded: int

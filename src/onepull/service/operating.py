@@ -84,10 +84,10 @@ def _page(service: Service) -> str:
         for name, told in stats.items()
         for row in told.policy.arms
     ])  # fmt: skip
-    page.add("clipped_total", "counter", "Pulls with a state outside its bounds.", [
-        ({"problem": name, "arm": row.arm}, row.clipped)
+    page.add("clipped_total", "counter", "Values outside their bounds.", [
+        ({"problem": name, "field": field}, count)
         for name, told in stats.items()
-        for row in told.policy.arms
+        for field, count in told.clipped.items()
     ])  # fmt: skip
     for metric, kind, words, values in (
         ("expired_total", "counter", "Decisions that expired.",

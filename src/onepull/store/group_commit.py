@@ -8,7 +8,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple, TypeAlias
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias
 
 from onepull.errors import StoreError
 from onepull.store.events import Event, encode
@@ -51,6 +52,7 @@ class GroupCommit:
 
     def __init__(self, commit: Commit) -> None:
         self._commit = weakref.WeakMethod(commit) if hasattr(commit, "__self__") else lambda: commit
+        self._followers: list[tuple[str, weakref.WeakMethod[Callable[[], Any]]]] = []
         self._start()
         _everyone.add(self)
 
@@ -128,9 +130,24 @@ class GroupCommit:
                 if job.future is not None and job.future.set_running_or_notify_cancel():
                     job.future.set_exception(error)
             return
+        self._tell_followers({event.problem for _, rows in ready for event, _ in rows})
         for (job, _), result in zip(ready, results, strict=True):
             if job.future is not None and job.future.set_running_or_notify_cancel():
                 job.future.set_result(result)
+
+    def follow(self, problem: str, follower: Callable[[], Any]) -> None:
+        """Call a method after each commit with events of a problem, while its object lives."""
+        self._followers.append((problem, weakref.WeakMethod(follower)))
+
+    def _tell_followers(self, problems: set[str]) -> None:
+        # Before those who wait: they then find the work done, instead of queueing for it.
+        for problem, ref in list(self._followers):
+            follower = ref()
+            if follower is None:
+                self._followers.remove((problem, ref))
+            elif problem in problems:
+                with suppress(Exception):  # it tells its own troubles
+                    follower()
 
     def _rows(self, job: Job) -> Rows | None:
         """Return events with their written form; None if a recorded one cannot be written."""

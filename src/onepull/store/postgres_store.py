@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from onepull.errors import MissingExtra, StoreError
-from onepull.store.events import Event, Slot, decode
-from onepull.store.forgetting import horizon_of, is_old
+from onepull.store.appending import Appending
 from onepull.store.group_commit import GroupCommit, Rows
-from onepull.store.store import BATCH, FORGOTTEN, KEPT, Appended, Snapshot, Store
+from onepull.store.sql_store import SQLStore
+from onepull.store.store import Appended
+from onepull.store.tables import Tables
 
 LOCK = 0x6F6E6570756C6C  # the advisory lock of all who append: "onepull"
 
@@ -53,14 +52,8 @@ MIGRATIONS = (
 )
 VERSION = len(MIGRATIONS)
 
-INSERT = "INSERT INTO onepull_events VALUES (%s, %s, %s, %s, %s)"
-TAKEN = "SELECT seq, body FROM onepull_events WHERE problem = %s AND id = %s AND slot = %s"
-OF_ID = "SELECT slot, seq, body FROM onepull_events WHERE problem = %s AND id = %s"
-LEFT = "SELECT 1 FROM onepull_events WHERE problem = %s AND id = %s LIMIT 1"
-NAMED = "SELECT 1 FROM onepull_settled WHERE problem = %s AND id = %s"
 
-
-class PostgresStore(Store):
+class PostgresStore(SQLStore):
     """A log in a Postgres database, for any number of machines.
 
     Who appends holds an advisory lock until the commit.  So the order of commits is the order of
@@ -81,6 +74,8 @@ class PostgresStore(Store):
     ...     store.problems()
     ['default']
     """
+
+    _tables = Tables("onepull_", "%s")
 
     def __init__(self, dsn: str) -> None:
         try:
@@ -161,14 +156,6 @@ class PostgresStore(Store):
 
     # Writing
 
-    def submit(self, events: Sequence[Event]) -> Future[list[Appended]]:
-        """Store events; the future has its result when they are on disk."""
-        return self._group.submit(events)
-
-    def record(self, event: Event) -> None:
-        """Store an event in the background."""
-        self._group.record(event)
-
     def _commit(self, jobs: list[Rows]) -> list[list[Appended]]:
         """Store the events of several calls in one transaction."""
         if not any(jobs) and self._is_healthy:
@@ -179,7 +166,8 @@ class PostgresStore(Store):
             with self._writer.transaction():
                 self._lock_appending(self._writer)
                 self._version(self._writer)
-                results = self._insert(self._writer, jobs)
+                with self._writer.cursor() as cursor:
+                    results = Appending(cursor, self._tables, self._one_of).all(jobs)
         except (self._driver.Error, StoreError) as error:
             # Whether a commit that failed was done is not known, so nothing of it is relied on.
             self._is_healthy = False
@@ -192,16 +180,7 @@ class PostgresStore(Store):
         self._is_healthy = True
         return results
 
-    def _insert(self, connection: Any, jobs: list[Rows]) -> list[list[Appended]]:
-        with connection.cursor() as cursor:
-            horizons = cursor.execute("SELECT problem, time FROM onepull_horizons").fetchall()
-            last = cursor.execute("SELECT max(seq) FROM onepull_events").fetchone()[0] or 0
-            appending = _Appending(cursor, dict(horizons), last)
-            results = [[appending.put(*row) for row in rows] for rows in jobs]
-            appending.write()
-        return results
-
-    # Reading
+    # Reading and other changes
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock:
@@ -214,51 +193,8 @@ class PostgresStore(Store):
                 raise self._error("cannot be read", error) from error
             return rows
 
-    def read(
-        self, problem: str, *, after: int = 0, until: int | None = None, limit: int = BATCH
-    ) -> list[Any]:
-        """Return the events of a problem in order, at most `limit`."""
-        rows = self._all(
-            "SELECT seq, body FROM onepull_events WHERE seq > %s AND seq <= %s AND problem = %s "
-            "ORDER BY seq LIMIT %s",
-            (after, 2**62 if until is None else until, problem, limit),
-        )
-        return [decode(bytes(body), seq=seq, problem=problem) for seq, body in rows]
-
-    @property
-    def last_sequence(self) -> int:
-        """The sequence number of the newest event of any problem."""
-        return self._all("SELECT max(seq) FROM onepull_events")[0][0] or 0
-
-    def first_sequence(self, problem: str) -> int:
-        """Return the number after which all events of a problem are kept."""
-        rows = self._all("SELECT seq FROM onepull_horizons WHERE problem = %s", (problem,))
-        return rows[0][0] if rows else 0
-
-    def of_id(self, problem: str, id_: str) -> dict[Slot, Any]:
-        """Return the events of an id by slot."""
-        return {
-            Slot(slot): decode(bytes(body), seq=seq, problem=problem)
-            for slot, seq, body in self._all(OF_ID, (problem, id_))
-        }
-
-    def of_ids(self, problem: str, ids: Sequence[str]) -> dict[str, dict[Slot, Any]]:
-        """Return the events of several ids by slot."""
-        rows = self._all(
-            "SELECT id, slot, seq, body FROM onepull_events WHERE problem = %s AND id = ANY(%s)",
-            (problem, list(ids)),
-        )
-        found: dict[str, dict[Slot, Any]] = {}
-        for id_, slot, seq, body in rows:
-            found.setdefault(id_, {})[Slot(slot)] = decode(bytes(body), seq=seq, problem=problem)
-        return found
-
-    def problems(self) -> list[str]:
-        """Return the names of the problems that have events."""
-        rows = self._all("SELECT DISTINCT problem FROM onepull_events WHERE id IS NOT NULL")
-        return sorted(name for (name,) in rows)
-
-    # Snapshots and retention
+    def _one_of(self, ids: Sequence[str]) -> tuple[str, Any]:
+        return "= ANY(%s)", list(ids)
 
     def _change(self, change: Callable[[Any], Any]) -> Any:
         """Make a change in a transaction of its own, while nobody appends."""
@@ -267,74 +203,10 @@ class PostgresStore(Store):
             try:
                 with connection.transaction():
                     self._lock_appending(connection)
-                    return change(connection)
+                    with connection.cursor() as cursor:
+                        return change(cursor)
             except self._driver.Error as error:
                 raise self._error("cannot be written", error) from error
-
-    def put_snapshot(self, problem: str, snapshot: Snapshot) -> None:
-        """Keep a snapshot, durably; only the newest few are kept."""
-
-        def put(connection: Any) -> None:
-            connection.execute(
-                "INSERT INTO onepull_snapshots VALUES (%s, %s, %s, %s) ON CONFLICT (problem, seq) "
-                "DO UPDATE SET checksum = excluded.checksum, body = excluded.body",
-                (problem, snapshot.seq, snapshot.checksum, snapshot.body),
-            )
-            connection.execute(
-                "DELETE FROM onepull_snapshots WHERE problem = %s AND seq NOT IN (SELECT seq FROM "
-                "onepull_snapshots WHERE problem = %s ORDER BY seq DESC LIMIT %s)",
-                (problem, problem, KEPT),
-            )
-
-        self._change(put)
-
-    def snapshots(self, problem: str) -> list[Snapshot]:
-        """Return the undamaged snapshots of a problem, the newest first."""
-        rows = self._all(
-            "SELECT seq, checksum, body FROM onepull_snapshots WHERE problem = %s "
-            "ORDER BY seq DESC",
-            (problem,),
-        )
-        found = [(Snapshot(seq, bytes(body)), checksum) for seq, checksum, body in rows]
-        return [snapshot for snapshot, checksum in found if snapshot.checksum == checksum]
-
-    def forget(self, problem: str, *, until: int) -> int:
-        """Delete the events of a problem up to a number; return how many were deleted."""
-
-        def delete(connection: Any) -> int:
-            last = connection.execute("SELECT max(seq) FROM onepull_events").fetchone()[0] or 0
-            end = min(until, last - 1)  # the newest stays, so that its number is not given again
-            rows = connection.execute(
-                "SELECT seq, id, body FROM onepull_events "
-                "WHERE seq <= %s AND problem = %s AND slot = %s",
-                (end, problem, int(Slot.OUTCOME)),
-            ).fetchall()
-            times = [
-                (id_, decode(bytes(body), seq=seq, problem=problem).time) for seq, id_, body in rows
-            ]
-            horizon = horizon_of(times, time.time())
-            connection.execute(
-                "INSERT INTO onepull_horizons AS old VALUES (%s, %s, %s) ON CONFLICT (problem) "
-                "DO UPDATE SET seq = greatest(old.seq, excluded.seq), "
-                "time = greatest(old.time, excluded.time)",
-                (problem, end, horizon),
-            )
-            deleted = connection.execute(
-                "DELETE FROM onepull_events WHERE seq <= %s AND problem = %s", (end, problem)
-            )
-            named = [
-                (problem, id_)
-                for id_, _ in times
-                if not is_old(id_, horizon)
-                or connection.execute(LEFT, (problem, id_)).fetchone() is not None
-            ]
-            with connection.cursor() as cursor:
-                cursor.executemany(
-                    "INSERT INTO onepull_settled VALUES (%s, %s) ON CONFLICT DO NOTHING", named
-                )
-            return int(deleted.rowcount)
-
-        return int(self._change(delete))
 
     # Operating
 
@@ -343,31 +215,10 @@ class PostgresStore(Store):
         """Whether the last attempt to write succeeded."""
         return self._is_open and self._is_healthy
 
-    @property
-    def unrecorded(self) -> int:
-        """How many recorded events were lost."""
-        return self._group.lost
-
     def backup(self, path: Any) -> None:
         """Raise StoreError: use Postgres's own tools, or export the log."""
         del path
         raise StoreError("use pg_dump for a log in Postgres, or onepull log export")
-
-    def integrity(self) -> list[str]:
-        """Return what is wrong with the stored data, an empty list if nothing is."""
-        rows = self._all("SELECT problem, seq, checksum, body FROM onepull_snapshots")
-        found = [
-            f"the snapshot of {problem!r} after event {seq} is damaged"
-            for problem, seq, checksum, body in rows
-            if Snapshot(seq, bytes(body)).checksum != checksum
-        ]
-        for problem in self.problems():
-            try:
-                for _ in self.events(problem):
-                    pass
-            except StoreError as error:
-                found.append(str(error))
-        return found
 
     def close(self) -> None:
         """Store what was recorded, and close."""
@@ -379,51 +230,6 @@ class PostgresStore(Store):
             for connection in (self._reader, self._writer):
                 if connection is not None:
                     connection.close()
-
-
-class _Appending:
-    """Events that get their numbers and are then written together."""
-
-    def __init__(self, cursor: Any, horizons: dict[str, float], last: int) -> None:
-        self._cursor, self._horizons, self._last = cursor, horizons, last
-        self._rows: list[tuple[Any, ...]] = []
-        self._mine: dict[tuple[str, str, int], tuple[int, bytes]] = {}
-
-    def put(self, event: Event, body: bytes) -> Appended:
-        """Give an event its number, or return the one that took its place."""
-        slot, problem = event.slot, event.problem
-        if slot is None:
-            return self._add(event, body, None)
-        id_: str = event.id  # type: ignore[attr-defined]  # an event with a slot has one
-        key = problem, id_, int(slot)
-        before = self._mine.get(key) or self._cursor.execute(TAKEN, key).fetchone()
-        if before is not None:
-            seq, kept = before
-            return Appended(seq, decode(bytes(kept), seq=seq, problem=problem))
-        if problem in self._horizons and slot is not Slot.DEFINITION and self._is_settled(key[:2]):
-            return Appended(0, FORGOTTEN)
-        return self._add(event, body, key)
-
-    def _is_settled(self, key: tuple[str, str]) -> bool:
-        """Whether an event belongs to a decision whose events were deleted."""
-        if self._cursor.execute(NAMED, key).fetchone() is not None:
-            return True
-        if not is_old(key[1], self._horizons[key[0]]):
-            return False
-        return self._cursor.execute(LEFT, key).fetchone() is None
-
-    def _add(self, event: Event, body: bytes, key: tuple[str, str, int] | None) -> Appended:
-        self._last += 1
-        _, id_, slot = key or (None, None, None)
-        self._rows.append((self._last, event.problem, id_, slot, body))
-        if key is not None:
-            self._mine[key] = self._last, body
-        return Appended(self._last)
-
-    def write(self) -> None:
-        """Write all events."""
-        if self._rows:
-            self._cursor.executemany(INSERT, self._rows)
 
 
 _everyone: weakref.WeakSet[PostgresStore] = weakref.WeakSet()

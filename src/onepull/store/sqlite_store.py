@@ -10,8 +10,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,13 @@ from typing import Any
 from onepull.atomic_files import path_of
 from onepull.checks import number
 from onepull.errors import StoreError
-from onepull.store.events import Event, Slot, decode
+from onepull.store.appending import Appending
 from onepull.store.file_systems import refuse_network
-from onepull.store.forgetting import horizon_of, is_old
 from onepull.store.group_commit import GroupCommit, Rows
+from onepull.store.sql_store import SQLStore
 from onepull.store.sqlite_schema import VERSION, check_version, migrate
-from onepull.store.store import BATCH, FORGOTTEN, KEPT, Appended, Snapshot, Store
+from onepull.store.store import Appended
+from onepull.store.tables import Tables
 from onepull.store.turns import Turns
 
 CHUNK = 1 << 20  # bytes of a file that are written again at once
@@ -32,11 +32,8 @@ PAUSE = 0.0005  # seconds between attempts to write while another process does
 TURN = 0.001  # seconds that a process leaves to others that wait
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-INSERT = "INSERT OR IGNORE INTO events (problem, id, slot, body) VALUES (?, ?, ?, ?)"
-TAKEN = "SELECT seq, body FROM events WHERE problem = ? AND id = ? AND slot = ?"
 
-
-class SQLiteStore(Store):
+class SQLiteStore(SQLStore):
     """A log in one file, for any number of processes and threads of one machine.
 
     The file uses SQLite's write-ahead log with `synchronous=FULL`: a commit returns when the disk
@@ -62,6 +59,8 @@ class SQLiteStore(Store):
     'wifi'
     >>> folder.cleanup()
     """
+
+    _tables = Tables("", "?")
 
     def __init__(self, path: str | os.PathLike[str], *, patience: float = 10.0) -> None:
         self.path = path_of(path).absolute()
@@ -193,15 +192,6 @@ class SQLiteStore(Store):
 
     # Writing
 
-    def submit(self, events: Sequence[Event]) -> Future[list[Appended]]:
-        """Store events; the future has its result when they are on disk."""
-        self._check()
-        return self._group.submit(events)
-
-    def record(self, event: Event) -> None:
-        """Store an event in the background."""
-        self._group.record(event)
-
     def _commit(self, jobs: list[Rows]) -> list[list[Appended]]:
         """Store the events of several calls in one transaction."""
         if not any(jobs) and self._is_healthy:
@@ -213,7 +203,7 @@ class SQLiteStore(Store):
                 check_version(writer, str(self.path))
                 if not self._is_healthy:  # a write that changes nothing tells whether it works
                     writer.execute(f"PRAGMA user_version = {VERSION}")
-                results = self._insert(writer, jobs)
+                results = Appending(writer.cursor(), self._tables, self._one_of).all(jobs)
                 writer.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
@@ -227,31 +217,6 @@ class SQLiteStore(Store):
         self._is_healthy = True
         if self._turns.is_wanted():
             time.sleep(TURN)
-        return results
-
-    def _insert(self, writer: sqlite3.Connection, jobs: list[Rows]) -> list[list[Appended]]:
-        execute = writer.execute
-        horizons = dict(execute("SELECT problem, time FROM horizons").fetchall())
-        results = []
-        for events in jobs:
-            done = []
-            for event, body in events:
-                slot, problem = event.slot, event.problem
-                if slot is None:
-                    cursor = execute(INSERT, (problem, None, None, body))
-                    done.append(Appended(cursor.lastrowid or 0))
-                    continue
-                id_ = event.id  # type: ignore[attr-defined]  # an event with a slot has one
-                if problem in horizons and _is_settled(writer, event, id_, horizons[problem]):
-                    done.append(Appended(0, FORGOTTEN))
-                    continue
-                cursor = execute(INSERT, (problem, id_, slot, body))
-                if cursor.rowcount == 1:
-                    done.append(Appended(cursor.lastrowid or 0))
-                else:
-                    seq, kept = execute(TAKEN, (problem, id_, slot)).fetchone()
-                    done.append(Appended(seq, decode(kept, seq=seq, problem=problem)))
-            results.append(done)
         return results
 
     def _give_up_connection(self, error: Exception) -> None:
@@ -278,61 +243,12 @@ class SQLiteStore(Store):
                 raise self._error("cannot be read", error) from error
             return rows
 
-    def read(
-        self, problem: str, *, after: int = 0, until: int | None = None, limit: int = BATCH
-    ) -> list[Any]:
-        """Return the events of a problem in order, at most `limit`."""
-        rows = self._all(
-            "SELECT seq, body FROM events WHERE seq > ? AND seq <= ? AND problem = ? "
-            "ORDER BY seq LIMIT ?",
-            (after, 2**62 if until is None else until, problem, limit),
-        )
-        return [decode(body, seq=seq, problem=problem) for seq, body in rows]
+    def _one_of(self, ids: Sequence[str]) -> tuple[str, Any]:
+        return "IN (SELECT value FROM json_each(?))", json.dumps(list(ids))
 
-    @property
-    def last_sequence(self) -> int:
-        """The sequence number of the newest event of any problem."""
-        return self._all("SELECT max(seq) FROM events")[0][0] or 0
+    # Other changes
 
-    def first_sequence(self, problem: str) -> int:
-        """Return the number after which all events of a problem are kept."""
-        rows = self._all("SELECT seq FROM horizons WHERE problem = ?", (problem,))
-        return rows[0][0] if rows else 0
-
-    def of_id(self, problem: str, id_: str) -> dict[Slot, Any]:
-        """Return the events of an id by slot."""
-        rows = self._all(
-            "SELECT slot, seq, body FROM events WHERE problem = ? AND id = ?", (problem, id_)
-        )
-        return {Slot(slot): decode(body, seq=seq, problem=problem) for slot, seq, body in rows}
-
-    def of_ids(self, problem: str, ids: Sequence[str]) -> dict[str, dict[Slot, Any]]:
-        """Return the events of several ids by slot."""
-        rows = self._all(
-            "SELECT id, slot, seq, body FROM events "
-            "WHERE problem = ? AND id IN (SELECT value FROM json_each(?))",
-            (problem, json.dumps(list(ids))),
-        )
-        found: dict[str, dict[Slot, Any]] = {}
-        for id_, slot, seq, body in rows:
-            found.setdefault(id_, {})[Slot(slot)] = decode(body, seq=seq, problem=problem)
-        return found
-
-    def problems(self) -> list[str]:
-        """Return the names of the problems that have events."""
-        # From one name to the next on the index, since the log is long.
-        rows = self._all(
-            "WITH RECURSIVE names (name) AS ("
-            "SELECT min(problem) FROM events WHERE id IS NOT NULL UNION ALL "
-            "SELECT (SELECT min(problem) FROM events WHERE problem > name AND id IS NOT NULL) "
-            "FROM names WHERE name IS NOT NULL"
-            ") SELECT name FROM names WHERE name IS NOT NULL"
-        )
-        return [name for (name,) in rows]
-
-    # Snapshots and retention
-
-    def _change(self, change: Any) -> Any:
+    def _change(self, change: Callable[[Any], Any]) -> Any:
         """Make a change in a transaction of its own, on a connection of its own."""
         self._check()
         with closing(self._connect()) as connection:
@@ -340,68 +256,11 @@ class SQLiteStore(Store):
                 connection.execute("PRAGMA busy_timeout = 0")
                 self._patiently(connection, "BEGIN IMMEDIATE")
                 check_version(connection, str(self.path))
-                result = change(connection)
+                result = change(connection.cursor())
                 connection.execute("COMMIT")
             except sqlite3.Error as error:
                 raise self._error("cannot be written", error) from error
             return result
-
-    def put_snapshot(self, problem: str, snapshot: Snapshot) -> None:
-        """Keep a snapshot, durably; only the newest few are kept."""
-
-        def put(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)",
-                (problem, snapshot.seq, snapshot.checksum, snapshot.body),
-            )
-            connection.execute(
-                "DELETE FROM snapshots WHERE problem = ? AND seq NOT IN "
-                "(SELECT seq FROM snapshots WHERE problem = ? ORDER BY seq DESC LIMIT ?)",
-                (problem, problem, KEPT),
-            )
-
-        self._change(put)
-
-    def snapshots(self, problem: str) -> list[Snapshot]:
-        """Return the undamaged snapshots of a problem, the newest first."""
-        rows = self._all(
-            "SELECT seq, checksum, body FROM snapshots WHERE problem = ? ORDER BY seq DESC",
-            (problem,),
-        )
-        found = [(Snapshot(seq, bytes(body)), checksum) for seq, checksum, body in rows]
-        return [snapshot for snapshot, checksum in found if snapshot.checksum == checksum]
-
-    def forget(self, problem: str, *, until: int) -> int:
-        """Delete the events of a problem up to a number; return how many were deleted."""
-
-        def delete(connection: sqlite3.Connection) -> int:
-            # The newest event stays, so that its number is not given again.
-            (last,) = connection.execute("SELECT max(seq) FROM events").fetchone()
-            end = min(until, (last or 0) - 1)
-            rows = connection.execute(
-                "SELECT seq, id, body FROM events WHERE seq <= ? AND problem = ? AND slot = ?",
-                (end, problem, int(Slot.OUTCOME)),
-            )
-            times = [(id_, decode(body, seq=seq, problem=problem).time) for seq, id_, body in rows]
-            horizon = horizon_of(times, time.time())
-            connection.execute(
-                "INSERT INTO horizons VALUES (?, ?, ?) ON CONFLICT (problem) DO UPDATE SET "
-                "seq = max(seq, excluded.seq), time = max(time, excluded.time)",
-                (problem, end, horizon),
-            )
-            deleted = connection.execute(
-                "DELETE FROM events WHERE seq <= ? AND problem = ?", (end, problem)
-            )
-            left = "SELECT 1 FROM events WHERE problem = ? AND id = ? LIMIT 1"
-            named = [
-                (problem, id_)
-                for id_, _ in times
-                if not is_old(id_, horizon) or connection.execute(left, (problem, id_)).fetchone()
-            ]
-            connection.executemany("INSERT OR IGNORE INTO settled VALUES (?, ?)", named)
-            return deleted.rowcount
-
-        return int(self._change(delete))
 
     # Operating
 
@@ -409,11 +268,6 @@ class SQLiteStore(Store):
     def is_healthy(self) -> bool:
         """Whether the last attempt to write succeeded."""
         return self._is_open and self._is_healthy
-
-    @property
-    def unrecorded(self) -> int:
-        """How many recorded events were lost."""
-        return self._group.lost
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the whole log to a new file while it is in use.
@@ -436,20 +290,8 @@ class SQLiteStore(Store):
 
     def integrity(self) -> list[str]:
         """Return what is wrong with the stored data, an empty list if nothing is."""
-        found = [text for (text,) in self._all("PRAGMA integrity_check") if text != "ok"]
-        rows = self._all("SELECT problem, seq, checksum, body FROM snapshots")
-        found += [
-            f"the snapshot of {problem!r} after event {seq} is damaged"
-            for problem, seq, checksum, body in rows
-            if Snapshot(seq, bytes(body)).checksum != checksum
-        ]
-        for problem in self.problems():
-            try:
-                for _ in self.events(problem):
-                    pass
-            except StoreError as error:
-                found.append(str(error))
-        return found
+        damage = [text for (text,) in self._all("PRAGMA integrity_check") if text != "ok"]
+        return damage or super().integrity()
 
     def close(self) -> None:
         """Store what was recorded, and close."""
@@ -478,20 +320,6 @@ class _Held(closing[Any]):
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
-
-
-def _is_settled(connection: sqlite3.Connection, event: Event, id_: str, horizon: float) -> bool:
-    """Whether an event belongs to a decision whose events were deleted."""
-    if event.slot is Slot.DEFINITION:
-        return False
-    key = event.problem, id_
-    if connection.execute("SELECT 1 FROM settled WHERE problem = ? AND id = ?", key).fetchone():
-        return True
-    if not is_old(id_, horizon):
-        return False
-    # Old, but perhaps of a decision that is still there.
-    query = "SELECT 1 FROM events WHERE problem = ? AND id = ? LIMIT 1"
-    return connection.execute(query, key).fetchone() is None
 
 
 def _check_mode(mode: str, path: str) -> None:

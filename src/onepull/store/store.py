@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from os import PathLike
 from types import TracebackType
@@ -105,6 +105,12 @@ class Store(ABC):
     def flush(self) -> None:
         """Return when everything that was recorded so far is on disk."""
         self.append([])
+
+    def follow(self, problem: str, follower: Callable[[], Any]) -> None:  # noqa: B027 - optional
+        """Call a method when events of a problem were stored here, before `append` returns.
+
+        A store may leave it out.  It ends when the object of the method is gone.
+        """
 
     # Reading
 

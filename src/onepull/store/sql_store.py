@@ -1,0 +1,157 @@
+"""What logs in databases have in common."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, ClassVar
+
+from onepull.errors import StoreError
+from onepull.store.events import Event, Slot, decode
+from onepull.store.forgetting import horizon_of, is_old
+from onepull.store.group_commit import GroupCommit, Rows
+from onepull.store.store import BATCH, KEPT, Appended, Snapshot, Store
+from onepull.store.tables import Tables
+
+
+class SQLStore(Store):
+    """A log in tables; a database says how to reach them.
+
+    One thread of the process writes, and all calls that wait share its next commit.  A subclass
+    defines how to commit, to read, and to make other changes, and makes `_group` when it is ready.
+    """
+
+    _tables: ClassVar[Tables]
+    _group: GroupCommit
+
+    @abstractmethod
+    def _commit(self, jobs: list[Rows]) -> list[list[Appended]]:
+        """Store the events of several calls in one transaction, while nobody else appends."""
+
+    @abstractmethod
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a query."""
+
+    @abstractmethod
+    def _change(self, change: Callable[[Any], Any]) -> Any:
+        """Call a function with a cursor in a transaction, while nobody else appends."""
+
+    @abstractmethod
+    def _one_of(self, ids: Sequence[str]) -> tuple[str, Any]:
+        """Return the end of a condition that an id is one of several, and its parameter."""
+
+    # Writing
+
+    def submit(self, events: Sequence[Event]) -> Future[list[Appended]]:
+        """Store events; the future has its result when they are on disk."""
+        return self._group.submit(events)
+
+    def record(self, event: Event) -> None:
+        """Store an event in the background."""
+        self._group.record(event)
+
+    def follow(self, problem: str, follower: Callable[[], Any]) -> None:
+        """Call a method when events of a problem were stored here, before `append` returns."""
+        self._group.follow(problem, follower)
+
+    @property
+    def unrecorded(self) -> int:
+        """How many recorded events were lost."""
+        return self._group.lost
+
+    # Reading
+
+    def read(
+        self, problem: str, *, after: int = 0, until: int | None = None, limit: int = BATCH
+    ) -> list[Any]:
+        """Return the events of a problem in order, at most `limit`."""
+        end = 2**62 if until is None else until
+        rows = self._all(self._tables.READ, (after, end, problem, limit))
+        return [decode(body, seq=seq, problem=problem) for seq, body in rows]
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of the newest event of any problem."""
+        return self._all(self._tables.LAST)[0][0] or 0
+
+    def first_sequence(self, problem: str) -> int:
+        """Return the number after which all events of a problem are kept."""
+        rows = self._all(self._tables.FIRST, (problem,))
+        return rows[0][0] if rows else 0
+
+    def of_id(self, problem: str, id_: str) -> dict[Slot, Any]:
+        """Return the events of an id by slot."""
+        return self.of_ids(problem, (id_,)).get(id_, {})
+
+    def of_ids(self, problem: str, ids: Sequence[str]) -> dict[str, dict[Slot, Any]]:
+        """Return the events of several ids by slot; ids without events are left out."""
+        condition, parameter = self._one_of(ids)
+        found: dict[str, dict[Slot, Any]] = {}
+        rows = self._all(self._tables.OF_IDS + condition, (problem, parameter))
+        for id_, slot, seq, body in rows:
+            found.setdefault(id_, {})[Slot(slot)] = decode(body, seq=seq, problem=problem)
+        return found
+
+    def problems(self) -> list[str]:
+        """Return the names of the problems that have events."""
+        return sorted(name for (name,) in self._all(self._tables.PROBLEMS))
+
+    # Snapshots and retention
+
+    def put_snapshot(self, problem: str, snapshot: Snapshot) -> None:
+        """Keep a snapshot, durably; only the newest few are kept."""
+
+        def put(cursor: Any) -> None:
+            row = problem, snapshot.seq, snapshot.checksum, snapshot.body
+            cursor.execute(self._tables.PUT_SNAPSHOT, row)
+            cursor.execute(self._tables.DROP_SNAPSHOTS, (problem, problem, KEPT))
+
+        self._change(put)
+
+    def snapshots(self, problem: str) -> list[Snapshot]:
+        """Return the undamaged snapshots of a problem, the newest first."""
+        rows = self._all(self._tables.SNAPSHOTS, (problem,))
+        found = [(Snapshot(seq, bytes(body)), checksum) for seq, checksum, body in rows]
+        return [snapshot for snapshot, checksum in found if snapshot.checksum == checksum]
+
+    def forget(self, problem: str, *, until: int) -> int:
+        """Delete the events of a problem up to a number; return how many were deleted."""
+        tables = self._tables
+
+        def delete(cursor: Any) -> int:
+            last = cursor.execute(tables.LAST).fetchone()[0] or 0
+            end = min(until, last - 1)  # the newest stays, so that its number is not given again
+            rows = cursor.execute(tables.OUTCOMES, (end, problem, int(Slot.OUTCOME))).fetchall()
+            times = [(id_, decode(body, seq=seq, problem=problem).time) for seq, id_, body in rows]
+            horizon = horizon_of(times, time.time())
+            cursor.execute(tables.MOVE_HORIZON, (problem, end, horizon))
+            deleted: int = cursor.execute(tables.DELETE, (end, problem)).rowcount
+            named = [
+                (problem, id_)
+                for id_, _ in times
+                if not is_old(id_, horizon)
+                or cursor.execute(tables.LEFT, (problem, id_)).fetchone() is not None
+            ]
+            cursor.executemany(tables.SETTLE, named)
+            return deleted
+
+        return int(self._change(delete))
+
+    # Operating
+
+    def integrity(self) -> list[str]:
+        """Return what is wrong with the stored data, an empty list if nothing is."""
+        found = [
+            f"the snapshot of {problem!r} after event {seq} is damaged"
+            for problem, seq, checksum, body in self._all(self._tables.ALL_SNAPSHOTS)
+            if Snapshot(seq, bytes(body)).checksum != checksum
+        ]
+        for problem in self.problems():
+            try:
+                for _ in self.events(problem):
+                    pass
+            except StoreError as error:
+                found.append(str(error))
+        return found
