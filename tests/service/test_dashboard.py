@@ -18,10 +18,15 @@ playwright = pytest.importorskip(
     "playwright.sync_api", reason="needs playwright: pip install playwright"
 )
 
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 # Alpha starts quickly and is slow for each token; beta is the opposite.
 TEXT = """
 policy = "AdaptiveIMED"
@@ -38,6 +43,11 @@ WATCH = """
 addEventListener("securitypolicyviolation", (event) => {
   console.error("refused by the policy:", event.violatedDirective, event.blockedURI);
 });
+"""
+UNNAMED = """
+[...document.querySelectorAll("button, select, input, textarea, a")]
+  .filter((one) => !(one.textContent.trim() || one.ariaLabel || one.labels?.length))
+  .map((one) => one.outerHTML)
 """
 
 
@@ -57,7 +67,7 @@ def opened(browser, url, *, allowed=(), **options):
     page = context.new_page()
     page.add_init_script(WATCH)
     complaints, hosts = [], set()
-    page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+    page.on("console", lambda said: complaints.extend([said.text] * (said.type == "error")))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda asked: hosts.add(urlsplit(asked.url).netloc))
     try:
@@ -172,11 +182,10 @@ def test_changes_are_asked_twice_and_logged(browser, tmp_path):
             page.get_by_label("Mode").select_option("shadow")
             page.get_by_role("button", name="Switch to shadow").click()
             see(page, ".warnings", "Mode shadow")
-        kinds = [
-            change["event"] for change in client.get("/v1/problems/llm/changes").json()["changes"]
-        ]
-        assert kinds == [
-            "defined", "paused", "resumed", "pinned", "pinned", "shareset", "fallbackset", "modeset",
+        changes = client.get("/v1/problems/llm/changes").json()["changes"]
+        assert [change["event"] for change in changes] == [
+            "defined", "paused", "resumed", "pinned", "pinned", "shareset",
+            "fallbackset", "modeset",
         ]  # fmt: skip
 
 
@@ -254,11 +263,7 @@ def test_nothing_yet_is_explained(browser, tmp_path):
             see(page, "section:has(#payoff-title)", "No estimate yet")
             see(page, "section:has(#decisions-title)", "curl -X POST")
             # Everything that can be used has a name.
-            unnamed = page.evaluate(
-                "[...document.querySelectorAll('button, select, input, textarea, a')].filter((one) =>"
-                " !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length"
-            )
-            assert unnamed == 0
+            assert page.evaluate(UNNAMED) == []
             for mark in ("header", "main", "nav", "footer"):
                 assert page.locator(mark).count() == 1
         with opened(browser, f"{client.base_url}/#/nobody") as page:
