@@ -107,7 +107,7 @@ function options(groups, marks, width, timeline, isLong) {
       y: { range: [0, 1] },
     },
     axes: [
-      axis({ label: "time", space: 80, size: 32, labelSize: 18, values: (_, at) => at.map((time) => clock(time, isLong)) }),
+      axis({ label: "time", space: 56, size: 32, labelSize: 18, values: (_, at) => at.map((time) => clock(time, isLong)) }),
       axis({
         label: "share of decisions", size: 52, splits: [0, 0.25, 0.5, 0.75, 1],
         values: (_, splits) => splits.map((share) => percent(share)),

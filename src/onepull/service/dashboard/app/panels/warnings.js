@@ -33,8 +33,13 @@ export function warningsOf(live) {
     add(sign, "Arms seem to change.", `${stats.policy.policy} believes that half of a change is gone after ${count(warnings.half_life)} observations${long}. Older outcomes count less.`);
   }
   for (const one of warnings?.dependent ?? []) {
-    const way = one.correlation > 0 ? "rises" : "falls";
-    add("warn", `${one.state} of ${one.arm} ${way} with ${one.context}.`, `Rank correlation ${one.correlation.toFixed(2)} in ${one.pairs} pairs. A state should not depend on the request: estimates for other requests may be wrong. Put what depends on the request into the formula.`);
+    const evidence = `Rank correlation ${one.correlation.toFixed(2)} in ${count(one.pairs)} pairs of neighbours.`;
+    const isMore = one.correlation > 0;
+    if (one.state === "failed") {
+      add("warn", `Failures of ${one.arm} get ${isMore ? "more" : "fewer"} with ${one.context}.`, `${evidence} Every failure counts against ${one.arm} in all requests. If they are answers that came too late, let decisions expire later, or declare the state that an expired one stands for.`);
+    } else {
+      add("warn", `${one.state} of ${one.arm} ${isMore ? "rises" : "falls"} with ${one.context}.`, `${evidence} A state should not depend on the request: estimates for other requests may be wrong. Put what depends on the request into the formula.`);
+    }
   }
   return found;
 }
