@@ -9,7 +9,7 @@ export const MARKS = 8;
 export const OTHERS = "others";
 
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [14, 4], [2, 2, 6, 2], [1, 4]];
-export const SHAPES = ["●", "■", "▲", "◆", "▼", "★", "✚", "⬟"];
+export const SHAPES = ["●", "■", "▲", "◆", "▼", "★", "✚", "◢"];
 
 /** @typedef {{slot: number, colour: string, dash: number[], shape: string}} Mark */
 

@@ -18,7 +18,7 @@ export const percent = (value) => {
   return `${(value * 100).toFixed(digits)}\u202f%`;
 };
 
-/** A number with about four digits. @param {?number} value */
+/** A number with about four digits, alone in its place. @param {?number} value */
 export function number(value) {
   if (value == null || !Number.isFinite(value)) return UNKNOWN;
   const size = Math.abs(value);
@@ -27,9 +27,22 @@ export function number(value) {
   return minus(value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: Number.isInteger(value) ? 0 : Math.min(digits, 3) }));
 }
 
+/**
+ * Numbers of one column, all with as many decimals.
+ * @param {(?number)[]} values @returns {(value: ?number) => string}
+ */
+export function aligned(values) {
+  const sizes = values.filter((value) => value != null && Number.isFinite(value)).map(Math.abs);
+  const largest = Math.max(...sizes, 0);
+  if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) return number;
+  const digits = largest >= 1000 ? 0 : largest >= 100 ? 1 : largest >= 10 ? 2 : largest >= 0.1 ? 3 : 5;
+  const words = new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return (value) => (value == null || !Number.isFinite(value) ? UNKNOWN : minus(words.format(value)));
+}
+
 /** A change with its sign. @param {?number} value @param {(value: number) => string} words */
 export const signed = (value, words = number) =>
-  value == null || !Number.isFinite(value) ? UNKNOWN : `${value > 0 ? "+" : value < 0 ? "−" : "±"}${words(Math.abs(value))}`;
+  value == null || !Number.isFinite(value) ? UNKNOWN : `${value > 0 ? "+" : value < 0 ? "−" : ""}${words(Math.abs(value))}`;
 
 const minus = (text) => text.replace("-", "−");
 

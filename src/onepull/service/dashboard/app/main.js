@@ -67,15 +67,22 @@ function useLive(name) {
   return live.current?.name === name ? live.current : null;
 }
 
-const decisionsIn = (timeline, arm) =>
-  (timeline?.arms[arm]?.decisions ?? []).reduce((sum, count) => sum + count, 0);
+/** How much an arm matters in pictures: its share of the traffic, and where it is the best. */
+function weights(live) {
+  const sums = new Map(Object.entries(live.timeline?.arms ?? {}).map(([arm, { decisions }]) =>
+    [arm, decisions.reduce((sum, one) => sum + one, 0)]));
+  const all = Math.max([...sums.values()].reduce((sum, one) => sum + one, 0), 1);
+  const best = live.curves?.best ?? [];
+  const isBest = (arm) => best.filter((one) => one === arm).length / Math.max(best.length, 1);
+  const pulls = new Map(live.stats?.policy.arms.map((row) => [row.arm, row.pulls]));
+  return (arm) => (sums.get(arm) ?? 0) / all + (isBest(arm) && 0.05 + 0.3 * isBest(arm)) + 1e-9 * (pulls.get(arm) ?? 0);
+}
 
 function Problem({ live, isAdmin, question, setQuestion }) {
   const marks = useRef(null);
   if (marks.current?.name !== live.name) marks.current = Object.assign(new ArmMarks(), { name: live.name });
   const [explained, explain] = useState(null);
-  const pulls = new Map(live.stats?.policy.arms.map((row) => [row.arm, row.pulls]));
-  marks.current.update(live.arms, (arm) => decisionsIn(live.timeline, arm) + 1e-6 * (pulls.get(arm) ?? 0));
+  marks.current.update(live.arms, weights(live));
   const shared = { live, marks: marks.current, isAdmin, ask: setQuestion };
   if (!live.stats) {
     return live.connection === "lost"
@@ -89,9 +96,11 @@ function Problem({ live, isAdmin, question, setQuestion }) {
       <${Traffic} ...${shared} />
       <${Payoff} ...${shared} />
       <${Arms} ...${shared} />
-      <${WhatIf} key=${live.name} ...${shared} />
+      <div class="column">
+        <${WhatIf} key=${live.name} ...${shared} />
+        <${Changes} ...${shared} />
+      </div>
       <${Decisions} ...${shared} explain=${explain} />
-      <${Changes} ...${shared} />
     </div>
     <${ExplanationDialog} ...${shared} decision=${explained} close=${() => explain(null)} />
     <${Confirming} question=${question} close=${() => setQuestion(null)} />`;

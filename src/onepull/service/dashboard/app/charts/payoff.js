@@ -1,21 +1,22 @@
 /** Estimated payoff by context with intervals, one line per arm, and where the best arm changes. */
 import { html, useMemo, useRef, useState } from "../../vendor/htm-preact-3.1.1.js";
-import { field as fieldWords, number } from "../format.js";
+import { aligned, field as fieldWords, number } from "../format.js";
 import { colour, tint } from "../theme.js";
 import { ArmKey } from "./arm_key.js";
 import { BestStrip, changesOf } from "./best_strip.js";
 import { Plot, axis, labelWidth, shortName, writeLabels } from "./plot.js";
 
-const LINES = 8;
+/** The arms to draw: all if they are few, the leading ones otherwise. */
+export const drawn = (curves, marks) =>
+  curves.curves.filter(({ arm, estimate }) => marks.slots.has(arm) && estimate.some((value) => value != null));
 
-/** The arms to draw: those that are best somewhere, then the leading ones. */
-export function drawn(curves, marks) {
-  const best = new Set(curves.best);
-  const rank = (curve) => (best.has(curve.arm) ? 2 : 0) + (marks.slots.has(curve.arm) ? 1 : 0);
-  const known = curves.curves.filter((curve) => curve.estimate.some((value) => value != null));
-  if (known.length <= LINES) return known;
-  const chosen = new Set([...known].sort((a, b) => rank(b) - rank(a)).slice(0, LINES));
-  return known.filter((curve) => chosen.has(curve));
+/** Without a context there is nothing along the axis but the arms themselves. */
+function byArm(curves, lines) {
+  const spread = (values, i) => lines.map((_, k) => (k === i ? values[0] : null));
+  return {
+    ...curves, points: lines.map(({ arm }) => arm), best: [],
+    curves: lines.map((line, i) => ({ ...line, estimate: spread(line.estimate, i), error: spread(line.error, i) })),
+  };
 }
 
 /** Whether a field is a list rather than an interval. */
@@ -27,11 +28,11 @@ const isList = (space) => Array.isArray(space);
  * @param {import("../types.js").Curve[]} lines
  * @param {boolean} asGap Whether to show the distance from the best arm.
  */
-function columns(curves, lines, asGap) {
-  const words = curves.points.some((point) => typeof point === "string");
-  const x = words ? curves.points.map((_, i) => i) : curves.points;
+function columns(curves, lines, asGap, asList) {
+  const x = asList ? curves.points.map((_, i) => i) : curves.points;
+  const all = curves.field ? null : curves.curves.flatMap(({ estimate }) => estimate);
   const best = x.map((_, i) => {
-    const values = curves.curves.map((curve) => curve.estimate[i]).filter((value) => value != null);
+    const values = (all ?? curves.curves.map(({ estimate }) => estimate[i])).filter((value) => value != null);
     return asGap && values.length ? Math.max(...values) : 0;
   });
   const shift = (value, i) => (value == null ? null : value - best[i]);
@@ -53,7 +54,6 @@ function options(curves, latest, lines, marks, { isLog, asList, asGap, isNarrow 
   const names = lines.map(({ arm }) => shortName(arm));
   const room = right(lines, isNarrow);
   const named = (arm) => marks.mark(arm).colour;
-  const words = curves.points.some((point) => typeof point === "string");
   const series = lines.flatMap(({ arm }) => {
     const edge = { stroke: "transparent", width: 0, points: { show: false } };
     return [edge, edge, {
@@ -61,21 +61,21 @@ function options(curves, latest, lines, marks, { isLog, asList, asGap, isNarrow 
       stroke: colour(named(arm)),
       width: asList ? 0 : 2,
       dash: marks.mark(arm).dash,
-      points: asList ? { show: true, size: 9, fill: colour(named(arm)), stroke: colour("surface"), width: 1 } : { show: false },
+      points: { show: false },
     }];
   });
   return {
     padding: [8, room, 0, 0],
     scales: {
-      x: { time: false, distr: isLog ? 3 : 1, ...(words || asList && curves.points.length < 2 ? { range: [-0.5, curves.points.length - 0.5] } : {}) },
+      x: { time: false, distr: isLog ? 3 : 1, range: () => reach(latest.current, asList) },
     },
     axes: [
       axis({
-        label: curves.field || "", space: 55, labelSize: 18,
-        ...(words
-          ? { splits: curves.points.map((_, i) => i), values: (_, at) => at.map((i) => curves.points[i] ?? "") }
+        label: curves.field || "arm", space: 55, size: 32, labelSize: 18,
+        ...(asList
+          ? { splits: curves.points.map((_, i) => i), values: (_, at) => at.map((i) => shortName(fieldWords(curves.points[i] ?? ""))) }
           : isLog
-            ? { values: (_, at) => at.map((value) => (value == null || !isRound(value) ? "" : fieldWords(value))) }
+            ? { splits: (plot, _, low, high) => roundPlaces(low, high, plot.bbox.width / devicePixelRatio), filter: (_, at) => at, values: (_, at) => at.map((value) => fieldWords(value)) }
             : { values: (_, at) => at.map((value) => fieldWords(value)) }),
       }),
       axis({
@@ -84,13 +84,13 @@ function options(curves, latest, lines, marks, { isLog, asList, asGap, isNarrow 
       }),
     ],
     series: [{}, ...series],
-    bands: lines.map(({ arm }, i) => ({ series: [3 * i + 2, 3 * i + 1], fill: tint(named(arm), 0.2), dir: -1 })),
-    cursor: { points: { show: (_, i) => i > 0 && i % 3 === 0, size: 8 } },
+    bands: asList ? [] : lines.map(({ arm }, i) => ({ series: [3 * i + 2, 3 * i + 1], fill: tint(named(arm), 0.2), dir: -1 })),
+    cursor: asList ? { points: { show: false } } : {},
     hooks: {
       drawAxes: [(plot) => !asList && drawChanges(plot, latest.current)],
       draw: [(plot) => {
         if (asList) drawWhiskers(plot, lines, named);
-        if (isNarrow) return;
+        if (isNarrow || !curves.field) return;
         writeLabels(plot, lines.map(({ arm }, i) => {
           const column = plot.data[3 * i + 3];
           const last = column.findLastIndex((value) => value != null);
@@ -101,10 +101,21 @@ function options(curves, latest, lines, marks, { isLog, asList, asGap, isNarrow 
   };
 }
 
-const isRound = (value) => {
-  const first = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
-  return [1, 2, 5].some((digit) => Math.abs(first - digit) < 1e-6);
-};
+/** From where to where the axis goes. */
+const reach = ({ points }, asList) =>
+  asList ? [-0.5, points.length - 0.5] : [points[0], points.at(-1)];
+
+/** Round places of a logarithmic axis: 1, 2, 5, 10 and so on, as far as there is room. */
+function roundPlaces(low, high, room) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high) + 1e-9; power++) {
+    for (const digit of [1, 2, 5]) {
+      const value = Number((digit * 10 ** power).toPrecision(3));
+      if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
+    }
+  }
+  return found.length > room / 48 ? found.filter((value) => Math.abs(Math.log10(value) % 1) < 1e-9) : found;
+}
 
 /** A dashed line where the best arm changes. */
 function drawChanges(plot, curves) {
@@ -123,21 +134,29 @@ function drawChanges(plot, curves) {
   ctx.restore();
 }
 
-/** Intervals as whiskers, where points are not on a line. */
+/** Points with whiskers, beside each other, where there is no line between values of a list. */
 function drawWhiskers(plot, lines, named) {
   const { ctx } = plot;
+  const ratio = devicePixelRatio;
+  const room = plot.bbox.width / Math.max(plot.data[0].length, 1);
+  const isAlone = lines.every((_, i) => plot.data[3 * i + 3].filter((value) => value != null).length < 2);
+  const step = isAlone ? 0 : Math.min(14 * ratio, (0.7 * room) / lines.length);
   ctx.save();
-  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.lineWidth = 2 * ratio;
+  ctx.setLineDash([]);
   lines.forEach(({ arm }, i) => {
-    ctx.strokeStyle = colour(named(arm));
+    ctx.strokeStyle = ctx.fillStyle = colour(named(arm));
     plot.data[0].forEach((at, k) => {
-      const [low, high] = [plot.data[3 * i + 1][k], plot.data[3 * i + 2][k]];
-      if (low == null || high == null) return;
-      const x = plot.valToPos(at, "x", true);
+      const [low, high, middle] = [1, 2, 3].map((part) => plot.data[3 * i + part][k]);
+      if (middle == null) return;
+      const x = plot.valToPos(at, "x", true) + (i - (lines.length - 1) / 2) * step;
       ctx.beginPath();
       ctx.moveTo(x, plot.valToPos(low, "y", true));
       ctx.lineTo(x, plot.valToPos(high, "y", true));
       ctx.stroke();
+      ctx.beginPath();
+      ctx.arc(x, plot.valToPos(middle, "y", true), 4.5 * ratio, 0, 2 * Math.PI);
+      ctx.fill();
     });
   });
   ctx.restore();
@@ -186,24 +205,28 @@ export function Payoff({ live, marks }) {
   const [index, setIndex] = useState(null);
   const [asGap, setAsGap] = useState(false);
   const { curves } = live;
-  const latest = useRef(curves);
-  latest.current = curves;
   const context = live.described?.problem.context ?? {};
   const lines = curves ? drawn(curves, marks) : [];
   const shape = lines.map(({ arm }) => arm + marks.mark(arm).slot).join();
-  const data = useMemo(() => curves && columns(curves, lines, asGap), [curves, asGap, shape]);
   const space = context[curves?.field] ?? {};
   const isLog = space.scale === "log";
   const asList = isList(space) || !curves?.field;
+  const seen = useMemo(() => (curves && !curves.field ? byArm(curves, lines) : curves), [curves, shape]);
+  const latest = useRef(seen);
+  latest.current = seen;
+  const data = useMemo(() => {
+    const known = new Set(lines.map(({ arm }) => arm));
+    return seen && columns(seen, seen.curves.filter(({ arm }) => known.has(arm)), asGap, asList);
+  }, [seen, asGap, shape]);
   const hidden = (curves?.curves.length ?? 0) - lines.length;
   const at = index ?? null;
-  const last = (curves?.points.length ?? 1) - 1;
-  const shown = at ?? (curves ? Math.round(last / 2) : 0);
+  const shown = !curves?.field ? 0 : at ?? Math.floor(curves.points.length / 2);
+  const figure = aligned(lines.map((curve) => curve.estimate[shown]));
   const rows = lines.map((curve) => ({
     name: curve.arm, mark: marks.mark(curve.arm),
-    value: `${number(curve.estimate[shown])}${curve.error[shown] != null ? ` ± ${number(curve.error[shown])}` : ""}`,
+    value: `${figure(curve.estimate[shown])}${curve.error[shown] != null ? ` ± ${figure(curve.error[shown])}` : ""}`,
   }));
-  const changes = curves ? changesOf(curves) : [];
+  const changes = curves && !asList ? changesOf(curves) : [];
   const words = changes.map(({ at: where, from, to }) => `${from} to ${to} at ${fieldWords(where)}`).join("; ");
   const place = curves?.field ? `At ${curves.field} ${fieldWords(curves.points[shown] ?? 0)}` : "In all requests";
   return html`
@@ -217,14 +240,14 @@ export function Payoff({ live, marks }) {
       ${live.curvesError && html`<p class="problem" role="alert">${live.curvesError}</p>`}
       ${lines.length
         ? html`<${Plot}
-              shape=${`${shape}|${curves.field}|${isLog}|${asList}|${asGap}|${curves.points.length}`}
-              make=${(width) => options(curves, latest, lines, marks, { isLog, asList, asGap, isNarrow: width < 520 })}
-              data=${data} height=${250} pointed=${setIndex}
+              shape=${`${shape}|${curves.field}|${isLog}|${asList}|${asGap}|${seen.points.length}`}
+              make=${(width) => options(seen, latest, lines, marks, { isLog, asList, asGap, isNarrow: width < 520 })}
+              data=${data} height=${240} pointed=${setIndex}
               label=${`Estimated payoff of each arm${curves.field ? ` along ${curves.field}` : ""} with 95 % intervals. ${words ? `The best arm changes: ${words}.` : `The best arm is ${curves.best.find(Boolean) ?? "not known"}.`} Left and right arrow keys move the cursor.`}
             />
-            ${!asList && html`<${BestStrip} title="best arm" curves=${curves} marks=${marks} isLog=${isLog} left=${LEFT} right=${(width) => right(lines, width < 520)} />`}
+            ${curves.field && html`<${BestStrip} title="best arm" curves=${curves} marks=${marks} isLog=${isLog} isList=${asList} left=${LEFT} right=${(width) => right(lines, width < 520)} />`}
             <${ArmKey} title=${place} rows=${rows} />
-            <p class="note">Bands are 95 % intervals from the newest outcomes.${hidden > 0 ? ` ${hidden} more arms are not drawn: none of them is best anywhere here.` : ""}</p>
+            <p class="note">${asList ? "Whiskers" : "Bands"} are 95 % intervals from the newest outcomes.${hidden > 0 ? ` ${hidden} more arms are not drawn.` : ""}</p>
             <${AsTable} curves=${curves} lines=${lines} />`
         : html`<p class="empty">No estimate yet. Estimates come with the first observations.</p>`}
     </section>

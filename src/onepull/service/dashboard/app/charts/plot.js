@@ -19,6 +19,7 @@ export const axis = (more) => ({
   font: FONT,
   labelFont: FONT,
   labelSize: 20,
+  labelGap: 2,
   grid: { stroke: colour("line"), width: 1 },
   ticks: { stroke: colour("line"), width: 1, size: 5 },
   ...more,

@@ -8,7 +8,7 @@ const FIRST = 8;
 export function Changes({ live }) {
   const [isOpen, setOpen] = useState(false);
   const rows = isOpen ? live.changes : live.changes.slice(0, FIRST);
-  return html`<section class="panel wide" aria-labelledby="changes-title">
+  return html`<section class="panel" aria-labelledby="changes-title">
     <div class="panel-head"><h2 id="changes-title">Changes</h2><span class="soft">from the log</span></div>
     ${rows.length
       ? html`<ol class="changes">${rows.map((event) => html`<li key=${event.seq}>

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { ask, problemPath } from "../api.js";
 import { Swatch } from "../charts/arm_key.js";
-import { count, fields, moment, number, percent } from "../format.js";
+import { aligned, count, fields, moment, number, percent } from "../format.js";
 import { outcomeOf } from "./decisions.js";
 
 const MOST = 12;
@@ -10,11 +10,12 @@ const MOST = 12;
 const Fact = ({ name, children }) => html`<div><dt>${name}</dt><dd>${children}</dd></div>`;
 
 /** The index of an arm that was never pulled is infinite, which JSON writes as null. */
-const index = (row) => (row.index == null ? "∞" : number(row.index));
+const index = (row, figure) => (row.index == null ? "∞" : figure(row.index));
 
 function Now({ told, marks }) {
   const order = [...told.arms].sort((a, b) => (b.index ?? Infinity) - (a.index ?? Infinity));
   const rows = order.slice(0, MOST);
+  const figure = aligned(rows.flatMap((row) => [row.estimate, row.bonus, row.index]));
   return html`<h3>The same request now</h3>
     <p>${told.arm ? html`<strong>${told.arm}</strong>: ${told.reason}.` : `One of several arms is drawn: ${told.reason}.`}</p>
     <div class="scroll"><table>
@@ -22,8 +23,8 @@ function Now({ told, marks }) {
         <th scope="col" class="num">Bonus</th><th scope="col" class="num">Index</th><th scope="col" class="num">Chance</th><th scope="col">Note</th></tr></thead>
       <tbody>${rows.map((row) => html`<tr key=${row.arm} class=${row.arm === told.arm ? "chosen" : ""}>
         <th scope="row"><span class="arm-name"><${Swatch} mark=${marks.mark(row.arm)} /><span>${row.arm}</span></span></th>
-        <td class="num">${count(row.pulls)}</td><td class="num">${number(row.estimate)}</td>
-        <td class="num">${number(row.bonus)}</td><td class="num">${index(row)}</td>
+        <td class="num">${count(row.pulls)}</td><td class="num">${figure(row.estimate)}</td>
+        <td class="num">${figure(row.bonus)}</td><td class="num">${index(row, figure)}</td>
         <td class="num">${percent(row.chance)}</td>
         <td>${[row.arm === told.arm ? "chosen" : "", row.control, row.eligible ? "" : "not eligible"].filter(Boolean).join(", ")}</td>
       </tr>`)}</tbody>

@@ -1,5 +1,6 @@
 /** The numbers that an operator looks at first. */
 import { html } from "../../vendor/htm-preact-3.1.1.js";
+import { spanWords } from "../charts/traffic.js";
 import { brief, duration, number, percent } from "../format.js";
 
 const sum = (values) => values.reduce((total, value) => total + (value ?? 0), 0);
@@ -46,11 +47,11 @@ export function Tiles({ live }) {
   return html`<dl class="tiles" aria-label="Numbers">
     <${Tile} id="decisions" name="Decisions" value=${brief(decided)} more=${timeline ? `${pace(timeline).toFixed(1)} per second` : ""} />
     <${Tile} id="learned" name="Learned" value=${brief(learned)} more="observations" />
-    <${Tile} id="payoff" name="Mean payoff" value=${timeline ? number(earned(timeline)) : "–"} more="in the time span below" />
-    <${Tile} id="age" name="Age of the data" value=${age == null ? "none yet" : duration(age)} more="since the newest outcome" sign=${isStale ? "warn" : ""} />
-    <${Tile} id="flight" name="In flight" value=${brief(stats.in_flight)} more="waiting for an outcome" />
+    <${Tile} id="payoff" name="Mean payoff" value=${timeline ? number(earned(timeline)) : "–"} more=${`in the last ${spanWords(live.seconds)}`} />
+    <${Tile} id="age" name="Age of the data" value=${age == null ? "none yet" : duration(age)} more="since last outcome" sign=${isStale ? "warn" : ""} />
+    <${Tile} id="flight" name="In flight" value=${brief(stats.in_flight)} more="awaiting outcome" />
     <${Tile} id="failed" name="Failed" value=${brief(failed)} more=${part(failed)} />
     <${Tile} id="expired" name="Expired" value=${brief(lost)} more=${stats.late ? `${brief(stats.late)} answered late` : part(lost)} />
-    <${Tile} id="clipped" name="Clipped" value=${brief(clipped)} more="states out of bounds" />
+    <${Tile} id="clipped" name="Clipped" value=${brief(clipped)} more="out of bounds" />
   </dl>`;
 }

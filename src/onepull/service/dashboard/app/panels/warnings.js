@@ -2,12 +2,15 @@
 import { html } from "../../vendor/htm-preact-3.1.1.js";
 import { brief, count, duration } from "../format.js";
 
-/** How many outcomes a second there were in the time span. */
+const SHORT = 300; // observations; a shorter half-life leaves little to learn from
+
+/** How many outcomes a second there were, since the first one in the time span. */
 function learnedPerSecond(timeline) {
-  const rows = Object.values(timeline?.arms ?? {});
-  const total = rows.reduce((sum, { observations }) => sum + observations.reduce((a, b) => a + b, 0), 0);
-  const seconds = (rows[0]?.observations.length ?? 0) * (timeline?.width ?? 0);
-  return seconds ? total / seconds : 0;
+  const rows = Object.values(timeline?.arms ?? {}).map(({ observations }) => observations);
+  const counts = (rows[0] ?? []).map((_, i) => rows.reduce((sum, row) => sum + row[i], 0));
+  const first = counts.findIndex(Boolean);
+  if (first < 0) return 0;
+  return counts.reduce((sum, one) => sum + one, 0) / ((counts.length - first) * timeline.width);
 }
 
 /** @param {import("../live_problem.js").LiveProblem} live @returns {{sign: string, title: string, told: string}[]} */
@@ -26,16 +29,22 @@ export function warningsOf(live) {
   if (warnings?.half_life != null) {
     const pace = learnedPerSecond(timeline);
     const long = pace > 0 ? `, about ${duration(warnings.half_life / pace)} at the present pace` : "";
-    add("warn", "Arms change.", `${stats.policy.policy} believes that half of a change is gone after ${count(warnings.half_life)} observations${long}. Older outcomes count less.`);
+    const sign = warnings.half_life <= SHORT ? "warn" : "info";
+    add(sign, "Arms seem to change.", `${stats.policy.policy} believes that half of a change is gone after ${count(warnings.half_life)} observations${long}. Older outcomes count less.`);
   }
   for (const one of warnings?.dependent ?? []) {
-    const way = one.correlation > 0 ? "rises" : "falls";
-    add("warn", `${one.state} of ${one.arm} ${way} with ${one.context}.`, `Rank correlation ${one.correlation.toFixed(2)} in ${one.pairs} pairs. A state should not depend on the request: estimates for other requests may be wrong. Put what depends on the request into the formula.`);
+    const evidence = `Rank correlation ${one.correlation.toFixed(2)} in ${count(one.pairs)} pairs of neighbours.`;
+    const isMore = one.correlation > 0;
+    if (one.state === "failed") {
+      add("warn", `Failures of ${one.arm} get ${isMore ? "more" : "fewer"} with ${one.context}.`, `${evidence} Every failure counts against ${one.arm} in all requests. If they are answers that came too late, let decisions expire later, or declare the state that an expired one stands for.`);
+    } else {
+      add("warn", `${one.state} of ${one.arm} ${isMore ? "rises" : "falls"} with ${one.context}.`, `${evidence} A state should not depend on the request: estimates for other requests may be wrong. Put what depends on the request into the formula.`);
+    }
   }
   return found;
 }
 
-const SIGNS = { bad: "✕", warn: "▲", info: "ⓘ" };
+const SIGNS = { bad: "✕", warn: "▲", info: "i" };
 const WORDS = { bad: "Error", warn: "Warning", info: "Note" };
 
 /** @param {{live: import("../live_problem.js").LiveProblem}} props */

@@ -4,7 +4,7 @@ import { ask, problemPath, serverNow } from "../api.js";
 import { changingReward } from "../changes_to_make.js";
 import { Swatch } from "../charts/arm_key.js";
 import { BestStrip } from "../charts/best_strip.js";
-import { count, number, percent, signed } from "../format.js";
+import { aligned, count, field, number, percent, signed } from "../format.js";
 import { numbersIn, replaced } from "../formula_numbers.js";
 
 const WAIT = 200; // milliseconds after the last key
@@ -20,29 +20,31 @@ const Bars = ({ now, then }) => html`<span class="bars" aria-hidden="true">
   <span class="bar then" style=${{ "--part": `${(then ?? 0) * 100}%` }}></span></span>`;
 
 /** Shares and payoff, now and then. */
-function Compared({ told, marks, isLog }) {
+function Compared({ told, marks, isLog, isList }) {
   const gain = told.earned != null && told.was_earned != null ? told.earned - told.was_earned : null;
   const rows = leading(told.arms);
+  const figure = aligned(rows.map(([, row]) => row.earned));
   const hidden = Object.keys(told.arms).length - rows.length;
   return html`
-    <p class="verdict">In the last ${count(told.requests)} requests: <strong>${number(told.earned)}</strong> per request by this formula,${" "}
+    <p class="verdict">In the last ${count(told.requests)} requests: <strong>${number(told.earned)}</strong>${told.error != null ? ` ± ${number(told.error)}` : ""} per request by this formula,${" "}
       ${gain != null && Math.abs(gain) < 1e-9 ? "the same as with the present choices." : html`<strong>${signed(gain)}</strong> against the present choices (${number(told.was_earned)}).`}</p>
     <div class="scroll"><table>
       <thead><tr><th scope="col">Arm</th><th scope="col"><span class="unseen">Shares</span></th><th scope="col" class="num">Share now</th>
-        <th scope="col" class="num">Share then</th><th scope="col" class="num">Change</th><th scope="col" class="num">Payoff then</th></tr></thead>
+        <th scope="col" class="num">Share then</th><th scope="col" class="num">Change</th>${told.best && html`<th scope="col" class="num">Payoff then</th>`}</tr></thead>
       <tbody>${rows.map(([name, row]) => html`<tr key=${name}>
         <th scope="row"><span class="arm-name"><${Swatch} mark=${marks.mark(name)} /><span>${name}</span></span></th>
         <td><${Bars} now=${row.now} then=${row.then} /></td>
         <td class="num">${percent(row.now)}</td><td class="num">${percent(row.then)}</td>
         <td class="num">${row.now == null || row.then == null ? "–" : signed((row.then - row.now) * 100, (value) => `${value.toFixed(0)} pts`)}</td>
-        <td class="num">${number(row.earned)}</td></tr>`)}</tbody>
+        ${told.best && html`<td class="num">${figure(row.earned)}</td>`}</tr>`)}</tbody>
     </table></div>
     ${hidden > 0 && html`<p class="note">${hidden} more arms have smaller shares.</p>`}
     ${told.best && html`<div class="strips">
-      <${BestStrip} title="best now" curves=${{ points: told.points, best: told.was_best }} marks=${marks} isLog=${isLog} />
-      <${BestStrip} title="best then" curves=${{ points: told.points, best: told.best }} marks=${marks} isLog=${isLog} />
-      ${told.field && html`<p class="note strip-note">from ${told.points[0]} to ${told.points.at(-1)} ${told.field}</p>`}
+      <${BestStrip} title="best now" curves=${{ points: told.points, best: told.was_best }} marks=${marks} isLog=${isLog} isList=${isList} />
+      <${BestStrip} title="best then" curves=${{ points: told.points, best: told.best }} marks=${marks} isLog=${isLog} isList=${isList} />
+      ${told.field && html`<p class="note strip-note">by ${told.field}, from ${field(told.points[0])} to ${field(told.points.at(-1))}</p>`}
     </div>`}
+    <p class="note">${told.best ? "Each request goes to the arm with the best mean of its newest outcomes; exploration is left out." : "The policy starts anew and explores, as it would have."}</p>
     ${told.notes.map((note) => html`<p class="note">${note}.</p>`)}`;
 }
 
@@ -52,14 +54,14 @@ const plain = (told) => ({
     [name, { now: row.was_share, then: row.share, earned: row.earned }])),
 });
 
-/** A replay in the same shape; it has no strips. */
-const ofReplay = (told) => ({
-  ...told, best: null,
-  arms: Object.fromEntries(Object.entries(told.arms).map(([name, row]) => [name, {
-    now: told.requests ? row.was_chosen / told.requests : null,
-    then: told.requests ? row.chosen / told.requests : null, earned: row.reward,
-  }])),
-});
+/** A replay in the same shape; it has no strips, and no payoff of each arm. */
+function ofReplay(told, arms) {
+  const rows = arms.map((arm) => [arm, { now: told.logged.shares[arm] ?? 0, then: told.replayed.shares[arm] ?? 0, earned: null }]);
+  return {
+    requests: told.decisions, earned: told.replayed.value, was_earned: told.logged.value,
+    error: told.replayed.error == null ? null : 1.96 * told.replayed.error, best: null, notes: told.notes, arms: Object.fromEntries(rows),
+  };
+}
 
 /** One number of the formula. */
 const Turn = ({ place, text, change }) => html`<label class="stacked turn">
@@ -108,7 +110,7 @@ export function WhatIf({ live, marks, isAdmin, ask: question }) {
     setReplaying(true);
     try {
       const body = { reward: formula, from: serverNow() - live.seconds };
-      setTold(ofReplay(await ask(problemPath(live.name, "replay"), { method: "POST", body, signal: mine.signal })));
+      setTold(ofReplay(await ask(problemPath(live.name, "replay"), { method: "POST", body, signal: mine.signal }), live.arms));
       setIsReplay(true);
       setError("");
     } catch (failed) {
@@ -118,7 +120,8 @@ export function WhatIf({ live, marks, isAdmin, ask: question }) {
   };
 
   const places = numbersIn(formula);
-  const isLog = live.described?.problem.context?.[told?.field]?.scale === "log";
+  const space = live.described?.problem.context?.[told?.field];
+  const [isLog, isList] = [space?.scale === "log", Array.isArray(space)];
   return html`<section class="panel" aria-labelledby="what-if-title">
     <div class="panel-head"><h2 id="what-if-title">What if the formula were another?</h2></div>
     ${present ? html`<p class="present"><span class="soft">Now</span> <code class="formula">${present}</code></p>`
@@ -131,7 +134,7 @@ export function WhatIf({ live, marks, isAdmin, ask: question }) {
     <div class="buttons">
       <button disabled=${!isChanged} onClick=${() => setText(null)}>Reset</button>
       <button disabled=${!isChanged || !told || isReplaying} onClick=${replay} title="Decide the requests of the time span again, and learn as the policy would have">
-        ${isReplaying ? "Replaying…" : "Replay with learning"}</button>
+        ${isReplaying ? "Replaying, up to 8 s…" : "Replay with learning"}</button>
       ${isAdmin && html`<button class="primary" disabled=${!isChanged || !told || Boolean(error)} onClick=${() => question(changingReward(live, formula))}>Use this formula…</button>`}
     </div>
     <div id="formula-said" aria-live="polite">
@@ -140,6 +143,6 @@ export function WhatIf({ live, marks, isAdmin, ask: question }) {
     </div>
     ${isChanged && told && html`<div class=${error ? "old" : ""} id="what-if-told">
       ${isReplay && html`<p class="badge">replayed with learning</p>`}
-      <${Compared} told=${told} marks=${marks} isLog=${isLog} /></div>`}
+      <${Compared} told=${told} marks=${marks} isLog=${isLog} isList=${isList} /></div>`}
   </section>`;
 }
