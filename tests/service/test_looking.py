@@ -105,7 +105,7 @@ def test_a_problem_without_context(tmp_path):
 
 
 def test_changes_are_those_of_operators(client):
-    decide(client)
+    learn(client, 1)
     client.patch(f"{PATH}/arms/beta", json={"status": "paused"})
     client.patch(f"{PATH}/controls", json={"pin": "alpha"})
     told = client.get(f"{PATH}/changes").json()["changes"]
@@ -164,3 +164,16 @@ def test_dependence_is_found_where_it_is(slope):
         for arm in "ab"
     }  # fmt: skip
     assert [one.arm for one in dependences(problem, seen)] == ["a"] * (slope > 0)
+
+
+def test_failures_that_depend_on_the_request_are_found():
+    problem = Problem(
+        arms=["a"], context={"size": Interval(0, 9)}, reward="-wait * size", failure=-99,
+        state={"wait": Interval(0, 99)},
+    )  # fmt: skip
+    random = np.random.default_rng(7)
+    sizes = random.uniform(0, 9, 400)
+    expired = [Seen((x,), None if x > 7 else (1.0,)) for x in sizes]
+    assert [one.state for one in dependences(problem, {"a": expired})] == ["failed"]
+    unlucky = [Seen((x,), None if random.uniform() < 0.2 else (1.0,)) for x in sizes]
+    assert dependences(problem, {"a": unlucky}) == []

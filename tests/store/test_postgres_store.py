@@ -87,6 +87,30 @@ def test_a_lost_connection_is_told_and_opened_anew(address):
 
 
 @needs_server
+def test_a_database_with_another_isolation(address):
+    """Numbers are given after waiting for the lock, whatever the database's default is."""
+    import psycopg  # noqa: PLC0415 - an extra
+
+    with psycopg.connect(address, autocommit=True) as connection:
+        (name,) = connection.execute("SELECT current_database()").fetchone() or ("",)
+        connection.execute(
+            f"ALTER DATABASE \"{name}\" SET default_transaction_isolation = 'repeatable read'"
+        )
+    stores = [PostgresStore(address) for _ in range(4)]
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for me, store in enumerate(stores):
+                for i in range(10):
+                    pool.submit(store.append, [Decided(problem="p", id=f"{me}-{i}", arm="a")])
+        assert stores[0].last_sequence == 40
+    finally:
+        for store in stores:
+            store.close()
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(f'ALTER DATABASE "{name}" RESET default_transaction_isolation')
+
+
+@needs_server
 def test_a_newer_version_is_refused(address):
     with PostgresStore(address) as store:
         store._change(lambda c: c.execute("UPDATE onepull_version SET version = 99"))

@@ -6,8 +6,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from onepull.errors import InputError
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
@@ -39,9 +37,11 @@ def chosen(
     policy: Policy,
     context: Mapping[str, Any],
     eligible: Collection[str] | None,
-    generator: np.random.Generator | None,
+    generator: Any = None,
 ) -> Choice:
     """Return what `policy.choose` returns, with a random generator for this choice alone.
+
+    The generator has the methods of `numpy.random.Generator`.
 
     >>> from onepull import DCB, Finite, Interval, Problem
     >>> policy = DCB(Problem(

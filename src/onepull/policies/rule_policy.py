@@ -312,6 +312,10 @@ class TurnPolicy(RulePolicy):
             )
         super().__init__(sharing, rule, seed=seed)
 
+    def _estimate(self, request: Request, arm: int) -> float | None:
+        statistics, estimates, _, _ = request.view
+        return UNPULLED if statistics.unanswered(arm) else float(estimates[arm])
+
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         return best_of(indices, request.allowed)
 

@@ -11,17 +11,13 @@ from onepull.errors import ConflictError, InputError
 from onepull.policies.choice import Choice, chosen
 from onepull.router.core import Core
 from onepull.router.decision import Decision
-from onepull.router.draws import Draws
+from onepull.router.draws import Draw
 from onepull.router.plain_values import PLAIN, plain, text
 from onepull.store import events as e
 
 
 class Choosing(Core):
     """The part of a router that chooses; it never waits for the disk."""
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self._draws = Draws()
 
     def choose(
         self,
@@ -103,7 +99,7 @@ class Choosing(Core):
         if key is not None and (arm := self._kept(key, eligible)) is not None:
             policy.problem.context.exactly(context)
             return Choice(arm, 1.0, None, "the arm of this key"), arm, "live"
-        generator = self._draws.of(id_) if policy.draws else None
+        generator = Draw(id_) if policy.draws else None
         try:
             choice = chosen(policy, context, eligible, generator)
         except InputError:
@@ -122,7 +118,7 @@ class Choosing(Core):
         fold = self._fold
         arm = self._fallback(eligible)
         if fold.mode == "shadow" and not self._are_all_paused(eligible):
-            generator = self._draws.of(id_) if fold.policy.draws else None
+            generator = Draw(id_) if fold.policy.draws else None
             return chosen(fold.policy, context, eligible, generator), arm, "shadow"
         fold.policy.problem.context.exactly(context)
         return Choice(arm, 1.0, None, "fallback"), arm, fold.mode

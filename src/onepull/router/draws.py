@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 
+UNIFORM = 32  # bytes of a digest that give uniform numbers; the rest sets a generator
 
-class Draws:
-    """A generator that is set to a state made from an id.
 
-    >>> draws = Draws()
-    >>> draws.of("one").random() == draws.of("one").random()
+class Draw:
+    """The draws of one decision: those of a `numpy.random.Generator`, made from its id.
+
+    Most policies draw one uniform number.  Setting the state of a generator takes longer than
+    many of them need to choose, so the first numbers come from the digest itself.
+
+    >>> Draw("one").random() == Draw("one").random() != Draw("two").random()
     True
     """
 
-    def __init__(self) -> None:
-        self._bits = np.random.PCG64(0)
-        self._generator = np.random.Generator(self._bits)
+    __slots__ = ("_at", "_digest", "_whole")
 
-    def of(self, id_: str) -> np.random.Generator:
-        """Return the generator of a decision, valid until the next call."""
-        digest = hashlib.blake2b(id_.encode(), digest_size=32).digest()
-        state, step = digest[:16], digest[16:]
-        # The numbers of PCG64 are set one by one, since making a new one takes far longer.
-        self._bits.state = {
-            "bit_generator": "PCG64",
-            "state": {
-                "state": int.from_bytes(state, "big"),
-                "inc": int.from_bytes(step, "big") | 1,
-            },
-            "has_uint32": 0,
-            "uinteger": 0,
-        }
-        return self._generator
+    def __init__(self, id_: str) -> None:
+        self._digest = hashlib.blake2b(id_.encode()).digest()
+        self._at = 0
+        self._whole: np.random.Generator | None = None
+
+    def random(self, *given: Any, **named: Any) -> Any:
+        """Return a number in [0, 1), or what else `Generator.random` returns."""
+        at = self._at
+        if given or named or at == UNIFORM:
+            return self._generator().random(*given, **named)
+        self._at = at + 8
+        return (int.from_bytes(self._digest[at : at + 8], "big") >> 11) * 2.0**-53
+
+    def _generator(self) -> np.random.Generator:
+        if self._whole is None:
+            state, step = self._digest[UNIFORM : UNIFORM + 16], self._digest[UNIFORM + 16 :]
+            bits = np.random.PCG64(0)
+            bits.state = {
+                "bit_generator": "PCG64",
+                "state": {
+                    "state": int.from_bytes(state, "big"),
+                    "inc": int.from_bytes(step, "big") | 1,
+                },
+                "has_uint32": 0,
+                "uinteger": 0,
+            }
+            self._whole = np.random.Generator(bits)
+        return self._whole
+
+    def __getattr__(self, name: str) -> Any:
+        """Return another method of the generator."""
+        return getattr(self._generator(), name)

@@ -11,7 +11,7 @@ from onepull.errors import InputError, OnepullError, ParameterError
 from onepull.policies.choice import chosen
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
-from onepull.router.draws import Draws
+from onepull.router.draws import Draw
 from onepull.router.evidence import Evidence, Shown, shown_by
 from onepull.store.events import Decided
 
@@ -126,14 +126,14 @@ def replayed(policy: Policy, logged: Problem, events: Iterable[Any]) -> Replay:
     It knows at every decision what a router with this policy would have known from the log, and
     draws as it would have drawn.
     """
-    problem, draws = policy.problem, Draws()
+    problem = policy.problem
     was: dict[tuple[str, Any], int] = {}
     would: dict[tuple[str, Any], int] = {}
     shown: list[Shown] = []
     decisions = alike = 0
     for event in events:
         if isinstance(event, Decided):
-            choice = _choice(policy, draws, event)
+            choice = _choice(policy, event)
             if choice is None:
                 continue
             decisions += 1
@@ -160,14 +160,14 @@ def replayed(policy: Policy, logged: Problem, events: Iterable[Any]) -> Replay:
     )
 
 
-def _choice(policy: Policy, draws: Draws, event: Decided) -> str | None:
+def _choice(policy: Policy, event: Decided) -> str | None:
     """Return the arm that a policy chooses for a logged request, None if it cannot be replayed."""
     eligible = event.eligible
     if eligible is not None:
         eligible = tuple(arm for arm in eligible if arm in policy.problem.arms)
         if not eligible:
             return None
-    generator = draws.of(event.id) if policy.draws else None
+    generator = Draw(event.id) if policy.draws else None
     try:
         return chosen(policy, event.context, eligible, generator).arm
     except InputError:

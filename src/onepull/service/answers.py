@@ -213,6 +213,8 @@ class Dependence(msgspec.Struct, frozen=True):
 
     Attributes
     ----------
+    state
+        The field of the state; "failed" for whether the pull failed.
     correlation
         The rank correlation of their changes between neighbours in time.
     pairs

@@ -6,7 +6,7 @@ A state teaches about every context only if it does not depend on the context of
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from onepull.service.newest import Seen
 FEWEST = 25  # pairs of outcomes, before anything is said
 CHANCE = 0.001  # of one false warning among all that are looked for
 WEAKEST = 0.25  # correlation that is worth a warning
+FAILED = "failed"  # the name of a failure beside the fields of a state
 
 
 def warnings_of(hosted: Hosted) -> WarningsAnswer:
@@ -36,6 +37,9 @@ def warnings_of(hosted: Hosted) -> WarningsAnswer:
 def dependences(problem: Problem, seen: dict[str, list[Seen]]) -> list[Dependence]:
     """Return the fields of a state that seem to depend on a field of the context.
 
+    Failures can depend on it, too: if long requests expire, and that counts as failed, an arm
+    looks bad for short requests.
+
     >>> from onepull import Interval
     >>> problem = Problem(
     ...     arms=["a"], context={"size": Interval(0, 9)}, state={"wait": Interval(0, 99)},
@@ -50,24 +54,32 @@ def dependences(problem: Problem, seen: dict[str, list[Seen]]) -> list[Dependenc
     """
     if not problem.context.has_fields:
         return []
-    contexts = [name for name in problem.context if name not in problem.context.words]
-    states = [name for name in problem.state if name not in problem.state.words]
-    at = {name: i for i, name in enumerate(problem.context)}
-    of = {name: i for i, name in enumerate(problem.state)}
-    tried = []
-    for arm, outcomes in seen.items():
-        rows = [one for one in outcomes if one.state is not None]
-        for context in contexts:
-            for state in states:
-                asked = [row.context[at[context]] for row in rows]
-                shown = [row.state[of[state]] for row in rows if row.state is not None]
-                if (found := correlation(asked, shown)) is not None:
-                    tried.append((arm, state, context, *found))
+    contexts = [
+        (i, name) for i, name in enumerate(problem.context) if name not in problem.context.words
+    ]
+    tried = [
+        (arm, state, context, *found)
+        for arm, outcomes in seen.items()
+        for state, rows, shown in _columns(problem, outcomes)
+        for i, context in contexts
+        if (found := correlation([row.context[i] for row in rows], shown)) is not None
+    ]
     return [
         Dependence(arm, state, context, round(strength, 3), pairs)
         for arm, state, context, strength, pairs in tried
         if abs(strength) >= WEAKEST and _chance(strength, pairs) * len(tried) < CHANCE
     ]
+
+
+def _columns(
+    problem: Problem, outcomes: list[Seen]
+) -> Iterator[tuple[str, list[Seen], list[float]]]:
+    """Yield what outcomes show, by name: each field of the state, and whether the pull failed."""
+    answered = [one for one in outcomes if one.state is not None]
+    for i, name in enumerate(problem.state):
+        if name not in problem.state.words:
+            yield name, answered, [one.state[i] for one in answered if one.state is not None]
+    yield FAILED, outcomes, [float(one.state is None) for one in outcomes]
 
 
 def correlation(x: Sequence[float], y: Sequence[float]) -> tuple[float, int] | None:

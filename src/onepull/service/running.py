@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import sys
@@ -21,6 +22,11 @@ from onepull.service.settings import Settings
 from onepull.service.sources import Source, read_source
 from onepull.service.workers import FAILED, Supervisor, end_with_parent
 
+COLLECT = (
+    20_000,
+    20,
+    50,
+)  # new objects until garbage is looked for among them, and among older ones
 SWITCH = 0.0005  # seconds that a thread may keep the interpreter
 
 
@@ -78,6 +84,9 @@ def run_one(
     signal.signal(signal.SIGTERM, stop)
     # The thread that writes the log would otherwise keep requests waiting, 5 ms at a time.
     sys.setswitchinterval(SWITCH)
+    # Decisions in flight live long and form no cycles; looking through all of them takes longer
+    # than deciding.
+    gc.set_threshold(*COLLECT)
     signal.signal(signal.SIGINT, stop)
     try:
         server.run(sockets=[listening])

@@ -59,7 +59,7 @@ class GroupCommit:
     def _start(self) -> None:
         self._queue: deque[Job] = deque()
         self._wake, self._hurry = threading.Event(), threading.Event()
-        self._lock = threading.Lock()
+        self._lock, self._committing = threading.Lock(), threading.RLock()
         self._thread: threading.Thread | None = None
         self._is_open = True
         self.lost = 0
@@ -87,6 +87,8 @@ class GroupCommit:
             self._wake.set()
             if self._thread is None:
                 self._begin()
+        if not self._is_open:  # closed since, so its thread may have ended before this came
+            self.commit_all()
 
     def _begin(self) -> None:
         with self._lock:
@@ -109,13 +111,14 @@ class GroupCommit:
 
     def commit_all(self) -> None:
         """Commit what waits, in transactions of limited size."""
-        while self._queue:
-            jobs: list[Job] = []
-            events = 0
-            while self._queue and events < MOST:
-                jobs.append(self._queue.popleft())
-                events += len(jobs[-1].events)
-            self._commit_jobs(jobs)
+        with self._committing:
+            while self._queue:
+                jobs: list[Job] = []
+                events = 0
+                while self._queue and events < MOST:
+                    jobs.append(self._queue.popleft())
+                    events += len(jobs[-1].events)
+                self._commit_jobs(jobs)
 
     def _commit_jobs(self, jobs: list[Job]) -> None:
         ready = [(job, rows) for job in jobs if (rows := self._rows(job)) is not None]

@@ -107,6 +107,8 @@ class PostgresStore(SQLStore):
     def _connect(self) -> Any:
         try:
             connection = self._driver.connect(self._dsn, autocommit=True, connect_timeout=10)
+            # Each statement must see what was committed before it, also after waiting for a lock.
+            connection.isolation_level = self._driver.IsolationLevel.READ_COMMITTED
             connection.execute("SET synchronous_commit = on")
         except self._driver.Error as error:
             raise self._error("cannot be reached", error) from error
@@ -114,11 +116,14 @@ class PostgresStore(SQLStore):
 
     def _connected(self) -> Any:
         """Return the connection for reading; the caller holds the lock."""
-        if not self._is_open:
-            raise StoreError("the store is closed")
+        self._check()
         if self._reader is None or self._reader.closed:
             self._reader = self._connect()
         return self._reader
+
+    def _check(self) -> None:
+        if not self._is_open:
+            raise StoreError("the store is closed")
 
     def _error(self, what: str, error: Exception) -> StoreError:
         # Without the address, which may hold a password.
@@ -161,6 +166,7 @@ class PostgresStore(SQLStore):
         if not any(jobs) and self._is_healthy:
             return [[] for _ in jobs]
         try:
+            self._check()
             if self._writer is None or self._writer.closed:
                 self._writer = self._connect()
             with self._writer.transaction():

@@ -197,6 +197,7 @@ class SQLiteStore(SQLStore):
         if not any(jobs) and self._is_healthy:
             return [[] for _ in jobs]
         try:
+            self._check()
             writer = self._writing()
             self._patiently(writer, "BEGIN IMMEDIATE")
             try:

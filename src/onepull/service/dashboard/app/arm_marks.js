@@ -9,7 +9,7 @@ export const MARKS = 8;
 export const OTHERS = "others";
 
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [14, 4], [2, 2, 6, 2], [1, 4]];
-export const SHAPES = ["●", "■", "▲", "◆", "▼", "★", "✚", "⬟"];
+export const SHAPES = ["●", "■", "▲", "◆", "▼", "★", "✚", "◢"];
 
 /** @typedef {{slot: number, colour: string, dash: number[], shape: string}} Mark */
 
@@ -35,7 +35,9 @@ export class ArmMarks {
     const many = arms.length > MARKS;
     const leading = many ? this.#leading(arms, weight) : arms;
     for (const arm of [...this.slots.keys()]) if (!leading.includes(arm)) this.slots.delete(arm);
-    const free = [...Array(MARKS).keys()].filter((slot) => ![...this.slots.values()].includes(slot));
+    const free = [...Array(MARKS).keys()].filter(
+      (slot) => ![...this.slots.values()].includes(slot),
+    );
     for (const arm of leading) if (!this.slots.has(arm)) this.slots.set(arm, free.shift() ?? 0);
     this.hasOthers = many;
   }

@@ -8,11 +8,11 @@
 import { ApiError, Unreachable, ask, problemPath, serverNow, setClock } from "./api.js";
 import { follow } from "./stream.js";
 
-const NUMBERS = 900; // milliseconds between two looks at the numbers
+const NUMBERS = 500; // milliseconds between two looks at the numbers
 const CURVES = 2000;
 const WARNINGS = 8000;
 const QUIET = 5000; // between looks without news, so that time goes on in pictures
-const DECISIONS = 60;
+const DECISIONS = 400; // that are kept, to look for unusual ones
 const BUCKETS = 90;
 
 /** @typedef {"connecting"|"live"|"lost"} Connection */
@@ -62,7 +62,7 @@ export class LiveProblem {
       message: (data) => this.#hear(data),
       lost: (error) => this.#lose(error),
     });
-    this.timer = setInterval(() => this.#beat(), 250);
+    this.timer = setInterval(() => this.#beat(), 100);
   }
 
   stop() {
@@ -113,8 +113,8 @@ export class LiveProblem {
     this.described = await ask(path());
     this.stats = await ask(path("stats"));
     const last = this.stats.sequence;
-    let events = await ask(path(`log?after=${Math.max(last - 400, 0)}&limit=1000`));
-    if (last > 400 && !events.some((event) => event.event === "decided")) {
+    let events = await ask(path(`log?after=${Math.max(last - 1000, 0)}&limit=1000`));
+    if (last > 1000 && !events.some((event) => event.event === "decided")) {
       events = await ask(path(`log?after=${Math.max(last - 9000, 0)}&limit=10000`));
     }
     this.changes = (await ask(path("changes"))).changes.reverse();
@@ -132,8 +132,8 @@ export class LiveProblem {
       }
     }
     this.decisions.length = Math.min(this.decisions.length, DECISIONS);
-    if (this.outcomes.size > 40 * DECISIONS) {
-      const drop = this.outcomes.size - 20 * DECISIONS;
+    if (this.outcomes.size > 8 * DECISIONS) {
+      const drop = this.outcomes.size - 4 * DECISIONS;
       for (const id of [...this.outcomes.keys()].slice(0, drop)) this.outcomes.delete(id);
     }
   }
@@ -148,10 +148,13 @@ export class LiveProblem {
       const fresh = message.changes.filter((event) => event.seq > known);
       this.changes = [...fresh.reverse(), ...this.changes].slice(0, 100);
       this.looked = { numbers: 0, curves: 0, warnings: 0 };
-      ask(problemPath(this.name)).then((told) => {
-        this.described = told;
-        this.changed();
-      }, () => {});
+      ask(problemPath(this.name)).then(
+        (told) => {
+          this.described = told;
+          this.changed();
+        },
+        () => {},
+      );
     }
     this.hasNews = true;
     this.changed();

@@ -19,6 +19,7 @@ export const axis = (more) => ({
   font: FONT,
   labelFont: FONT,
   labelSize: 20,
+  labelGap: 2,
   grid: { stroke: colour("line"), width: 1 },
   ticks: { stroke: colour("line"), width: 1, size: 5 },
   ...more,
@@ -122,7 +123,12 @@ export function Plot({ make, shape, data, height, label, pointed }) {
   };
 
   return html`<div
-    class="plot" ref=${place} role="img" tabindex="0" aria-label=${label} onKeyDown=${move}
+    class="plot"
+    ref=${place}
+    role="img"
+    tabindex="0"
+    aria-label=${label}
+    onKeyDown=${move}
     onBlur=${() => plot.current?.setCursor({ left: -10, top: -10 })}
   ></div>`;
 }

@@ -1,13 +1,17 @@
-/** Traffic share per arm over time, as stacked areas. */
+/** Traffic share per arm over time: a stacked column for each stretch of time. */
 import { html, useMemo, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { OTHERS } from "../arm_marks.js";
 import { duration, moment, percent } from "../format.js";
-import { colour, tint } from "../theme.js";
+import { colour } from "../theme.js";
 import { ArmKey } from "./arm_key.js";
 import { Plot, axis, labelWidth, shortName, writeLabels } from "./plot.js";
 
 const SPANS = [
-  [60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"], [86_400, "24 h"],
+  [60, "1 min"],
+  [300, "5 min"],
+  [900, "15 min"],
+  [3600, "1 h"],
+  [86_400, "24 h"],
   [2_592_000, "30 days"],
 ];
 
@@ -40,6 +44,15 @@ export function grouped(timeline, leading) {
   return { times, totals, groups };
 }
 
+/** A moment on the axis; with the date if days are shown. */
+function clock(time, isLong) {
+  const date = new Date(time * 1000);
+  const isMidnight = date.getHours() + date.getMinutes() + date.getSeconds() === 0;
+  if (isLong && isMidnight) return date.toLocaleDateString("en-CA").slice(5);
+  const seconds = date.getSeconds() ? { second: "2-digit" } : {};
+  return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...seconds });
+}
+
 /** The sums of shares from the bottom up, as uPlot draws them. */
 function stacked({ times, totals, groups }) {
   const sums = Array(times.length).fill(0);
@@ -49,62 +62,93 @@ function stacked({ times, totals, groups }) {
   return [times, ...columns];
 }
 
-const middles = (plot, groups, last) => {
-  let below = 0;
-  return groups.map((_, i) => {
-    const top = plot.data[i + 1][last];
-    const at = (below + top) / 2;
-    const size = top - below;
-    below = top;
-    return { at, size };
+/** Columns of all groups, one on the other; a stretch without traffic stays empty. */
+function drawColumns(plot, groups, marks, width) {
+  const { ctx, bbox, data } = plot;
+  const wide = plot.valToPos(data[0][0] + width, "x", true) - plot.valToPos(data[0][0], "x", true);
+  const gap = wide > 6 * devicePixelRatio ? devicePixelRatio : 0;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  groups.forEach(({ name }, k) => {
+    ctx.fillStyle = colour(marks.mark(name).colour);
+    data[k + 1].forEach((top, i) => {
+      if (top == null) return;
+      const below = k ? data[k][i] : 0;
+      if (top === below) return;
+      const x = Math.round(plot.valToPos(data[0][i], "x", true) - wide / 2);
+      const end = Math.round(plot.valToPos(data[0][i], "x", true) + wide / 2) - gap;
+      const y = Math.round(plot.valToPos(top, "y", true));
+      const low = Math.round(plot.valToPos(below, "y", true)) - (k ? devicePixelRatio : 0);
+      ctx.fillRect(x, y, end - x, Math.max(low - y, 1));
+    });
   });
-};
+  ctx.restore();
+}
 
-function options(groups, marks, width, isLong) {
-  const names = groups.map(({ name }) => shortName(name));
-  const room = width > 520 ? labelWidth(names) : 12;
-  const marked = (name) => marks.mark(name).colour;
+/** The names of the groups beside the newest column. */
+function labelsOf(plot, groups, marks) {
+  const last = plot.data[0].findLastIndex((_, i) => plot.data[1][i] != null);
+  if (last < 0) return [];
+  return groups
+    .map(({ name }, k) => {
+      const [below, top] = [k ? plot.data[k][last] : 0, plot.data[k + 1][last]];
+      return {
+        y: plot.valToPos((below + top) / 2, "y", true),
+        text: shortName(name),
+        colour: colour(marks.mark(name).colour),
+        size: top - below,
+      };
+    })
+    .filter(({ size }) => size > 0.025);
+}
+
+function options(groups, marks, width, timeline, isLong) {
+  const room = width > 520 ? labelWidth(groups.map(({ name }) => shortName(name))) : 12;
   return {
     padding: [8, room, 0, 0],
-    scales: { x: { time: true }, y: { range: [0, 1] } },
+    scales: {
+      x: {
+        time: true,
+        range: (_, low, high) => [low - timeline.width / 2, high + timeline.width / 2],
+      },
+      y: { range: [0, 1] },
+    },
     axes: [
-      axis({ label: isLong ? "time" : "time of day", space: 70, labelSize: 18 }),
       axis({
-        label: "share of decisions", size: 52, splits: [0, 0.25, 0.5, 0.75, 1],
+        label: "time",
+        space: 56,
+        size: 32,
+        labelSize: 18,
+        values: (_, at) => at.map((time) => clock(time, isLong)),
+      }),
+      axis({
+        label: "share of decisions",
+        size: 52,
+        splits: [0, 0.25, 0.5, 0.75, 1],
         values: (_, splits) => splits.map((share) => percent(share)),
       }),
     ],
     series: [
       {},
-      ...groups.map(({ name }, i) => ({
-        label: name,
-        stroke: colour("surface"),
-        width: 1.5,
-        fill: i === 0 ? tint(marked(name), 0.85) : undefined,
-        points: { show: false },
-      })),
+      ...groups.map(({ name }) => ({ label: name, paths: () => null, points: { show: false } })),
     ],
-    bands: groups.slice(1).map(({ name }, i) => ({
-      series: [i + 2, i + 1], fill: tint(marked(name), 0.85),
-    })),
     cursor: { points: { show: false } },
     hooks: {
       draw: [
         (plot) => {
-          const last = plot.data[0].findLastIndex((_, i) => plot.data[1][i] != null);
-          if (last < 0 || room < 20) return;
-          const labels = middles(plot, groups, last)
-            .map(({ at, size }, i) => ({
-              y: plot.valToPos(at, "y", true), text: names[i],
-              colour: colour(marked(groups[i].name)), size,
-            }))
-            .filter(({ size }) => size > 0.025);
-          writeLabels(plot, labels);
+          drawColumns(plot, groups, marks, timeline.width);
+          if (room > 20) writeLabels(plot, labelsOf(plot, groups, marks));
         },
       ],
     },
   };
 }
+
+/** A time span in words. @param {number} seconds */
+export const spanWords = (seconds) =>
+  SPANS.find(([known]) => known === seconds)?.[1] ?? duration(seconds);
 
 /** @param {{live: import("../live_problem.js").LiveProblem, marks: any}} props */
 export function Traffic({ live, marks }) {
@@ -121,7 +165,7 @@ export function Traffic({ live, marks }) {
     const whole = at == null ? total : made.totals[at];
     return { name, mark: marks.mark(name), value: percent(whole ? part / whole : null) };
   });
-  const span = SPANS.find(([seconds]) => seconds === live.seconds)?.[1] ?? duration(live.seconds);
+  const span = spanWords(live.seconds);
   const words = rows.map(({ name, value }) => `${name} ${value}`).join(", ");
   return html`
     <section class="panel" aria-labelledby="traffic-title">
@@ -129,23 +173,36 @@ export function Traffic({ live, marks }) {
         <h2 id="traffic-title">Traffic share</h2>
         <label class="inline">
           <span>Last</span>
-          <select value=${live.seconds} onChange=${(event) => live.span(Number(event.target.value))}>
+          <select
+            value=${live.seconds}
+            onChange=${(event) => live.span(Number(event.target.value))}
+          >
             ${SPANS.map(([seconds, text]) => html`<option value=${seconds}>${text}</option>`)}
           </select>
         </label>
       </div>
-      ${total
-        ? html`<${Plot}
-            shape=${`${made.groups.map(({ name }) => name + marks.mark(name).slot)}|${live.seconds > 7200}`}
-            make=${(width) => options(made.groups, marks, width, live.seconds > 7200)}
-            data=${data} height=${250} pointed=${setIndex}
-            label=${`Share of decisions per arm over the last ${span}: ${words}. Left and right arrow keys move the cursor.`}
-          />`
-        : html`<p class="empty">No decision in the last ${span}.${" "}
-            ${live.stats && Object.keys(live.stats.decisions).length ? "Choose a longer time span." : ""}</p>`}
-      ${total > 0 && html`<${ArmKey}
-        title=${at == null ? `Last ${span}` : moment(made.times[at])} rows=${rows}
-      />`}
+      ${
+        total
+          ? html`<${Plot}
+              shape=${`${made.groups.map(({ name }) => name + marks.mark(name).slot)}|${live.seconds > 7200}|${timeline.width}`}
+              make=${(width) => options(made.groups, marks, width, timeline, live.seconds > 7200)}
+              data=${data}
+              height=${296}
+              pointed=${setIndex}
+              label=${`Share of decisions per arm over the last ${span}: ${words}. Left and right arrow keys move the cursor.`}
+            />`
+          : html`<p class="empty">
+              No decision in the last ${span}.${" "}
+              ${live.stats && Object.keys(live.stats.decisions).length ? "Choose a longer time span." : ""}
+            </p>`
+      }
+      ${
+        total > 0 &&
+        html`<${ArmKey}
+          title=${at == null ? `Last ${span}` : moment(made.times[at])}
+          rows=${rows}
+        />`
+      }
     </section>
   `;
 }
