@@ -29,7 +29,7 @@ FLAGS = [
 ]
 # Alpha starts quickly and is slow for each token; beta is the opposite.
 TEXT = """
-policy = "AdaptiveIMED"
+policy = "AdaptiveKL"
 [problem]
 arms = ["alpha", "beta"]
 reward = "-first - tokens * each"
