@@ -90,8 +90,7 @@ def _entry(name: PublicName) -> str:
         functions = ", ".join(f"`{function}`" for function in name.value.__all__)
         return f".. py:module:: {name.path}\n\n``{name.path}``: {summary} It has {functions}.\n"
     if inspect.isclass(name.value):
-        shared = issubclass(name.value, onepull.Policy) and name.value is not onepull.Policy
-        inherited = "   :inherited-members: Policy\n" if shared else ""
+        inherited = f"   :inherited-members: {last}\n" if (last := _last_base(name.value)) else ""
         bases = "   :show-inheritance:\n" if _public_bases(name.value) else ""
         return f".. autoclass:: {name.path}\n   :members:\n{bases}{inherited}"
     if inspect.isroutine(name.value):
@@ -99,6 +98,16 @@ def _entry(name: PublicName) -> str:
     kind = type(name.value).__name__
     summary = f"A {kind} of {len(name.value)} functions."
     return f".. py:data:: {name.path}\n   :type: {kind}\n\n   {summary}\n"
+
+
+def _last_base(kind: type[Any]) -> str:
+    """Return the base from which on members are not repeated; empty if only own ones are shown.
+
+    What a class inherits from one that has no entry of its own is shown with the class.
+    """
+    if issubclass(kind, onepull.Policy):
+        return "" if kind is onepull.Policy else "Policy"
+    return "object" if issubclass(kind, onepull.Router) else ""
 
 
 class Checks(SphinxDirective):
