@@ -64,7 +64,7 @@ def test_an_application_without_a_file(invoke):
     done = invoke("--application", "channel-selection", "--horizon", "1e3", *QUICK)
     assert "At trial 1,000\n" in done.stdout
     assert all(
-        f"\n{name} " in done.stdout for name in ("DCB", "EmpiricalKL recommended", "PatientKL")
+        f"\n{name} " in done.stdout for name in ("DCB", "AdaptiveKL recommended", "PatientKL")
     )
     assert done.stdout.count("\nProposed: ") == 1
 

@@ -31,13 +31,13 @@ def names(problem, horizon):
 
 @pytest.mark.parametrize("horizon", [None, 10_000])
 def test_finite_contexts_need_no_grid(horizon):
-    assert names(channels(), horizon) == ["DCB", "EmpiricalKL recommended", "MultiUCB", "UCB1"]
+    assert names(channels(), horizon) == ["DCB", "AdaptiveKL recommended", "MultiUCB", "UCB1"]
 
 
 @pytest.mark.parametrize("horizon", [None, 10_000])
 def test_with_finite_contexts_a_factorisation_must_keep_less_than_a_table(horizon):
     # Six contexts, but the reward has two terms; no sketch of two fields is as small.
-    expected = ["DCB", "LowRank 1e-06", "EmpiricalKL recommended", "MultiUCB", "UCB1"]
+    expected = ["DCB", "LowRank 1e-06", "AdaptiveKL recommended", "MultiUCB", "UCB1"]
     assert names(offloading(), horizon) == expected
     found = {c.name: c.build().storage for c in candidates(offloading(), horizon)}
     assert (found["DCB"], found["LowRank 1e-06"]) == (3 * 7, 3 * 3)

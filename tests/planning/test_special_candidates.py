@@ -172,7 +172,7 @@ def test_late_feedback_brings_in_what_counts_pulls_in_flight():
     made = plan(late.problem, environment=late, seed=2, **{**QUICK, "timing": True})
     told = {option.name: option for option in made.options}
     assert {"DCB", "DCB told of pulls"} < set(told)
-    assert "EmpiricalKL recommended, told of pulls" in told
+    assert "AdaptiveKL recommended, told of pulls" in told
     assert not any(name.startswith(("UCB1 ", "MultiUCB ")) for name in told)
     assert all(option.bound is None for option in made.options)
     result = simulate(
@@ -200,7 +200,7 @@ def test_the_proposal_says_how_to_tell_it():
 def test_of_a_ladder_only_the_usual_cells_are_told():
     late = energy_harvesting().with_late_feedback(delays=20)
     told = [name for name in names(late) if name.endswith("told of pulls")]
-    assert told == ["CCB T^-1/2, told of pulls", "EmpiricalKL recommended, told of pulls"]
+    assert told == ["CCB T^-1/2, told of pulls", "AdaptiveKL recommended, told of pulls"]
 
 
 def test_all_at_once_can_be_planned():
