@@ -58,7 +58,12 @@ export async function ask(path, { method = "GET", body, signal } = {}) {
   if (!answer.ok) throw new ApiError(answer.status, await detailOf(answer));
   const text = await answer.text();
   const isLines = (answer.headers.get("content-type") ?? "").includes("ndjson");
-  return isLines ? text.split("\n").filter(Boolean).map((line) => JSON.parse(line)) : JSON.parse(text);
+  return isLines
+    ? text
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line))
+    : JSON.parse(text);
 }
 
 async function send(path, method, body, signal) {

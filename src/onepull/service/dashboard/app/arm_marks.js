@@ -35,7 +35,9 @@ export class ArmMarks {
     const many = arms.length > MARKS;
     const leading = many ? this.#leading(arms, weight) : arms;
     for (const arm of [...this.slots.keys()]) if (!leading.includes(arm)) this.slots.delete(arm);
-    const free = [...Array(MARKS).keys()].filter((slot) => ![...this.slots.values()].includes(slot));
+    const free = [...Array(MARKS).keys()].filter(
+      (slot) => ![...this.slots.values()].includes(slot),
+    );
     for (const arm of leading) if (!this.slots.has(arm)) this.slots.set(arm, free.shift() ?? 0);
     this.hasOthers = many;
   }

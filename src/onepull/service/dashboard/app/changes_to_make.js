@@ -18,7 +18,8 @@ const controls = (live, body) => patch(live, "controls", body);
 export const pausing = (live, name) => ({
   title: `Pause ${name}?`,
   told: `${name} will not be chosen until it is resumed. Its pulls in flight are still learned, and nothing that was learned is lost.`,
-  yes: `Pause ${name}`, isGrave: true,
+  yes: `Pause ${name}`,
+  isGrave: true,
   act: () => arm(live, name, { status: "paused" }),
 });
 
@@ -34,7 +35,8 @@ export const resuming = (live, name) => ({
 export const pinning = (live, name) => ({
   title: `Pin ${name}?`,
   told: `Every request goes to ${name}, unless it is paused or not eligible. The policy goes on learning from what it sees.`,
-  yes: `Pin ${name}`, isGrave: true,
+  yes: `Pin ${name}`,
+  isGrave: true,
   act: () => controls(live, { pin: name }),
 });
 
@@ -50,10 +52,25 @@ export const unpinning = (live, name) => ({
 export function sharing(live, name) {
   const now = live.stats.controls.shares[name] ?? { least: 0, most: 1 };
   const wanted = { least: now.least * 100, most: now.most * 100 };
-  const read = (which) => (event) => { wanted[which] = Number(event.target.value); };
-  const input = (which, text) => html`<label class="stacked"><span>${text}</span>
-    <span class="with-unit"><input type="number" min="0" max="100" step="any" required
-      value=${Number(wanted[which].toFixed(4))} onInput=${read(which)} /> %</span></label>`;
+  const read = (which) => (event) => {
+    wanted[which] = Number(event.target.value);
+  };
+  const input = (which, text) =>
+    html`<label class="stacked"
+      ><span>${text}</span>
+      <span class="with-unit"
+        ><input
+          type="number"
+          min="0"
+          max="100"
+          step="any"
+          required
+          value=${Number(wanted[which].toFixed(4))}
+          onInput=${read(which)}
+        />
+        %</span
+      ></label
+    >`;
   return {
     title: `Share of ${name}`,
     told: `How much of the traffic ${name} gets at least and at most. Now: ${percent(now.least)} to ${percent(now.most)}.`,
@@ -77,11 +94,21 @@ export function changingMode(live, mode) {
   return {
     title: `Switch to ${mode}?`,
     told: MODES[mode],
-    yes: `Switch to ${mode}`, isGrave: needs,
-    form: needs && html`<label class="stacked"><span>Fallback arm</span>
-      <select value=${fallback} onChange=${(event) => { fallback = event.target.value; }}>
-        ${arms.map((name) => html`<option value=${name} selected=${name === fallback}>${name}</option>`)}
-      </select></label>`,
+    yes: `Switch to ${mode}`,
+    isGrave: needs,
+    form:
+      needs &&
+      html`<label class="stacked"
+        ><span>Fallback arm</span>
+        <select
+          value=${fallback}
+          onChange=${(event) => {
+            fallback = event.target.value;
+          }}
+        >
+          ${arms.map((name) => html`<option value=${name} selected=${name === fallback}>${name}</option>`)}
+        </select></label
+      >`,
     act: () => controls(live, needs ? { mode, fallback } : { mode }),
   };
 }
@@ -90,7 +117,8 @@ export function changingMode(live, mode) {
 export const changingReward = (live, reward) => ({
   title: "Use this formula?",
   told: "From now on arms are chosen by it. Everything that was learned is kept and valued anew.",
-  yes: "Use formula", isGrave: true,
+  yes: "Use formula",
+  isGrave: true,
   form: html`<pre class="formula">${reward}</pre>`,
   act: () => controls(live, { reward }),
 });

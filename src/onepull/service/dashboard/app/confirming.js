@@ -38,18 +38,27 @@ export function Confirming({ question, close }) {
     setBusy(false);
   };
 
-  return html`<dialog ref=${dialog} class="confirm" aria-labelledby="confirm-title" onClose=${close}>
-    ${question && html`<form onSubmit=${act}>
-      <h2 id="confirm-title">${question.title}</h2>
-      <p>${question.told}</p>
-      ${question.form}
-      <p class="note">This takes effect at once and is written to the log.</p>
-      ${error && html`<p class="problem" role="alert">${error}</p>`}
-      <div class="buttons">
-        <button type="button" autofocus onClick=${close}>Cancel</button>
-        <button type="submit" class=${question.isGrave ? "grave" : "primary"} disabled=${isBusy}>
-          ${isBusy ? "Working…" : question.yes}</button>
-      </div>
-    </form>`}
+  return html`<dialog
+    ref=${dialog}
+    class="confirm"
+    aria-labelledby="confirm-title"
+    onClose=${close}
+  >
+    ${
+      question &&
+      html`<form onSubmit=${act}>
+        <h2 id="confirm-title">${question.title}</h2>
+        <p>${question.told}</p>
+        ${question.form}
+        <p class="note">This takes effect at once and is written to the log.</p>
+        ${error && html`<p class="problem" role="alert">${error}</p>`}
+        <div class="buttons">
+          <button type="button" autofocus onClick=${close}>Cancel</button>
+          <button type="submit" class=${question.isGrave ? "grave" : "primary"} disabled=${isBusy}>
+            ${isBusy ? "Working…" : question.yes}
+          </button>
+        </div>
+      </form>`
+    }
   </dialog>`;
 }

@@ -24,7 +24,12 @@ export function number(value) {
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e6 || size < 1e-4)) return minus(value.toExponential(2));
   const digits = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4;
-  return minus(value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: Number.isInteger(value) ? 0 : Math.min(digits, 3) }));
+  return minus(
+    value.toLocaleString("en", {
+      maximumFractionDigits: digits,
+      minimumFractionDigits: Number.isInteger(value) ? 0 : Math.min(digits, 3),
+    }),
+  );
 }
 
 /**
@@ -35,25 +40,35 @@ export function aligned(values) {
   const sizes = values.filter((value) => value != null && Number.isFinite(value)).map(Math.abs);
   const largest = Math.max(...sizes, 0);
   if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) return number;
-  const digits = largest >= 1000 ? 0 : largest >= 100 ? 1 : largest >= 10 ? 2 : largest >= 0.1 ? 3 : 5;
-  const words = new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return (value) => (value == null || !Number.isFinite(value) ? UNKNOWN : minus(words.format(value)));
+  const digits =
+    largest >= 1000 ? 0 : largest >= 100 ? 1 : largest >= 10 ? 2 : largest >= 0.1 ? 3 : 5;
+  const words = new Intl.NumberFormat("en", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+  return (value) =>
+    value == null || !Number.isFinite(value) ? UNKNOWN : minus(words.format(value));
 }
 
 /** A change with its sign. @param {?number} value @param {(value: number) => string} words */
 export const signed = (value, words = number) =>
-  value == null || !Number.isFinite(value) ? UNKNOWN : `${value > 0 ? "+" : value < 0 ? "−" : ""}${words(Math.abs(value))}`;
+  value == null || !Number.isFinite(value)
+    ? UNKNOWN
+    : `${value > 0 ? "+" : value < 0 ? "−" : ""}${words(Math.abs(value))}`;
 
 const minus = (text) => text.replace("-", "−");
 
 /** A value of a context or a state. @param {number|string|boolean} value */
 export const field = (value) => (typeof value === "number" ? trimmed(value) : String(value));
 
-const trimmed = (value) => minus(Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 6 }));
+const trimmed = (value) =>
+  minus(Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 6 }));
 
 /** Fields by name. @param {?Object<string, any>} fields */
 export const fields = (fields) =>
-  Object.entries(fields ?? {}).map(([name, value]) => `${name} ${field(value)}`).join(", ");
+  Object.entries(fields ?? {})
+    .map(([name, value]) => `${name} ${field(value)}`)
+    .join(", ");
 
 /** A duration. @param {?number} seconds */
 export function duration(seconds) {

@@ -148,10 +148,13 @@ export class LiveProblem {
       const fresh = message.changes.filter((event) => event.seq > known);
       this.changes = [...fresh.reverse(), ...this.changes].slice(0, 100);
       this.looked = { numbers: 0, curves: 0, warnings: 0 };
-      ask(problemPath(this.name)).then((told) => {
-        this.described = told;
-        this.changed();
-      }, () => {});
+      ask(problemPath(this.name)).then(
+        (told) => {
+          this.described = told;
+          this.changed();
+        },
+        () => {},
+      );
     }
     this.hasNews = true;
     this.changed();

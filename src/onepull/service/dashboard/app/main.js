@@ -1,5 +1,12 @@
 /** The dashboard: finds the problems, and shows one. */
-import { html, render, useEffect, useReducer, useRef, useState } from "../vendor/htm-preact-3.1.1.js";
+import {
+  html,
+  render,
+  useEffect,
+  useReducer,
+  useRef,
+  useState,
+} from "../vendor/htm-preact-3.1.1.js";
 import { addressed, followAddress } from "./address.js";
 import { ApiError, ask, key } from "./api.js";
 import { ArmMarks } from "./arm_marks.js";
@@ -69,18 +76,29 @@ function useLive(name) {
 
 /** How much an arm matters in pictures: its share of the traffic, and where it is the best. */
 function weights(live) {
-  const sums = new Map(Object.entries(live.timeline?.arms ?? {}).map(([arm, { decisions }]) =>
-    [arm, decisions.reduce((sum, one) => sum + one, 0)]));
-  const all = Math.max([...sums.values()].reduce((sum, one) => sum + one, 0), 1);
+  const sums = new Map(
+    Object.entries(live.timeline?.arms ?? {}).map(([arm, { decisions }]) => [
+      arm,
+      decisions.reduce((sum, one) => sum + one, 0),
+    ]),
+  );
+  const all = Math.max(
+    [...sums.values()].reduce((sum, one) => sum + one, 0),
+    1,
+  );
   const best = live.curves?.best ?? [];
   const isBest = (arm) => best.filter((one) => one === arm).length / Math.max(best.length, 1);
   const pulls = new Map(live.stats?.policy.arms.map((row) => [row.arm, row.pulls]));
-  return (arm) => (sums.get(arm) ?? 0) / all + (isBest(arm) && 0.05 + 0.3 * isBest(arm)) + 1e-9 * (pulls.get(arm) ?? 0);
+  return (arm) =>
+    (sums.get(arm) ?? 0) / all +
+    (isBest(arm) && 0.05 + 0.3 * isBest(arm)) +
+    1e-9 * (pulls.get(arm) ?? 0);
 }
 
 function Problem({ live, isAdmin, question, setQuestion }) {
   const marks = useRef(null);
-  if (marks.current?.name !== live.name) marks.current = Object.assign(new ArmMarks(), { name: live.name });
+  if (marks.current?.name !== live.name)
+    marks.current = Object.assign(new ArmMarks(), { name: live.name });
   const [explained, explain] = useState(null);
   marks.current.update(live.arms, weights(live));
   const shared = { live, marks: marks.current, isAdmin, ask: setQuestion };
@@ -89,8 +107,7 @@ function Problem({ live, isAdmin, question, setQuestion }) {
       ? html`<${Unreached} told="" />`
       : html`<p class="loading">Reading the log…</p>`;
   }
-  return html`
-    <${Warnings} live=${live} />
+  return html`<${Warnings} live=${live} />
     <${Tiles} live=${live} />
     <div class="panels">
       <${Traffic} ...${shared} />
@@ -111,11 +128,20 @@ function Content({ found, name, live, question, setQuestion }) {
   if (error instanceof ApiError && error.status === 401) {
     return html`<${KeyForm} again=${again} wasWrong=${Boolean(key())} />`;
   }
-  if (!problems) return error ? html`<${Unreached} told=${error.message} />` : html`<p class="loading">Loading…</p>`;
+  if (!problems)
+    return error
+      ? html`<${Unreached} told=${error.message} />`
+      : html`<p class="loading">Loading…</p>`;
   if (!problems.length) return html`<${NoProblems} />`;
-  if (!problems.some((one) => one.name === name)) return html`<${UnknownProblem} name=${name} problems=${problems} />`;
+  if (!problems.some((one) => one.name === name))
+    return html`<${UnknownProblem} name=${name} problems=${problems} />`;
   if (!live) return null;
-  return html`<${Problem} live=${live} isAdmin=${role === "admin"} question=${question} setQuestion=${setQuestion} />`;
+  return html`<${Problem}
+    live=${live}
+    isAdmin=${role === "admin"}
+    question=${question}
+    setQuestion=${setQuestion}
+  />`;
 }
 
 function App() {
@@ -127,15 +153,32 @@ function App() {
   const name = address || problems[0]?.name || "";
   const isThere = problems.some((one) => one.name === name);
   const live = useLive(isThere ? name : "");
-  useEffect(() => { document.title = name ? `${name} · onepull` : "onepull"; }, [name]);
-  return html`
-    <${Header} problems=${problems} name=${name} live=${live} role=${found.problems ? found.role : ""} ask=${setQuestion} />
+  useEffect(() => {
+    document.title = name ? `${name} · onepull` : "onepull";
+  }, [name]);
+  return html`<${Header}
+      problems=${problems}
+      name=${name}
+      live=${live}
+      role=${found.problems ? found.role : ""}
+      ask=${setQuestion}
+    />
     <${LostBanner} live=${live} />
     <main id="main" tabindex="-1">
-      <${Content} found=${found} name=${name} live=${live} question=${question} setQuestion=${setQuestion} />
+      <${Content}
+        found=${found}
+        name=${name}
+        live=${live}
+        question=${question}
+        setQuestion=${setQuestion}
+      />
     </main>
-    <footer><span>onepull</span> <a href="/openapi.json">API</a> <a href="/metrics">Metrics</a>
-      <span class="soft">${live?.stats ? `${live.stats.policy.policy} · event ${live.stats.sequence.toLocaleString("en")}` : ""}</span></footer>`;
+    <footer>
+      <span>onepull</span> <a href="/openapi.json">API</a> <a href="/metrics">Metrics</a>
+      <span class="soft"
+        >${live?.stats ? `${live.stats.policy.policy} · event ${live.stats.sequence.toLocaleString("en")}` : ""}</span
+      >
+    </footer>`;
 }
 
 const place = document.getElementById("app");

@@ -9,8 +9,7 @@ const followers = new Set();
 export const chosenTheme = () => /** @type {any} */ (localStorage.getItem(KEPT)) ?? "system";
 
 /** @returns {boolean} */
-export const isDark = () =>
-  chosenTheme() === "system" ? dark.matches : chosenTheme() === "dark";
+export const isDark = () => (chosenTheme() === "system" ? dark.matches : chosenTheme() === "dark");
 
 /** @param {"system"|"light"|"dark"} theme */
 export function chooseTheme(theme) {

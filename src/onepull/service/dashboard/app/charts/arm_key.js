@@ -4,7 +4,9 @@ import { markOf } from "../arm_marks.js";
 
 /** The mark of an arm; its name is always written beside it. @param {{mark: any}} props */
 export const Swatch = ({ mark }) =>
-  html`<span class=${`swatch swatch-${mark.slot < 0 ? "others" : mark.slot}`} aria-hidden="true">${mark.shape}</span>`;
+  html`<span class=${`swatch swatch-${mark.slot < 0 ? "others" : mark.slot}`} aria-hidden="true"
+    >${mark.shape}</span
+  >`;
 
 /**
  * @param {{title: string, rows: {name: string, mark?: any, value: string}[]}} props
@@ -14,11 +16,12 @@ export const ArmKey = ({ title, rows }) => html`
     <span class="key-title">${title}</span>
     <ul>
       ${rows.map(
-        ({ name, mark, value }) => html`<li key=${name}>
-          <${Swatch} mark=${mark ?? markOf(-1)} />
-          <span class="key-name" title=${name}>${name}</span>
-          <span class="num">${value}</span>
-        </li>`,
+        ({ name, mark, value }) =>
+          html`<li key=${name}>
+            <${Swatch} mark=${mark ?? markOf(-1)} />
+            <span class="key-name" title=${name}>${name}</span>
+            <span class="num">${value}</span>
+          </li>`,
       )}
     </ul>
   </div>

@@ -27,7 +27,8 @@ function runs({ points, best }) {
   const found = [];
   points.forEach((point, i) => {
     const last = found.at(-1);
-    if (last && last.name === best[i]) Object.assign(last, { to: point, part: last.part + 1 / points.length });
+    if (last && last.name === best[i])
+      Object.assign(last, { to: point, part: last.part + 1 / points.length });
     else found.push({ name: best[i], part: 1 / points.length, from: point, to: point });
   });
   return found;
@@ -43,12 +44,15 @@ function stretches(told, isLog) {
   const names = [best[0], ...cuts.map(({ to }) => to)];
   const edges = [first, ...cuts.map(({ at }) => place(at)), last];
   return names.map((name, i) => ({
-    name, part: (edges[i + 1] - edges[i]) / (last - first || 1),
-    from: i ? cuts[i - 1].at : numbers[0], to: cuts[i]?.at ?? numbers[numbers.length - 1],
+    name,
+    part: (edges[i + 1] - edges[i]) / (last - first || 1),
+    from: i ? cuts[i - 1].at : numbers[0],
+    to: cuts[i]?.at ?? numbers[numbers.length - 1],
   }));
 }
 
-const reach = (from, to) => (from === to ? `at ${fieldWords(from)}` : `from ${fieldWords(from)} to ${fieldWords(to)}`);
+const reach = (from, to) =>
+  from === to ? `at ${fieldWords(from)}` : `from ${fieldWords(from)} to ${fieldWords(to)}`;
 
 /**
  * @param {{title: string, curves: {points: (number|string)[], best: (?string)[]}, marks: any,
@@ -74,8 +78,11 @@ export function BestStrip({ title, curves, marks, isLog, isList, left = 80, righ
         const words = `${name ?? "unknown"} ${reach(from, to)}`;
         return html`<li
           class=${`strip-part strip-${mark.slot < 0 ? "others" : mark.slot}`}
-          style=${{ flexGrow: String(Math.max(part, 0.004)) }} title=${words}
-        ><span>${name ?? "?"}</span><span class="unseen"> ${reach(from, to)}</span></li>`;
+          style=${{ flexGrow: String(Math.max(part, 0.004)) }}
+          title=${words}
+        >
+          <span>${name ?? "?"}</span><span class="unseen"> ${reach(from, to)}</span>
+        </li>`;
       })}
     </ol>
   </div>`;

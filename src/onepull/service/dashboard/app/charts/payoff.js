@@ -1,203 +1,77 @@
 /** Estimated payoff by context with intervals, one line per arm, and where the best arm changes. */
 import { html, useMemo, useRef, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { aligned, field as fieldWords, number } from "../format.js";
-import { colour, tint } from "../theme.js";
 import { ArmKey } from "./arm_key.js";
 import { BestStrip, changesOf } from "./best_strip.js";
-import { Plot, axis, labelWidth, shortName, writeLabels } from "./plot.js";
-
-/** The arms to draw: all if they are few, the leading ones otherwise. */
-export const drawn = (curves, marks) =>
-  curves.curves.filter(({ arm, estimate }) => marks.slots.has(arm) && estimate.some((value) => value != null));
-
-/** Without a context there is nothing along the axis but the arms themselves. */
-function byArm(curves, lines) {
-  const spread = (values, i) => lines.map((_, k) => (k === i ? values[0] : null));
-  return {
-    ...curves, points: lines.map(({ arm }) => arm), best: [],
-    curves: lines.map((line, i) => ({ ...line, estimate: spread(line.estimate, i), error: spread(line.error, i) })),
-  };
-}
+import { LEFT, byArm, columns, drawn, options, right } from "./payoff_picture.js";
+import { Plot } from "./plot.js";
 
 /** Whether a field is a list rather than an interval. */
 const isList = (space) => Array.isArray(space);
-
-/**
- * Columns for uPlot: x, then low, high and estimate of each arm.
- * @param {import("../types.js").Curves} curves
- * @param {import("../types.js").Curve[]} lines
- * @param {boolean} asGap Whether to show the distance from the best arm.
- */
-function columns(curves, lines, asGap, asList) {
-  const x = asList ? curves.points.map((_, i) => i) : curves.points;
-  const all = curves.field ? null : curves.curves.flatMap(({ estimate }) => estimate);
-  const best = x.map((_, i) => {
-    const values = (all ?? curves.curves.map(({ estimate }) => estimate[i])).filter((value) => value != null);
-    return asGap && values.length ? Math.max(...values) : 0;
-  });
-  const shift = (value, i) => (value == null ? null : value - best[i]);
-  const found = [x];
-  for (const { estimate, error } of lines) {
-    const edge = (sign) => estimate.map((value, i) =>
-      value == null || error[i] == null ? shift(value, i) : shift(value + sign * error[i], i));
-    found.push(edge(-1), edge(1), estimate.map(shift));
-  }
-  return found;
-}
-
-/** Where the plot begins and ends, in pixels from the edges. */
-const LEFT = 80;
-const right = (lines, isNarrow) =>
-  isNarrow ? 14 : labelWidth(lines.map(({ arm }) => shortName(arm)));
-
-function options(curves, latest, lines, marks, { isLog, asList, asGap, isNarrow }) {
-  const names = lines.map(({ arm }) => shortName(arm));
-  const room = right(lines, isNarrow);
-  const named = (arm) => marks.mark(arm).colour;
-  const series = lines.flatMap(({ arm }) => {
-    const edge = { stroke: "transparent", width: 0, points: { show: false } };
-    return [edge, edge, {
-      label: arm,
-      stroke: colour(named(arm)),
-      width: asList ? 0 : 2,
-      dash: marks.mark(arm).dash,
-      points: { show: false },
-    }];
-  });
-  return {
-    padding: [8, room, 0, 0],
-    scales: {
-      x: { time: false, distr: isLog ? 3 : 1, range: () => reach(latest.current, asList) },
-    },
-    axes: [
-      axis({
-        label: curves.field || "arm", space: 55, size: 32, labelSize: 18,
-        ...(asList
-          ? { splits: curves.points.map((_, i) => i), values: (_, at) => at.map((i) => shortName(fieldWords(curves.points[i] ?? ""))) }
-          : isLog
-            ? { splits: (plot, _, low, high) => roundPlaces(low, high, plot.bbox.width / devicePixelRatio), filter: (_, at) => at, values: (_, at) => at.map((value) => fieldWords(value)) }
-            : { values: (_, at) => at.map((value) => fieldWords(value)) }),
-      }),
-      axis({
-        label: asGap ? "payoff minus that of the best arm" : "payoff", size: 60,
-        values: (_, at) => at.map((value) => fieldWords(value)),
-      }),
-    ],
-    series: [{}, ...series],
-    bands: asList ? [] : lines.map(({ arm }, i) => ({ series: [3 * i + 2, 3 * i + 1], fill: tint(named(arm), 0.2), dir: -1 })),
-    cursor: asList ? { points: { show: false } } : {},
-    hooks: {
-      drawAxes: [(plot) => !asList && drawChanges(plot, latest.current)],
-      draw: [(plot) => {
-        if (asList) drawWhiskers(plot, lines, named);
-        if (isNarrow || !curves.field) return;
-        writeLabels(plot, lines.map(({ arm }, i) => {
-          const column = plot.data[3 * i + 3];
-          const last = column.findLastIndex((value) => value != null);
-          return { y: plot.valToPos(column[last], "y", true), text: names[i], colour: colour(named(arm)) };
-        }));
-      }],
-    },
-  };
-}
-
-/** From where to where the axis goes. */
-const reach = ({ points }, asList) =>
-  asList ? [-0.5, points.length - 0.5] : [points[0], points.at(-1)];
-
-/** Round places of a logarithmic axis: 1, 2, 5, 10 and so on, as far as there is room. */
-function roundPlaces(low, high, room) {
-  const found = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high) + 1e-9; power++) {
-    for (const digit of [1, 2, 5]) {
-      const value = Number((digit * 10 ** power).toPrecision(3));
-      if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
-    }
-  }
-  return found.length > room / 48 ? found.filter((value) => Math.abs(Math.log10(value) % 1) < 1e-9) : found;
-}
-
-/** A dashed line where the best arm changes. */
-function drawChanges(plot, curves) {
-  const { ctx, bbox } = plot;
-  ctx.save();
-  ctx.strokeStyle = colour("strong-line");
-  ctx.lineWidth = devicePixelRatio;
-  ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
-  for (const { at } of changesOf(curves)) {
-    const x = plot.valToPos(at, "x", true);
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
-  }
-  ctx.restore();
-}
-
-/** Points with whiskers, beside each other, where there is no line between values of a list. */
-function drawWhiskers(plot, lines, named) {
-  const { ctx } = plot;
-  const ratio = devicePixelRatio;
-  const room = plot.bbox.width / Math.max(plot.data[0].length, 1);
-  const isAlone = lines.every((_, i) => plot.data[3 * i + 3].filter((value) => value != null).length < 2);
-  const step = isAlone ? 0 : Math.min(14 * ratio, (0.7 * room) / lines.length);
-  ctx.save();
-  ctx.lineWidth = 2 * ratio;
-  ctx.setLineDash([]);
-  lines.forEach(({ arm }, i) => {
-    ctx.strokeStyle = ctx.fillStyle = colour(named(arm));
-    plot.data[0].forEach((at, k) => {
-      const [low, high, middle] = [1, 2, 3].map((part) => plot.data[3 * i + part][k]);
-      if (middle == null) return;
-      const x = plot.valToPos(at, "x", true) + (i - (lines.length - 1) / 2) * step;
-      ctx.beginPath();
-      ctx.moveTo(x, plot.valToPos(low, "y", true));
-      ctx.lineTo(x, plot.valToPos(high, "y", true));
-      ctx.stroke();
-      ctx.beginPath();
-      ctx.arc(x, plot.valToPos(middle, "y", true), 4.5 * ratio, 0, 2 * Math.PI);
-      ctx.fill();
-    });
-  });
-  ctx.restore();
-}
 
 /** The field along which payoff is shown, and the values of the others. */
 function Axis({ live, curves, context }) {
   const names = Object.keys(context);
   if (names.length < 2) return null;
-  const change = (name, value) => live.along(live.axis.field, { ...live.axis.fixed, [name]: value });
+  const change = (name, value) =>
+    live.along(live.axis.field, { ...live.axis.fixed, [name]: value });
   return html`<div class="axis-choice">
-    <label class="inline"><span>Along</span>
+    <label class="inline"
+      ><span>Along</span>
       <select value=${curves.field} onChange=${(event) => live.along(event.target.value, {})}>
         ${names.map((name) => html`<option value=${name}>${name}</option>`)}
       </select>
     </label>
-    ${Object.entries(curves.context).map(([name, value]) => html`
-      <label class="inline" key=${name}><span>${name}</span>
-        ${isList(context[name])
-          ? html`<select value=${value} onChange=${(event) => change(name, event.target.value)}>
-              ${context[name].map((one) => html`<option value=${one}>${one}</option>`)}
-            </select>`
-          : html`<input type="number" step="any" value=${Number(Number(value).toPrecision(4))} onChange=${(event) => change(name, event.target.value)} />`}
-      </label>`)}
+    ${Object.entries(curves.context).map(
+      ([name, value]) =>
+        html`<label class="inline" key=${name}
+          ><span>${name}</span>
+          ${
+            isList(context[name])
+              ? html`<select value=${value} onChange=${(event) => change(name, event.target.value)}>
+                  ${context[name].map((one) => html`<option value=${one}>${one}</option>`)}
+                </select>`
+              : html`<input
+                  type="number"
+                  step="any"
+                  value=${Number(Number(value).toPrecision(4))}
+                  onChange=${(event) => change(name, event.target.value)}
+                />`
+          }
+        </label>`,
+    )}
   </div>`;
 }
 
 /** The same numbers as a table, for those who cannot see the picture. */
-const AsTable = ({ curves, lines }) => html`
-  <details class="as-table"><summary>Show as a table</summary>
-    <div class="scroll"><table>
-      <caption>Estimated payoff with half the width of its 95 % interval</caption>
-      <thead><tr><th scope="col">${curves.field || "context"}</th>
-        ${lines.map(({ arm }) => html`<th scope="col" class="num">${arm}</th>`)}
-        <th scope="col">best arm</th></tr></thead>
-      <tbody>${curves.points.map((point, i) => i % Math.ceil(curves.points.length / 12) === 0 && html`<tr>
-        <th scope="row" class="num">${curves.field ? fieldWords(point) : "any"}</th>
-        ${lines.map(({ estimate, error }) => html`<td class="num">${number(estimate[i])}${error[i] != null ? ` ± ${number(error[i])}` : ""}</td>`)}
-        <td>${curves.best[i] ?? "–"}</td></tr>`)}
-      </tbody>
-    </table></div>
+const AsTable = ({ curves, lines }) =>
+  html`<details class="as-table">
+    <summary>Show as a table</summary>
+    <div class="scroll">
+      <table>
+        <caption>
+          Estimated payoff with half the width of its 95 % interval
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">${curves.field || "context"}</th>
+            ${lines.map(({ arm }) => html`<th scope="col" class="num">${arm}</th>`)}
+            <th scope="col">best arm</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${curves.points.map(
+            (point, i) =>
+              i % Math.ceil(curves.points.length / 12) === 0 &&
+              html`<tr>
+                <th scope="row" class="num">${curves.field ? fieldWords(point) : "any"}</th>
+                ${lines.map(({ estimate, error }) => html`<td class="num">${number(estimate[i])}${error[i] != null ? ` ± ${number(error[i])}` : ""}</td>`)}
+                <td>${curves.best[i] ?? "–"}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
   </details>`;
 
 /** @param {{live: import("../live_problem.js").LiveProblem, marks: any}} props */
@@ -211,45 +85,94 @@ export function Payoff({ live, marks }) {
   const space = context[curves?.field] ?? {};
   const isLog = space.scale === "log";
   const asList = isList(space) || !curves?.field;
-  const seen = useMemo(() => (curves && !curves.field ? byArm(curves, lines) : curves), [curves, shape]);
+  const seen = useMemo(
+    () => (curves && !curves.field ? byArm(curves, lines) : curves),
+    [curves, shape],
+  );
   const latest = useRef(seen);
   latest.current = seen;
   const data = useMemo(() => {
     const known = new Set(lines.map(({ arm }) => arm));
-    return seen && columns(seen, seen.curves.filter(({ arm }) => known.has(arm)), asGap, asList);
+    return (
+      seen &&
+      columns(
+        seen,
+        seen.curves.filter(({ arm }) => known.has(arm)),
+        asGap,
+        asList,
+      )
+    );
   }, [seen, asGap, shape]);
   const hidden = (curves?.curves.length ?? 0) - lines.length;
   const at = index ?? null;
-  const shown = !curves?.field ? 0 : at ?? Math.floor(curves.points.length / 2);
+  const shown = !curves?.field ? 0 : (at ?? Math.floor(curves.points.length / 2));
   const figure = aligned(lines.map((curve) => curve.estimate[shown]));
   const rows = lines.map((curve) => ({
-    name: curve.arm, mark: marks.mark(curve.arm),
+    name: curve.arm,
+    mark: marks.mark(curve.arm),
     value: `${figure(curve.estimate[shown])}${curve.error[shown] != null ? ` ± ${figure(curve.error[shown])}` : ""}`,
   }));
   const changes = curves && !asList ? changesOf(curves) : [];
-  const words = changes.map(({ at: where, from, to }) => `${from} to ${to} at ${fieldWords(where)}`).join("; ");
-  const place = curves?.field ? `At ${curves.field} ${fieldWords(curves.points[shown] ?? 0)}` : "In all requests";
+  const words = changes
+    .map(({ at: where, from, to }) => `${from} to ${to} at ${fieldWords(where)}`)
+    .join("; ");
+  const verdict = words
+    ? `The best arm changes: ${words}.`
+    : `The best arm is ${curves?.best.find(Boolean) ?? "not known"}.`;
+  const along = curves?.field ? ` along ${curves.field}` : "";
+  const told =
+    `Estimated payoff of each arm${along} with 95 % intervals. ${verdict} ` +
+    "Left and right arrow keys move the cursor.";
+  const place = curves?.field
+    ? `At ${curves.field} ${fieldWords(curves.points[shown] ?? 0)}`
+    : "In all requests";
+  const make = (width) =>
+    options(seen, latest, lines, marks, { isLog, asList, asGap, isNarrow: width < 520 });
   return html`
     <section class="panel" aria-labelledby="payoff-title">
       <div class="panel-head">
         <h2 id="payoff-title">Estimated payoff${curves?.field ? ` by ${curves.field}` : ""}</h2>
-        <label class="inline check"><input type="checkbox" checked=${asGap} onChange=${(event) => setAsGap(event.target.checked)} />
-          <span>distance from the best</span></label>
+        <label class="inline check"
+          ><input
+            type="checkbox"
+            checked=${asGap}
+            onChange=${(event) => setAsGap(event.target.checked)}
+          />
+          <span>distance from the best</span></label
+        >
       </div>
       ${curves && html`<${Axis} live=${live} curves=${curves} context=${context} />`}
       ${live.curvesError && html`<p class="problem" role="alert">${live.curvesError}</p>`}
-      ${lines.length
-        ? html`<${Plot}
-              shape=${`${shape}|${curves.field}|${isLog}|${asList}|${asGap}|${seen.points.length}`}
-              make=${(width) => options(seen, latest, lines, marks, { isLog, asList, asGap, isNarrow: width < 520 })}
-              data=${data} height=${240} pointed=${setIndex}
-              label=${`Estimated payoff of each arm${curves.field ? ` along ${curves.field}` : ""} with 95 % intervals. ${words ? `The best arm changes: ${words}.` : `The best arm is ${curves.best.find(Boolean) ?? "not known"}.`} Left and right arrow keys move the cursor.`}
-            />
-            ${curves.field && html`<${BestStrip} title="best arm" curves=${curves} marks=${marks} isLog=${isLog} isList=${asList} left=${LEFT} right=${(width) => right(lines, width < 520)} />`}
-            <${ArmKey} title=${place} rows=${rows} />
-            <p class="note">${asList ? "Whiskers" : "Bands"} are 95 % intervals from the newest outcomes.${hidden > 0 ? ` ${hidden} more arms are not drawn.` : ""}</p>
-            <${AsTable} curves=${curves} lines=${lines} />`
-        : html`<p class="empty">No estimate yet. Estimates come with the first observations.</p>`}
+      ${
+        lines.length
+          ? html`<${Plot}
+                shape=${`${shape}|${curves.field}|${isLog}|${asList}|${asGap}|${seen.points.length}`}
+                make=${make}
+                data=${data}
+                height=${240}
+                pointed=${setIndex}
+                label=${told}
+              />
+              ${
+                curves.field &&
+                html`<${BestStrip}
+                  title="best arm"
+                  curves=${curves}
+                  marks=${marks}
+                  isLog=${isLog}
+                  isList=${asList}
+                  left=${LEFT}
+                  right=${(width) => right(lines, width < 520)}
+                />`
+              }
+              <${ArmKey} title=${place} rows=${rows} />
+              <p class="note">
+                ${asList ? "Whiskers" : "Bands"} are 95 % intervals from the newest
+                outcomes.${hidden > 0 ? ` ${hidden} more arms are not drawn.` : ""}
+              </p>
+              <${AsTable} curves=${curves} lines=${lines} />`
+          : html`<p class="empty">No estimate yet. Estimates come with the first observations.</p>`
+      }
     </section>
   `;
 }

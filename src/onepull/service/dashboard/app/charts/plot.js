@@ -123,7 +123,12 @@ export function Plot({ make, shape, data, height, label, pointed }) {
   };
 
   return html`<div
-    class="plot" ref=${place} role="img" tabindex="0" aria-label=${label} onKeyDown=${move}
+    class="plot"
+    ref=${place}
+    role="img"
+    tabindex="0"
+    aria-label=${label}
+    onKeyDown=${move}
     onBlur=${() => plot.current?.setCursor({ left: -10, top: -10 })}
   ></div>`;
 }

@@ -7,7 +7,11 @@ import { ArmKey } from "./arm_key.js";
 import { Plot, axis, labelWidth, shortName, writeLabels } from "./plot.js";
 
 const SPANS = [
-  [60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"], [86_400, "24 h"],
+  [60, "1 min"],
+  [300, "5 min"],
+  [900, "15 min"],
+  [3600, "1 h"],
+  [86_400, "24 h"],
   [2_592_000, "30 days"],
 ];
 
@@ -91,8 +95,10 @@ function labelsOf(plot, groups, marks) {
     .map(({ name }, k) => {
       const [below, top] = [k ? plot.data[k][last] : 0, plot.data[k + 1][last]];
       return {
-        y: plot.valToPos((below + top) / 2, "y", true), text: shortName(name),
-        colour: colour(marks.mark(name).colour), size: top - below,
+        y: plot.valToPos((below + top) / 2, "y", true),
+        text: shortName(name),
+        colour: colour(marks.mark(name).colour),
+        size: top - below,
       };
     })
     .filter(({ size }) => size > 0.025);
@@ -103,17 +109,31 @@ function options(groups, marks, width, timeline, isLong) {
   return {
     padding: [8, room, 0, 0],
     scales: {
-      x: { time: true, range: (_, low, high) => [low - timeline.width / 2, high + timeline.width / 2] },
+      x: {
+        time: true,
+        range: (_, low, high) => [low - timeline.width / 2, high + timeline.width / 2],
+      },
       y: { range: [0, 1] },
     },
     axes: [
-      axis({ label: "time", space: 56, size: 32, labelSize: 18, values: (_, at) => at.map((time) => clock(time, isLong)) }),
       axis({
-        label: "share of decisions", size: 52, splits: [0, 0.25, 0.5, 0.75, 1],
+        label: "time",
+        space: 56,
+        size: 32,
+        labelSize: 18,
+        values: (_, at) => at.map((time) => clock(time, isLong)),
+      }),
+      axis({
+        label: "share of decisions",
+        size: 52,
+        splits: [0, 0.25, 0.5, 0.75, 1],
         values: (_, splits) => splits.map((share) => percent(share)),
       }),
     ],
-    series: [{}, ...groups.map(({ name }) => ({ label: name, paths: () => null, points: { show: false } }))],
+    series: [
+      {},
+      ...groups.map(({ name }) => ({ label: name, paths: () => null, points: { show: false } })),
+    ],
     cursor: { points: { show: false } },
     hooks: {
       draw: [
@@ -127,7 +147,8 @@ function options(groups, marks, width, timeline, isLong) {
 }
 
 /** A time span in words. @param {number} seconds */
-export const spanWords = (seconds) => SPANS.find(([known]) => known === seconds)?.[1] ?? duration(seconds);
+export const spanWords = (seconds) =>
+  SPANS.find(([known]) => known === seconds)?.[1] ?? duration(seconds);
 
 /** @param {{live: import("../live_problem.js").LiveProblem, marks: any}} props */
 export function Traffic({ live, marks }) {
@@ -152,23 +173,36 @@ export function Traffic({ live, marks }) {
         <h2 id="traffic-title">Traffic share</h2>
         <label class="inline">
           <span>Last</span>
-          <select value=${live.seconds} onChange=${(event) => live.span(Number(event.target.value))}>
+          <select
+            value=${live.seconds}
+            onChange=${(event) => live.span(Number(event.target.value))}
+          >
             ${SPANS.map(([seconds, text]) => html`<option value=${seconds}>${text}</option>`)}
           </select>
         </label>
       </div>
-      ${total
-        ? html`<${Plot}
-            shape=${`${made.groups.map(({ name }) => name + marks.mark(name).slot)}|${live.seconds > 7200}|${timeline.width}`}
-            make=${(width) => options(made.groups, marks, width, timeline, live.seconds > 7200)}
-            data=${data} height=${296} pointed=${setIndex}
-            label=${`Share of decisions per arm over the last ${span}: ${words}. Left and right arrow keys move the cursor.`}
-          />`
-        : html`<p class="empty">No decision in the last ${span}.${" "}
-            ${live.stats && Object.keys(live.stats.decisions).length ? "Choose a longer time span." : ""}</p>`}
-      ${total > 0 && html`<${ArmKey}
-        title=${at == null ? `Last ${span}` : moment(made.times[at])} rows=${rows}
-      />`}
+      ${
+        total
+          ? html`<${Plot}
+              shape=${`${made.groups.map(({ name }) => name + marks.mark(name).slot)}|${live.seconds > 7200}|${timeline.width}`}
+              make=${(width) => options(made.groups, marks, width, timeline, live.seconds > 7200)}
+              data=${data}
+              height=${296}
+              pointed=${setIndex}
+              label=${`Share of decisions per arm over the last ${span}: ${words}. Left and right arrow keys move the cursor.`}
+            />`
+          : html`<p class="empty">
+              No decision in the last ${span}.${" "}
+              ${live.stats && Object.keys(live.stats.decisions).length ? "Choose a longer time span." : ""}
+            </p>`
+      }
+      ${
+        total > 0 &&
+        html`<${ArmKey}
+          title=${at == null ? `Last ${span}` : moment(made.times[at])}
+          rows=${rows}
+        />`
+      }
     </section>
   `;
 }

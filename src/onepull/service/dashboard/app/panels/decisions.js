@@ -20,7 +20,10 @@ export function outcomeOf(live, decision) {
 const KINDS = {
   all: ["all", () => true],
   answered: ["answered", (live, one) => live.outcomes.has(one.id)],
-  bad: ["failed or expired", (live, one) => ["failed", "expired", "given up"].includes(outcomeOf(live, one))],
+  bad: [
+    "failed or expired",
+    (live, one) => ["failed", "expired", "given up"].includes(outcomeOf(live, one)),
+  ],
 };
 
 /** @param {{live: import("../live_problem.js").LiveProblem, marks: any, explain: (decision: any) => void}} props */
@@ -38,35 +41,92 @@ export function Decisions({ live, marks, explain }) {
     if (!event.currentTarget.contains(event.relatedTarget)) setHeld(false);
   };
   return html`<section class="panel" aria-labelledby="decisions-title">
-    <div class="panel-head"><h2 id="decisions-title">Last decisions${" "}
-        <span class="soft hint">${isHeld ? "stand still while you point at them" : "click one to see why"}</span></h2>
-      <label class="inline"><span class="unseen">Show</span>
-        <select value=${kind} aria-label="Which decisions" onChange=${(event) => setKind(event.target.value)}>
+    <div class="panel-head">
+      <h2 id="decisions-title">
+        Last decisions${" "}
+        <span class="soft hint"
+          >${isHeld ? "stand still while you point at them" : "click one to see why"}</span
+        >
+      </h2>
+      <label class="inline"
+        ><span class="unseen">Show</span>
+        <select
+          value=${kind}
+          aria-label="Which decisions"
+          onChange=${(event) => setKind(event.target.value)}
+        >
           ${Object.entries(KINDS).map(([name, [text]]) => html`<option value=${name}>${text}</option>`)}
-        </select></label></div>
+        </select></label
+      >
+    </div>
     ${!rows.length && live.decisions.length > 0 && html`<p class="empty">None of the last ${live.decisions.length} decisions.</p>`}
-    ${rows.length
-      ? html`<div class="scroll"><table class="decisions" onMouseEnter=${() => setHeld(true)} onMouseLeave=${() => setHeld(false)}
-          onFocusIn=${() => setHeld(true)} onFocusOut=${leave}>
-          <thead><tr><th scope="col">Time</th><th scope="col">Request</th><th scope="col">Arm</th>
-            <th scope="col" class="num">Estimate</th><th scope="col">Outcome</th></tr></thead>
-          <tbody>${rows.map((one) => html`<tr key=${one.id} class="clickable" onClick=${() => explain(one)}>
-            <td class="num left"><button class="link" onClick=${(event) => { event.stopPropagation(); explain(one); }}
-              aria-label=${`Explain the decision of ${moment(one.time)}: ${one.arm}`}>${moment(one.time)}</button></td>
-            <td>${fields(one.context) || "–"}</td>
-            <td><span class="arm-name"><${Swatch} mark=${marks.mark(one.arm)} /><span>${one.arm}</span>${one.mode && one.mode !== "live" ? html` <span class="badge">${one.mode}</span>` : ""}</span></td>
-            <td class="num">${figure(one.estimate)}</td>
-            <td class="outcome">${outcomeOf(live, one)}</td>
-          </tr>`)}</tbody></table></div>`
-      : !live.decisions.length && html`<div class="empty"><p>No decision yet. Ask for one:</p>
-          <pre>curl -X POST ${location.origin}/v1/problems/${encodeURIComponent(live.name)}/decisions \\
-  -H 'content-type: application/json' -d '${JSON.stringify({ context: exampleOf(live) })}'</pre></div>`}
+    ${
+      rows.length
+        ? html`<div class="scroll">
+            <table
+              class="decisions"
+              onMouseEnter=${() => setHeld(true)}
+              onMouseLeave=${() => setHeld(false)}
+              onFocusIn=${() => setHeld(true)}
+              onFocusOut=${leave}
+            >
+              <thead>
+                <tr>
+                  <th scope="col">Time</th>
+                  <th scope="col">Request</th>
+                  <th scope="col">Arm</th>
+                  <th scope="col" class="num">Estimate</th>
+                  <th scope="col">Outcome</th>
+                </tr>
+              </thead>
+              <tbody>
+                ${rows.map(
+                  (one) =>
+                    html`<tr key=${one.id} class="clickable" onClick=${() => explain(one)}>
+                      <td class="num left">
+                        <button
+                          class="link"
+                          onClick=${(event) => {
+                            event.stopPropagation();
+                            explain(one);
+                          }}
+                          aria-label=${`Explain the decision of ${moment(one.time)}: ${one.arm}`}
+                        >
+                          ${moment(one.time)}
+                        </button>
+                      </td>
+                      <td>${fields(one.context) || "–"}</td>
+                      <td>
+                        <span class="arm-name"
+                          ><${Swatch} mark=${marks.mark(one.arm)} /><span>${one.arm}</span
+                          >${one.mode && one.mode !== "live" ? html`<span class="badge">${one.mode}</span>` : ""}</span
+                        >
+                      </td>
+                      <td class="num">${figure(one.estimate)}</td>
+                      <td class="outcome">${outcomeOf(live, one)}</td>
+                    </tr>`,
+                )}
+              </tbody>
+            </table>
+          </div>`
+        : !live.decisions.length &&
+          html`<div class="empty">
+            <p>No decision yet. Ask for one:</p>
+            <pre>
+curl -X POST ${location.origin}/v1/problems/${encodeURIComponent(live.name)}/decisions \\
+  -H 'content-type: application/json' -d '${JSON.stringify({ context: exampleOf(live) })}'</pre>
+          </div>`
+    }
   </section>`;
 }
 
 /** A context that fits the problem. */
 function exampleOf(live) {
   const context = live.described?.problem.context ?? {};
-  return Object.fromEntries(Object.entries(context).map(([name, space]) =>
-    [name, Array.isArray(space) ? space[0] : Math.max(space.low ?? 0, 1)]));
+  return Object.fromEntries(
+    Object.entries(context).map(([name, space]) => [
+      name,
+      Array.isArray(space) ? space[0] : Math.max(space.low ?? 0, 1),
+    ]),
+  );
 }

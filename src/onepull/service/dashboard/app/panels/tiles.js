@@ -27,10 +27,15 @@ function earned(timeline) {
   return many ? total / many : null;
 }
 
-const Tile = ({ id, name, value, more, sign = "" }) => html`
-  <div class=${`tile ${sign}`} id=${`tile-${id}`}>
-    <dt>${name}</dt><dd><span class="tile-value">${sign === "warn" ? html`<span aria-hidden="true">▲ </span>` : ""}${value}</span>
-    <span class="tile-more">${more}</span></dd>
+const Tile = ({ id, name, value, more, sign = "" }) =>
+  html`<div class=${`tile ${sign}`} id=${`tile-${id}`}>
+    <dt>${name}</dt>
+    <dd>
+      <span class="tile-value"
+        >${sign === "warn" ? html`<span aria-hidden="true">▲ </span>` : ""}${value}</span
+      >
+      <span class="tile-more">${more}</span>
+    </dd>
   </div>`;
 
 /** @param {{live: import("../live_problem.js").LiveProblem}} props */
@@ -43,15 +48,37 @@ export function Tiles({ live }) {
   const clipped = sum(stats.policy.arms.map((row) => row.clipped));
   const lost = stats.expired + stats.gave_up;
   const part = (many) => (decided ? `${percent(many / decided)} of all` : "");
-  const isStale = age != null && age > Math.max(60, 2 * (live.described?.expires ?? 60)) && stats.in_flight > 0;
+  const isStale =
+    age != null && age > Math.max(60, 2 * (live.described?.expires ?? 60)) && stats.in_flight > 0;
   return html`<dl class="tiles" aria-label="Numbers">
-    <${Tile} id="decisions" name="Decisions" value=${brief(decided)} more=${timeline ? `${pace(timeline).toFixed(1)} per second` : ""} />
+    <${Tile}
+      id="decisions"
+      name="Decisions"
+      value=${brief(decided)}
+      more=${timeline ? `${pace(timeline).toFixed(1)} per second` : ""}
+    />
     <${Tile} id="learned" name="Learned" value=${brief(learned)} more="observations" />
-    <${Tile} id="payoff" name="Mean payoff" value=${timeline ? number(earned(timeline)) : "–"} more=${`in the last ${spanWords(live.seconds)}`} />
-    <${Tile} id="age" name="Age of the data" value=${age == null ? "none yet" : duration(age)} more="since last outcome" sign=${isStale ? "warn" : ""} />
+    <${Tile}
+      id="payoff"
+      name="Mean payoff"
+      value=${timeline ? number(earned(timeline)) : "–"}
+      more=${`in the last ${spanWords(live.seconds)}`}
+    />
+    <${Tile}
+      id="age"
+      name="Age of the data"
+      value=${age == null ? "none yet" : duration(age)}
+      more="since last outcome"
+      sign=${isStale ? "warn" : ""}
+    />
     <${Tile} id="flight" name="In flight" value=${brief(stats.in_flight)} more="awaiting outcome" />
     <${Tile} id="failed" name="Failed" value=${brief(failed)} more=${part(failed)} />
-    <${Tile} id="expired" name="Expired" value=${brief(lost)} more=${stats.late ? `${brief(stats.late)} answered late` : part(lost)} />
+    <${Tile}
+      id="expired"
+      name="Expired"
+      value=${brief(lost)}
+      more=${stats.late ? `${brief(stats.late)} answered late` : part(lost)}
+    />
     <${Tile} id="clipped" name="Clipped" value=${brief(clipped)} more="out of bounds" />
   </dl>`;
 }

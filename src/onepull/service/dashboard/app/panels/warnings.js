@@ -19,26 +19,66 @@ export function warningsOf(live) {
   const found = [];
   if (!stats) return found;
   const add = (sign, title, told) => found.push({ sign, title, told });
-  if (!stats.healthy) add("bad", "The log cannot be written.", "Observations are refused until it can. Look at the disk and at the messages of the service.");
-  if (stats.unrecorded) add("warn", `${count(stats.unrecorded)} decisions could not be stored.`, "Their observations are learned all the same.");
-  if (stats.lag > 1000) add("warn", `This worker is ${brief(stats.lag)} events behind.`, "It learns what the others have written as fast as it can.");
-  if (stats.controls.pinned != null) add("info", `${stats.controls.pinned} is pinned.`, "The policy does not choose.");
-  if (stats.mode !== "live") add("info", `Mode ${stats.mode}.`, `Every request gets ${stats.fallback}.`);
+  if (!stats.healthy)
+    add(
+      "bad",
+      "The log cannot be written.",
+      "Observations are refused until it can. Look at the disk and at the messages of the service.",
+    );
+  if (stats.unrecorded)
+    add(
+      "warn",
+      `${count(stats.unrecorded)} decisions could not be stored.`,
+      "Their observations are learned all the same.",
+    );
+  if (stats.lag > 1000)
+    add(
+      "warn",
+      `This worker is ${brief(stats.lag)} events behind.`,
+      "It learns what the others have written as fast as it can.",
+    );
+  if (stats.controls.pinned != null)
+    add("info", `${stats.controls.pinned} is pinned.`, "The policy does not choose.");
+  if (stats.mode !== "live")
+    add("info", `Mode ${stats.mode}.`, `Every request gets ${stats.fallback}.`);
   const resting = [...new Set([...stats.controls.paused, ...stats.drained])];
-  if (resting.length) add("info", `Not chosen: ${resting.slice(0, 6).join(", ")}${resting.length > 6 ? ` and ${resting.length - 6} more` : ""}.`, "Paused or draining.");
+  if (resting.length)
+    add(
+      "info",
+      `Not chosen: ${resting.slice(0, 6).join(", ")}${resting.length > 6 ? ` and ${resting.length - 6} more` : ""}.`,
+      "Paused or draining.",
+    );
   if (warnings?.half_life != null) {
     const pace = learnedPerSecond(timeline);
-    const long = pace > 0 ? `, about ${duration(warnings.half_life / pace)} at the present pace` : "";
+    const long =
+      pace > 0 ? `, about ${duration(warnings.half_life / pace)} at the present pace` : "";
     const sign = warnings.half_life <= SHORT ? "warn" : "info";
-    add(sign, "Arms seem to change.", `${stats.policy.policy} believes that half of a change is gone after ${count(warnings.half_life)} observations${long}. Older outcomes count less.`);
+    add(
+      sign,
+      "Arms seem to change.",
+      `${stats.policy.policy} believes that half of a change is gone after ` +
+        `${count(warnings.half_life)} observations${long}. Older outcomes count less.`,
+    );
   }
   for (const one of warnings?.dependent ?? []) {
-    const evidence = `Rank correlation ${one.correlation.toFixed(2)} in ${count(one.pairs)} pairs of neighbours.`;
+    const strength = one.correlation.toFixed(2);
+    const evidence = `Rank correlation ${strength} in ${count(one.pairs)} pairs of neighbours.`;
     const isMore = one.correlation > 0;
     if (one.state === "failed") {
-      add("warn", `Failures of ${one.arm} get ${isMore ? "more" : "fewer"} with ${one.context}.`, `${evidence} Every failure counts against ${one.arm} in all requests. If they are answers that came too late, let decisions expire later, or declare the state that an expired one stands for.`);
+      add(
+        "warn",
+        `Failures of ${one.arm} get ${isMore ? "more" : "fewer"} with ${one.context}.`,
+        `${evidence} Every failure counts against ${one.arm} in all requests. If they are answers ` +
+          "that came too late, let decisions expire later, or declare the state that an expired " +
+          "one stands for.",
+      );
     } else {
-      add("warn", `${one.state} of ${one.arm} ${isMore ? "rises" : "falls"} with ${one.context}.`, `${evidence} A state should not depend on the request: estimates for other requests may be wrong. Put what depends on the request into the formula.`);
+      add(
+        "warn",
+        `${one.state} of ${one.arm} ${isMore ? "rises" : "falls"} with ${one.context}.`,
+        `${evidence} A state should not depend on the request: estimates for other requests may ` +
+          "be wrong. Put what depends on the request into the formula.",
+      );
     }
   }
   return found;
@@ -51,9 +91,16 @@ const WORDS = { bad: "Error", warn: "Warning", info: "Note" };
 export function Warnings({ live }) {
   const found = warningsOf(live);
   if (!found.length) return null;
-  return html`<section class="warnings" aria-label="Warnings"><ul>
-    ${found.map(({ sign, title, told }) => html`<li class=${`banner ${sign}`} key=${title}>
-      <span aria-hidden="true">${SIGNS[sign]}</span><span class="unseen">${WORDS[sign]}: </span>
-      <span><strong>${title}</strong> ${told}</span></li>`)}
-  </ul></section>`;
+  return html`<section class="warnings" aria-label="Warnings">
+    <ul>
+      ${found.map(
+        ({ sign, title, told }) =>
+          html`<li class=${`banner ${sign}`} key=${title}>
+            <span aria-hidden="true">${SIGNS[sign]}</span
+            ><span class="unseen">${WORDS[sign]}: </span>
+            <span><strong>${title}</strong> ${told}</span>
+          </li>`,
+      )}
+    </ul>
+  </section>`;
 }
