@@ -40,7 +40,8 @@ OTHERS = {
     "errors": [
         "ClusterError", "ConflictError", "ContextError", "DeclarationError", "FormulaError",
         "InputError", "MergeError", "MissingExtra", "NotFound", "OnepullError", "ParameterError",
-        "ProblemError", "RewardError", "SaveFileError", "ServiceError", "StateError", "StoreError", "UnknownArm",
+        "ProblemError", "RewardError", "SaveFileError", "ServiceError", "StateError", "StoreError",
+        "UnknownArm",
     ],
     "experiments": ["Experiment", "ResultFolder"],
     "factor": ["Factorisation", "Grid", "Histogram", "LowRank", "Sketch", "Table"],

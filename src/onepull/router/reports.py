@@ -11,8 +11,8 @@ from onepull.errors import ConflictError, InputError, NotFound
 from onepull.policies.choice import check_observation
 from onepull.policies.policy import Policy
 from onepull.router.receipts import Receipt
-from onepull.store import FORGOTTEN
 from onepull.store.events import Expired, Failed, Observed, Slot
+from onepull.store.store import FORGOTTEN
 
 
 class Outcome(NamedTuple):

@@ -33,10 +33,9 @@ from onepull.store.memory_store import MemoryStore
 from onepull.store.opening import open_store
 from onepull.store.postgres_store import PostgresStore
 from onepull.store.sqlite_store import SQLiteStore
-from onepull.store.store import FORGOTTEN, Appended, Snapshot, Store
+from onepull.store.store import Appended, Forgotten, Snapshot, Store
 
 __all__ = [
-    "FORGOTTEN",
     "Appended",
     "ArmAdded",
     "ArmRemoved",
@@ -49,6 +48,7 @@ __all__ = [
     "Expired",
     "Failed",
     "FallbackSet",
+    "Forgotten",
     "GaveUp",
     "Identified",
     "MemoryStore",

@@ -68,8 +68,9 @@ class GroupCommit:
         """Commit events as soon as the disk is free; the future has the result."""
         bodies = [encode(event) for event in events]  # raises here, not in the calls of others
         future: Future[list[Appended]] = Future()
+        self._hurry.set()  # before the writer wakes, so that it need not wait a second time
         self._put(Job(events, bodies, future))
-        self._hurry.set()
+        self._hurry.set()  # it may have been cleared for an earlier job
         return future
 
     def record(self, event: Event) -> None:

@@ -33,7 +33,12 @@ class Appended(NamedTuple):
 
 
 class Forgotten:
-    """Stands for an event that was deleted from the log; its id is still known."""
+    """Stands for an event that was deleted from the log, while its id is still known.
+
+    >>> from onepull.store.store import FORGOTTEN
+    >>> FORGOTTEN
+    FORGOTTEN
+    """
 
     def __repr__(self) -> str:
         """Return its name."""

@@ -12,7 +12,6 @@ import msgspec
 
 from onepull.errors import StoreError
 from onepull.store import (
-    FORGOTTEN,
     ArmAdded,
     ArmRemoved,
     AttributesSet,
@@ -36,6 +35,7 @@ from onepull.store import (
     Store,
     new_id,
 )
+from onepull.store.store import FORGOTTEN
 
 # Opens a log that is empty at first; every call opens the same log.
 Open: TypeAlias = Callable[[], Store]
