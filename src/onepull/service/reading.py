@@ -33,8 +33,13 @@ _what_if = msgspec.json.Decoder(WhatIfRequest)
 
 async def problems(service: Service, exchange: Exchange) -> Answer:
     """List the problems."""
-    await asyncio.to_thread(service.find_others)
-    found = [
+    found = await asyncio.to_thread(_summaries, service)
+    return Answer.of(ProblemsAnswer(found, exchange.known.role.name.lower()))
+
+
+def _summaries(service: Service) -> list[ProblemSummary]:
+    service.find_others()
+    return [
         ProblemSummary(
             name=name,
             policy=hosted.router.stats().policy.policy,
@@ -44,18 +49,17 @@ async def problems(service: Service, exchange: Exchange) -> Answer:
         )
         for name, hosted in sorted(service.problems.items())
     ]
-    return Answer.of(ProblemsAnswer(found, exchange.known.role.name.lower()))
 
 
 async def problem(service: Service, exchange: Exchange) -> Answer:
     """Show a problem with its version."""
-    found = known_problem(service, exchange).described()
+    found = await asyncio.to_thread(known_problem(service, exchange).described)
     return Answer.of(found, etag=f'"{found.version}"')
 
 
 async def stats(service: Service, exchange: Exchange) -> Answer:
     """Show what was counted and learned."""
-    return Answer.of(known_problem(service, exchange).router.stats())
+    return Answer.of(await asyncio.to_thread(known_problem(service, exchange).router.stats))
 
 
 async def explain(service: Service, exchange: Exchange) -> Answer:
