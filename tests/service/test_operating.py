@@ -158,7 +158,14 @@ def test_curves_have_estimates_and_intervals(client):
     for tokens, estimate in zip(found["points"], curve["estimate"], strict=True):
         told = client.get("/v1/problems/llm/explain", params={"tokens": tokens}).json()
         assert estimate == told["arms"][1]["estimate"]
-    assert curve["error"] == pytest.approx([1.96 * 1.5811388 / 5**0.5] * 3, rel=1e-6)
+    # The states rise, so the policy believes in a change, and older ones count for less.
+    half_life = client.get("/v1/problems/llm/warnings").json()["half_life"]
+    weights = [0.5 ** (age / half_life) for age in (4, 3, 2, 1, 0)]
+    total = sum(weights)
+    mean = sum(w * s for w, s in zip(weights, seconds, strict=True)) / total
+    square = sum(w * (s - mean) ** 2 for w, s in zip(weights, seconds, strict=True)) / total
+    error = 1.96 * (square * total / (total - 1) / total) ** 0.5
+    assert curve["error"] == pytest.approx([error] * 3, rel=1e-9)
     assert curve["states"] == 5
     for query in ("field=colour", "points=1", "points=x", "points=201"):
         assert client.get(f"/v1/problems/llm/curves?{query}").status_code == 422

@@ -92,10 +92,10 @@ class Curve(msgspec.Struct, frozen=True):
     estimate
         The policy's estimate at each point; null where it has none.
     error
-        Half of the width of a 95 % interval of the mean reward, from the newest states; null
-        where there are too few.
+        Half of the width of a 95 % interval of the mean reward, from the newest outcomes, of which
+        older ones count for less if arms change; null where there are too few.
     states
-        How many states that is from.
+        How many outcomes that is from.
     """
 
     arm: str

@@ -101,7 +101,7 @@ async def observed(service: Service, router: Router, body: bytes) -> Observation
             seq=receipt.seq,
         )
     else:
-        answer = await _observed_all(router, told)
+        answer = await _observed_all(service, router, told)
     service.measures.measured("commit", time.perf_counter() - started)
     return answer
 
@@ -134,7 +134,9 @@ def _checked(told: ObservationRequest) -> None:
         raise InputError(f"observation {told.id!r} has gave_up beside an outcome; give one of them")
 
 
-async def _observed_all(router: Router, told: list[ObservationRequest]) -> ObservationsAnswer:
+async def _observed_all(
+    service: Service, router: Router, told: list[ObservationRequest]
+) -> ObservationsAnswer:
     rejected: dict[int, OnepullError] = {}
     places: list[int] = []
     given: list[Observation] = []
@@ -150,7 +152,12 @@ async def _observed_all(router: Router, told: list[ObservationRequest]) -> Obser
             continue
         places.append(place)
         given.append(_observation(each))
-    receipt = await router.observe_many_async(given) if given else BatchReceipt(0, 0, 0)
+    if not given:
+        receipt = BatchReceipt(0, 0, 0)
+    elif service.looks_up_quickly:
+        receipt = await router.observe_many_async(given)
+    else:
+        receipt = await asyncio.to_thread(router.observe_many, given)
     rejected |= {places[index]: error for index, error in receipt.rejected}
     duplicates = receipt.duplicates
     for place in given_up:

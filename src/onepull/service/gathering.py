@@ -33,8 +33,9 @@ class Gathering:
     [True, True, True]
     """
 
-    def __init__(self, router: Router) -> None:
+    def __init__(self, router: Router, *, is_near: bool = True) -> None:
         self.router = router
+        self._is_near = is_near  # whether the log is in a file; a database elsewhere may be slow
         self._waiting: list[tuple[Observation, asyncio.Future[Receipt]]] = []
         self._running: set[asyncio.Task[None]] = set()
 
@@ -54,7 +55,7 @@ class Gathering:
             lot, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
             found: list[Any]
             try:
-                found = await self.router.observe_each_async([told for told, _ in lot])
+                found = await self._observed([told for told, _ in lot])
             except Exception as error:  # noqa: BLE001 - each of them is told
                 found = [error] * len(lot)
             for (_, future), result in zip(lot, found, strict=True):
@@ -64,6 +65,12 @@ class Gathering:
                     future.set_result(result)
                 else:
                     future.set_exception(_own(result))
+
+    async def _observed(self, lot: list[Observation]) -> list[Any]:
+        if self._is_near:
+            return [*await self.router.observe_each_async(lot)]
+        # Looking ids up waits for the database, and must not stop other requests.
+        return await asyncio.to_thread(lambda: asyncio.run(self.router.observe_each_async(lot)))
 
 
 def _own(error: Exception) -> Exception:

@@ -14,7 +14,7 @@ import msgspec
 from onepull.problem import Problem
 from onepull.router import Router
 from onepull.service.answers import ArmTimeline, ProblemAnswer, TimelineAnswer
-from onepull.service.newest import Newest, Seen
+from onepull.service.newest import Newest, Outcomes, Seen
 from onepull.service.timeline import Timeline, merged
 from onepull.store import Control, Decided, Defined, Event, Failed, Observed
 
@@ -143,8 +143,8 @@ class Hosted:
         text = msgspec.json.encode(found, order="sorted")
         return msgspec.structs.replace(found, version=hashlib.sha256(text).hexdigest()[:16])
 
-    def newest_outcomes(self, problem: Problem, arm: str) -> list[tuple[float, ...]]:
-        """Return the newest outcomes of an arm, as a reward takes them."""
+    def newest_outcomes(self, problem: Problem, arm: str) -> Outcomes:
+        """Return the newest outcomes of an arm."""
         self.catch_up()
         with self._lock:
             return self.newest.outcomes(problem, arm)

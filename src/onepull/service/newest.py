@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from onepull.arrays import Array
 from onepull.errors import OnepullError
 from onepull.problem import Problem
 from onepull.store import Control, Decided, Defined, Expired, Failed, Observed
@@ -14,10 +18,32 @@ CHANGES = 100
 
 
 class Seen(NamedTuple):
-    """One outcome: its context, and its state; None if the pull failed."""
+    """One outcome: its context, its state, which is None if the pull failed, and its number."""
 
     context: tuple[float, ...]
     state: tuple[float, ...] | None
+    number: int = 0
+
+
+class Outcomes(NamedTuple):
+    """Outcomes of an arm, as a reward takes them, and how many of all arms came after each."""
+
+    rows: list[tuple[float, ...]]
+    ages: list[int]
+
+    def newest(self, count: int) -> Outcomes:
+        """Return the newest ones."""
+        return Outcomes(self.rows[-count:], self.ages[-count:])
+
+    def weights(self, half_life: float | None) -> Array:
+        """Return what each counts for, if half of a change is gone after so many outcomes.
+
+        >>> Outcomes([(1.0,), (2.0,)], [4, 0]).weights(4.0)
+        array([0.5, 1. ])
+        """
+        if half_life is None or not math.isfinite(half_life):
+            return np.ones(len(self.rows))
+        return np.asarray(0.5 ** (np.array(self.ages, dtype=float) / half_life))
 
 
 class Newest:
@@ -38,13 +64,14 @@ class Newest:
     >>> newest.fold(problem, Observed(id="1", arm="a", state={"x": 0.5}))
     >>> newest.fold(problem, Failed(id="2", arm="a"))
     >>> newest.outcomes(problem, "a")
-    [(0.5, 0.0), (0.0, 1.0)]
+    Outcomes(rows=[(0.5, 0.0), (0.0, 1.0)], ages=[1, 0])
     """
 
     def __init__(self) -> None:
         self.requests: deque[Decided] = deque(maxlen=KEPT)
         self.changes: deque[Any] = deque(maxlen=CHANGES)
         self._seen: dict[str, deque[Seen]] = {}
+        self._count = 0  # of all outcomes
 
     def fold(self, problem: Problem, event: Any) -> None:
         """Keep an event that tells something."""
@@ -65,19 +92,24 @@ class Newest:
             state = None if failed else problem.state.read(told or {})
         except OnepullError:  # of another problem, before it was changed
             return
-        self._seen.setdefault(event.arm, deque(maxlen=KEPT)).append(Seen(context, state))
+        self._count += 1
+        seen = self._seen.setdefault(event.arm, deque(maxlen=KEPT))
+        seen.append(Seen(context, state, self._count))
 
     def seen(self, arm: str) -> list[Seen]:
         """Return the newest outcomes of an arm with their contexts."""
         return list(self._seen.get(arm, ()))
 
-    def outcomes(self, problem: Problem, arm: str) -> list[tuple[float, ...]]:
-        """Return the newest outcomes of an arm, as a reward takes them."""
+    def outcomes(self, problem: Problem, arm: str) -> Outcomes:
+        """Return the newest outcomes of an arm."""
         j = problem.arms.index(arm)
-        return [
-            problem.failed_outcome_of(j)
-            if seen.state is None
-            else problem.outcome_of(j, seen.state)
-            for seen in self._seen.get(arm, ())
-            if seen.state is not None or problem.failure is not None
-        ]
+        rows, ages = [], []
+        for seen in self._seen.get(arm, ()):
+            if seen.state is not None:
+                rows.append(problem.outcome_of(j, seen.state))
+            elif problem.failure is not None:
+                rows.append(problem.failed_outcome_of(j))
+            else:
+                continue
+            ages.append(self._count - seen.number)
+        return Outcomes(rows, ages)

@@ -8,9 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 
-from onepull.errors import OnepullError
 from onepull.problem import Problem
 from onepull.service.answers import Curve, CurvesAnswer, ProblemsAnswer, ProblemSummary
 from onepull.service.assumptions import warnings_of
@@ -18,6 +16,7 @@ from onepull.service.axes import others, points_of
 from onepull.service.deciding import known_problem
 from onepull.service.exchange import Answer, Exchange, Stream
 from onepull.service.hosted import Hosted, without_policy
+from onepull.service.intervals import half_widths
 from onepull.service.messages import ReplayRequest, WhatIfRequest
 from onepull.service.problem_details import Refused
 from onepull.service.replaying import replay_within_limits
@@ -27,15 +26,20 @@ if TYPE_CHECKING:
     from onepull.service.service import Service
 
 PAGE = 1000  # events that are read at once
-FEWEST = 5  # outcomes for an interval
+MOST_VALUES = 4_000_000  # rewards that are computed for a picture
 _replay = msgspec.json.Decoder(ReplayRequest)
 _what_if = msgspec.json.Decoder(WhatIfRequest)
 
 
 async def problems(service: Service, exchange: Exchange) -> Answer:
     """List the problems."""
-    await asyncio.to_thread(service.find_others)
-    found = [
+    found = await asyncio.to_thread(_summaries, service)
+    return Answer.of(ProblemsAnswer(found, exchange.known.role.name.lower()))
+
+
+def _summaries(service: Service) -> list[ProblemSummary]:
+    service.find_others()
+    return [
         ProblemSummary(
             name=name,
             policy=hosted.router.stats().policy.policy,
@@ -45,18 +49,17 @@ async def problems(service: Service, exchange: Exchange) -> Answer:
         )
         for name, hosted in sorted(service.problems.items())
     ]
-    return Answer.of(ProblemsAnswer(found, exchange.known.role.name.lower()))
 
 
 async def problem(service: Service, exchange: Exchange) -> Answer:
     """Show a problem with its version."""
-    found = known_problem(service, exchange).described()
+    found = await asyncio.to_thread(known_problem(service, exchange).described)
     return Answer.of(found, etag=f'"{found.version}"')
 
 
 async def stats(service: Service, exchange: Exchange) -> Answer:
     """Show what was counted and learned."""
-    return Answer.of(known_problem(service, exchange).router.stats())
+    return Answer.of(await asyncio.to_thread(known_problem(service, exchange).router.stats))
 
 
 async def explain(service: Service, exchange: Exchange) -> Answer:
@@ -120,30 +123,13 @@ def _curves(hosted: Hosted, field: str, fixed: dict[str, Any], count: int) -> Cu
         known = [(value, -j) for j, value in enumerate(row) if value is not None]
         best.append(problem.arms[-max(known)[1]] if known else None)
     found = []
+    most = max(MOST_VALUES // (len(problem.arms) * len(points)), 1)
+    half_life = hosted.router.half_life
     for j, arm in enumerate(problem.arms):
-        outcomes = hosted.newest_outcomes(problem, arm)
-        errors = _errors(problem, outcomes, numbers)
-        found.append(Curve(arm, [row[j] for row in told], errors, len(outcomes)))
+        outcomes = hosted.newest_outcomes(problem, arm).newest(most)
+        errors = half_widths(problem, outcomes, numbers, half_life=half_life)
+        found.append(Curve(arm, [row[j] for row in told], errors, len(outcomes.rows)))
     return CurvesAnswer(field, points, best, rest, found)
-
-
-def _errors(
-    problem: Problem, outcomes: list[tuple[float, ...]], contexts: list[tuple[float, ...]]
-) -> list[float | None]:
-    """Return half the width of a 95 % interval of the mean reward at each context."""
-    count = len(outcomes)
-    if count < FEWEST:
-        return [None] * len(contexts)
-    shown = np.tile(np.array(outcomes, dtype=float).T, len(contexts))
-    asked = np.repeat(np.array(contexts, dtype=float).T, count, axis=1)
-    try:
-        with np.errstate(all="ignore"):
-            rewards = np.broadcast_to(problem.payoff.vector(*asked, *shown), (shown.shape[1],))
-            spread = rewards.reshape(len(contexts), count).std(axis=1, ddof=1)
-    except (ArithmeticError, ValueError, OnepullError):
-        return [None] * len(contexts)
-    widths = 1.96 * spread / math.sqrt(count)
-    return [float(width) if math.isfinite(width) else None for width in widths]
 
 
 async def timeline(service: Service, exchange: Exchange) -> Answer:

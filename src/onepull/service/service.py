@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,6 +66,7 @@ class Service:
         self.is_ready = False
         self.is_draining = False
         self._gatherings: dict[str, Gathering] = {}
+        self._hosting = threading.RLock()
         self._stores: dict[str, Store] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._heavy = asyncio.Semaphore(HEAVY)
@@ -111,32 +113,34 @@ class Service:
 
     def host(self, arguments: Mapping[str, Any]) -> Hosted:
         """Serve a problem, and close the router that served it before, if any."""
-        store = self._store(arguments.get("store", self.settings.store))
-        hosted = Hosted(Router(**{**arguments, "store": store}))
-        before = self.problems.get(hosted.name)
-        self.problems = {**self.problems, hosted.name: hosted}
-        path = f"/v1/problems/{quote(hosted.name, safe='')}"
-        self.short_cuts = {
-            **self.short_cuts,
-            f"{path}/decisions".encode(): (decided, hosted.router),
-            f"{path}/observations".encode(): (observed, hosted.router),
-        }
+        with self._hosting:
+            store = self._store(arguments.get("store", self.settings.store))
+            hosted = Hosted(Router(**{**arguments, "store": store}))
+            before = self.problems.get(hosted.name)
+            self.problems = {**self.problems, hosted.name: hosted}
+            path = f"/v1/problems/{quote(hosted.name, safe='')}"
+            self.short_cuts = {
+                **self.short_cuts,
+                f"{path}/decisions".encode(): (decided, hosted.router),
+                f"{path}/observations".encode(): (observed, hosted.router),
+            }
         if before is not None:
             before.router.close()
         return hosted
 
     def find_others(self) -> None:
         """Serve the problems of the log that other workers, or earlier ones, have made."""
-        store = self.main_store
-        for name in store.problems():
-            if name in self.problems:
-                continue
-            try:
-                asked = asked_in(store, name)
-                if asked is not None:
-                    self.host(arguments_of(name, asked))
-            except OnepullError as error:
-                tell_error("a problem of the log cannot be served", error, problem=name)
+        with self._hosting:
+            store = self.main_store
+            for name in store.problems():
+                if name in self.problems:
+                    continue
+                try:
+                    asked = asked_in(store, name)
+                    if asked is not None:
+                        self.host(arguments_of(name, asked))
+                except OnepullError as error:
+                    tell_error("a problem of the log cannot be served", error, problem=name)
 
     def find(self, name: str) -> Hosted | None:
         """Return a problem by its name; looks into the log, now and then, if it is not known."""
@@ -193,7 +197,8 @@ class Service:
         """Return where the observations of a router wait for each other."""
         found = self._gatherings.get(router.name)
         if found is None or found.router is not router:
-            found = self._gatherings[router.name] = Gathering(router)
+            near = self.looks_up_quickly
+            found = self._gatherings[router.name] = Gathering(router, is_near=near)
         return found
 
     async def changing(self, work: Any, *arguments: Any) -> Any:

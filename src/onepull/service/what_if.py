@@ -15,6 +15,7 @@ from onepull.problem import Problem
 from onepull.service.answers import WhatIfAnswer, WhatIfArm
 from onepull.service.axes import contexts_along, points_of
 from onepull.service.hosted import Hosted
+from onepull.service.intervals import rewards_at
 from onepull.service.messages import WhatIfRequest
 from onepull.store import Decided
 
@@ -80,28 +81,27 @@ def _requests(
 
 
 class _Values:
-    """The mean reward of every arm in every context, over its newest outcomes."""
+    """The mean reward of every arm in every context, over its newest outcomes.
+
+    As in the policy, older ones count for less if arms change.
+    """
 
     def __init__(self, hosted: Hosted, problem: Problem, contexts: list[tuple[float, ...]]) -> None:
-        self._contexts = np.array(contexts, dtype=float).T
-        self._count = len(contexts)
-        most = max(MOST_VALUES // max(len(problem.arms) * self._count, 1), 1)
-        rows = [hosted.newest_outcomes(problem, arm)[-most:] for arm in problem.arms]
-        self._columns = [np.array(row, dtype=float).T for row in rows]
-        self.outcomes = [len(row) for row in rows]
+        self._contexts = contexts
+        most = max(MOST_VALUES // max(len(problem.arms) * len(contexts), 1), 1)
+        self._half_life = hosted.router.half_life
+        self._known = [hosted.newest_outcomes(problem, arm).newest(most) for arm in problem.arms]
+        self.outcomes = [len(known.rows) for known in self._known]
 
     def by(self, problem: Problem) -> Array:
         """Return the means by the reward of a problem; NaN where nothing is known."""
-        found = np.full((len(self._columns), self._count), np.nan)
-        for j, columns in enumerate(self._columns):
-            count = self.outcomes[j]
-            if count and self._count:
-                contexts = [np.repeat(column, count) for column in self._contexts]
-                states = [np.tile(column, self._count) for column in columns]
+        found = np.full((len(self._known), len(self._contexts)), np.nan)
+        for j, known in enumerate(self._known):
+            if known.rows and self._contexts:
+                weights = known.weights(self._half_life)
                 with np.errstate(all="ignore"):
-                    rewards = problem.payoff.vector(*contexts, *states)
-                    whole = np.broadcast_to(rewards, (self._count * count,))
-                    found[j] = whole.reshape(self._count, count).mean(axis=1)
+                    rewards = rewards_at(problem, known.rows, self._contexts)
+                    found[j] = rewards @ (weights / weights.sum())
         return found
 
 

@@ -83,7 +83,8 @@ async function send(path, method, body, signal) {
   }
 }
 
-async function detailOf(answer) {
+/** What an error says. @param {Response} answer */
+export async function detailOf(answer) {
   try {
     const told = await answer.json();
     return told.detail || told.title || `status ${answer.status}`;

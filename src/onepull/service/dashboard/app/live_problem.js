@@ -27,7 +27,8 @@ export class LiveProblem {
     this.axis = { field: "", fixed: {} };
     /** @type {Connection} */
     this.connection = "connecting";
-    this.lostAt = 0;
+    /** What the service says, if it answers at all. */
+    this.refusal = "";
     this.heardAt = 0;
     /** @type {?Error} */
     this.error = null;
@@ -162,10 +163,7 @@ export class LiveProblem {
 
   #lose(error) {
     if (this.isStopped) return;
-    if (error instanceof ApiError && (error.status === 404 || error.status === 401)) {
-      this.error = error;
-    }
-    if (this.connection !== "lost") this.lostAt = Date.now();
+    this.refusal = error instanceof ApiError ? error.message : "";
     this.connection = "lost";
     this.changed();
   }

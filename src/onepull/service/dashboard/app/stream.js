@@ -3,7 +3,7 @@
  *
  * It comes back by itself: after a second at first, later every few seconds.
  */
-import { ApiError, authorization } from "./api.js";
+import { ApiError, authorization, detailOf } from "./api.js";
 
 const FIRST = 500;
 const LONGEST = 4000;
@@ -49,7 +49,7 @@ async function read(path, stopped, message, opened) {
       signal: AbortSignal.any([stopped, silent.signal]),
       cache: "no-store",
     });
-    if (!answer.ok) throw new ApiError(answer.status, `status ${answer.status}`);
+    if (!answer.ok) throw new ApiError(answer.status, await detailOf(answer));
     opened();
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";

@@ -3,14 +3,9 @@
  *
  * @typedef {{name: string, policy: string, mode: string, arms: number, sequence: number}} Summary
  *
- * @typedef {Object} Space A field: an interval or a list of values.
- * @property {number} [low]
- * @property {number} [high]
- * @property {string} [scale]
- *
  * @typedef {Object} Described A problem as it is now.
  * @property {string} name
- * @property {{arms: Object|string[], context?: Object<string, Space|Array>, state?: Object,
+ * @property {{arms: Object|string[], context?: Object<string, any>, state?: Object,
  *   reward?: string, failure?: string|number}} problem
  * @property {string} policy
  * @property {number} expires

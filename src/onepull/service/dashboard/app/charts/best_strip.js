@@ -12,7 +12,7 @@ export function changesOf({ points, best, curves = [] }) {
   for (let i = 1; i < best.length; i++) {
     const [from, to] = [best[i - 1], best[i]];
     if (from === to || from == null || to == null) continue;
-    const [x0, x1] = [points[i - 1], points[i]];
+    const [x0, x1] = /** @type {number[]} */ ([points[i - 1], points[i]]);
     const [one, two] = [from, to].map((arm) => curves.find((curve) => curve.arm === arm)?.estimate);
     const before = one && two ? one[i - 1] - two[i - 1] : 1;
     const after = one && two ? one[i] - two[i] : -1;

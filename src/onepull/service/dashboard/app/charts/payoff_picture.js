@@ -101,7 +101,7 @@ export function options(curves, latest, lines, marks, { isLog, asList, asGap, is
             : { values: (_, at) => at.map((value) => fieldWords(value)) }),
       }),
       axis({
-        label: asGap ? "payoff minus that of the best arm" : "payoff",
+        label: asGap ? "distance in payoff" : "payoff",
         size: 60,
         values: (_, at) => at.map((value) => fieldWords(value)),
       }),

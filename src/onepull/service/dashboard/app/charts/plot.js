@@ -52,9 +52,11 @@ export function writeLabels(plot, labels) {
   ctx.restore();
 }
 
+const ruler = document.createElement("canvas");
+
 /** How wide names at the right need to be, in CSS pixels. @param {string[]} names */
 export function labelWidth(names) {
-  const ctx = (labelWidth.canvas ??= document.createElement("canvas")).getContext("2d");
+  const ctx = ruler.getContext("2d");
   ctx.font = "600 12px system-ui, sans-serif";
   return Math.ceil(Math.max(...names.map((name) => ctx.measureText(name).width), 0)) + 14;
 }
@@ -85,7 +87,7 @@ export function Plot({ make, shape, data, height, label, pointed }) {
   useEffect(() => {
     if (!width) return undefined;
     const options = make(width);
-    plot.current = new window.uPlot(
+    plot.current = new /** @type {any} */ (window).uPlot(
       {
         width,
         height,

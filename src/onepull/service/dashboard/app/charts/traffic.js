@@ -49,8 +49,8 @@ function clock(time, isLong) {
   const date = new Date(time * 1000);
   const isMidnight = date.getHours() + date.getMinutes() + date.getSeconds() === 0;
   if (isLong && isMidnight) return date.toLocaleDateString("en-CA").slice(5);
-  const seconds = date.getSeconds() ? { second: "2-digit" } : {};
-  return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...seconds });
+  const text = date.toLocaleTimeString("en-GB");
+  return date.getSeconds() ? text : text.slice(0, 5);
 }
 
 /** The sums of shares from the bottom up, as uPlot draws them. */

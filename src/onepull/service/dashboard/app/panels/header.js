@@ -99,7 +99,9 @@ export const LostBanner = ({ live }) =>
   live?.connection === "lost" &&
   live.stats &&
   html`<div class="banner bad" role="alert">
-    <strong>The service does not answer.</strong>
+    <strong
+      >${live.refusal ? `No live stream: ${live.refusal}.` : "The service does not answer."}</strong
+    >
     ${` What you see is from ${duration((Date.now() - live.heardAt) / 1000)} ago. `} The page tries
     again by itself; nothing that was acknowledged is lost.
   </div>`;

@@ -19,6 +19,7 @@ export function warningsOf(live) {
   const found = [];
   if (!stats) return found;
   const add = (sign, title, told) => found.push({ sign, title, told });
+  if (live.error) add("bad", "Not all numbers could be read.", live.error.message);
   if (!stats.healthy)
     add(
       "bad",
