@@ -174,7 +174,8 @@ function App() {
       />
     </main>
     <footer>
-      <span>onepull</span> <a href="/openapi.json">API</a> <a href="/metrics">Metrics</a>
+      <span>onepull</span>
+      <a href="/openapi.json">API</a> ${!key() && html`<a href="/metrics">Metrics</a>`}
       <span class="soft"
         >${live?.stats ? `${live.stats.policy.policy} · event ${live.stats.sequence.toLocaleString("en")}` : ""}</span
       >

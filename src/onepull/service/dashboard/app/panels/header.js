@@ -71,18 +71,19 @@ export const Header = ({ problems, name, live, role, ask }) =>
     <nav aria-label="Problems">
       ${
         problems.length > 1
-          ? html`<label class="inline"
-              ><span class="unseen">Problem</span>
-              <select
-                value=${name}
-                aria-label="Problem"
-                onChange=${(event) => {
-                  location.hash = addressOf(event.target.value);
-                }}
-              >
-                ${problems.map((one) => html`<option value=${one.name}>${one.name}</option>`)}
-              </select></label
-            >`
+          ? html`<h1 class="unseen">${name}</h1>
+              <label class="inline"
+                ><span class="unseen">Problem</span>
+                <select
+                  value=${name}
+                  aria-label="Problem"
+                  onChange=${(event) => {
+                    location.hash = addressOf(event.target.value);
+                  }}
+                >
+                  ${problems.map((one) => html`<option value=${one.name}>${one.name}</option>`)}
+                </select></label
+              >`
           : html`<h1 class="problem-name">${name}</h1>`
       }
     </nav>
