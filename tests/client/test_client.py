@@ -155,12 +155,15 @@ def test_keys(tmp_path, monkeypatch):
         url = str(service.base_url)
         with Client(url, problem="llm", key=keys[Role.WRITER]) as client:
             client.choose(tokens=5)
-            with pytest.raises(ServiceError, match="role admin"):
+            with pytest.raises(InputError, match="role admin"):
                 client.pause("beta")
         monkeypatch.setenv("ONEPULL_KEY", keys[Role.READER])
         with Client(url, problem="llm") as client:
             assert client.stats().name == "llm"
-        with Client(url, problem="llm", key="wrong") as client, pytest.raises(ServiceError):
+        with (
+            Client(url, problem="llm", key="wrong") as client,
+            pytest.raises(InputError, match="refused"),
+        ):
             client.stats()
 
 

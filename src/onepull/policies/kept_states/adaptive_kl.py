@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -24,7 +24,7 @@ from onepull.statistics import UNPULLED
 
 KEPT = 512
 LEAST, MOST = 16, 1 << 16  # of the states kept per arm
-UNANSWERED = -sys.float_info.max  # the index of an arm that was pulled but has not answered yet
+UNANSWERED = -math.inf  # the index of an arm that was pulled but has not answered yet
 HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
 AT_FIRST = 32  # trials that may all explore
 FEW_ARMS = 10  # with more, only their share of the later trials may explore
