@@ -163,7 +163,7 @@ def bonus_of(index: float, estimate: float | None) -> float | None:
     if estimate is None:
         return None
     if math.isinf(index):
-        return math.inf
+        return math.inf if index > 0 else None
     return index - estimate if math.isfinite(estimate) else None
 
 
@@ -199,4 +199,6 @@ def _count(pulls: float) -> str:
 def _show(number: float | None) -> str:
     if number is None:
         return "–"
-    return "∞" if math.isinf(number) else f"{number:.4f}"
+    if math.isinf(number):
+        return "∞" if number > 0 else "-∞"
+    return f"{number:.4f}"

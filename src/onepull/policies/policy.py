@@ -259,7 +259,7 @@ class Policy(ABC):
         best = best_of(indices, request.allowed)
         some = len(request.allowed) < len(self._arms)
         among = ", among those eligible" if some else ""
-        why = self._unseen if math.isinf(indices[best[0]]) else f"{self._why()}{among}"
+        why = self._unseen if indices[best[0]] == UNPULLED else f"{self._why()}{among}"
         if len(best) == 1:
             return why
         left = len(self._foremost(request, indices))

@@ -13,6 +13,8 @@ from onepull.errors import OnepullError, ProblemError
 from onepull.html import printable
 from onepull.problem import Problem, toml_values
 
+STORE = "router.db"  # beside the file, unless it names another
+
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The table `router`; what is not stated keeps the default of `Router`."""
@@ -75,7 +77,6 @@ def router_values(text: str | bytes, folder: Path, name: str) -> dict[str, Any]:
         if value is not None
     }
     stated.setdefault("name", name)
-    store = stated.get("store")
-    if store is not None and "://" not in store:
-        stated["store"] = folder / store
+    store = stated.get("store", STORE)
+    stated["store"] = store if "://" in store else folder / store
     return {"problem": Problem.from_dict(read.problem), "policy": read.policy, **stated}
