@@ -13,6 +13,8 @@ from onepull.errors import OnepullError, ProblemError
 from onepull.html import printable
 from onepull.problem import Problem, toml_values
 
+STORE = "router.db"  # beside the file, unless it names another
+
 
 STORE = "router.db"  # beside the file, unless it names another
 

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from problems import FINITE, UNUSUAL, channels, endless, failing, harvesting, mixed
 
-from onepull import DCB, AdaptiveKL, Finite, Interval, ParameterError, Policy, Problem
+from onepull import (
+    DCB,
+    AdaptiveKL,
+    Finite,
+    Interval,
+    ParameterError,
+    Policy,
+    Problem,
+    Reward,
+    RewardError,
+)
 from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.kept_likelihood import likely_means
@@ -277,8 +287,70 @@ def test_states_that_differ_in_some_context_are_not_merged_where_they_are_alike(
         state={"capacity": Interval(0, 1)},
         reward="size * (capacity >= size)",
     )
-    policy = AdaptiveKL(problem, kept=32)
+    policy = AdaptiveKL(problem, kept=32, adapts=False)
     states = np.where(np.random.default_rng(1).random(4000) < 0.3, 0.2, 0.0)
     policy.observe_many(["a"] * 4000, capacity=states.tolist())
     assert sum(policy.memory.kept) <= 32
     assert policy.with_reward("capacity").estimates(size=0) == pytest.approx([states.mean()])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_among_some_of_the_arms_the_highest_index_is_chosen(seed):
+    generator = np.random.default_rng(seed)
+    problem = Problem(
+        arms=["a", "b", "c"],
+        context={"y": Interval(0, 1)},
+        state={"x": Interval(0, 1)},
+        reward="x * y",
+    )
+    policy = AdaptiveKL(problem, adapts=False)
+    for arm, most in (("a", 0.5), ("b", 0.5), ("c", 1.0)):
+        policy.observe_many([arm] * 20, x=(most * generator.random(20)).tolist())
+    for y in generator.random(25).tolist():
+        best = max("ab", key=lambda arm: policy.indices(y=y)["abc".index(arm)])
+        assert policy.choose(y=y, eligible=["a", "b"]) == best
+
+
+@pytest.mark.parametrize("price", [1.0, 1000.0])
+def test_another_range_of_rewards_is_no_change_of_the_arms(price):
+    problem = Problem(
+        arms={"a": {"price": 1.0}, "b": {"price": 1.0}},
+        state={"x": Interval(0, 1)},
+        reward="-x * price",
+    )
+    policy = AdaptiveKL(problem)
+    for x in np.random.default_rng(1).random(300).tolist():
+        policy.observe("a", x=x)
+    assert math.isinf(policy.half_life)
+    policy.add_arm("c", price=price)
+    for x in np.random.default_rng(2).random(50).tolist():
+        policy.observe("a", x=x)
+    assert math.isinf(policy.half_life)
+
+
+def test_many_fields_of_contexts_take_little_room():
+    for count in (10, 16):
+        context = {f"y{i}": Finite(range(count)) for i in range(16)}
+        problem = Problem(arms=["a"], context=context, state={"x": Interval(0, 1)}, reward="x * y0")
+        policy = AdaptiveKL(problem)
+        assert len(policy.memory.tops.table) <= 4096
+
+
+def test_attributes_that_cannot_be_valued_change_nothing():
+    def reward(price, x):
+        if price > 40:
+            raise ArithmeticError
+        return -price * x
+
+    problem = Problem(
+        arms={"a": {"price": 1.0}, "b": {"price": 2.0}},
+        state={"x": Interval(0, 1)},
+        reward=Reward(reward, low=-50, high=0),
+    )
+    policy = AdaptiveKL(problem)
+    policy.observe("a", x=0.5)
+    before = policy.estimates()
+    with pytest.raises(RewardError):
+        policy.set_attributes("a", price=50.0)
+    assert policy.estimates() == before
+    assert policy.problem == policy.memory.problem

@@ -28,6 +28,7 @@ UNANSWERED = -math.inf  # the index of an arm that was pulled but has not answer
 HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
 AT_FIRST = 32  # trials that may all explore
 FEW_ARMS = 10  # with more, only their share of the later trials may explore
+ROUNDING = 1e-12  # of rewards, as a share of the largest mean
 EXPLORING = 0  # key of the numbers that decide which trials these are
 
 
@@ -185,11 +186,15 @@ class AdaptiveKL(Policy):
         return self._scores(request, exact=True)
 
     def _leader(self, request: Request) -> int:
-        return self._foremost(request, self._scores(request, exact=False).tolist())[0]
+        # Among some of the arms the highest bound of all would end the search too early.
+        some = len(request.allowed) < len(self._arms)
+        return self._foremost(request, self._scores(request, exact=some).tolist())[0]
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         """Return the arms that tie: the least pulled to explore, else the most pulled."""
-        sign = 1 if request.view.explores else -1
+        means = request.view.means
+        known = any(means[j] == means[j] for j in request.allowed)
+        sign = -1 if known and not request.view.explores else 1
         counts = [sign * count for count in self._knowledge.counts]
         return foremost(indices, request.allowed, counts)
 
@@ -237,7 +242,8 @@ class AdaptiveKL(Policy):
         overall = np.einsum("js,js->j", rewards, shares)
         apart = np.where(shares > 0.0, rewards - overall[:, None], 0.0)
         # In units of the largest deviation, so that no square overflows.
-        unit = max(float(np.abs(apart).max()), float(np.ptp(means)), NARROWEST)
+        least = ROUNDING * float(np.abs(means).max())
+        unit = max(float(np.abs(apart).max()), float(np.ptp(means)), least, NARROWEST)
         apart /= unit
         squares = np.einsum("js,js,js->j", apart, apart, shares) * pulls
         squares *= drift.unexplained()[arms]
@@ -247,7 +253,9 @@ class AdaptiveKL(Policy):
         freedom = POOLED + number
         noise = (POOLED * pooled + squares) / freedom
         waiting = np.array(knowledge.in_flight, np.float64)[arms]
-        costs = drifting_costs(means / unit, errors, waiting, noise, freedom, leader)
+        costs = drifting_costs(
+            (means - means[leader]) / unit, errors, waiting, noise, freedom, leader
+        )
         # In units of the reward: the leader has its estimate, and what costs less has more.
         with np.errstate(invalid="ignore"):
             more = np.sqrt(pooled) * (costs[leader] - costs)

@@ -111,8 +111,9 @@ class Drift:
         self.deviation_error[arm] = deviation - more * to_deviation
         expected = left[:, None] * self.deviations[arm]
         wrong = rewards - self.means[arm] - expected
-        squares = wrong * wrong / size[:, None]
-        self._compare(arm, size, squares)
+        wrong_squares = wrong * wrong
+        self._compare(arm, wrong_squares)
+        squares = wrong_squares / size[:, None]
         self.squares[arm] += squares
         self.pooled += squares
         self.means[arm] += gain[:, None] * wrong
@@ -120,23 +121,23 @@ class Drift:
         self.compared[arm] += 1
         return gain, more, left
 
-    def _compare(self, arm: int, size: Array, squares: Array) -> None:
-        """Add the log-likelihood of what was seen under each candidate, by Student's t."""
+    def _compare(self, arm: int, squares: Array) -> None:
+        """Add how well each candidate predicted the mean, as a log-likelihood of Student's t.
+
+        All candidates are measured by the noise that the steady one sees.  If each had its own,
+        one could win by guessing the shape of the noise instead of the mean.
+        """
         total = sum(self.compared)
         if total < FEW:
             return
         freedom = POOLED + self.compared[arm]
-        spread = (self.pooled * (POOLED / total) + self.squares[arm]) / freedom
-        tells = spread[STEADY] > TINY
+        spread = self.pooled[STEADY] * (POOLED / total) + self.squares[arm, STEADY]
+        tells = spread > TINY * freedom
         if not tells.all():  # in a context where nothing varies there is nothing to predict
             if not tells.any():
                 return
-            spread, squares = spread[:, tells], squares[:, tells]
-        np.maximum(spread, TINY, out=spread)
-        off = np.log1p(squares / (spread * freedom)).mean(axis=1)
-        self.likelihood -= 0.5 * (
-            np.log(size) + np.log(spread).mean(axis=1) + (freedom + 1.0) * off
-        )
+            spread, squares = spread[tells], squares[:, tells]
+        self.likelihood -= 0.5 * (freedom + 1.0) * np.log1p(squares / spread).mean(axis=1)
         self.chosen = most_likely(self.likelihood)
 
     def fading(self, trial: int) -> tuple[Array, Array]:
@@ -160,6 +161,13 @@ class Drift:
         return np.asarray(np.minimum(shares.mean(axis=1), 1.0))
 
     # Arms, copies and files
+
+    def rescale(self, factor: float) -> None:
+        """Take rewards in another unit from now on."""
+        self.means *= factor
+        self.deviations *= factor
+        self.squares *= factor * factor
+        self.pooled *= factor * factor
 
     def add_arm(self) -> None:
         """Add an arm that was never observed."""

@@ -78,7 +78,7 @@ class KeptStates(Knowledge):
         self.problem = given_problem(problem)
         arms = len(problem.arms)
         # Every arm has room for as many states as the one with the most.
-        self.capacity = max(min(capacity, MOST_STATES // arms), FIRST)
+        self.capacity = capacity_of(capacity, arms)
         self.asked, self.adapts = capacity, adapts
         self.pulls = [0] * arms  # observations
         self.in_flight = [0] * arms
@@ -117,7 +117,9 @@ class KeptStates(Knowledge):
         self.tracked = _spread(problem)
         self._psi = payoff.across(self.tracked)
         low, high = payoff.whole_range
-        self.unit = unit_of(high - low)
+        before, self.unit = getattr(self, "unit", None), unit_of(high - low)
+        if before is not None and before != self.unit and self.drift is not None:
+            self.drift.rescale(self.unit / before)
         self.tops = Tops(problem)
 
     # Learning
@@ -340,6 +342,7 @@ class KeptStates(Knowledge):
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
         self.problem = problem
+        self.capacity = capacity_of(self.asked, len(problem.arms))
         if removed is None:
             for numbers in (self.pulls, self.in_flight, self.kept):
                 numbers.append(0)
@@ -367,9 +370,7 @@ class KeptStates(Knowledge):
 
     def set_attributes(self, problem: Problem) -> None:
         """Switch to a problem with other attributes of its arms, and revalue what was seen."""
-        self.problem = problem
-        self._bind()
-        self._relearn(self._everything())
+        self._relearn(self._everything(), problem)
 
     def _everything(self) -> list[_Seen]:
         """Return all kept states in the order of their trials."""
@@ -379,16 +380,16 @@ class KeptStates(Knowledge):
             for i, stands_for in enumerate(self.stands_for[j, :count].tolist())
         ]
 
-    def _relearn(self, seen: Sequence[_Seen]) -> None:
-        """Forget everything but these states, and learn them again."""
-        fresh = KeptStates(self.problem, capacity=self.asked, adapts=self.adapts)
+    def _relearn(self, seen: Sequence[_Seen], problem: Problem | None = None) -> None:
+        """Forget everything but these states, and learn them again, maybe for another problem."""
+        fresh = KeptStates(problem or self.problem, capacity=self.asked, adapts=self.adapts)
         fresh.merges = self.merges
         for each in sorted(seen, key=lambda one: one.trial):
             fresh._keep(each.arm, each.shown, each.trial)
             slot = fresh.kept[each.arm] - 1
             fresh.stands_for[each.arm, slot] = each.stands_for
             fresh.pulls[each.arm] += round(each.stands_for) - 1
-        fresh.clock = max(fresh.clock, self.clock)
+        fresh.clock = max(fresh.clock, self.clock, sum(fresh.pulls))
         fresh.in_flight = self.in_flight
         self.__dict__.update(fresh.__dict__)
 
@@ -526,6 +527,15 @@ class _Seen(NamedTuple):
     arm: int
     shown: list[float]
     stands_for: float
+
+
+def capacity_of(asked: int, arms: int) -> int:
+    """Return how many states an arm may have, if all arms have as much room as one of them.
+
+    >>> capacity_of(512, 4), capacity_of(512, 100_000)
+    (512, 41)
+    """
+    return max(min(asked, MOST_STATES // arms), FIRST)
 
 
 def unit_of(size: float) -> float:

@@ -40,12 +40,14 @@ class Tops:
 
     def __init__(self, problem: Problem) -> None:
         fields = list(problem.context.items())
-        listed = [len(s.values) for _, s in fields if isinstance(s, Finite)]
-        few = [count for count in listed if count <= LISTED]
-        room = max(1.0, CELLS / float(np.prod(few or [1])))
-        cut = len(fields) - len(few)
+        room, lists = CELLS, set()  # the fields whose values are listed, as long as there is room
+        for name, space in fields:
+            if isinstance(space, Finite) and len(space.values) <= min(LISTED, room):
+                room //= len(space.values)
+                lists.add(name)
+        cut = len(fields) - len(lists)
         each = max(1, int(room ** (1 / cut))) if cut else 1
-        axes = [_axis(space, each) for _, space in fields]
+        axes = [_axis(space, each, listed=name in lists) for name, space in fields]
         self._finds = [(find, len(ends[0])) for find, ends in axes]
         lows = product({name: axis[1][0] for (name, _), axis in zip(fields, axes, strict=True)})
         highs = product({name: axis[1][1] for (name, _), axis in zip(fields, axes, strict=True)})
@@ -76,9 +78,11 @@ class Tops:
         return rows
 
 
-def _axis(space: Space, cells: int) -> tuple[Callable[[float], int], tuple[Array, Array]]:
+def _axis(
+    space: Space, cells: int, *, listed: bool
+) -> tuple[Callable[[float], int], tuple[Array, Array]]:
     """Return the function from a value to its cell, and the ends of the cells."""
-    if isinstance(space, Finite) and len(space.values) <= LISTED:
+    if listed and isinstance(space, Finite):
         values = np.array(space.values)
         return {value: i for i, value in enumerate(space.values)}.__getitem__, (values, values)
     if not np.isfinite(space.high - space.low):

@@ -28,7 +28,7 @@ from onepull.policies.kept_states.memory import RECENT
 from onepull.simulation.compiled import compiled, inlined
 
 MANY = len(DECAYS)
-SMALL, LARGE = 1e-150, 1e150  # a product outside is turned into its logarithm
+LARGE = 1e150  # a product above is turned into its logarithm
 
 
 class Filters(NamedTuple):
@@ -99,29 +99,26 @@ def learn(filters: Any, arm: Any, trial: Any, rewards: Any) -> None:
         squares, pooled = filters.squares[arm, q], filters.pooled[q]
         steady, all_steady = filters.squares[arm, STEADY], filters.pooled[STEADY]
         used = 0
-        # One logarithm of a product is faster than those of its factors: `widths` is a product,
-        # and `offs` is one less than a product.
-        widths, offs, logs = 1.0, 0.0, 0.0
+        # One logarithm of a product is faster than those of its factors: `offs` is one less than a
+        # product.
+        offs, logs = 0.0, 0.0
         for c in range(contexts):
             expected = left * deviations[c]
             wrong = rewards[c] - means[c] - expected
-            square = wrong * wrong / size
-            if total >= FEW and (all_steady[c] * share + steady[c]) / freedom > TINY:
-                width = max((pooled[c] * share + squares[c]) / freedom, TINY)
+            noise = all_steady[c] * share + steady[c]
+            if total >= FEW and noise > TINY * freedom:
                 used += 1
-                off = square / (width * freedom)
-                widths *= width
-                offs += off * (1.0 + offs)
-                if not (SMALL < widths < LARGE and offs < LARGE):
-                    logs += log(widths) + (freedom + 1.0) * log1p(offs)
-                    widths, offs = 1.0, 0.0
+                offs += wrong * wrong / noise * (1.0 + offs)
+                if not offs < LARGE:
+                    logs += log1p(offs)
+                    offs = 0.0
+            square = wrong * wrong / size
             squares[c] += square
             pooled[c] += square
             means[c] += gain * wrong
             deviations[c] = expected + more * wrong
         if used > 0:
-            logs += log(widths) + (freedom + 1.0) * log1p(offs)
-            filters.likelihood[q] -= 0.5 * (log(size) + logs / used)
+            filters.likelihood[q] -= 0.5 * (freedom + 1.0) * (logs + log1p(offs)) / used
     latest[arm] = trial
     filters.compared[arm] += 1
     if used > 0:
