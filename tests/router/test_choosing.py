@@ -15,8 +15,10 @@ from onepull import (
     ContextError,
     EpsilonGreedy,
     InputError,
+    Interval,
     MemoryStore,
     ParameterError,
+    Problem,
     Router,
     StoreError,
     UnknownArm,
@@ -280,3 +282,12 @@ def test_the_clock_may_jump(monkeypatch):
                 monkeypatch.undo()
         assert jumping.policy().to_bytes() == steady.policy().to_bytes()
         assert jumping.stats().policy == steady.stats().policy
+
+
+@pytest.mark.parametrize("field", ["id", "key"])
+def test_a_context_field_that_choose_could_not_take_is_refused(field):
+    problem = Problem(
+        arms=["a"], context={field: Interval(0, 1)}, state={"x": Interval(0, 1)}, reward="x"
+    )
+    with pytest.raises(ParameterError, match=f"call the context field '{field}' something else"):
+        Router(problem)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from onepull.checks import number, whole_number
-from onepull.errors import StoreError
+from onepull.errors import ParameterError, StoreError
 from onepull.policies.explanation import Explanation
 from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
@@ -24,6 +24,8 @@ from onepull.router.router_file import read_router_file
 from onepull.router.router_stats import RouterStats
 from onepull.router.sticky import Sticky
 from onepull.store import Store, open_store
+
+RESERVED = ("id", "key", "eligible")  # of `choose`
 
 
 class Router(Choosing, Observing, Controlling):
@@ -106,6 +108,11 @@ class Router(Choosing, Observing, Controlling):
         waits = number("expires", expires, above=0.0, most=1e9)
         pause = number("poll", poll, above=0.0, most=3600.0)
         made, stated = policy_for(given_problem(problem), policy)
+        if taken := [field for field in problem.context if field in RESERVED]:
+            raise ParameterError(
+                f"a router's choose takes {', '.join(RESERVED)} itself; call the context field "
+                f"{taken[0]!r} something else"
+            )
         asked = asked_for(problem, stated, mode, fallback)
         asked |= {"expires": waits, "on_expiry": plain_expiry(on_expiry)}
         check_mode(made.problem.arms, mode, fallback)
