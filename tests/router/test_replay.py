@@ -131,11 +131,11 @@ def test_wrong_formulas_and_policies():
 
 
 def test_a_policy_of_your_own():
-    class Mine(DCB):
+    class ReplayedDCB(DCB):
         pass
 
-    with quiet(Mine, channels(3), None) as router:
+    with quiet(ReplayedDCB, channels(3), None) as router:
         for i in range(10):
             router.observe(router.choose(bits=i % 4 + 1), capacity=i % 8)
         replay = router.replay()
-        assert (replay.policy, replay.agreement) == ("Mine", 1.0)
+        assert (replay.policy, replay.agreement) == ("ReplayedDCB", 1.0)

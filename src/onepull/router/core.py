@@ -27,6 +27,9 @@ from onepull.store.store import Snapshot
 CHUNK = 200  # events folded at once, so that decisions do not wait long
 
 
+ATTEMPTS = 100  # to define a router, while others do so, too
+
+
 class Core:
     """Follows the log: folds new events, writes expiries, keeps snapshots.
 
@@ -87,7 +90,9 @@ class Core:
 
     def _define(self, problem: Problem, made: Policy, asked: dict[str, Any]) -> None:
         """Write to the log what it is about, if it does not say so or says something else."""
-        while self._fold.asked != asked:
+        for _ in range(ATTEMPTS):
+            if self._fold.asked == asked:
+                return
             text, base = made.to_bytes(), 0
             if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
                 text, base = self._relearned(problem, text, what), self._fold.sequence
@@ -101,6 +106,11 @@ class Core:
             )
             self._store.append([event])  # another process may have been faster
             self.sync()
+        if self._fold.asked != asked:
+            raise StoreError(
+                f"the log of {self.name!r} does not take the definition of "
+                f"{type(made).__name__}; are there two policies of that name?"
+            )
 
     def _relearned(self, problem: Problem, text: bytes, what: str) -> bytes:
         """Return a new policy after all events of the log."""
