@@ -125,7 +125,7 @@ def test_progress_comes_to_its_end():
     seen = []
     plan(channels(), horizon=100, replications=3, progress=lambda *told: seen.append(told))
     assert [told[2:] for told in seen if told[0] == "simulating"] == [(1, 3), (2, 3), (3, 3)]
-    assert seen[-1] == ("timing decisions", 0, 4, 4)
+    assert seen[-1] == ("timing decisions", 0, 5, 5)
 
 
 @pytest.mark.parametrize(
