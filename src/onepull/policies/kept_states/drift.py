@@ -62,7 +62,7 @@ class Drift:
     >>> for trial in range(200):
     ...     _ = drift.learn(0, trial, np.array([1.0 if trial % 100 < 50 else 0.0]))
     >>> drift.half_life
-    16.0
+    4.0
     """
 
     def __init__(self, *, arms: int, contexts: int) -> None:
