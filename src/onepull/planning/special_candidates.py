@@ -103,8 +103,8 @@ def offered(problem: Problem, met: Circumstances) -> tuple[list[Candidate], list
     >>> [candidate.name for candidate in found]
     ['CoarseKL recommended', 'KLUCB per context', 'MultiUCB', 'UCB1']
     >>> print(notes[0])
-    A pull shows only its reward, which may hide the state. Left out: DCB and PatientKL, which \
-cannot learn from it.
+    A pull shows only its reward, which may hide the state. Left out: DCB, EmpiricalKL and \
+PatientKL, which cannot learn from it.
     """
     found, notes = candidates(problem, met.horizon), []
     if met.is_late or met.changes:
