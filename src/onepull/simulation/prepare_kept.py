@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.environment.environment import Environment
+from onepull.index.kept_likelihood import SIZES
 from onepull.payoff import State
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies import AdaptiveKL
@@ -53,6 +55,9 @@ class PreparedKept(Prepared):
     @staticmethod
     def fits(environment: Environment) -> bool:
         """Return whether rewards can be computed, from a formula or from tables."""
+        low, high = environment.problem.payoff.whole_range
+        if high - low < SIZES[0] or SIZES[1] < high - low < math.inf:
+            return False  # the library looks for a unit; a kernel would take longer
         if isinstance(environment.problem.payoff, FormulaPayoff):
             return True
         return lists_everything(environment) and len(_atoms(environment)) > 0
