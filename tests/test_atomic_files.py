@@ -211,8 +211,12 @@ def test_an_interrupt_goes_on_and_removes_no_part_of_another_process(tmp_path, r
                 is_theirs = True
             raise KeyboardInterrupt
 
-        with pytest.raises(KeyboardInterrupt):
+        try:
             at_every_line(lambda: write(path, b"new"), interrupt)
+        except KeyboardInterrupt:
+            pass
+        else:  # there were fewer lines than at the first time, which may fill caches
+            continue
         assert part.exists() >= is_theirs
         assert not path.exists() or path.read_bytes() in (b"old", b"new")
         if is_theirs:

@@ -26,6 +26,8 @@ def start() -> None:
     except KeyboardInterrupt:
         pass
     except SystemExit as ended:
+        if ended.code == STOPPED:
+            _end_at_once()
         if ended.code == STOPPED or not interrupted():
             raise
     except BaseException:
@@ -35,7 +37,24 @@ def start() -> None:
     finally:
         _ignore_interrupts()
     sys.stderr.write("\nonepull: stopped\n")
+    _end_at_once()
     sys.exit(STOPPED)
+
+
+def _end_at_once() -> None:
+    """End the process, if the compiler may have been interrupted: it may crash while it is freed.
+
+    If there are other processes of ours, the interpreter has to end them.
+    """
+    tracker = getattr(
+        sys.modules.get("multiprocessing.resource_tracker"), "_resource_tracker", None
+    )
+    if "llvmlite" in sys.modules and getattr(tracker, "_pid", None) is None:
+        import os  # noqa: PLC0415 - an interrupt while it is imported must be caught
+
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(STOPPED)
 
 
 def _heed_interrupts() -> Callable[[], bool]:
