@@ -25,7 +25,7 @@ VARIANCES = (0.3, 3.0)
 CANDIDATES = np.array([(0.0, 0.0), *((np.log(2.0) / h, v) for h in HALF_LIVES for v in VARIANCES)])
 DECAYS, DEVIATIONS = CANDIDATES.T.copy()
 STEADY = 0  # the candidate without deviations
-ODDS = 0.5  # logarithm of the prior odds of no change
+ODDS = 3.0  # logarithm of the prior odds of no change
 POOLED = 2.0  # how many observations what other arms show about noise counts for
 FEW = 3  # observations of noise before candidates are compared
 TINY = 1e-30
@@ -37,7 +37,7 @@ def most_likely(likelihood: Array) -> int:
     Change is as likely as its candidates are on average, so a single one that predicted well by
     luck is not enough.
 
-    >>> most_likely(np.array([0.0, 2.0] + [0.0] * 9)), most_likely(np.array([0.0, 4.0] + [0.0] * 9))
+    >>> most_likely(np.array([0.0, 5.0] + [0.0] * 9)), most_likely(np.array([0.0, 6.0] + [0.0] * 9))
     (0, 1)
     """
     best = STEADY + 1 + int(np.argmax(likelihood[STEADY + 1 :]))
