@@ -190,11 +190,20 @@ def test_what_is_kept_is_what_the_library_keeps(name):
 
 
 def assert_alike(filters, drift):
-    for name in (
-        "mean_error", "both_error", "deviation_error", "means", "deviations", "squares", "pooled",
-        "likelihood",
-    ):  # fmt: skip
-        mine, theirs = getattr(filters, name), getattr(drift, name)
+    errors, levels = drift.errors, drift.levels
+    pairs = [
+        (filters.mean_error, errors[:, 0, 0]),
+        (filters.both_error, errors[:, 0, 1]),
+        (filters.both_error, errors[:, 1, 0]),
+        (filters.deviation_error, errors[:, 1, 1]),
+        (filters.means, levels[:, 0]),
+        (filters.deviations, levels[:, 1]),
+        *(
+            (getattr(filters, name), getattr(drift, name))
+            for name in ("squares", "pooled", "likelihood")
+        ),
+    ]
+    for mine, theirs in pairs:
         assert mine.ravel() == pytest.approx(theirs.ravel(), rel=1e-12, abs=1e-12)
     assert filters.latest.tolist() == drift.latest
     assert filters.compared.tolist() == drift.compared
@@ -214,10 +223,10 @@ def test_the_filters_are_those_of_the_library(scale):
         trial += int(generator.integers(1, 5))
         gains = drift.learn(arm, trial, rewards)
         learn(filters, arm, trial, rewards)
-        assert filters.gains == pytest.approx(np.array(gains), rel=1e-12)
+        assert filters.gains == pytest.approx(np.vstack(gains), rel=1e-12)
         chosen.add(drift.chosen)
+    drift.levels /= scale
     for name in ("means", "deviations"):
-        setattr(drift, name, getattr(drift, name) / scale)
         getattr(filters, name)[:] /= scale
     for name in ("squares", "pooled"):
         setattr(drift, name, getattr(drift, name) / scale**2)
@@ -256,7 +265,9 @@ def test_the_bounds_are_those_of_the_library():
         weights = generator.integers(1, 6, (1, count)).astype(float)
         pulls = weights.sum()
         level = float(10.0 ** generator.uniform(-2, 1.2))
-        exact = likely_means(values, weights / pulls, np.array([level / pulls]), 0.0, True)[0]
+        exact = likely_means(
+            values, weights, np.array([pulls]), np.array([level / pulls]), 0.0, True
+        )[0]
         search = no_search(1)
         begin(search, 0, values[0], weights[0], count, pulls, level)
         near = 1e-6 * scale

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -32,12 +32,37 @@ ROUNDING = 1e-12  # of rewards, as a share of the largest mean
 EXPLORING = 0  # key of the numbers that decide which trials these are
 
 
-class Sight(NamedTuple):
+class Sight:
     """What a request is decided from."""
 
-    view: View
-    means: Array  # of each arm; NaN if it was never observed
-    explores: bool
+    __slots__ = ("_means", "_pulls", "explores", "view")
+
+    def __init__(self, view: View, pulls: Sequence[int], explores: bool) -> None:  # noqa: FBT001
+        self.view, self.explores = view, explores
+        self._pulls = pulls
+        self._means: Array | None = None
+
+    @property
+    def means(self) -> Array:
+        """The estimate of each arm; NaN if it was never observed."""
+        if self._means is None:
+            view = self.view
+            if view.weights is None:
+                means = np.einsum("js,js->j", view.rewards, view.stands_for) / view.pulls
+            else:
+                means = within(view, np.einsum("js,js->j", view.rewards, view.weights))
+            if 0 in self._pulls:
+                means = np.where(np.array(self._pulls) > 0, means, np.nan)
+            self._means = means
+        return self._means
+
+
+def within(view: View, means: Array) -> Array:
+    """Return means within the rewards seen, which weights below 0 may leave."""
+    seen = view.stands_for > 0.0
+    low = np.where(seen, view.rewards, np.inf).min(axis=1)
+    high = np.where(seen, view.rewards, -np.inf).max(axis=1)
+    return np.asarray(np.minimum(np.maximum(means, low), high))
 
 
 class AdaptiveKL(Policy):
@@ -154,12 +179,7 @@ class AdaptiveKL(Policy):
     def _look(self, context: Mapping[str, Any]) -> Sight:
         knowledge = self._knowledge
         view = knowledge.view(self.problem.context.exactly(context))
-        means = np.einsum("js,js->j", view.rewards, view.weights)
-        if view.weights is not view.shares:
-            means = self._within(view, means)
-        if 0 in knowledge.pulls:
-            means = np.where(np.array(knowledge.pulls) > 0, means, np.nan)
-        return Sight(view, means, self._explores())
+        return Sight(view, knowledge.pulls, self._explores())
 
     def _explores(self) -> bool:
         """Whether the next trial may explore: always with few arms, else only some of them."""
@@ -169,14 +189,6 @@ class AdaptiveKL(Policy):
         knowledge = self._knowledge
         trial = knowledge.clock + sum(knowledge.in_flight)
         return trial < AT_FIRST or uniform(EXPLORING, trial) < share
-
-    @staticmethod
-    def _within(view: View, means: Array) -> Array:
-        """Return means within the rewards seen, which weights below 0 may leave."""
-        seen = view.shares > 0.0
-        low = np.where(seen, view.rewards, np.inf).min(axis=1)
-        high = np.where(seen, view.rewards, -np.inf).max(axis=1)
-        return np.asarray(np.minimum(np.maximum(means, low), high))
 
     def _estimates(self, request: Request) -> Sequence[float | None]:
         means = request.view.means.tolist()
@@ -188,7 +200,12 @@ class AdaptiveKL(Policy):
     def _leader(self, request: Request) -> int:
         # Among some of the arms the highest bound of all would end the search too early.
         some = len(request.allowed) < len(self._arms)
-        return self._foremost(request, self._scores(request, exact=some).tolist())[0]
+        scores = self._scores(request, exact=some)
+        if not some:
+            best = int(scores.argmax())
+            if np.count_nonzero(scores == scores[best]) == 1:
+                return best
+        return self._foremost(request, scores.tolist())[0]
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         """Return the arms that tie: the least pulled to explore, else the most pulled."""
@@ -223,29 +240,31 @@ class AdaptiveKL(Policy):
         drift = knowledge.drift
         if drift is not None and drift.chosen != STEADY:
             return self._drifting(request, drift, arms)
-        counts = np.array(knowledge.counts, np.float64)[arms]
-        trial = knowledge.clock + sum(knowledge.in_flight)
-        level = np.log(trial / counts + HEAD_START / np.sqrt(counts))
+        pulls = view.pulls[arms]
+        counts, trial = pulls, knowledge.clock
+        if any(knowledge.in_flight):
+            counts = pulls + np.array(knowledge.in_flight)[arms]
+            trial += sum(knowledge.in_flight)
+        budgets = np.log(trial / counts + HEAD_START / np.sqrt(counts)) / counts
         tops = view.tops[arms] if np.ndim(view.tops) else view.tops
-        return likely_means(view.rewards[arms], view.shares[arms], level / counts, tops, exact)
+        return likely_means(view.rewards[arms], view.stands_for[arms], pulls, budgets, tops, exact)
 
     def _drifting(self, request: Request, drift: Drift, arms: Any) -> Array:
         """Return the indices of arms that change."""
-        knowledge, (view, all_means, _) = self._knowledge, request.view
+        knowledge, view, all_means = self._knowledge, request.view.view, request.view.means
         means = all_means[arms]
         allowed = np.zeros(len(all_means), bool)
         allowed[list(request.allowed)] = True
         among = allowed[arms]
         leader = int(np.argmax(np.where(among, means, -np.inf) if among.any() else means))
-        rewards, shares = view.rewards[arms], view.shares[arms]
-        pulls = np.array(knowledge.pulls, np.float64)[arms]
-        overall = np.einsum("js,js->j", rewards, shares)
-        apart = np.where(shares > 0.0, rewards - overall[:, None], 0.0)
+        rewards, stands_for = view.rewards[arms], view.stands_for[arms]
+        overall = np.einsum("js,js->j", rewards, stands_for) / view.pulls[arms]
+        apart = np.where(stands_for > 0.0, rewards - overall[:, None], 0.0)
         # In units of the largest deviation, so that no square overflows.
         least = ROUNDING * float(np.abs(means).max())
         unit = max(float(np.abs(apart).max()), float(np.ptp(means)), least, NARROWEST)
         apart /= unit
-        squares = np.einsum("js,js,js->j", apart, apart, shares) * pulls
+        squares = np.einsum("js,js,js->j", apart, apart, stands_for)
         squares *= drift.unexplained()[arms]
         errors = drift.fading(knowledge.clock)[1][arms]
         number = np.array(drift.compared, np.float64)[arms]

@@ -9,8 +9,9 @@ contexts, and a pull tells in many contexts at once how well each candidate pred
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log
-from typing import Any
+from functools import lru_cache
+from math import exp, log
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,19 +32,43 @@ FEW = 3  # observations of noise before candidates are compared
 TINY = 1e-30
 
 
-def most_likely(likelihood: Array) -> int:
+def most_likely(likelihood: Sequence[float]) -> int:
     """Return the candidate to go by: no change, unless change is more likely.
 
     Change is as likely as its candidates are on average, so a single one that predicted well by
     luck is not enough.
 
-    >>> most_likely(np.array([0.0, 5.0] + [0.0] * 9)), most_likely(np.array([0.0, 6.0] + [0.0] * 9))
+    >>> most_likely([0.0, 5.0] + [0.0] * 9), most_likely([0.0, 6.0] + [0.0] * 9)
     (0, 1)
     """
-    best = STEADY + 1 + int(np.argmax(likelihood[STEADY + 1 :]))
-    highest = float(likelihood[best])
-    rest = float(np.exp(likelihood[STEADY + 1 :] - highest).mean())
-    return best if highest + log(rest) > float(likelihood[STEADY]) + ODDS else STEADY
+    changing = likelihood[STEADY + 1 :]
+    highest, least = max(changing), likelihood[STEADY] + ODDS
+    if highest <= least:  # then the average is, too
+        return STEADY
+    rest = sum([exp(each - highest) for each in changing]) / len(changing)
+    return STEADY + 1 + changing.index(highest) if highest + log(rest) > least else STEADY
+
+
+class Fading(NamedTuple):
+    """What some trials without a pull do to the filters of all candidates."""
+
+    left: Array  # of a deviation
+    of_errors: Array  # factors of the covariances
+    regained: Array  # variance of a deviation
+    of_levels: Array  # factors of means and deviations
+
+
+@lru_cache(maxsize=1024)
+def fading_after(trials: int) -> Fading:
+    """Return what a number of trials without a pull does to the filters."""
+    left = np.exp(-DECAYS * trials)
+    ones = np.ones(len(DECAYS))
+    return Fading(
+        left,
+        np.array([[ones, left], [left, left * left]]),
+        DEVIATIONS * (1.0 - left * left),
+        np.array([ones, left])[:, :, None],
+    )
 
 
 class Drift:
@@ -68,18 +93,17 @@ class Drift:
     def __init__(self, *, arms: int, contexts: int) -> None:
         many = len(CANDIDATES)
         # Covariances of the errors of mean and deviation, in units of the noise.
-        self.mean_error = np.ones((arms, many)) + DEVIATIONS
-        self.both_error = np.zeros((arms, many)) - DEVIATIONS
-        self.deviation_error = np.zeros((arms, many)) + DEVIATIONS
-        self.means = np.zeros((arms, many, contexts))
-        self.deviations = np.zeros((arms, many, contexts))
+        first = np.array([[DEVIATIONS + 1.0, -DEVIATIONS], [-DEVIATIONS, DEVIATIONS]])
+        self.errors = np.tile(first, (arms, 1, 1, 1))
+        self.levels = np.zeros((arms, 2, many, contexts))  # means and deviations
         # Sums of squared errors of prediction, each in units of its own expected size.
         self.squares = np.zeros((arms, many, contexts))
-        self.pooled = np.zeros((many, contexts))
+        self.pooled = np.zeros(contexts)  # of all arms, if nothing changes
         self.likelihood = np.zeros(many)
         self.latest = [-1] * arms  # the trial of the newest observation; -1 if there is none
         self.compared = [0] * arms  # how many observations were predicted
         self.chosen = STEADY
+        self._average = np.full(contexts, 1.0 / contexts)
 
     @property
     def half_life(self) -> float:
@@ -87,39 +111,37 @@ class Drift:
         decay = float(DECAYS[self.chosen])
         return float(np.log(2.0)) / decay if decay else float("inf")
 
-    def learn(self, arm: int, trial: int, rewards: Array) -> tuple[Array, Array, Array]:
+    def learn(self, arm: int, trial: int, rewards: Array) -> tuple[Array, Array]:
         """Learn the rewards of one pull in all contexts; return the gains and the fading.
 
         The gains say how much the error of prediction changes the mean and the deviation.  The
         fading is what is left of the deviation since the newest observation of the arm.
         """
-        if self.latest[arm] < 0:
-            self.latest[arm] = trial
-            self.means[arm] = rewards
-            ones, none = np.ones(len(DECAYS)), np.zeros(len(DECAYS))
-            return ones, none, none
-        left = np.exp(DECAYS * (self.latest[arm] - trial))
+        before = self.latest[arm]
         self.latest[arm] = trial
-        both = left * self.both_error[arm]
-        faded = left * left
-        deviation = faded * (self.deviation_error[arm] - DEVIATIONS) + DEVIATIONS
-        to_mean, to_deviation = self.mean_error[arm] + both, both + deviation
-        size = to_mean + to_deviation + 1.0
-        gain, more = to_mean / size, to_deviation / size
-        self.mean_error[arm] -= gain * to_mean
-        self.both_error[arm] = both - gain * to_deviation
-        self.deviation_error[arm] = deviation - more * to_deviation
-        expected = left[:, None] * self.deviations[arm]
-        wrong = rewards - self.means[arm] - expected
-        wrong_squares = wrong * wrong
-        self._compare(arm, wrong_squares)
-        squares = wrong_squares / size[:, None]
+        if before < 0:
+            self.levels[arm, 0] = rewards
+            return FIRST_GAINS, NOTHING_LEFT
+        left, of_errors, regained, of_levels = fading_after(trial - before)
+        errors, levels = self.errors[arm], self.levels[arm]
+        errors *= of_errors
+        errors[1, 1] += regained
+        off = errors[0] + errors[1]
+        size = off[0] + off[1]
+        size += 1.0
+        gains = off / size
+        errors -= gains[:, None] * off
+        levels *= of_levels
+        wrong = rewards - levels[0]
+        wrong -= levels[1]
+        squares = wrong * wrong
+        self._compare(arm, squares)
+        squares /= size[:, None]
         self.squares[arm] += squares
-        self.pooled += squares
-        self.means[arm] += gain[:, None] * wrong
-        self.deviations[arm] = expected + more[:, None] * wrong
+        self.pooled += squares[STEADY]
+        levels += gains[:, :, None] * wrong
         self.compared[arm] += 1
-        return gain, more, left
+        return gains, left
 
     def _compare(self, arm: int, squares: Array) -> None:
         """Add how well each candidate predicted the mean, as a log-likelihood of Student's t.
@@ -131,14 +153,20 @@ class Drift:
         if total < FEW:
             return
         freedom = POOLED + self.compared[arm]
-        spread = self.pooled[STEADY] * (POOLED / total) + self.squares[arm, STEADY]
-        tells = spread > TINY * freedom
-        if not tells.all():  # in a context where nothing varies there is nothing to predict
+        spread = self.pooled * (POOLED / total)
+        spread += self.squares[arm, STEADY]
+        average = self._average
+        if not spread.min() > TINY * freedom:
+            # In a context where nothing varies there is nothing to predict.
+            tells = spread > TINY * freedom
             if not tells.any():
                 return
             spread, squares = spread[tells], squares[:, tells]
-        self.likelihood -= 0.5 * (freedom + 1.0) * np.log1p(squares / spread).mean(axis=1)
-        self.chosen = most_likely(self.likelihood)
+            average = np.full(len(spread), 1.0 / len(spread))
+        unlikely = np.log1p(squares / spread).dot(average)
+        unlikely *= 0.5 * (freedom + 1.0)
+        self.likelihood -= unlikely
+        self.chosen = most_likely(self.likelihood.tolist())
 
     def fading(self, trial: int) -> tuple[Array, Array]:
         """Return what is left of each arm's deviation at a trial, and the variance of its mean.
@@ -148,9 +176,9 @@ class Drift:
         q = self.chosen
         decay, deviation = DECAYS[q], DEVIATIONS[q]
         left = np.exp(decay * (np.array(self.latest) - trial))
-        error = self.deviation_error[:, q] - deviation
-        spread = self.mean_error[:, q] + 2.0 * left * self.both_error[:, q]
-        return left, spread + left * left * error + deviation
+        errors = self.errors[..., q]
+        spread = errors[:, 0, 0] + 2.0 * left * errors[:, 0, 1]
+        return left, spread + left * left * (errors[:, 1, 1] - deviation) + deviation
 
     def unexplained(self) -> Array:
         """Return what share of each arm's variance is noise, by the chosen candidate."""
@@ -164,14 +192,13 @@ class Drift:
 
     def rescale(self, factor: float) -> None:
         """Take rewards in another unit from now on."""
-        self.means *= factor
-        self.deviations *= factor
+        self.levels *= factor
         self.squares *= factor * factor
         self.pooled *= factor * factor
 
     def add_arm(self) -> None:
         """Add an arm that was never observed."""
-        fresh = Drift(arms=1, contexts=self.pooled.shape[1])
+        fresh = Drift(arms=1, contexts=len(self.pooled))
         for name in ARRAYS:
             setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
         self.latest.append(-1)
@@ -212,24 +239,23 @@ class Drift:
         alike = len(told.latest) == len(told.compared) == len(self.latest)
         if not alike or not 0 <= told.chosen < len(CANDIDATES):
             raise SaveFileError("the saved drift has a wrong number of arms or candidates")
-        if min(self.squares.min(), self.pooled.min(), self.mean_error.min()) < 0.0:
+        if min(self.squares.min(), self.pooled.min(), self.errors[:, 0, 0].min()) < 0.0:
             raise SaveFileError("a saved variance of the drift is below 0")
         self.latest, self.compared, self.chosen = told.latest, told.compared, told.chosen
 
 
-ARRAYS = ("mean_error", "both_error", "deviation_error", "means", "deviations", "squares")
+ARRAYS = ("errors", "levels", "squares")
+FIRST_GAINS = np.array([np.ones(len(DECAYS)), np.zeros(len(DECAYS))])
+NOTHING_LEFT = np.zeros(len(DECAYS))
 
 
 class DriftState(msgspec.Struct, forbid_unknown_fields=True):
     """What a save file holds of the drift."""
 
-    mean_error: Sequence[Sequence[float]]
-    both_error: Sequence[Sequence[float]]
-    deviation_error: Sequence[Sequence[float]]
-    means: Sequence[Sequence[Sequence[float]]]
-    deviations: Sequence[Sequence[Sequence[float]]]
+    errors: Sequence[Sequence[Sequence[Sequence[float]]]]
+    levels: Sequence[Sequence[Sequence[Sequence[float]]]]
     squares: Sequence[Sequence[Sequence[float]]]
-    pooled: Sequence[Sequence[float]]
+    pooled: Sequence[float]
     likelihood: Sequence[float]
     latest: list[int]
     compared: list[Count]

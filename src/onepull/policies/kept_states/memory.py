@@ -34,9 +34,10 @@ class View(NamedTuple):
     """What is known of each arm in one context; arms never observed have empty rows."""
 
     rewards: Array  # the reward of each kept state, one row an arm
-    weights: Array  # its share of the arm's estimate
-    shares: Array  # its share of the arm's observations
+    stands_for: Array  # how many observations it stands for
+    pulls: Array  # the observations of each arm, 1 if there is none
     tops: Any  # the highest possible reward, for all arms or for each
+    weights: Array | None  # the share of each state in the estimate, if arms change
 
 
 class KeptStates(Knowledge):
@@ -66,8 +67,8 @@ class KeptStates(Knowledge):
     >>> for x in (0.0, 1.5, 4.0):
     ...     memory.learn(0, {"x": x}, None)
     >>> view = memory.view((2.0,))
-    >>> view.rewards[0, :3], float((view.rewards * view.weights).sum())
-    (array([0. , 1.5, 2. ]), 1.1666666666666665)
+    >>> view.rewards[0, :3], view.stands_for[0, :3], view.tops
+    (array([0. , 1.5, 2. ]), array([1., 1., 1.]), 2.0)
     """
 
     counts_in_flight = True
@@ -118,6 +119,7 @@ class KeptStates(Knowledge):
         self._psi = payoff.across(self.tracked)
         low, high = payoff.whole_range
         before, self.unit = getattr(self, "unit", None), unit_of(high - low)
+        self._may_be_far = not max(abs(low), abs(high)) * self.unit < FARTHEST
         if before is not None and before != self.unit and self.drift is not None:
             self.drift.rescale(self.unit / before)
         self.tops = Tops(problem)
@@ -141,7 +143,8 @@ class KeptStates(Knowledge):
         if self.drift is not None:
             # Before anything changes, since a reward in Python may raise.
             rewards = np.asarray(self._psi((*self.problem.known[arm], *shown))) * self.unit
-            np.clip(rewards, -FARTHEST, FARTHEST, out=rewards)
+            if self._may_be_far:
+                np.clip(rewards, -FARTHEST, FARTHEST, out=rewards)
         slot = self._free_slot(arm)
         self.columns[:, arm, slot] = shown
         self.stands_for[arm, slot] = 1.0
@@ -156,7 +159,7 @@ class KeptStates(Knowledge):
         """Let the filters learn, and keep up how much each state counts."""
         assert self.drift is not None  # noqa: S101 - checked by the caller
         before = self.drift.chosen
-        gains = self.drift.learn(arm, trial, rewards)
+        gains, fading = self.drift.learn(arm, trial, rewards)
         q = self.drift.chosen
         if q == STEADY:
             self._counts_for = None
@@ -164,7 +167,7 @@ class KeptStates(Knowledge):
         if q != before or self._counts_for is None:
             self._counts_for = self._recount()
             return
-        gain, more, left = (float(each[q]) for each in gains)
+        gain, more, left = float(gains[0, q]), float(gains[1, q]), float(fading[q])
         for_mean, for_deviation = (each[arm, : slot + 1] for each in self._counts_for)
         predicted = for_mean + left * for_deviation
         for_mean -= gain * predicted
@@ -254,13 +257,14 @@ class KeptStates(Knowledge):
 
     def view(self, context: State) -> View:
         """Return the rewards of the kept states in a context, and how much each counts."""
-        counted = np.maximum(np.array(self.pulls, np.float64), 1.0)
-        shares = self.stands_for / counted[:, None]
-        weights = shares
+        pulls = np.array(self.pulls, np.float64)
+        if 0 in self.pulls:
+            np.maximum(pulls, 1.0, out=pulls)
+        weights = None
         if self.drift is not None and self._counts_for is not None:
             left, _ = self.drift.fading(self.clock)
             weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
-        return View(self._rewards(context), weights, shares, self.tops.at(context))
+        return View(self._rewards(context), self.stands_for, pulls, self.tops.at(context), weights)
 
     def _recount(self) -> tuple[Array, Array]:
         """Return how much each state counts for the mean and the deviation of its arm.
@@ -330,7 +334,7 @@ class KeptStates(Knowledge):
         """How many numbers the filters store."""
         if self.drift is None:
             return 0
-        return len(self.pulls) * len(DECAYS) * 3 * (1 + len(self.tracked))
+        return len(self.pulls) * len(DECAYS) * (4 + 3 * len(self.tracked))
 
     def storage_after(self, trials: int) -> int:
         """Return the largest possible number of stored numbers after a number of trials."""

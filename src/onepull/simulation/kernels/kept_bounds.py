@@ -7,20 +7,19 @@ the same steps as `likely_means`, so both find the same bound.
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import exp, log, log1p, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.index.kept_likelihood import CLOSE, NEAREST, SIZES, STEPS
+from onepull.index.kept_likelihood import AT_LEAST, CLOSE, NEAREST, SIZES, STEPS
 from onepull.policies.kept_states.adaptive_kl import HEAD_START
 from onepull.simulation.compiled import compiled, inlined
 
 SETTLED = STEPS
 VANISHING = 1e-290  # a distance to the top that counts as none
-AT_LEAST = 0.01  # of the first guess
 
 
 class Search(NamedTuple):
@@ -81,7 +80,7 @@ def begin(
     budget = level / pulls
     spread = max(squares / pulls - 1.0, 0.0)
     beyond = max(sqrt(0.5 * spread / budget) - 1.0, AT_LEAST)
-    bend = log(1.0 + 1.0 / beyond) - 1.0 / (1.0 + beyond)
+    bend = max(log1p(1.0 / beyond) - 1.0 / (1.0 + beyond), 0.0)
     fall = (1.0 + beyond) * exp(-bend * spread - budget) - beyond
     search.budget[j], search.beyond[j] = budget, beyond
     search.low[j], search.high[j], search.fall[j] = 0.0, np.inf, np.inf

@@ -40,7 +40,7 @@ class Filters(NamedTuple):
     means: Array  # [arm, candidate, context]
     deviations: Array
     squares: Array
-    pooled: Array  # [candidate, context]
+    pooled: Array  # [context]
     likelihood: Array
     latest: NDArray[np.int64]
     compared: NDArray[np.int64]
@@ -52,11 +52,11 @@ def filters_of(drift: Drift) -> Filters:
     """Return the filters of a drift that has seen nothing."""
     twin = drift.copy()
     return Filters(
-        twin.mean_error,
-        twin.both_error,
-        twin.deviation_error,
-        twin.means,
-        twin.deviations,
+        twin.errors[:, 0, 0].copy(),
+        twin.errors[:, 0, 1].copy(),
+        twin.errors[:, 1, 1].copy(),
+        twin.levels[:, 0].copy(),
+        twin.levels[:, 1].copy(),
         twin.squares,
         twin.pooled,
         twin.likelihood,
@@ -96,8 +96,11 @@ def learn(filters: Any, arm: Any, trial: Any, rewards: Any) -> None:
         filters.deviation_error[arm, q] = deviation - more * to_deviation
         gains[0, q], gains[1, q], gains[2, q] = gain, more, left
         means, deviations = filters.means[arm, q], filters.deviations[arm, q]
-        squares, pooled = filters.squares[arm, q], filters.pooled[q]
-        steady, all_steady = filters.squares[arm, STEADY], filters.pooled[STEADY]
+        squares, steady, pooled = (
+            filters.squares[arm, q],
+            filters.squares[arm, STEADY],
+            filters.pooled,
+        )
         used = 0
         # One logarithm of a product is faster than those of its factors: `offs` is one less than a
         # product.
@@ -105,7 +108,7 @@ def learn(filters: Any, arm: Any, trial: Any, rewards: Any) -> None:
         for c in range(contexts):
             expected = left * deviations[c]
             wrong = rewards[c] - means[c] - expected
-            noise = all_steady[c] * share + steady[c]
+            noise = pooled[c] * share + steady[c]
             if total >= FEW and noise > TINY * freedom:
                 used += 1
                 offs += wrong * wrong / noise * (1.0 + offs)
@@ -114,7 +117,7 @@ def learn(filters: Any, arm: Any, trial: Any, rewards: Any) -> None:
                     offs = 0.0
             square = wrong * wrong / size
             squares[c] += square
-            pooled[c] += square
+            pooled[c] += square * (q == STEADY)
             means[c] += gain * wrong
             deviations[c] = expected + more * wrong
         if used > 0:
