@@ -259,12 +259,12 @@ def test_classes_of_one_name_are_told_apart_by_their_module():
         policy = kind(channels(2))
         policy.observe("channel-1", capacity=1)
         assert type(Policy.from_bytes(policy.to_bytes())) is kind
-    with pytest.raises(SaveFileError, match="the policy north:Mine, and the known class .* south"):
+    with pytest.raises(SaveFileError, match=r"north:Mine, and the known class .* south"):
         south.from_bytes(north(channels(2)).to_bytes())
+    one, other = north(channels(2)), south(channels(2))
+    one.join("one")
+    other.join("other")
     with pytest.raises(MergeError):
-        one, other = north(channels(2)), south(channels(2))
-        one.join("one")
-        other.join("other")
         one.absorb(other.updates())
 
 

@@ -43,7 +43,7 @@ class CallablePayoff(Payoff):
     ) -> None:
         super().__init__(reward, context, state, failure)
         known = fixed or Fixed()
-        words = {**context.words, **known.words, **state.words}
+        words = {**context.words, **state.words, **known.words}
         hidden = {*context.implied, *([] if failure is None else [FAILED])}
         names = [name for name in (*self.names, *known.values) if name not in hidden]
         given = _with_words(_by_name(reward.source, names), names, words)

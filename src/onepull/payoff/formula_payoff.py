@@ -48,7 +48,7 @@ class FormulaPayoff(Payoff):
     ) -> None:
         super().__init__(reward, context, state, failure)
         known = fixed or Fixed()
-        words = {**context.words, **known.words, **state.words}
+        words = {**context.words, **state.words, **known.words}
         names = (*self.names, *known.values)
         hidden = [*context.implied, *([] if failure is None else [FAILED])]
         formula = Formula(str(reward.source), names, words, hidden=hidden).fixed(known.values)

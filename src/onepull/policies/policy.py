@@ -639,8 +639,9 @@ class Policy(ABC):
         return self._fleet
 
     def _identity(self) -> Identity:
-        """Return what must be the same in all members of a fleet: all but the arms."""
-        problem = {name: part for name, part in self._problem_out().items() if name != "arms"}
+        """Return what must be the same in all members of a fleet: all but what is said of arms."""
+        of_arms = ("arms", "words")
+        problem = {name: part for name, part in self._problem_out().items() if name not in of_arms}
         return Identity(saved_name(type(self)), self._written(), problem)
 
     def _problem_out(self) -> dict[str, Any]:
@@ -727,8 +728,8 @@ class Policy(ABC):
         """Build a policy from the contents of a save file.
 
         `Policy.load` reads any policy, `DCB.load` only a DCB.  Import the module of a class of your
-        own first: the file names it, so that two classes of one name are told apart.  If the reward is a Python
-        callable, it is not in the file: pass the problem.
+        own first: the file names it, so that two classes of one name are told apart.  If the
+        reward is a Python callable, it is not in the file: pass the problem.
 
         The problem may have more arms, more contexts and wider bounds than the saved one, if
         what was learned stays exact; `loaded` then says what changed.  Otherwise SaveFileError
