@@ -368,7 +368,7 @@ def test_a_reward_that_overflows_between_bounds_is_refused():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"reward": "(tier == 'glod') * rate"}, "did you mean 'gold'"),
+        ({"reward": "(tier == 'glod') * rate"}, "did you mean 'gold'.*no arm has yet is declared"),
         ({"failure": "-1 if tier == 'plian' else -2"}, "failure: .*did you mean 'plain'"),
         ({"reward": "(tier == 1) * rate"}, "expected one of the words 'gold', 'plain'"),
         ({"reward": "(price == 'gold') * rate"}, "words can only be compared"),

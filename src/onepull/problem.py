@@ -143,7 +143,10 @@ class Problem:
         set_(self, "outcome", outcome)
         failing = self._failing(known)
         fixed = Fixed(words=self._spoken)
-        set_(self, "payoff", bind(self.reward, self.context, outcome, failing, fixed))
+        try:
+            set_(self, "payoff", bind(self.reward, self.context, outcome, failing, fixed))
+        except FormulaError as error:
+            raise self._with_remedy(error) from None
         set_(self, "known", tuple(known.read(self.attributes.get(a, {})) for a in self.arms))
         set_(self, "_payoffs", {})
 
@@ -156,6 +159,16 @@ class Problem:
                 if isinstance(value, str):
                     columns.setdefault(name, {})[value] = None
         return {name: (*words, *self.words.get(name, ())) for name, words in columns.items()}
+
+    def _with_remedy(self, error: FormulaError) -> FormulaError:
+        """Return an error that says how to declare a word, if it is one of a word in quotes."""
+        if not self._spoken or not QUOTED.fullmatch(error.text[error.start : error.stop]):
+            return error
+        name = next(iter(self._spoken))
+        reason = (
+            f"{error.reason}; a word that no arm has yet is declared as in words={{{name!r}: …}}"
+        )
+        return FormulaError(reason, text=error.text, start=error.start, stop=error.stop)
 
     def _mentioned(self) -> set[str]:
         """Return the words that the formulas or the fields mention."""
@@ -178,7 +191,7 @@ class Problem:
             # Raises if it is undefined somewhere.
             formula.enclose({name: (space.low, space.high) for name, space in boxes.items()})
         except FormulaError as error:
-            raise ProblemError(f"failure: {error}") from None
+            raise ProblemError(f"failure: {self._with_remedy(error)}") from None
         return formula
 
     def payoff_of(self, arm: str) -> Payoff:

@@ -41,8 +41,8 @@ class CallablePayoff(Payoff):
         failure: Formula | None = None,
         fixed: Fixed | None = None,
     ) -> None:
-        super().__init__(reward, context, state, failure)
-        known = fixed or Fixed()
+        super().__init__(reward, context, state, failure, fixed)
+        known = self.fixed
         words = {**context.words, **state.words, **known.words}
         hidden = {*context.implied, *([] if failure is None else [FAILED])}
         names = [name for name in (*self.names, *known.values) if name not in hidden]

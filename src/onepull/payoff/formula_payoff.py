@@ -46,8 +46,8 @@ class FormulaPayoff(Payoff):
         failure: Formula | None = None,
         fixed: Fixed | None = None,
     ) -> None:
-        super().__init__(reward, context, state, failure)
-        known = fixed or Fixed()
+        super().__init__(reward, context, state, failure, fixed)
+        known = self.fixed
         words = {**context.words, **state.words, **known.words}
         names = (*self.names, *known.values)
         hidden = [*context.implied, *([] if failure is None else [FAILED])]
