@@ -19,7 +19,7 @@ from onepull.planning.plan_tables import plan_html, tables
 from onepull.planning.random_instances import POINTS, instance
 from onepull.planning.selection import propose
 from onepull.planning.special_candidates import Circumstances, offered
-from onepull.problem import Problem
+from onepull.problem import Problem, given_problem
 from onepull.simulation import Simulation
 from onepull.simulation.executors import open_executor
 from onepull.simulation.feedback import FEEDBACK
@@ -166,6 +166,7 @@ def plan(  # noqa: PLR0913 - a full statement
     >>> made.proposed.call, made.reason
     ('UCB1(problem)', 'it has the lowest regret within 200 bytes, 681.5 (662.4 to 700.6)')
     """
+    given_problem(problem)
     runs = whole_number("replications", replications, least=2)
     judged = _judged(horizon, storage, regret)
     trials = sorted({judged, *(HORIZONS if horizon is None else [horizon])})
