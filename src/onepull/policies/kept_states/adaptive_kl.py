@@ -24,7 +24,7 @@ from onepull.statistics import UNPULLED
 
 KEPT = 512
 LEAST, MOST = 16, 1 << 16  # of the states kept per arm
-UNANSWERED = -math.inf  # the index of an arm that was pulled but has not answered yet
+UNANSWERED = -math.inf  # the index of an arm that was pulled enough and has not answered yet
 HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
 AT_FIRST = 32  # trials that may all explore
 FEW_ARMS = 10  # with more, only their share of the later trials may explore
@@ -209,8 +209,10 @@ class AdaptiveKL(Policy):
         if 0 not in pulls:
             return self._explored(request, exact=exact, arms=slice(None))
         scores = np.full(len(pulls), UNPULLED)
+        # An arm whose first answers are lost is tried again, about ln n times in n trials.
+        enough = math.log(max(knowledge.clock + sum(knowledge.in_flight), 1))
         for arm, (count, flying) in enumerate(zip(pulls, knowledge.in_flight, strict=True)):
-            if count == 0 and flying:
+            if count == 0 and flying and flying >= enough:
                 scores[arm] = UNANSWERED
         known = np.flatnonzero(np.array(pulls) > 0)
         if len(known):
