@@ -18,7 +18,7 @@ from onepull.planning.option import BYTES, Option
 from onepull.planning.plan_tables import plan_html, tables
 from onepull.planning.random_instances import POINTS, instance
 from onepull.planning.selection import propose
-from onepull.planning.special_candidates import Circumstances, offered
+from onepull.planning.special_candidates import Circumstances, is_endless, offered
 from onepull.problem import Problem, given_problem
 from onepull.simulation import Simulation
 from onepull.simulation.executors import open_executor
@@ -206,7 +206,7 @@ def plan(  # noqa: PLR0913 - a full statement
             "Policies whose regret may grow linearly are not proposed, since the horizon is beyond "
             "the simulation."
         )
-    if unplanned := left_out(problem, horizon):
+    if not is_endless(problem) and (unplanned := left_out(problem, horizon)):
         told = f"which needs more than {MOST_CELLS:,} cells"
         notes.append(f"Left out: δ = {' and '.join(unplanned)} of the width, {told}.")
     return Plan(problem, horizon, options, judged, chosen, why, notes, feedback)
