@@ -376,6 +376,7 @@ def test_a_reward_that_overflows_between_bounds_is_refused():
         ({"words": {"tear": ["gold"]}}, "words takes attributes of words, given 'tear'"),
         ({"words": {"price": ["gold"]}}, "words takes attributes of words, given 'price'"),
         ({"words": {"tier": [1]}}, "must be words"),
+        ({"words": {"tier": "gold"}}, "words of attribute 'tier': .* a list"),
         ({"words": ["tier"]}, "words takes the words of attributes by name"),
     ],
 )

@@ -117,7 +117,10 @@ def further_words(declared: Any, spaces: Box) -> Words:
             raise ProblemError(
                 f"words takes attributes of words, given {shown(name)}; there are {known}"
             )
-        listed = Finite(words).words
+        try:
+            listed = Finite(words).words
+        except ProblemError as error:
+            raise ProblemError(f"words of attribute {name!r}: {error}") from None
         if not listed:
             raise ProblemError(f"words of attribute {name!r} must be words, given {shown(words)}")
         further = tuple(word for word in listed if word not in spaces.words[name])
