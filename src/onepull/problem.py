@@ -134,7 +134,7 @@ class Problem:
         set_(self, "reward", reward if isinstance(reward, Reward) else Reward(reward))
         set_(self, "failure", _failure(failure))
         known = attribute_spaces(self.attributes)
-        set_(self, "words", further_words(words or {}, known))
+        set_(self, "words", further_words({} if words is None else words, known))
         _check_fields(self.context, self.state, known)
         outcome = self.state
         if known or failure is not None:
