@@ -413,6 +413,21 @@ def test_the_word_of_an_arm_that_left_stays_known(kind):
     assert policy.estimates(size=2) == pytest.approx([1.5 - 0.25, 4.0])
 
 
+@pytest.mark.parametrize("kind", [EmpiricalKL, recommended, CoarseKL])
+def test_another_reward_may_declare_words(kind):
+    policy = kind(priced(words={"tier": ["iron"]}))
+    policy.observe("a", rate=2, size=1)
+    told = "rate * (3 if tier == 'silver' else 1)"
+    with pytest.raises(ProblemError, match="'gold', 'plain', 'iron'"):
+        policy.with_reward(told)
+    other = policy.with_reward(told, words={"tier": ["silver"]})
+    assert other.problem.words == {"tier": ("iron", "silver")}
+    assert other.estimates(size=1)[0] == 2.0
+    for wrong in (["tier"], 3, np.zeros(2)):
+        with pytest.raises(ProblemError, match="words takes the words of attributes by name"):
+            policy.with_reward(told, words=wrong)
+
+
 def test_words_that_nothing_mentions_are_forgotten():
     problem = priced(reward="rate - price", failure=None)
     for version in range(3):

@@ -329,9 +329,13 @@ class Problem:
         }
 
     def with_reward(
-        self, reward: Reward | Source, *, failure: float | str | None = None
+        self,
+        reward: Reward | Source,
+        *,
+        failure: float | str | None = None,
+        words: Mapping[str, Iterable[str]] | None = None,
     ) -> Problem:
-        """Return the same problem with another reward, and another `failure` if it is given.
+        """Return the same problem with another reward, another `failure`, and further `words`.
 
         >>> problem = Problem(
         ...     arms=["a"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x * y"
@@ -339,7 +343,17 @@ class Problem:
         >>> problem.with_reward("x + y").payoff(x=0.5, y=1)
         1.5
         """
-        return self._with(reward=reward, failure=self.failure if failure is None else failure)
+        further: Any = self.words if words is None else words
+        if isinstance(words, Mapping):  # otherwise it is refused
+            known = further_words(words, attribute_spaces(self.attributes))
+            names = dict.fromkeys([*self.words, *known])
+            further = {
+                name: list(dict.fromkeys([*self.words.get(name, ()), *known.get(name, ())]))
+                for name in names
+            }
+        return self._with(
+            reward=reward, failure=self.failure if failure is None else failure, words=further
+        )
 
     def _repr_html_(self) -> str:
         """Return the problem as a table for a notebook."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from onepull.arms import Words
 from onepull.arrays import Array
 from onepull.checks import flag, whole_number
 from onepull.index.kept_likelihood import drifting_costs, likely_means
@@ -135,8 +136,10 @@ class AdaptiveKL(Policy):
         drift = self._knowledge.drift
         return float("inf") if drift is None else drift.half_life
 
-    def with_reward(self, reward: Reward | Source) -> Self:
+    def with_reward(self, reward: Reward | Source, *, words: Words | None = None) -> Self:
         """Return a policy for another reward with everything that this one has seen.
+
+        `words` are further words of attributes that the reward compares with.
 
         >>> from onepull import Interval
         >>> policy = AdaptiveKL(
@@ -146,7 +149,7 @@ class AdaptiveKL(Policy):
         >>> policy.estimates(), policy.with_reward("delay <= 5").estimates()
         ([-3.0, -4.0], [0.5, 1.0])
         """
-        twin = self._rebuilt(self.problem.with_reward(reward), self._written())
+        twin = self._rebuilt(self.problem.with_reward(reward, words=words), self._written())
         twin._knowledge.inherit(self._knowledge)  # noqa: SLF001 - of the same class
         twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
