@@ -1,23 +1,24 @@
-"""Measure what prices, failures, missing bounds and clipping cost, on four LLM endpoints.
+"""Measure what the ways to state a problem and to run the loop cost.
 
     python benchmarks/options.py
 
 Print the tables of docs/how-to/describe-a-problem.md and docs/how-to/route-requests.md; this takes
-a few minutes.  The endpoints are those of examples/llm-endpoints.toml.
+a few minutes.  The first table is of the four LLM endpoints of examples/llm-endpoints.toml, the
+second of three small arms.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onepull import (
+    DCB,
     KLUCB,
     AdaptiveKL,
     EmpiricalKL,
@@ -104,62 +105,138 @@ def _drawn(count: int, luck: np.random.Generator) -> tuple[list[dict[str, Any]],
     return contexts, states
 
 
-def loops(requests: int) -> None:
-    """Print the time of a request with each way to run the loop."""
-    problem = Problem(
-        arms=["wifi", "lte", "5g"],
-        context={"bits": Finite([1, 2, 3, 4])},
-        state={"capacity": Finite(range(8))},
-        reward="min(bits, capacity)",
+# How fast each arm is: a capacity from 0 to this, all alike.
+FASTEST = {"wifi": 4, "lte": 6, "5g": 8}
+FAILS = 0.05  # where pulls may fail
+PRICES = {"wifi": 0.0, "lte": 0.2, "5g": 0.3}
+SIZES = ("small", "medium", "large", "huge")
+BITS = {"bits": Finite([1, 2, 3, 4])}
+CAPACITY = {"capacity": Finite(range(9))}
+REWARD = "min(bits, capacity)"
+
+
+class Case(NamedTuple):
+    """One way to state and to run a small problem; what is not given is as usual."""
+
+    problem: Problem = Problem(arms=list(FASTEST), context=BITS, state=CAPACITY, reward=REWARD)
+    begin: Callable[[Policy], None] = lambda _: None
+    by_pull: bool = False
+
+
+CASES = {
+    "`choose` and `observe`": Case(),
+    "`with policy.pull(…)`": Case(by_pull=True),
+    "arms with a price": Case(
+        Problem(
+            arms={arm: {"price": price} for arm, price in PRICES.items()},
+            context=BITS,
+            state=CAPACITY,
+            reward=f"{REWARD} - price",
+        )
+    ),
+    "pulls of which 5 % fail": Case(
+        Problem(arms=list(FASTEST), context=BITS, state=CAPACITY, reward=REWARD, failure=-1)
+    ),
+    "a context that is a word": Case(
+        Problem(
+            arms=list(FASTEST),
+            context={"size": Finite(SIZES)},
+            state=CAPACITY,
+            reward="min(1 if size == 'small' else 2 if size == 'medium' else 3 if size == 'large' "
+            "else 4, capacity)",
+        )
+    ),
+    "states clipped at 7": Case(
+        Problem(
+            arms=list(FASTEST),
+            context=BITS,
+            state={"capacity": Interval(0, 7, outside="clip")},
+            reward=REWARD,
+        )
+    ),
+    "a paused arm": Case(begin=lambda policy: policy.pause("wifi")),
+    "a pinned arm": Case(begin=lambda policy: policy.pin("5g")),
+    "a least share of 20 % for the worst arm": Case(
+        begin=lambda policy: policy.share("wifi", least=0.2)
+    ),
+    "a member of a fleet": Case(begin=lambda policy: policy.join("here")),
+}
+
+
+def loops(requests: int, runs: int) -> None:
+    """Print the time, the storage and the regret of each way to run the loop.
+
+    Bytes are those of a save file.  Regret is that of its own problem.
+    """
+    print("| DCB | µs per request | bytes saved | regret |\n|---|--:|--:|--:|")
+    for name, case in CASES.items():
+        found = [_served(case, requests, seed) for seed in range(max(runs, 2))]
+        times, sizes, regret = zip(*found, strict=True)
+        mean, half = mean_and_half_width(np.array(regret))
+        print(f"| {name} | {min(times):.1f} | {max(sizes):,} | {mean:.0f} ± {half:.0f} |")
+
+
+def _served(case: Case, requests: int, seed: int) -> tuple[float, int, float]:
+    """Return µs per request, the bytes of a save file, and the regret."""
+    luck = np.random.default_rng(seed)
+    policy = DCB(case.problem)
+    case.begin(policy)
+    (field,) = case.problem.context
+    values: Any = SIZES if field == "size" else (1, 2, 3, 4)
+    bits = luck.integers(4, size=requests).tolist()
+    contexts = [{field: values[b]} for b in bits]
+    fails = (
+        luck.random(requests) < FAILS if case.problem.failure is not None else np.zeros(requests)
     )
-    priced = Problem(
-        arms={"wifi": {"price": 0.0}, "lte": {"price": 0.2}, "5g": {"price": 0.3}},
-        context=problem.context, state=problem.state, reward="min(bits, capacity) - price",
-    )  # fmt: skip
-    failing = Problem(
-        arms=problem.arms, context=problem.context, state=problem.state, reward=problem.reward,
-        failure=-1,
-    )  # fmt: skip
-    from onepull import DCB  # noqa: PLC0415 - used here alone
-
-    def paused(policy: Policy) -> None:
-        policy.share("wifi", least=0.05)
-
-    def joined(policy: Policy) -> None:
-        policy.join("here")
-
-    def nothing(policy: Policy) -> None:
-        del policy
-
-    cases: dict[str, tuple[Problem, Callable[[Policy], None], Callable[..., None]]] = {
-        "`choose` and `observe`": (problem, nothing, _plainly),
-        "`with policy.pull(…)`": (problem, nothing, _by_pull),
-        "arms with a price": (priced, nothing, _plainly),
-        "pulls that may fail": (failing, nothing, _plainly),
-        "a least share": (problem, paused, _plainly),
-        "a member of a fleet": (problem, joined, _plainly),
+    states = {
+        arm: [
+            {"failed": True} if failed else {"capacity": capacity}
+            for capacity, failed in zip(
+                luck.integers(fastest + 1, size=requests).tolist(), fails.tolist(), strict=True
+            )
+        ]
+        for arm, fastest in FASTEST.items()
     }
-    print("| DCB, µs per request | |\n|---|--:|")
-    for name, (stated, begin, serve) in cases.items():
-        best = math.inf
-        for _ in range(5):
-            policy = DCB(stated)
-            begin(policy)
-            start = time.process_time()
-            serve(policy, requests)
-            best = min(best, (time.process_time() - start) / requests * 1e6)
-        print(f"| {name} | {best:.1f} |")
+    serve = _by_pull if case.by_pull else _plainly
+    start = time.process_time()
+    chosen = serve(policy, contexts, states)
+    took = (time.process_time() - start) / requests * 1e6
+    worth = _expected(case.problem)
+    lost = sum(max(worth[b].values()) - worth[b][arm] for b, arm in zip(bits, chosen, strict=True))
+    return took, len(policy.to_bytes()), lost
 
 
-def _plainly(policy: Policy, requests: int) -> None:
-    for i in range(requests):
-        policy.observe(policy.choose(bits=1 + i % 4), capacity=i % 8)
+def _expected(problem: Problem) -> list[dict[str, float]]:
+    """Return the mean reward of each arm, for each size of a request."""
+    fails = FAILS if problem.failure is not None else 0.0
+    price = PRICES if problem.attributes else dict.fromkeys(FASTEST, 0.0)
+    return [
+        {
+            arm: (1 - fails) * float(np.minimum(size, np.arange(fastest + 1)).mean())
+            - fails
+            - price[arm]
+            for arm, fastest in FASTEST.items()
+        }
+        for size in (1, 2, 3, 4)
+    ]
 
 
-def _by_pull(policy: Policy, requests: int) -> None:
-    for i in range(requests):
-        with policy.pull(bits=1 + i % 4) as pull:
-            pull.observe(capacity=i % 8)
+def _plainly(policy: Policy, contexts: list[Any], states: dict[str, list[Any]]) -> list[str]:
+    chosen = []
+    for i, context in enumerate(contexts):
+        arm = policy.choose(**context)
+        policy.observe(arm, **states[arm][i])
+        chosen.append(arm)
+    return chosen
+
+
+def _by_pull(policy: Policy, contexts: list[Any], states: dict[str, list[Any]]) -> list[str]:
+    chosen = []
+    for i, context in enumerate(contexts):
+        with policy.pull(**context) as pull:
+            pull.observe(**states[pull.arm][i])
+        chosen.append(pull.arm)
+    return chosen
 
 
 if __name__ == "__main__":
@@ -170,4 +247,4 @@ if __name__ == "__main__":
     given = parser.parse_args()
     regrets(given.horizon, given.replications)
     print()
-    loops(given.requests)
+    loops(given.requests, given.replications)

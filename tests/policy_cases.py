@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from problems import CONTINUOUS, FINITE, UNUSUAL, failing
+from problems import CONTINUOUS, FINITE, UNUSUAL, failing, served, served_in_any_size
 
 from onepull import (
     CCB,
@@ -272,6 +272,15 @@ def builds(kind, problem):
     return True
 
 
+def usual(settings):
+    """Return those that are not a variant of another one."""
+    first: dict[str, Maker] = {}
+    for name, build in settings.items():
+        if name.split("-")[0] not in {known.split("-")[0] for known in first}:
+            first[name] = build
+    return first
+
+
 ALL = FINITE | CONTINUOUS | UNUSUAL
 
 CASES: Mapping[str, tuple[Maker, Callable[[], Problem]]] = {
@@ -282,6 +291,9 @@ CASES: Mapping[str, tuple[Maker, Callable[[], Problem]]] = {
         ({n: p for n, p in ALL.items() if keeps_states(p())}, ON_STATES),
         ({"channels": FINITE["channels"], "harvesting": CONTINUOUS["harvesting"]}, ON_ONE_WAY),
         ({"coded": FINITE["coded"], "failing": failing}, {"CoarseKL": CoarseKL}),
+        # Attributes, failures and states without bounds, all at once.
+        ({"served": served}, usual(EVERYWHERE | ON_FINITE)),
+        ({"served_in_any_size": served_in_any_size}, usual(ON_CONTINUOUS)),
     )
     for name, problem in problems.items()
     for policy, build in policies.items()

@@ -113,6 +113,18 @@ def endless() -> Problem:
     )
 
 
+@cache
+def served() -> Problem:
+    """Arms with a price, pulls that may fail, and states without an upper end."""
+    return failing().with_spaces(state={"rate": Interval(0, math.inf)})
+
+
+@cache
+def served_in_any_size() -> Problem:
+    """The same with continuous contexts."""
+    return served().with_spaces(context={"size": Interval(1, 4)})
+
+
 FINITE = {
     "channels": channels,
     "offloading": offloading,

@@ -40,6 +40,7 @@ from onepull import (
     recommended,
 )
 from onepull.distributions import Exponential, Failing, Switching, Uniform
+from onepull.factor.arm_ranges import whole_ranges
 from onepull.simulation.prepare import Interpreted
 
 PRICES: dict[str, dict[str, Any]] = {
@@ -362,6 +363,101 @@ def test_a_state_whose_reward_would_overflow_is_refused():
 def test_a_reward_that_overflows_between_bounds_is_refused():
     with pytest.raises(ProblemError, match="too large to compute with"):
         Problem(arms=["a"], state={"x": Interval(0, 1e200)}, reward="-x * x")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"reward": "(tier == 'glod') * rate"}, "did you mean 'gold'.*no arm has yet is declared"),
+        ({"failure": "-1 if tier == 'plian' else -2"}, "failure: .*did you mean 'plain'"),
+        ({"reward": "(tier == 1) * rate"}, "expected one of the words 'gold', 'plain'"),
+        ({"reward": "(price == 'gold') * rate"}, "words can only be compared"),
+        ({"reward": "(tier < 'gold') * rate"}, "words can only be compared"),
+        ({"words": {"tear": ["gold"]}}, "words takes attributes of words, given 'tear'"),
+        ({"words": {"price": ["gold"]}}, "words takes attributes of words, given 'price'"),
+        ({"words": {"tier": [1]}}, "must be words"),
+        ({"words": {"tier": "gold"}}, "words of attribute 'tier': .* a list"),
+        ({"words": ["tier"]}, "words takes the words of attributes by name"),
+    ],
+)
+def test_words_that_no_arm_has_are_refused(changes, said):
+    with pytest.raises(ProblemError, match=said):
+        priced(**changes)
+
+
+def test_words_may_be_declared_for_arms_to_come():
+    problem = priced(
+        reward="rate * (3 if tier == 'silver' else 1)", words={"tier": ["silver", "gold"]}
+    )
+    assert problem.words == {"tier": ("silver",)}
+    assert Problem.from_toml(problem.to_toml()).words == problem.words
+    assert Problem.from_json(problem.to_json()).words == problem.words
+    assert problem.payoff.whole_range == (-2.0, 2.0)  # no arm is silver
+    more = problem.with_arms({"c": {"price": 0, "tier": "silver"}, **PRICES})
+    assert more.payoff_of("c")(size=1, rate=2) == 6.0
+    assert more.words == {}
+
+
+@pytest.mark.parametrize("kind", [DCB, EmpiricalKL, IMED, recommended])
+def test_the_word_of_an_arm_that_left_stays_known(kind):
+    policy = kind(priced())
+    policy.observe_many(["a", "b", "b"], size=[1, 2, 1], rate=[2, 1, 2])
+    policy.remove_arm("a")
+    assert policy.problem.words == {"tier": ("gold",)}
+    twin = Policy.from_bytes(policy.to_bytes())
+    for one in (policy, twin):
+        one.add_arm("c", price=0, tier="gold")
+        one.observe("c", size=2, rate=2)
+        assert one.problem.words == {}
+    assert policy.estimates(size=2) == twin.estimates(size=2)
+    assert policy.estimates(size=2) == pytest.approx([1.5 - 0.25, 4.0])
+
+
+@pytest.mark.parametrize("kind", [EmpiricalKL, recommended, CoarseKL])
+def test_another_reward_may_declare_words(kind):
+    policy = kind(priced(words={"tier": ["iron"]}))
+    policy.observe("a", rate=2, size=1)
+    told = "rate * (3 if tier == 'silver' else 1)"
+    with pytest.raises(ProblemError, match="'gold', 'plain', 'iron'"):
+        policy.with_reward(told)
+    other = policy.with_reward(told, words={"tier": ["silver"]})
+    assert other.problem.words == {"tier": ("iron", "silver")}
+    assert other.estimates(size=1)[0] == 2.0
+    for wrong in (["tier"], 3, np.zeros(2)):
+        with pytest.raises(ProblemError, match="words takes the words of attributes by name"):
+            policy.with_reward(told, words=wrong)
+
+
+def test_words_that_nothing_mentions_are_forgotten():
+    problem = priced(reward="rate - price", failure=None)
+    for version in range(3):
+        problem = problem.with_arms({"a": {"price": 1, "tier": f"v{version}"}})
+    assert problem.words == {}
+
+
+def test_an_attribute_is_compared_with_a_field_by_the_word():
+    problem = Problem(
+        arms={"north": {"home": "us"}, "south": {"home": "asia"}, "west": {"home": "eu"}},
+        context={"region": Finite(["eu", "us"])},
+        state={"rate": Interval(0, 1)},
+        reward="rate if home == region else rate - 5",
+    )
+    found = [
+        [problem.payoff_of(arm)(region=region, rate=1) for arm in problem.arms]
+        for region in ("eu", "us")
+    ]
+    assert found == [[-4.0, -4.0, 1.0], [1.0, -4.0, -4.0]]
+    policy = DCB(Problem.from_toml(problem.with_spaces(state={"rate": Finite([1])}).to_toml()))
+    policy.observe_many(list(problem.arms), rate=[1, 1, 1])
+    assert policy.estimates(region="us") == [1.0, -4.0, -4.0]
+    alone = problem.with_arms({"south": {"home": "asia"}})  # which is home in no region
+    assert alone.payoff_of("south")(region="us", rate=1) == -4.0
+
+
+def test_each_arm_is_explored_by_the_range_of_its_word():
+    problem = priced(reward="rate * (10 if tier == 'gold' else 1)", failure=None)
+    low, high = whole_ranges(problem)
+    assert (low, high) == ([0.0, 0.0], [20.0, 2.0])
 
 
 def test_rewards_tell_something_else_of_each_arm():

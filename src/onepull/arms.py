@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from onepull.checks import plain_text, real, shown
@@ -17,6 +17,8 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 # The attributes of each arm, by its name.
 Attributes: TypeAlias = Mapping[str, Mapping[str, float | str]]
 Arms: TypeAlias = Iterable[str] | Attributes
+# Words by attribute.
+Words: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 def arm_names(arms: Arms) -> tuple[str, ...]:
@@ -76,17 +78,12 @@ def arm_attributes(arms: Arms) -> dict[str, dict[str, float | str]]:
     return found if names else {}
 
 
-def attribute_spaces(attributes: Attributes, words: Iterable[str] = ()) -> Box:
+def attribute_spaces(attributes: Attributes) -> Box:
     """Return the values that occur of each attribute.
-
-    `words` are those that formulas compare with.  No arm needs to have them: arms come and go.
 
     >>> attribute_spaces({"wifi": {"price": 1.0}, "lte": {"price": 3.0}})
     Box(price=Finite([1, 3]))
-    >>> attribute_spaces({"wifi": {"tier": "gold"}}, ["plain"])
-    Box(tier=Finite(["gold", "plain"]))
     """
-    compared = list(words)
     columns: dict[str, list[Any]] = {}
     for given in attributes.values():
         for name, value in given.items():
@@ -98,9 +95,56 @@ def attribute_spaces(attributes: Attributes, words: Iterable[str] = ()) -> Box:
             raise ProblemError(
                 f"attribute {name!r} takes numbers or words, not both, given {shown(values)}"
             )
-        known = list(dict.fromkeys([*values, *compared])) if named else sorted(set(values))
-        spaces[name] = Finite(known)
+        spaces[name] = Finite(list(dict.fromkeys(values)) if named else sorted(set(values)))
     return Box(spaces)
+
+
+def further_words(declared: Any, spaces: Box) -> Words:
+    """Return the declared words of attributes that no arm has, by attribute.
+
+    >>> further_words({"tier": ["gold", "plain"]}, attribute_spaces({"wifi": {"tier": "gold"}}))
+    {'tier': ('plain',)}
+    """
+    if not isinstance(declared, Mapping):
+        raise ProblemError(
+            "words takes the words of attributes by name, as in {'tier': ['gold']}, "
+            f"given {shown(declared)}"
+        )
+    found: dict[str, tuple[str, ...]] = {}
+    for name, words in declared.items():
+        if name not in spaces.words:
+            known = ", ".join(map(repr, spaces.words)) or "none"
+            raise ProblemError(
+                f"words takes attributes of words, given {shown(name)}; there are {known}"
+            )
+        try:
+            listed = Finite(words).words
+        except ProblemError as error:
+            raise ProblemError(f"words of attribute {name!r}: {error}") from None
+        if not listed:
+            raise ProblemError(f"words of attribute {name!r} must be words, given {shown(words)}")
+        further = tuple(word for word in listed if word not in spaces.words[name])
+        found |= {str(name): further} if further else {}
+    return found
+
+
+def words_left(
+    before: Words, after: Box, mentioned: Collection[str], declared: Words | None = None
+) -> Words:
+    """Return the words of attributes that stay known though no arm has them any more.
+
+    A formula may compare with a word of an arm that was removed: arms come and go.  Words that
+    nothing mentions are forgotten, unless they were declared.
+
+    >>> arms = attribute_spaces({"lte": {"tier": "plain"}})
+    >>> words_left({"tier": ("gold", "plain", "basic")}, arms, ["gold"])
+    {'tier': ('gold',)}
+    """
+    left = {}
+    for name, words in after.words.items():
+        lasting = {*mentioned, *(declared or {}).get(name, ())}
+        left[name] = tuple(w for w in before.get(name, ()) if w in lasting and w not in words)
+    return {name: words for name, words in left.items() if words}
 
 
 def _value(arm: str, name: str, value: Any) -> float | str:

@@ -6,14 +6,23 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from onepull.arms import Arms, Attributes, arm_attributes, arm_names, attribute_spaces
+from onepull.arms import (
+    Arms,
+    Attributes,
+    Words,
+    arm_attributes,
+    arm_names,
+    attribute_spaces,
+    further_words,
+    words_left,
+)
 from onepull.checks import real, shown
 from onepull.errors import FormulaError, InputError, ParameterError, ProblemError
 from onepull.formula import Formula
@@ -52,6 +61,9 @@ class Problem:
     failure
         The reward of a pull that failed and shows no state: a number, or a formula over the
         context and the attributes.  Without it pulls do not fail.
+    words
+        Words that attributes may have though no arm has them now, by attribute.  A formula may
+        compare an attribute with these words and with those of the arms.
 
     Attributes
     ----------
@@ -96,13 +108,15 @@ class Problem:
     reward: Reward
     failure: float | str | None
     attributes: Attributes
+    # Beside those of the arms.  Two problems without them are alike if all else is.
+    words: Words = field(compare=False, repr=False)
     outcome: Box = field(compare=False, repr=False)
     payoff: Payoff = field(compare=False, repr=False)
     # The attributes of each arm as numbers, in the order of the fields of the outcome.
     known: tuple[State, ...] = field(compare=False, repr=False)
     _payoffs: dict[str, Payoff] = field(compare=False, repr=False)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         *,
         arms: Arms,
@@ -110,6 +124,7 @@ class Problem:
         state: Mapping[str, Space],
         reward: Reward | Source,
         failure: float | str | None = None,
+        words: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
         set_ = object.__setattr__
         set_(self, "arms", arm_names(arms))
@@ -118,32 +133,56 @@ class Problem:
         set_(self, "state", Box(state).acting_as("state"))
         set_(self, "reward", reward if isinstance(reward, Reward) else Reward(reward))
         set_(self, "failure", _failure(failure))
-        known = attribute_spaces(self.attributes, self._words_compared())
+        known = attribute_spaces(self.attributes)
+        set_(self, "words", further_words({} if words is None else words, known))
         _check_fields(self.context, self.state, known)
         outcome = self.state
         if known or failure is not None:
             ending = {} if failure is None else {FAILED: Finite([0, 1])}
             outcome = Box({**known, **self.state, **ending}).acting_as("state")
         set_(self, "outcome", outcome)
-        set_(self, "payoff", bind(self.reward, self.context, outcome, self._failing(known)))
+        failing = self._failing(known)
+        fixed = Fixed(words=self._spoken)
+        try:
+            set_(self, "payoff", bind(self.reward, self.context, outcome, failing, fixed))
+        except FormulaError as error:
+            raise self._with_remedy(error) from None
         set_(self, "known", tuple(known.read(self.attributes.get(a, {})) for a in self.arms))
         set_(self, "_payoffs", {})
 
-    def _words_compared(self) -> list[str]:
-        """Return the words in the formulas that are no words of the context or the state."""
+    @property
+    def _spoken(self) -> Words:
+        """The words that each attribute is compared with: those of the arms, and further ones."""
+        columns: dict[str, dict[str, None]] = {}
+        for given in self.attributes.values():
+            for name, value in given.items():
+                if isinstance(value, str):
+                    columns.setdefault(name, {})[value] = None
+        return {name: (*words, *self.words.get(name, ())) for name, words in columns.items()}
+
+    def _with_remedy(self, error: FormulaError) -> FormulaError:
+        """Return an error that says how to declare a word, if it is one of a word in quotes."""
+        if not self._spoken or not QUOTED.fullmatch(error.text[error.start : error.stop]):
+            return error
+        name = next(iter(self._spoken))
+        reason = (
+            f"{error.reason}; a word that no arm has yet is declared as in words={{{name!r}: …}}"
+        )
+        return FormulaError(reason, text=error.text, start=error.start, stop=error.stop)
+
+    def _mentioned(self) -> set[str]:
+        """Return the words that the formulas or the fields mention."""
         texts = [text for text in (self.reward.source, self.failure) if isinstance(text, str)]
-        of_fields = {
-            w for box in (self.context, self.state) for ws in box.words.values() for w in ws
-        }
-        words = [word[1:-1] for text in texts for word in QUOTED.findall(text)]
-        return [word for word in words if word not in of_fields]
+        fields = (words for box in (self.context, self.state) for words in box.words.values())
+        quoted = (word[1:-1] for text in texts for word in QUOTED.findall(text))
+        return {*quoted, *itertools.chain.from_iterable(fields)}
 
     def _failing(self, attributes: Box) -> Formula | None:
         """Return the reward of a failure as a formula of all fields."""
         if self.failure is None:
             return None
         names = (*self.context, *self.outcome)
-        words = {**self.context.words, **attributes.words}
+        words = {**self.context.words, **self._spoken}
         hidden = [name for name in names if name not in attributes and name not in self.context]
         written = self.failure if isinstance(self.failure, str) else repr(self.failure)
         try:
@@ -152,7 +191,7 @@ class Problem:
             # Raises if it is undefined somewhere.
             formula.enclose({name: (space.low, space.high) for name, space in boxes.items()})
         except FormulaError as error:
-            raise ProblemError(f"failure: {error}") from None
+            raise ProblemError(f"failure: {self._with_remedy(error)}") from None
         return formula
 
     def payoff_of(self, arm: str) -> Payoff:
@@ -170,8 +209,7 @@ class Problem:
         if arm not in self._payoffs:
             numbers = self.known[self.arms.index(arm)]
             names = self.outcome.names[: len(numbers)]
-            words = {name: self.outcome.words[name] for name in names if name in self.outcome.words}
-            fixed = Fixed(dict(zip(names, numbers, strict=True)), words)
+            fixed = Fixed(dict(zip(names, numbers, strict=True)), self._spoken)
             self._payoffs[arm] = bind(self.reward, self.context, self.state, fixed=fixed)
         return self._payoffs[arm]
 
@@ -234,11 +272,22 @@ class Problem:
                 names_of_known = ", ".join(self.outcome.names[: len(self.known[0])])
                 raise ProblemError(f"arm {missing[0]!r} needs its attributes: {names_of_known}")
             known = {name: own.get(name, self.attributes.get(name, {})) for name in names}
-            if arm_attributes(known) != self.attributes or names != self.arms:
-                return self._with(arms=known)
-            return self
+            if arm_attributes(known) == self.attributes and names == self.arms:
+                return self
+            after = attribute_spaces(arm_attributes(known))
+            words = words_left(self._spoken, after, self._mentioned(), self.words)
+            return self._with(arms=known, words=words)
         other = object.__new__(Problem)
-        for name in ("context", "state", "reward", "failure", "attributes", "outcome", "payoff"):
+        for name in (
+            "context",
+            "state",
+            "reward",
+            "failure",
+            "attributes",
+            "words",
+            "outcome",
+            "payoff",
+        ):
             object.__setattr__(other, name, getattr(self, name))
         object.__setattr__(other, "arms", names)
         object.__setattr__(other, "known", ((),) * len(names))
@@ -276,12 +325,17 @@ class Problem:
             "state": dict(self.state),
             "reward": self.reward,
             "failure": self.failure,
+            "words": self.words,
         }
 
     def with_reward(
-        self, reward: Reward | Source, *, failure: float | str | None = None
+        self,
+        reward: Reward | Source,
+        *,
+        failure: float | str | None = None,
+        words: Mapping[str, Iterable[str]] | None = None,
     ) -> Problem:
-        """Return the same problem with another reward, and another `failure` if it is given.
+        """Return the same problem with another reward, another `failure`, and further `words`.
 
         >>> problem = Problem(
         ...     arms=["a"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x * y"
@@ -289,7 +343,17 @@ class Problem:
         >>> problem.with_reward("x + y").payoff(x=0.5, y=1)
         1.5
         """
-        return self._with(reward=reward, failure=self.failure if failure is None else failure)
+        further: Any = self.words if words is None else words
+        if isinstance(words, Mapping):  # otherwise it is refused
+            known = further_words(words, attribute_spaces(self.attributes))
+            names = dict.fromkeys([*self.words, *known])
+            further = {
+                name: list(dict.fromkeys([*self.words.get(name, ()), *known.get(name, ())]))
+                for name in names
+            }
+        return self._with(
+            reward=reward, failure=self.failure if failure is None else failure, words=further
+        )
 
     def _repr_html_(self) -> str:
         """Return the problem as a table for a notebook."""
@@ -341,6 +405,7 @@ class Problem:
             },
             "state": {name: _space_out(space) for name, space in self.state.items()},
             **({} if self.failure is None else {"failure": self.failure}),
+            **({"words": {name: list(w) for name, w in self.words.items()}} if self.words else {}),
         }
 
     def to_json(self) -> str:
@@ -356,8 +421,8 @@ class Problem:
         for arm, known in written["arms"].items() if self.attributes else ():
             lines += ["", f"[arms.{_toml(arm)}]"]
             lines += [f"{name} = {_toml(value)}" for name, value in known.items()]
-        for table in ("context", "state"):
-            if not written[table]:
+        for table in ("context", "state", "words"):
+            if not written.get(table):
                 continue
             lines += ["", f"[{table}]"]
             lines += [f"{name} = {_toml(space)}" for name, space in written[table].items()]
@@ -402,6 +467,7 @@ class Problem:
             state={name: _space_in(space) for name, space in read.state.items()},
             reward=_reward_in(read.reward),
             failure=read.failure,
+            words=read.words,
         )
 
 
@@ -463,6 +529,7 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
     reward: str | _Declared
     context: dict[str, list[float | str] | _Range] = {}
     failure: float | str | None = None
+    words: dict[str, list[str]] = {}
 
 
 def _context(spaces: Any) -> Box:

@@ -164,7 +164,8 @@ def test_many_knots_give_arrays():
 
 
 def test_unbounded_states_are_refused_with_what_to_do():
-    with pytest.raises(ParameterError, match=r"'rate' is .*inf.*needs bounded fields.*declare"):
+    told = r"'rate' is .*inf.*needs bounded fields: bound it.*recommended"
+    with pytest.raises(ParameterError, match=told):
         Sketch(mixed())
 
 

@@ -60,6 +60,19 @@ def test_to_explore_where_it_is_cheapest_takes_lists_of_contexts_and_states():
         assert not list(patient(problem, 1000))
 
 
+def test_all_candidates_take_prices_and_failures():
+    priced = Problem(
+        arms={"a": {"price": 0.5}, "b": {"price": 0.25}},
+        context={"y": Finite([1, 2])},
+        state={"x": Finite([0, 1, 2])},
+        reward="min(x, y) - price",
+        failure="-price",
+    )
+    found = {candidate.name: candidate.build() for candidate in candidates(priced, 1000)}
+    assert {"DCB", "PatientKL", "MultiUCB", "UCB1"} <= set(found)
+    assert all(policy.problem == priced for policy in found.values())
+
+
 def listed(states, reward="log(1 + y * x)"):
     return Problem(
         arms=["a", "b"],

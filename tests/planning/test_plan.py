@@ -192,3 +192,8 @@ def test_what_is_cut_too_finely_is_left_out_and_the_plan_says_so(monkeypatch):
     made = plan(harvesting(), **QUICK)
     assert "CCB T^-2/3" not in {option.name for option in made.options}
     assert any("Left out: δ = T^-2/3 of the width" in note for note in made.notes)
+
+
+def test_what_is_no_problem_is_refused():
+    with pytest.raises(ParameterError, match="problem must be a Problem, given"):
+        plan(channel_selection())  # type: ignore[arg-type]  # an environment

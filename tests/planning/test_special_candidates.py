@@ -9,7 +9,7 @@ import pytest
 from problems import channels, harvesting
 
 from onepull import DCB, Finite, Interval, ParameterError, Problem, simulate
-from onepull.distributions import Switching
+from onepull.distributions import Exponential, Failing, Switching, Uniform
 from onepull.environment import Environment, channel_selection, energy_harvesting
 from onepull.planning import plan
 from onepull.planning.special_candidates import Circumstances, forgetting, offered
@@ -214,3 +214,25 @@ def test_all_at_once_can_be_planned():
 def test_feedback_is_of_states_or_rewards():
     with pytest.raises(ParameterError, match="feedback must be state or reward, given 'both'"):
         plan(channels(), feedback="both", **QUICK)
+
+
+def test_without_a_lowest_reward_there_is_a_plan_too():
+    problem = Problem(
+        arms={"a": {"price": 1e-4}, "b": {"price": 2e-4}},
+        context={"tokens": Interval(1, 4000)},
+        state={"seconds": Interval(0, math.inf)},
+        reward="-seconds - price * tokens",
+        failure="-3",
+    )
+    world = Environment(
+        problem,
+        states={"a": Failing(Exponential(1.0), 0.1), "b": Exponential(0.5)},
+        contexts=Uniform(1, 4000),
+    )
+    made = plan(problem, environment=world, horizon=60, replications=2, timing=False)
+    assert {option.name for option in made.options} == {
+        "AdaptiveKL recommended", "AdaptiveKL 64 states an arm", "DSEE blind",
+    }  # fmt: skip
+    assert any("no lowest value" in note for note in made.notes)
+    told = offered(problem, Circumstances([world], 60, 60, 2, "reward"))[0]
+    assert {candidate.kind for candidate in told} == {"DSEE"}

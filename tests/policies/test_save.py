@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zlib
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -20,6 +22,7 @@ from onepull import (
     Finite,
     FixedArm,
     Genie,
+    MergeError,
     MultiUCB,
     OnepullError,
     Policy,
@@ -244,6 +247,54 @@ def test_a_cell_that_is_not_there_is_refused(key):
 def test_another_class_is_refused():
     with pytest.raises(SaveFileError, match="contains the policy DCB, which is not a known UCB1"):
         UCB1.from_bytes(small().to_bytes())
+
+
+def own_class(module, name="Mine", base=DCB):
+    return type(name, (base,), {"__module__": module, "__qualname__": name})
+
+
+def test_classes_of_one_name_are_told_apart_by_their_module():
+    north, south = own_class("north"), own_class("south")
+    for kind in (north, south):
+        policy = kind(channels(2))
+        policy.observe("channel-1", capacity=1)
+        assert type(Policy.from_bytes(policy.to_bytes())) is kind
+    with pytest.raises(SaveFileError, match=r"north:Mine, and the known class .* south"):
+        south.from_bytes(north(channels(2)).to_bytes())
+    one, other = north(channels(2)), south(channels(2))
+    one.join("one")
+    other.join("other")
+    with pytest.raises(MergeError):
+        one.absorb(other.updates())
+
+
+def test_a_class_named_like_one_of_the_package_does_not_replace_it():
+    mine = own_class("elsewhere", "DCB")
+    assert type(Policy.from_bytes(small().to_bytes())) is DCB
+    assert type(DCB.from_bytes(small().to_bytes())) is DCB
+    assert type(Policy.from_bytes(mine(channels(2)).to_bytes())) is mine
+
+
+def test_a_class_that_was_moved_is_loaded_by_asking_for_it():
+    moved = own_class("new_place", "Travelling")
+    text = altered(moved(channels(2)), policy="old_place:Travelling")
+    with pytest.raises(SaveFileError, match="import the module old_place first, or, if the class"):
+        Policy.from_bytes(text)
+    assert type(moved.from_bytes(text)) is moved
+
+
+def test_two_classes_of_one_name_in_one_module_are_refused():
+    one, two = own_class("here", "Twice"), own_class("here", "Twice")
+    text = one(channels(2)).to_bytes()
+    with pytest.raises(SaveFileError, match="and 2 classes have this name"):
+        Policy.from_bytes(text)
+    assert type(two.from_bytes(text)) is two
+
+
+def test_a_class_that_is_defined_again_replaces_the_first(monkeypatch):
+    first, again = own_class("notebook", "Again"), own_class("notebook", "Again")
+    monkeypatch.setitem(sys.modules, "notebook", SimpleNamespace(Again=again))
+    assert type(Policy.from_bytes(first(channels(2)).to_bytes())) is again
 
 
 def test_a_missing_file_is_what_the_system_says(tmp_path):

@@ -271,6 +271,24 @@ def test_a_changed_file_changes_what_it_says_and_nothing_else():
     assert quiet(EmpiricalKL, new, store, fallback="c").state() == two.state()
 
 
+def test_a_changed_reward_may_mention_words_of_arms_to_come(tmp_path):
+    stated: dict[str, Any] = {
+        "arms": {"a": {"tier": "gold"}, "b": {"tier": "plain"}},
+        "state": {"x": Interval(0, 1)},
+    }
+    problem = Problem(**stated, reward="x * (2 if tier == 'gold' else 1)")
+    with Router(problem, store=tmp_path / "log.db") as router:
+        for _ in range(4):
+            router.observe(router.choose(), x=0.5)
+    changed = Problem(
+        **stated, reward="x * (3 if tier == 'silver' else 1)", words={"tier": ["silver"]}
+    )
+    for _ in range(2):
+        with Router(changed, store=tmp_path / "log.db") as router:
+            assert router.problem.words == {"tier": ("silver",)}
+            assert router.problem.reward == changed.reward
+
+
 def test_another_policy_learns_the_log_again():
     store = MemoryStore()
     one = taught(store)

@@ -177,8 +177,9 @@ class Sketch(Atoms):
         for name, space in intervals.items():
             if not math.isfinite(space.width):
                 raise ParameterError(
-                    f"state field {name!r} is {space!r}, but a sketch needs bounded fields; "
-                    "declare bounds for it"
+                    f"state field {name!r} is {space!r}, but a sketch needs bounded fields: bound "
+                    "it, for example with Interval(0, 30, outside='clip'), or use "
+                    "recommended(problem), which keeps the states themselves"
                 )
         _check_number(size(fields) * self.knots ** len(intervals))
         columns = {

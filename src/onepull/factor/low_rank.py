@@ -76,7 +76,8 @@ class LowRank(Dense):
                 if not math.isfinite(space.high - space.low):
                     raise ParameterError(
                         f"{role} field {name!r} is {space!r}, but a low-rank approximation needs "
-                        "bounded fields; declare bounds for it"
+                        "bounded fields: bound it, for example with Interval(0, 30, "
+                        "outside='clip'), or use recommended(problem)"
                     )
         _check_pairs(problem)
         low, high = problem.payoff.whole_range

@@ -7,7 +7,6 @@ text takes long, and no text is nested deeper than the limits below.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import reprlib
@@ -20,6 +19,7 @@ from onepull.checks import is_field_name
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.operations import Operation
+from onepull.formula.words import MOST_COMMON, are_aligned, common, nearest, some
 
 LENGTH = 4000
 SIZE = 1000
@@ -352,30 +352,68 @@ class _Parser:
             if _BINDS.get(self.next.text) == _COMPARISON:
                 # 'a < b < c' is 'a < b and b < c', so b is worked out twice.
                 self.count(self.size - before, (start, self.stop))
-            links.append(self.apply(operation, self.sides(operation, left, right), start))
+            links.append(self.link(operation, left, right, start))
             left = right
         return links[0] if len(links) == 1 else self.apply(op.AND, tuple(links), start)
 
-    def sides(self, operation: Operation, left: Operand, right: Operand) -> tuple[Term, Term]:
-        """Return both sides of a comparison as numbers; a word becomes its number."""
+    def link(self, operation: Operation, left: Operand, right: Operand, start: int) -> Term:
+        """Return one comparison; a word becomes its number in the list of the compared field."""
         if operation in (op.EQUAL, op.UNEQUAL):
-            words = self.words_of(left) or self.words_of(right)
-            if words is not None:
-                return self.coded(left, words), self.coded(right, words)
-        return self.number(left), self.number(right)
+            words, others = self.words_of(left), self.words_of(right)
+            if isinstance(left, Field) and isinstance(right, Field) and words and others:
+                return self.fields_compared(operation, (left, right), (words, others), start)
+            if (known := words or others) is not None:
+                sides = self.coded(left, known), self.coded(right, known)
+                return self.apply(operation, sides, start)
+        return self.apply(operation, (self.number(left), self.number(right)), start)
+
+    def fields_compared(
+        self,
+        operation: Operation,
+        fields: tuple[Field, Field],
+        words: tuple[dict[str, int], dict[str, int]],
+        start: int,
+    ) -> Term:
+        """Return whether two fields have the same word, which may have a number in each list."""
+        (left, right), (mine, theirs) = fields, words
+        pairs = common(mine, theirs)
+        if not pairs:
+            reason = f"expected a field with one of the words {some(mine)}; {right.name!r} has "
+            raise self.refuse(right.span, f"{reason}the words {some(theirs)}")
+        if are_aligned(mine, theirs):
+            return self.apply(operation, fields, start)
+        if len(pairs) > MOST_COMMON:
+            raise self.refuse(
+                (start, self.stop),
+                f"{left.name!r} and {right.name!r} have more than {MOST_COMMON} words in common, "
+                "so both must list their words in the same order",
+            )
+        same: list[Term] = [
+            self.apply(
+                op.AND,
+                (
+                    self.apply(op.EQUAL, (left, Number(float(i))), start),
+                    self.apply(op.EQUAL, (right, Number(float(j))), start),
+                ),
+                start,
+            )
+            for i, j in pairs
+        ]
+        either = same[0] if len(same) == 1 else self.apply(op.OR, tuple(same), start)
+        return either if operation is op.EQUAL else self.apply(op.NOT, (either,), start)
 
     def words_of(self, term: Operand) -> dict[str, int] | None:
         return self.words.get(term.name) if isinstance(term, Field) else None
 
     def coded(self, term: Operand, words: dict[str, int]) -> Term:
-        """Return a word, or a field of the same words, as a number."""
-        if isinstance(term, Field) and self.words_of(term) == words:
+        """Return a word, or the field that it is compared with, as a number."""
+        if isinstance(term, Field) and self.words_of(term) is words:
             return term
         if isinstance(term, Word) and term.text in words:
             return Number(float(words[term.text]), term.span)
-        some = [repr(word) for word in itertools.islice(words, 12)]
-        allowed = ", ".join(some) + ", …" * (len(words) > 12)
-        raise self.refuse(term.span, f"expected one of the words {allowed}")
+        near = nearest(term.text, words) if isinstance(term, Word) else None
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise self.refuse(term.span, f"expected one of the words {some(words)}{hint}")
 
     def junction(self, first: Operand, start: int, binds: int) -> Term:
         word, terms = self.next.text, [self.truth(first)]

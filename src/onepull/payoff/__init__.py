@@ -23,7 +23,7 @@ def bind(
 ) -> Payoff:
     """Return the reward as a function on its spaces; raises if a declaration is contradicted.
 
-    `failure` is the reward of a failed pull, and `fixed` holds fields that are known.
+    `failure` is the reward of a failed pull, and `fixed` holds what is known of attributes.
     """
     kind = FormulaPayoff if reward.is_formula else CallablePayoff
     payoff: Payoff = kind(reward, context, state, failure, fixed)

@@ -41,9 +41,9 @@ class CallablePayoff(Payoff):
         failure: Formula | None = None,
         fixed: Fixed | None = None,
     ) -> None:
-        super().__init__(reward, context, state, failure)
-        known = fixed or Fixed()
-        words = {**context.words, **known.words, **state.words}
+        super().__init__(reward, context, state, failure, fixed)
+        known = self.fixed
+        words = {**context.words, **state.words, **known.words}
         hidden = {*context.implied, *([] if failure is None else [FAILED])}
         names = [name for name in (*self.names, *known.values) if name not in hidden]
         given = _with_words(_by_name(reward.source, names), names, words)

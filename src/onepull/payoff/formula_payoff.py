@@ -46,9 +46,9 @@ class FormulaPayoff(Payoff):
         failure: Formula | None = None,
         fixed: Fixed | None = None,
     ) -> None:
-        super().__init__(reward, context, state, failure)
-        known = fixed or Fixed()
-        words = {**context.words, **known.words, **state.words}
+        super().__init__(reward, context, state, failure, fixed)
+        known = self.fixed
+        words = {**context.words, **state.words, **known.words}
         names = (*self.names, *known.values)
         hidden = [*context.implied, *([] if failure is None else [FAILED])]
         formula = Formula(str(reward.source), names, words, hidden=hidden).fixed(known.values)

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from onepull.errors import DeclarationError, FormulaError, ProblemError, RewardE
 from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
-from onepull.payoff.reward import Reward, slack
+from onepull.payoff.reward import Fixed, Reward, slack
 from onepull.spaces import FAILED, Box, Interval
 
 Features: TypeAlias = Sequence[float] | Array
@@ -45,12 +45,18 @@ class Payoff(ABC):
     vector: Callable[..., Array]
 
     def __init__(
-        self, reward: Reward, context: Box, state: Box, failure: Formula | None = None
+        self,
+        reward: Reward,
+        context: Box,
+        state: Box,
+        failure: Formula | None = None,
+        fixed: Fixed | None = None,
     ) -> None:
         self.reward = reward
         self.context = context
         self.state = state
         self.failure = failure
+        self.fixed = fixed or Fixed()
         self.names = (*context.names, *state.names)
         for name in reward.monotone:
             if name not in state:
@@ -68,6 +74,13 @@ class Payoff(ABC):
         if self.failure is not None:
             fields.setdefault(FAILED, False)
         return float(self.scalar(*self.context.read(fields), *self.state.read(fields)))
+
+    def parted(self, context: Box, state: Box) -> Self:
+        """Return the same function with the fields parted otherwise, in the same order.
+
+        So attributes of arms, which are part of an outcome, can be taken as part of the context.
+        """
+        return type(self)(self.reward, context, state, self.failure, self.fixed)
 
     # Rewards in many contexts
 

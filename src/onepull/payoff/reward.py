@@ -117,7 +117,7 @@ class Reward:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Known fields of a reward: the attributes of one arm, with the words of each.
+    """What is known of attributes: the values of one arm's, and the words that each may have.
 
     >>> Fixed({"price": 0.2}).values
     {'price': 0.2}

@@ -18,8 +18,8 @@ from onepull.planning.option import BYTES, Option
 from onepull.planning.plan_tables import plan_html, tables
 from onepull.planning.random_instances import POINTS, instance
 from onepull.planning.selection import propose
-from onepull.planning.special_candidates import Circumstances, offered
-from onepull.problem import Problem
+from onepull.planning.special_candidates import Circumstances, is_endless, offered
+from onepull.problem import Problem, given_problem
 from onepull.simulation import Simulation
 from onepull.simulation.executors import open_executor
 from onepull.simulation.feedback import FEEDBACK
@@ -166,6 +166,7 @@ def plan(  # noqa: PLR0913 - a full statement
     >>> made.proposed.call, made.reason
     ('UCB1(problem)', 'it has the lowest regret within 200 bytes, 681.5 (662.4 to 700.6)')
     """
+    given_problem(problem)
     runs = whole_number("replications", replications, least=2)
     judged = _judged(horizon, storage, regret)
     trials = sorted({judged, *(HORIZONS if horizon is None else [horizon])})
@@ -205,7 +206,7 @@ def plan(  # noqa: PLR0913 - a full statement
             "Policies whose regret may grow linearly are not proposed, since the horizon is beyond "
             "the simulation."
         )
-    if unplanned := left_out(problem, horizon):
+    if not is_endless(problem) and (unplanned := left_out(problem, horizon)):
         told = f"which needs more than {MOST_CELLS:,} cells"
         notes.append(f"Left out: δ = {' and '.join(unplanned)} of the width, {told}.")
     return Plan(problem, horizon, options, judged, chosen, why, notes, feedback)

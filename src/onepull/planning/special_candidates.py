@@ -1,4 +1,4 @@
-"""Candidates for special cases: arms that change, feedback of rewards only, late feedback.
+"""Candidates for special cases: no lowest reward, arms that change, rewards only, late feedback.
 
 `candidates` lists what suits the problem.  Here that list is adapted to the environment.
 """
@@ -24,6 +24,7 @@ from onepull.planning.candidates import (
     recommendations,
 )
 from onepull.policies import (
+    DSEE,
     KLUCB,
     AdaptiveKL,
     CoarseKL,
@@ -106,7 +107,12 @@ def offered(problem: Problem, met: Circumstances) -> tuple[list[Candidate], list
     A pull shows only its reward, which may hide the state. Left out: DCB, EmpiricalKL and \
 PatientKL, which cannot learn from it.
     """
-    found, notes = candidates(problem, met.horizon), []
+    listed = without_bounds if is_endless(problem) else candidates
+    found, notes = list(listed(problem, met.horizon)), []
+    if is_endless(problem):
+        notes.append(
+            "The reward has no lowest value. Left out: policies that explore by its range."
+        )
     if met.is_late or met.changes:
         # It needs prompt feedback, and trusts old observations.
         found = [c for c in found if not isinstance(c.build(), PatientKL)]
@@ -115,7 +121,7 @@ PatientKL, which cannot learn from it.
         notes.append(f"Arms change {times}; regret is against the arm that is best at the time.")
         if met.horizon != met.judged:
             notes.append("Regret after the simulated trials depends on the changes to come.")
-        found += forgetting(problem, met.judged, met.changes)
+        found += [] if is_endless(problem) else forgetting(problem, met.judged, met.changes)
     if met.feedback == "reward":
         found, note = _learning(problem, found, met)
         notes.append(note)
@@ -128,6 +134,32 @@ PatientKL, which cannot learn from it.
             )
     found, slow = _quick(problem, found, met)
     return found, notes + slow
+
+
+def is_endless(problem: Problem) -> bool:
+    """Return whether the reward has no lowest value.
+
+    >>> from onepull.environment import channel_selection
+    >>> is_endless(channel_selection().problem)
+    False
+    """
+    return math.isinf(problem.payoff.whole_range[0])
+
+
+def without_bounds(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+    """Yield policies that need no lowest reward: the default, also with a small memory, and DSEE.
+
+    >>> from onepull import Interval
+    >>> latency = Problem(arms=["a"], state={"x": Interval(0, math.inf)}, reward="-x")
+    >>> [candidate.name for candidate in without_bounds(latency, 1000)]
+    ['AdaptiveKL recommended', 'AdaptiveKL 64 states an arm', 'DSEE blind']
+    """
+    yield from recommendations(problem, horizon)
+    small = partial(AdaptiveKL, problem, kept=64)
+    yield Candidate("AdaptiveKL", "64 states an arm", small, None, caution=UNPROVED)
+    blind = partial(DSEE, problem, sharing="blind")
+    several = problem.context.has_fields  # then the best arm may depend on the context
+    yield Candidate("DSEE", "blind", blind, None, caution=UNPROVED, is_linear=several)
 
 
 def forgetting(problem: Problem, trials: int, changes: int) -> Iterator[Candidate]:

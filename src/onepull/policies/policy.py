@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -37,6 +37,7 @@ from onepull.policies.loaded import Loaded, changes
 from onepull.policies.pull import Pull
 from onepull.policies.pull_counts import PullCounts
 from onepull.policies.request import Request
+from onepull.policies.saved_names import kind_saved_as, saved_name
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.stats import Stats, stats_of
 from onepull.policies.ties import best_of, drawn, even, foremost
@@ -638,9 +639,10 @@ class Policy(ABC):
         return self._fleet
 
     def _identity(self) -> Identity:
-        """Return what must be the same in all members of a fleet: all but the arms."""
-        problem = {name: part for name, part in self._problem_out().items() if name != "arms"}
-        return Identity(type(self).__name__, self._written(), problem)
+        """Return what must be the same in all members of a fleet: all but what is said of arms."""
+        of_arms = ("arms", "words")
+        problem = {name: part for name, part in self._problem_out().items() if name not in of_arms}
+        return Identity(saved_name(type(self)), self._written(), problem)
 
     def _problem_out(self) -> dict[str, Any]:
         """Return the problem as plain values, without a reward that is a Python callable."""
@@ -691,7 +693,7 @@ class Policy(ABC):
         """Return the policy as the contents of a save file."""
         return savefile.encode(
             savefile.Saved(
-                policy=type(self).__name__,
+                policy=saved_name(type(self)),
                 parameters=self._written(),
                 problem=self._problem_out(),
                 learned=self._knowledge.state(),
@@ -725,8 +727,9 @@ class Policy(ABC):
     ) -> Self:
         """Build a policy from the contents of a save file.
 
-        `Policy.load` reads any policy, `DCB.load` only a DCB.  If the reward is a Python
-        callable, it is not in the file: pass the problem.
+        `Policy.load` reads any policy, `DCB.load` only a DCB.  Import the module of a class of your
+        own first: the file names it, so that two classes of one name are told apart.  If the
+        reward is a Python callable, it is not in the file: pass the problem.
 
         The problem may have more arms, more contexts and wider bounds than the saved one, if
         what was learned stays exact; `loaded` then says what changed.  Otherwise SaveFileError
@@ -735,15 +738,10 @@ class Policy(ABC):
         """
         accepted = number("error", error, above=0.0, at_least=True)
         saved = savefile.decode(text, where)
-        kinds = {kind.__name__: kind for kind in _kinds(cls)} | {cls.__name__: cls}
-        if saved.policy not in kinds:
-            raise SaveFileError(
-                f"{where}: contains the policy {printable(saved.policy)}, which is not a known "
-                f"{cls.__name__}; use Policy.load, and import the module of your own policies first"
-            )
         try:
+            kind = kind_saved_as(saved.policy, cls, Policy)
             before, given = savefile.problems_of(saved, problem)
-            policy: Self = kinds[saved.policy]._rebuilt(before, saved.parameters)  # noqa: SLF001 - a subclass's own
+            policy: Self = kind._rebuilt(before, saved.parameters)  # noqa: SLF001 - a subclass's own
             if saved.fleet is not None:
                 named = restored(FleetState, saved.fleet, "members of the fleet").name
                 policy._fleet = fleet_for(named, policy._knowledge.copy())
@@ -860,9 +858,3 @@ def _truth(failed: Any) -> bool:
 
 def _is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _kinds(cls: type[Any]) -> Iterator[type[Any]]:
-    yield cls
-    for kind in cls.__subclasses__():
-        yield from _kinds(kind)

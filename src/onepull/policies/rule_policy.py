@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import msgspec
 import numpy as np
 
+from onepull.arms import Words
 from onepull.checks import number
 from onepull.errors import ParameterError
 from onepull.index.rules import MeanRule, Rule, TurnRule, leading_mean, leading_of_arms
@@ -114,7 +115,9 @@ class RulePolicy(Policy):
         """The largest width of a cell, if interval contexts were divided into cells."""
         return self._knowledge.delta
 
-    def with_reward(self, reward: Reward | Source, *, error: float | None = None) -> Self:
+    def with_reward(
+        self, reward: Reward | Source, *, error: float | None = None, words: Words | None = None
+    ) -> Self:
         """Return a policy for another reward with everything that this one has learned.
 
         This works for policies that store states.  A histogram is exact for every reward.  A
@@ -128,6 +131,8 @@ class RulePolicy(Policy):
             The other reward.
         error
             Accept estimates that are off by up to this much.
+        words
+            Further words of attributes that the reward compares with, as of `Problem`.
 
         >>> from onepull import EmpiricalKL, Finite, Problem
         >>> policy = EmpiricalKL(Problem(
@@ -146,7 +151,7 @@ class RulePolicy(Policy):
                 f"{type(self).__name__} stores rewards, not states, so it cannot compute another "
                 "reward; use a policy that stores a histogram or a sketch"
             )
-        twin = self._rebuilt(self.problem.with_reward(reward), self._written())
+        twin = self._rebuilt(self.problem.with_reward(reward, words=words), self._written())
         self._check_error(twin.sharing, accepted)
         twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - of the same class
         twin._continue(self)  # noqa: SLF001 - of the same class

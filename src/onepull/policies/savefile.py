@@ -240,8 +240,10 @@ def problems_of(saved: Saved, problem: Problem | None) -> tuple[Problem, Problem
     alike = given.with_arms(saved.problem.get("arms", ()))
     whole = "reward" in saved.problem and given.reward.is_formula
     written = alike.to_dict() if whole else alike.outline()
+    # Words that no arm has do not matter for what was learned.
+    stated = [{**values, "words": {}} for values in (written, saved.problem)]
     # Compared as text, since the order of the fields matters for what was learned.
-    if msgspec.json.encode(written) == msgspec.json.encode(saved.problem):
+    if msgspec.json.encode(stated[0]) == msgspec.json.encode(stated[1]):
         return alike, given
     another = "the policy was saved for another problem than the one given"
     if whole and written["reward"] != saved.problem["reward"]:

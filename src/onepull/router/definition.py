@@ -99,7 +99,8 @@ def apply_changes(fold: Fold, old: Mapping[str, Any], new: Mapping[str, Any]) ->
         elif arm in known and arms[arm] != known[arm]:
             fold.policy.set_attributes(arm, **arms[arm])
     if before.get("reward") != after.get("reward") and after.get("reward") is not None:
-        fold.set_reward(Problem.from_dict(after).reward)
+        stated = Problem.from_dict(after)
+        fold.set_reward(stated.reward, stated.words)
     if (old["mode"], old["fallback"]) != (new["mode"], new["fallback"]):
         fold.set_mode(new["mode"], new["fallback"])
     for arm in known:

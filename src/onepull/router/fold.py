@@ -271,7 +271,7 @@ class Fold:
     def _reward_set(self, event: e.RewardSet) -> None:
         self.set_reward(event.reward)
 
-    def set_reward(self, reward: Any) -> None:
+    def set_reward(self, reward: Any, words: Any = None) -> None:
         """Use another reward without forgetting; raises ParameterError where that cannot be."""
         change = getattr(self.policy, "with_reward", None)
         if change is None:
@@ -279,7 +279,7 @@ class Fold:
                 f"{type(self.policy).__name__} keeps no states, so what it learned does not tell "
                 "what another reward would have been; use a policy that does, such as recommended"
             )
-        policy = change(reward)
+        policy = change(reward, words=words) if words else change(reward)
         self.policy = policy
         for flight in list(self.flights):
             self._expect(flight)

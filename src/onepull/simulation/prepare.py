@@ -72,10 +72,8 @@ def prepare(
     """
     if environment.is_late and type(policy) not in UNLEARNED:
         post, usual = post_of(environment), _prepare(policy, environment, horizon)
-        # The kernels for late feedback support neither changing distributions nor forgetting, nor
-        # arms with attributes.
+        # The kernels for late feedback support neither changing distributions nor forgetting.
         lasts = len(environment.pieces()) == 1 and not _forgets(policy)
-        lasts = lasts and not environment.problem.attributes
         late = prepare_late(usual, post, horizon, announced=announced) if lasts else None
         return late or Interpreted(policy, sees_states=sees_states, post=post, announced=announced)
     if type(policy) is CoarseKL and not policy.draws and PreparedCoarse.fits(environment):

@@ -258,3 +258,28 @@ def test_what_it_is_to_plan_with_must_be_told(kind):
         kind(problem())
     with pytest.raises(ParameterError, match=f"^{name} needs budget, as in costs={{'5g': 1.0}}"):
         kind(problem(), costs=COSTS, horizon=100)
+
+
+@pytest.mark.parametrize("sharing", ["joint", "per-context"])
+def test_every_arm_has_its_own_range(sharing):
+    priced = Problem(
+        arms={"free": {"scale": 1.0}, "paid": {"scale": 10.0}},
+        context={"size": Finite([1, 2])},
+        state={"rate": Finite([0, 1])},
+        reward="scale * rate * size",
+    )
+    costs: dict[str, Any] = {"costs": {"paid": 1.0}, "budget": 40.0, "horizon": 100}
+    policy = UCBALP(priced, **costs, sharing=sharing)
+    policy.observe_many(["free", "paid"] * 20, size=[2] * 40, rate=[0, 0] * 19 + [1, 1])
+    width = math.sqrt(0.5 * math.log(41) / 20)
+    expected = [2 / 20 + 2 * width, 20 / 20 + 20 * width]
+    assert policy.indices(size=2) == pytest.approx(expected)
+    eliminating = MixtureElimination(priced, **costs, sharing=sharing, width=1.0)
+    eliminating.observe_many(["free", "paid"] * 20, size=[2] * 40, rate=[0, 0] * 19 + [1, 1])
+    alpha, trial = eliminating._confidence()
+    width = math.sqrt(alpha * math.log(trial) / 20)
+    expected = [min(2 / 20 + 2 * width, 2), min(20 / 20 + 20 * width, 20)]
+    assert eliminating.indices(size=2) == pytest.approx(expected)
+    lower, upper = eliminating._bounds(-1)[1], eliminating._bounds(1)[1]
+    assert lower == pytest.approx([0, 0])
+    assert upper == pytest.approx(expected)

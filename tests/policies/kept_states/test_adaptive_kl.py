@@ -256,6 +256,22 @@ def test_tops_are_above_every_reward(problem):
                 assert problem.payoff.scalar(*values, *outcome) <= top[j] + 1e-9
 
 
+@pytest.mark.parametrize("problem", [channels(2), endless()], ids=["bounded", "endless"])
+def test_an_arm_whose_answers_are_lost_is_tried_again_and_again(problem):
+    policy = AdaptiveKL(problem)
+    generator = np.random.default_rng(3)
+    lost, tried, trials = problem.arms[1], 0, 600
+    for _ in range(trials):
+        (context,), (state,) = (draw(box, 1, generator) for box in (problem.context, problem.state))
+        arm = policy.choose(**context)
+        if arm == lost:
+            policy.pulled(arm, **context)
+            tried += 1
+        else:
+            policy.observe(arm, **context, **state)
+    assert math.log(trials) - 1 <= tried <= math.log(trials) + 2
+
+
 def test_pulls_in_flight_send_requests_elsewhere():
     problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
     policy = AdaptiveKL(problem, adapts=False)

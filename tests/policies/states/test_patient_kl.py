@@ -13,13 +13,14 @@ from onepull import (
     EmpiricalKL,
     Environment,
     Finite,
+    Interval,
     ParameterError,
     PatientKL,
     Problem,
     SaveFileError,
     simulate,
 )
-from onepull.distributions import Switching
+from onepull.distributions import Failing, Switching
 from onepull.environment import channel_selection, energy_harvesting
 from onepull.index.empirical_likelihood import exploration, likely_mean
 from onepull.simulation import Simulation
@@ -87,13 +88,91 @@ def test_definition_on_random_data():
             assert policy.choose(bits=bits) == problem.arms[_literally(policy, pulls, bits)]
 
 
+PRICED = {
+    arm: {"price": price, "share": share}
+    for arm, price, share in zip(
+        "abcde", (0.3, 0.05, 0.6, 0.0, 0.2), (1, 0.9, 1.3, 0.8, 1), strict=True
+    )
+}
+
+
+def test_definition_with_attributes():
+    """The same account, with rewards that depend on the arm."""
+    generator = np.random.default_rng(1)
+    problem = Problem(
+        arms=PRICED,
+        context={"bits": Finite([1, 2, 3, 4])},
+        state={"x": Finite(STATES)},
+        reward="share * log(1 + bits * x) - price * bits",
+    )
+
+    def reward(bits, x, j):
+        known = PRICED["abcde"[j]]
+        return known["share"] * math.log(1 + bits * x) - known["price"] * bits
+
+    for round_ in range(40):
+        policy = PatientKL(problem, c=round_ % 2, patience=int(generator.choice([0, 3, 9])))
+        pulls = []
+        for _ in range(int(generator.integers(5, 90))):
+            arm = int(generator.integers(5))
+            x = STATES[2 * arm + int(generator.integers(2))]
+            bits = int(generator.integers(1, 5))
+            policy.observe(problem.arms[arm], x=x, bits=bits)
+            pulls.append((arm, x, bits))
+        for bits in range(1, 5):
+            expected = _literally(policy, pulls, bits, reward)
+            assert policy.choose(bits=bits) == problem.arms[expected]
+
+
+def test_attributes_that_are_alike_change_nothing():
+    plain, priced = (
+        taught(),
+        PatientKL(
+            Problem(
+                arms={arm: {"unit": 1.0} for arm in steps().arms},
+                context=steps().context,
+                state=steps().state,
+                reward="unit * worth * x",
+            )
+        ),
+    )
+    priced.sharing.restore(plain.sharing.state())
+    for worth in (1, 10):
+        assert priced.choose(worth=worth) == plain.choose(worth=worth)
+        assert priced.explain(worth=worth).reason == plain.explain(worth=worth).reason
+
+
+def test_a_changed_price_changes_where_an_arm_is_due():
+    problem = Problem(
+        arms={"good": {"price": 0.0}, "bad": {"price": 0.0}},
+        context=steps().context,
+        state=steps().state,
+        reward="worth * x - price",
+    )
+    policy = PatientKL(problem)
+    policy.sharing.restore(taught().sharing.state())
+    assert policy.choose(worth=1) == "bad"
+    policy.set_attributes("bad", price=20.0)
+    assert policy.choose(worth=1) == policy.choose(worth=10) == "good"
+    fresh = PatientKL(policy.problem)
+    fresh.sharing.restore(policy.sharing.state())
+    assert fresh.estimates(worth=10) == policy.estimates(worth=10)
+    policy.add_arm("new", price=0.0)
+    assert policy.choose(worth=1) == "new"
+    policy.observe("new", x=1, worth=1)
+    policy.remove_arm("good")
+    assert policy.choose(worth=10) == "new"
+
+
 STATES = np.random.default_rng(9).uniform(0, 4, 10).round(3).tolist()
 
 
-def _literally(policy, pulls, here):
-    def reward(bits, x):
-        return math.log(1 + bits * x) - 0.1 * bits
+def _alike(bits, x, j):
+    del j
+    return math.log(1 + bits * x) - 0.1 * bits
 
+
+def _literally(policy, pulls, here, reward=_alike):
     arms, trial = range(5), len(pulls) + 1
     states = [[x for a, x, _ in pulls if a == j] for j in arms]
     if unpulled := [j for j in arms if not states[j]]:
@@ -101,10 +180,10 @@ def _literally(policy, pulls, here):
     recent = {bits for *_, bits in pulls[max(0, trial - 1 - policy.patience) :]}
 
     def mean(bits, j):
-        return np.mean([reward(bits, x) for x in states[j]])
+        return np.mean([reward(bits, x, j) for x in states[j]])
 
     def bound(bits, j):
-        values = [reward(bits, x) for x in STATES]
+        values = [reward(bits, x, j) for x in STATES]
         weights = [np.mean([y == x for y in states[j]]) for x in STATES]
         budget = exploration(trial, policy.c) / len(states[j])
         return likely_mean(values, weights, len(values), max(values), budget)
@@ -195,6 +274,23 @@ def test_it_saves_where_contexts_differ_in_cost():
     assert result.regret("patient").mean() < 0.6 * result.regret("at once").mean()
 
 
+def priced_world(rates: Finite | Interval | None = None) -> Environment:
+    """Return arms with a price, whose pulls may fail."""
+    problem = Problem(
+        arms={"a": {"price": 0.5}, "b": {"price": 0.25}, "c": {"price": 0.1}},
+        context={"size": Finite([1, 2, 3])},
+        state={"rate": rates or Finite([0, 1, 2])},
+        reward="size * rate - price * size",
+        failure="-1 - price",
+    )
+    laws = {
+        "a": Failing(Discrete([1, 2], [0.4, 0.6]), 0.2),
+        "b": Discrete([0, 2], [0.5, 0.5]),
+        "c": Failing(Discrete([0, 1], [0.5, 0.5]), 0.1),
+    }
+    return Environment(problem, states=laws, contexts=Discrete([1, 2, 3], [0.5, 0.3, 0.2]))
+
+
 @pytest.mark.parametrize(
     ("world", "told"),
     [
@@ -202,6 +298,8 @@ def test_it_saves_where_contexts_differ_in_cost():
         (channel_selection(4), {"c": 3.0, "patience": 2}),
         (energy_harvesting(), {"delta": 0.2, "knots": 9}),
         (vanishing(), {"patience": 20}),
+        (priced_world(), {}),
+        (priced_world(Interval(0, 2)), {"knots": 9, "patience": 10}),
     ],
 )
 def test_compiled_and_library_choose_alike(world, told):

@@ -32,7 +32,7 @@ from onepull import (
     UpperConfidence,
     simulate,
 )
-from onepull.distributions import Exponential, InOrder, Switching, Uniform
+from onepull.distributions import Exponential, Failing, InOrder, Switching, Uniform
 from onepull.environment import channel_selection, energy_harvesting
 from onepull.errors import ParameterError
 from onepull.simulation import Simulation, prepare
@@ -167,6 +167,41 @@ def test_kernels_do_what_the_library_does(make, announced, monkeypatch):
         }
     )
     told = list(policies) if announced else []
+    quick = traced(environment, policies, announced=told)
+    in_the_interpreter(monkeypatch)
+    slow = traced(environment, policies, announced=told)
+    for name, one, two in zip(policies, quick.arms, slow.arms, strict=True):
+        assert one.tolist() == two.tolist(), name
+
+
+def priced(rates):
+    """Return arms with a price, whose pulls may fail."""
+    problem = Problem(
+        arms={"a": {"price": 0.5}, "b": {"price": 0.25}, "c": {"price": 3.0}},
+        context={"size": Finite([1, 2])},
+        state={"rate": rates},
+        reward="min(size, rate) * (1 + price) - price",
+        failure="-1 - price * size",
+    )
+    some = Uniform(0, 2) if isinstance(rates, Interval) else Discrete([0, 1, 2], [0.3, 0.3, 0.4])
+    laws = {"a": Failing(some, 0.2), "b": some, "c": Failing(some, 0.4)}
+    return Environment(problem, states=laws, contexts=Discrete([1, 2], [0.5, 0.5]))
+
+
+@pytest.mark.parametrize("rates", [Finite([0, 1, 2]), Interval(0, 2)])
+@pytest.mark.parametrize("announced", [False, True])
+def test_arms_with_attributes_are_compiled_too(rates, announced, monkeypatch):
+    environment = late(priced(rates), delays=Exponential(12), losses=0.15)
+    problem = environment.problem
+    policies: dict[str, Policy] = {
+        "DCB": DCB(problem),
+        "UCB1": UCB1(problem),
+        "MultiUCB": MultiUCB(problem),
+        "EmpiricalKL": EmpiricalKL(problem, knots=9 if isinstance(rates, Interval) else None),
+    }
+    told = list(policies) if announced else []
+    simulation = Simulation(environment, policies, horizon=HORIZON, announced=told)
+    assert all(one.is_compiled for one in simulation._prepared)
     quick = traced(environment, policies, announced=told)
     in_the_interpreter(monkeypatch)
     slow = traced(environment, policies, announced=told)

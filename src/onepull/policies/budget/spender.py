@@ -149,32 +149,47 @@ class Spender(Policy):
     def _confidence(self) -> tuple[float, int]:
         """Return α and n of the confidence width G·√(α ln n / m)."""
 
-    def _scores(self, view: View, sign: int) -> tuple[Any, float, float]:
-        """Return the upper (+1) or lower (-1) confidence bounds in a context, and its range."""
+    def _scores(self, view: View, sign: int) -> tuple[Any, Any, Any]:
+        """Return the upper (+1) or lower (-1) confidence bounds in a context, and the ranges."""
         statistics, estimates, lows, highs = view
-        arms = len(self._arms)  # a plan compares all arms, so they get the range of all
-        low, high = min(of_each_arm(lows, arms)), max(of_each_arm(highs, arms))
         alpha, trial = self._confidence()
-        width = sign * hoeffding_width(low, high, trial, alpha)
-        scores = statistics.score(UCB, estimates, width)
         error = sign * self.sharing.error
-        return [score + error for score in scores] if error else scores, low, high
+        if isinstance(lows, float):
+            width = sign * hoeffding_width(lows, highs, trial, alpha)
+            scores = statistics.score(UCB, estimates, width)
+        else:  # each arm has its own range
+            columns = zip(estimates, statistics.roots, lows, highs, strict=True)
+            scores = [
+                UCB.index(mean, root, sign * hoeffding_width(low, high, trial, alpha))
+                for mean, root, low, high in columns
+            ]
+        arms = len(self._arms)
+        ranges = of_each_arm(lows, arms), of_each_arm(highs, arms)
+        return [score + error for score in scores] if error else scores, *ranges
 
     def _bounds(self, sign: int) -> Array:
         """Return these bounds for all cells and arms, limited to the range of the reward."""
         rows = []
         for centre in self._centres:
-            scores, low, high = self._scores(self.sharing.view(centre), sign)
-            unknown = high if sign > 0 else low
-            rows.append([unknown if s == math.inf else min(max(s, low), high) for s in scores])
+            scores, lows, highs = self._scores(self.sharing.view(centre), sign)
+            unknown = highs if sign > 0 else lows
+            rows.append(
+                [
+                    end if s == math.inf else min(max(s, low), high)
+                    for s, low, high, end in zip(scores, lows, highs, unknown, strict=True)
+                ]
+            )
         return np.array(rows)
 
     def _look(self, context: Mapping[str, Any]) -> Any:
         return self.sharing.view(context)
 
     def _indices(self, request: Request) -> list[float]:
-        scores, _, high = self._scores(request.view, 1)
-        return [s if s == math.inf else min(s, high) for s in map(float, scores)]
+        scores, _, highs = self._scores(request.view, 1)
+        return [
+            s if s == math.inf else min(s, high)
+            for s, high in zip(map(float, scores), highs, strict=True)
+        ]
 
     def _estimates(self, request: Request) -> Sequence[float | None]:
         return [float(estimate) for estimate in request.view[1]]

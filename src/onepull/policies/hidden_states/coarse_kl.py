@@ -8,6 +8,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
+from onepull.arms import Words
 from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.index.empirical_likelihood import exploration
@@ -106,10 +107,11 @@ class CoarseKL(Policy):
         told = {"c": self.c, "head_start": self.head_start}
         return told if knots is None else {**told, "knots": knots}
 
-    def with_reward(self, reward: Reward | str) -> Self:
+    def with_reward(self, reward: Reward | str, *, words: Words | None = None) -> Self:
         """Return a policy for another reward that keeps what this one has learned.
 
-        An observation is a set of listed states, whatever the reward.
+        An observation is a set of listed states, whatever the reward.  `words` are further words
+        of attributes that the reward compares with.
 
         >>> from onepull import Finite
         >>> policy = CoarseKL(Problem(
@@ -127,7 +129,7 @@ class CoarseKL(Policy):
                 "the cells of an interval state are cut for one reward; to change the reward "
                 "later, list the values of the state: Finite([…])"
             )
-        twin = self._rebuilt(self.problem.with_reward(reward), self._written())
+        twin = self._rebuilt(self.problem.with_reward(reward, words=words), self._written())
         twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - the new policy's own
         twin._continue(self)  # noqa: SLF001 - the new policy's own
         return twin

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from onepull.arms import Words
 from onepull.arrays import Array
 from onepull.checks import flag, whole_number
 from onepull.index.kept_likelihood import drifting_costs, likely_means
@@ -24,7 +25,7 @@ from onepull.statistics import UNPULLED
 
 KEPT = 512
 LEAST, MOST = 16, 1 << 16  # of the states kept per arm
-UNANSWERED = -math.inf  # the index of an arm that was pulled but has not answered yet
+UNANSWERED = -math.inf  # the index of an arm that was pulled enough and has not answered yet
 HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
 AT_FIRST = 32  # trials that may all explore
 FEW_ARMS = 10  # with more, only their share of the later trials may explore
@@ -160,8 +161,10 @@ class AdaptiveKL(Policy):
         drift = self._knowledge.drift
         return float("inf") if drift is None else drift.half_life
 
-    def with_reward(self, reward: Reward | Source) -> Self:
+    def with_reward(self, reward: Reward | Source, *, words: Words | None = None) -> Self:
         """Return a policy for another reward with everything that this one has seen.
+
+        `words` are further words of attributes that the reward compares with.
 
         >>> from onepull import Interval
         >>> policy = AdaptiveKL(
@@ -171,7 +174,7 @@ class AdaptiveKL(Policy):
         >>> policy.estimates(), policy.with_reward("delay <= 5").estimates()
         ([-3.0, -4.0], [0.5, 1.0])
         """
-        twin = self._rebuilt(self.problem.with_reward(reward), self._written())
+        twin = self._rebuilt(self.problem.with_reward(reward, words=words), self._written())
         twin._knowledge.inherit(self._knowledge)  # noqa: SLF001 - of the same class
         twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
@@ -226,8 +229,10 @@ class AdaptiveKL(Policy):
         if 0 not in pulls:
             return self._explored(request, exact=exact, arms=slice(None))
         scores = np.full(len(pulls), UNPULLED)
+        # An arm whose first answers are lost is tried again, about ln n times in n trials.
+        enough = math.log(max(knowledge.clock + sum(knowledge.in_flight), 1))
         for arm, (count, flying) in enumerate(zip(pulls, knowledge.in_flight, strict=True)):
-            if count == 0 and flying:
+            if count == 0 and flying and flying >= enough:
                 scores[arm] = UNANSWERED
         known = np.flatnonzero(np.array(pulls) > 0)
         if len(known):

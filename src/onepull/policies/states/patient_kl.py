@@ -8,8 +8,9 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
+from onepull.arrays import Array
 from onepull.checks import constant, restored, whole_number
-from onepull.errors import ParameterError, SaveFileError
+from onepull.errors import SaveFileError
 from onepull.factor import Cells, partition
 from onepull.index.empirical_kl import empirical_kl
 from onepull.index.empirical_likelihood import exploration, rounding
@@ -25,7 +26,7 @@ from onepull.policies.sharing.joint import Joint
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.states.state_policy import KeepsStates, states_of
 from onepull.policies.traits import Traits
-from onepull.problem import Problem, given_problem
+from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
 NEVER = -(10**12)  # the last trial of a context that has not occurred
@@ -187,15 +188,10 @@ class PatientKL(KeepsStates):
     ) -> None:
         self.c = constant("c", c, above=0.0, at_least=True)
         self.patience = whole_number("patience", patience, least=0)
-        if given_problem(problem).attributes:
-            raise ParameterError(
-                "PatientKL takes arms without attributes, since it compares the arms in all "
-                "contexts by one table of rewards"
-            )
         cells = partition(problem, delta)
         attendance = Attendance(states_of(problem, knots), cells)
         super().__init__(problem, empirical_kl(self.c, 0.0), sharing=attendance)
-        self._centres: Any = None
+        self._at_centres: tuple[Any, ...] = (None,)
 
     @property
     def sharing(self) -> Attendance:
@@ -219,16 +215,14 @@ class PatientKL(KeepsStates):
         if 0 in statistics.pulls:
             return statistics.pulls.index(0)
         here = knowledge.cells.locate(context)
-        if self._centres is None:
-            centres = np.array(knowledge.cells.centres)
-            lows, tops = factor.bounds_many(centres)  # type: ignore[attr-defined]  # of atoms
-            values = factor.phi_many(centres)  # type: ignore[attr-defined]  # of atoms
-            self._centres = values, values.tolist(), lows.tolist(), tops.tolist()
-        values, listed, lows, tops = self._centres
+        if self._at_centres[0] is not factor:  # another one if arms or their attributes change
+            self._at_centres = factor, *centre_rewards(factor, knowledge.cells)
+        _, values, listed, lows, tops, slacks = self._at_centres
         laws = np.array([statistics.column(j) for j in range(len(self._arms))])
+        means = np.einsum("kjs,js->kj", values, laws) if values.ndim > 2 else values @ laws.T
         trial = statistics.trials + 1
         return patient_leader(
-            listed, laws.tolist(), statistics.pulls, (values @ laws.T).tolist(), lows, tops,
+            listed, laws.tolist(), statistics.pulls, means.tolist(), lows, tops, slacks,
             exploration(trial, self.c), here, [trial - came for came in knowledge.came],
             self.patience,
         )  # fmt: skip
@@ -247,9 +241,32 @@ class PatientKL(KeepsStates):
         arm, view = self._due(request.context), request.view
         if view.statistics.pulls[arm] == 0 or arm not in request.allowed:
             return super()._reason(request, indices)
-        if max(view.estimates) - view.estimates[arm] <= rounding(view.low, view.high):
+        slack = rounding(*spanned(view.low, view.high))
+        if max(view.estimates) - view.estimates[arm] <= slack:
             return "highest estimate; no arm is due to be explored here"
         return f"{self._arms[arm]} is due to be explored, and costs least here"
 
     def _why(self) -> str:
         return "highest estimate"
+
+
+def centre_rewards(factor: Any, cells: Cells) -> tuple[Array, Any, Any, Any, Any]:
+    """Return the rewards of the listed states at the centre of each cell, and their bounds.
+
+    They are an array, the same as lists, the lowest and the highest reward, and the difference up
+    to which rewards count as equal.  If arms have attributes, all but the last are by arm.
+    """
+    centres = np.array(cells.centres)
+    lows, tops = (bound.tolist() for bound in factor.bounds_many(centres))
+    values: Array = factor.phi_many(centres)
+    slacks = [rounding(*spanned(low, top)) for low, top in zip(lows, tops, strict=True)]
+    return values, values.tolist(), lows, tops, slacks
+
+
+def spanned(low: Any, high: Any) -> tuple[float, float]:
+    """Return the range that holds those of all arms.
+
+    >>> spanned([1.0, 2.0], [4.0, 3.0]), spanned(1.0, 4.0)
+    ((1.0, 4.0), (1.0, 4.0))
+    """
+    return (low, high) if isinstance(low, float) else (min(low), max(high))

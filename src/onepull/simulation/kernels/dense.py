@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.core import types
 from numba.extending import overload
 
 from onepull.simulation.compiled import compiled
@@ -31,6 +32,24 @@ def _of_arm(phi: Any, j: Any) -> Any:
         return phi[j]
 
     return same if phi.ndim == 1 else own
+
+
+def bound_of_arm(bound: Any, j: Any) -> Any:
+    """Return a bound of an arm's rewards: the same for all, or by arm if they have attributes."""
+    raise NotImplementedError
+
+
+@overload(bound_of_arm)
+def _bound_of_arm(bound: Any, j: Any) -> Any:
+    del j
+
+    def same(bound: Any, j: Any) -> Any:
+        return bound
+
+    def own(bound: Any, j: Any) -> Any:
+        return bound[j]
+
+    return own if isinstance(bound, types.Array) else same
 
 
 @compiled

@@ -17,6 +17,7 @@ from onepull.policies.sharing import in_flight
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.feedback_queue import comes_at, send
+from onepull.simulation.kernels.dense import bound_of_arm, of_arm
 from onepull.simulation.kernels.features import write_psi
 from onepull.simulation.kernels.means import spread
 from onepull.simulation.kernels.memory import move, root_of
@@ -125,7 +126,7 @@ def late_joint(
             count_pull(counts, roots, 0, best)
             if unanswered(pulls[0, best], counts[0, best] - pulls[0, best]):
                 for r in range(means.shape[0]):
-                    means[r, best] = lows[r]
+                    means[r, best] = bound_of_arm(lows[r], best)
         send(first, last, after, trial, comes_at(post, key, trial, best, delay))
     state.trials[0] = trials
 
@@ -190,7 +191,7 @@ def late_per_cell(
             trials[cell] += 1
             count_pull(counts, roots, cell, best)
             if unanswered(pulls[cell, best], counts[cell, best] - pulls[cell, best]):
-                means[cell, best] = lows[cell]
+                means[cell, best] = bound_of_arm(lows[cell], best)
         send(first, last, after, trial, comes_at(post, key, trial, best, delay))
 
 
@@ -252,13 +253,14 @@ def late_dense(  # noqa: C901, PLR0912, PLR0915 - a loop in full
             letter = after[letter]
         for j in range(arms):
             mean = np.inf
+            weights = of_arm(phi[row], j)
             if pulls[0, j] > 0:
                 mean = 0.0
                 for r in range(many):
-                    mean += phi[row, r] * means[j, r]
+                    mean += weights[r] * means[j, r]
             elif unanswered(pulls[0, j], counts[0, j] - pulls[0, j]):
-                mean = lows[row]
-                worst = worst_state(phi[row])
+                mean = bound_of_arm(lows[row], j)
+                worst = worst_state(weights)
                 for r in range(many):
                     means[j, r] = 1.0 if r == worst else 0.0
             estimates[0, j] = mean

@@ -5,22 +5,39 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.factor import Atoms
 from onepull.index import empirical_kl, empirical_likelihood, patient_kl, rules
 from onepull.policies import PatientKL
-from onepull.policies.states.patient_kl import NEVER
+from onepull.policies.states.patient_kl import NEVER, centre_rewards
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import atom, place, show
+from onepull.simulation.kernels.dense import of_arm
 from onepull.simulation.kernels.features import kernel_psi, write_psi
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World, WorldTables
 from onepull.statistics import moved
 
-reachable(rules.leading_law, empirical_kl.likely_index, empirical_kl.likely_cap)
+reachable(
+    rules.leading_law,
+    rules.leading_law_of_arms,
+    empirical_kl.likely_index,
+    empirical_kl.likely_cap,
+)
+
+
+@overload(patient_kl.due_arm, jit_options={"error_model": "numpy"})
+def _due_arm(
+    values: Any, laws: Any, pulls: Any, means: Any, low: Any, top: Any, risk: float
+) -> Any:
+    del laws, pulls, means, low, top, risk
+    return patient_kl.due_of_all if values.ndim == 1 else patient_kl.due_of_each
+
+
 leader = compiled(patient_kl.patient_leader)
 risk_at = inlined(empirical_likelihood.exploration)
 move = inlined(moved)
@@ -44,13 +61,17 @@ def patient(
     values: Any,
     lows: Any,
     tops: Any,
+    slacks: Any,
     c: Any,
     patience: Any,
     laws: Any,
     features: Any,
     plain: Any,
 ) -> None:
-    """Run `PatientKL`: `values[cell]` are the rewards of the listed states at its centre."""
+    """Run `PatientKL`: `values[cell]` are the rewards of the listed states at its centre.
+
+    If arms have attributes, it has one row for each arm.
+    """
     first, key, start, count = stretch.first, stretch.key, laws.start, laws.size
     ordered, keep, alias = laws.ordered, laws.keep, laws.alias
     weights, pulls, came = state.laws, state.pulls, state.came
@@ -71,11 +92,12 @@ def patient(
             if changed in (-1, j):
                 for k in range(values.shape[0]):
                     means[k, j] = 0.0
+                    rewards = of_arm(values[k], j)
                     for s in range(many):
-                        means[k, j] += values[k, s] * weights[j, s]
+                        means[k, j] += rewards[s] * weights[j, s]
         best = leader(
-            values, weights, pulls, means, lows, tops, risk_at(trials, c), cells[i], absent,
-            patience,
+            values, weights, pulls, means, lows, tops, slacks, risk_at(trials, c), cells[i],
+            absent, patience,
         )  # fmt: skip
         chosen[i] = changed = best
         came[cells[i]] = trials
@@ -103,9 +125,8 @@ class PreparedPatient(Prepared):
         assert isinstance(factor, Atoms)  # noqa: S101 - the only factors of this policy
         self.policy, self.factor, self.cells = policy, factor, policy.sharing.cells
         self.plain = kernel_psi(factor)
-        centres = np.array(self.cells.centres)
-        self.values = factor.phi_many(centres)
-        self.lows, self.tops = (np.array(bound) for bound in factor.bounds_many(centres))
+        self.values, _, *bounds = centre_rewards(factor, self.cells)
+        self.lows, self.tops, self.slacks = map(np.array, bounds)
         self._features = WorldTables(lambda world: world.features(factor))
 
     def begin(self, own_key: int) -> Runner:
@@ -122,8 +143,8 @@ class PreparedPatient(Prepared):
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
             patient(
                 stretch, chosen, state, self.cells.locate_many(stretch.contexts), self.values,
-                self.lows, self.tops, self.policy.c, self.policy.patience, world.states,
-                self._features.of(world), self.plain,
+                self.lows, self.tops, self.slacks, self.policy.c, self.policy.patience,
+                world.states, self._features.of(world), self.plain,
             )  # fmt: skip
 
         return FunctionRunner(run)
