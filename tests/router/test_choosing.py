@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -165,6 +166,23 @@ def test_a_key_is_known_to_other_workers():
         arm = one.choose(bits=1, key="session").arm
         two.sync()
         assert two.choose(bits=1, key="session").arm == arm
+
+
+def test_a_key_ends_by_the_time_of_its_decision_not_by_when_it_is_read():
+    store = MemoryStore()
+    with quiet(DCB, channels(3), store) as router:
+        router.choose(bits=1, id="first")
+        now = time.time()
+        for key, age in (("recent", 100.0), ("old", 400.0)):
+            store.append([
+                Decided(
+                    problem="default", time=now - age, id=key, arm="channel-3",
+                    context={"bits": 1.0}, key=key, expires_at=now - age + 60,
+                )
+            ])  # fmt: skip
+    with quiet(DCB, channels(3), store, sticky=300.0) as later:
+        assert later.choose(bits=1, key="recent").arm == "channel-3"
+        assert later.choose(bits=1, key="old").arm != "channel-3"
 
 
 def test_shadow_returns_the_fallback_and_records_the_choice():

@@ -163,7 +163,7 @@ class Core:
                 for event in batch[start : start + CHUNK]:
                     self._fold.apply(event)
                     if isinstance(event, e.Decided) and event.key and event.mode == "live":
-                        self._sticky.put(event.key, event.arm, time.monotonic())
+                        self._sticky.put(event.key, event.arm, event.time)
 
     def _begin_later(self) -> None:
         """Continue from a snapshot, with the decisions in flight of this process."""

@@ -8,6 +8,9 @@ MOST = 100_000  # keys that are remembered
 class Sticky:
     """The arm of each key, for some time after its last decision.
 
+    Times are those of the decisions, so a key ends at the same moment in every process, also in one
+    that reads the log much later.
+
     >>> sticky = Sticky(60.0)
     >>> sticky.put("session 1", "wifi", now=0.0)
     >>> sticky.get("session 1", now=59.0), sticky.get("session 1", now=61.0)
