@@ -114,7 +114,7 @@ def test_closing_while_a_caller_holds_what_a_follower_needs():
     group.follow("p", reader.sync)
     closing = threading.Thread(target=group.close, daemon=True)
 
-    class ClosedMeanwhile(deque):
+    class ClosedMeanwhile(deque[Any]):
         def append(self, job):
             super().append(job)
             if reader.waits.is_set() and not closing.is_alive():

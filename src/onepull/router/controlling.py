@@ -20,8 +20,7 @@ class Controlling(Core):
         if event.by:
             text("by", event.by)
         self.sync()
-        with self._lock:
-            twin = self._fold.copy()
+        twin = self._twin()
         if (error := twin.apply(event)) is not None:
             raise error
         event = msgspec.structs.replace(event, problem=self.name, time=time.time())

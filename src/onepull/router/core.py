@@ -17,7 +17,7 @@ from onepull.problem import Problem
 from onepull.router.background import Background
 from onepull.router.definition import needs_relearning
 from onepull.router.expiry import Expiry
-from onepull.router.fold import Fold
+from onepull.router.fold import REVISIONS, Fold
 from onepull.router.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
@@ -94,13 +94,13 @@ class Core:
             if self._fold.asked == asked:
                 return
             text, base = made.to_bytes(), 0
+            id_ = str(self._fold.number + 1)
             if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
                 text, base = self._relearned(problem, text, what), self._fold.sequence
             elif self._fold.is_defined:
-                twin = self._fold.copy()
-                if (error := twin.apply(e.Defined(id="0", policy=b"", asked=asked))) is not None:
+                twin = self._twin()
+                if (error := twin.apply(e.Defined(id=id_, policy=b"", asked=asked))) is not None:
                     raise error
-            id_ = str(self._fold.number + 1)
             event = e.Defined(
                 id=id_, policy=text, asked=asked, base=base, problem=self.name, time=time.time()
             )
@@ -158,12 +158,37 @@ class Core:
             self._followers = (*self._followers, follower)
 
     def _apply(self, batch: list[Any]) -> None:
-        for start in range(0, len(batch), CHUNK):
+        start = 0
+        for place, event in enumerate(batch):
+            if isinstance(event, REVISIONS):
+                self._apply_all(batch[start:place])
+                self._revise(event)
+                start = place + 1
+        self._apply_all(batch[start:])
+
+    def _apply_all(self, events: list[Any]) -> None:
+        for start in range(0, len(events), CHUNK):
             with self._lock:
-                for event in batch[start : start + CHUNK]:
+                for event in events[start : start + CHUNK]:
                     self._fold.apply(event)
                     if isinstance(event, e.Decided) and event.key and event.mode == "live":
                         self._sticky.put(event.key, event.arm, event.time)
+
+    def _revise(self, event: Any) -> None:
+        """Apply an event that changes the problem beside the fold, while decisions go on.
+
+        Only this thread folds events, so all that changes meanwhile are the decisions in flight.
+        """
+        twin = self._twin()
+        twin.apply(event)
+        with self._lock:
+            self._fold.replace(twin)
+
+    def _twin(self) -> Fold:
+        """Return a copy of the fold; others wait only while it is written."""
+        with self._lock:
+            state, sequence = self._fold.written(), self._fold.sequence
+        return self._fold.copied(state, sequence)
 
     def _begin_later(self) -> None:
         """Continue from a snapshot, with the decisions in flight of this process."""

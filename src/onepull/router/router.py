@@ -183,8 +183,7 @@ class Router(Choosing, Observing, Controlling):
 
     def policy(self) -> Policy:
         """Return a copy of the policy with what it has learned, without pulls in flight."""
-        with self._lock:
-            return self._fold.copy().policy
+        return self._twin().policy
 
     def explain(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
