@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from problems import channels, failing
-from router_workers import quiet
+from router_workers import overdue, quiet
 
 from onepull import (
     DCB,
@@ -263,8 +263,7 @@ def test_one_id_in_many_threads_is_one_decision(router):
 def test_what_is_decided_while_off_is_not_in_the_log_nor_is_its_expiry():
     with quiet(DCB, channels(3), None, fallback="channel-2", mode="off") as router:
         router.choose(bits=2)
-        flights = router._fold.flights
-        flights.own = {id_: (event, 0.0) for id_, (event, _) in flights.own.items()}
+        overdue(router)
         assert router.expire() == 0
         assert router.stats().in_flight == 0
         assert router.store.last_sequence == 1  # the definition

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -343,3 +344,41 @@ def test_settings_are_checked():
     ):
         with pytest.raises(ParameterError):
             Router(channels(3), **given)
+
+
+# Decisions in flight at a restart
+
+
+@pytest.mark.parametrize("from_snapshot", [True, False])
+def test_decisions_in_flight_at_a_restart_expire_by_their_own_time(monkeypatch, from_snapshot):
+    store = MemoryStore()
+    start = time.time()
+    monkeypatch.setattr("time.time", lambda: start)
+    with quiet(DCB, channels(3), store) as before:
+        before.choose(bits=2)
+        before.choose(bits=3)
+        monkeypatch.setattr("time.time", lambda: start + 50.0)
+        before.choose(bits=2)
+        if from_snapshot:
+            before.snapshot()
+    monkeypatch.setattr("time.time", lambda: start + 40.0)
+    clock = time.monotonic()
+    with quiet(DCB, channels(3), store) as after:
+        assert after.stats().in_flight == 3
+        for seconds, left in ((19.0, 3), (26.0, 1), (76.0, 0)):
+            monkeypatch.setattr("time.monotonic", lambda now=clock + seconds: now)
+            after.expire()
+            stats = after.stats()
+            assert stats.in_flight == sum(arm.in_flight for arm in stats.policy.arms) == left
+
+
+def test_removing_an_arm_by_its_file_lands_its_decisions():
+    store = MemoryStore()
+    with quiet(DCB, channels(3), store) as router:
+        for _ in range(6):
+            router.choose(bits=2)
+        with quiet(DCB, channels(2), store) as fewer:
+            for each in (router, fewer):
+                each.sync()
+                stats = each.stats()
+                assert stats.in_flight == sum(arm.in_flight for arm in stats.policy.arms) == 4

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from problems import channels, failing, worded
-from router_workers import quiet
+from router_workers import overdue, quiet
 
 from onepull import (
     DCB,
@@ -121,8 +121,7 @@ def test_a_late_answer_undoes_the_give_up(router):
 
 def test_decisions_expire(router):
     decision = router.choose(bits=3)
-    flights = router._fold.flights
-    flights.own = {id_: (event, 0.0) for id_, (event, _) in flights.own.items()}
+    overdue(router)
     assert router.expire() == 1
     assert router.expire() == 0
     stats = router.stats()
@@ -138,8 +137,7 @@ def test_decisions_expire(router):
 def test_an_expiry_that_teaches_counts_in_place_of_the_answer(means, seen):
     with quiet("recommended", failing(), None, on_expiry=means) as router:
         decision = router.choose(size=4)
-        flights = router._fold.flights
-        flights.own = {id_: (event, 0.0) for id_, (event, _) in flights.own.items()}
+        overdue(router)
         router.expire()
         arm = router.stats().policy.arms[0]
         assert (arm.pulls, arm.failures) == (1, seen.get("failed", 0))
@@ -173,9 +171,8 @@ def test_a_decision_of_a_dead_worker_expires_once():
     dead.choose(bits=3)
     workers = [quiet(DCB, channels(3), store) for _ in range(2)]
     for worker in workers:
-        flights = worker._fold.flights
-        assert len(flights) == 1
-        flights.foreign = {id_: (event, 0.0) for id_, (event, _) in flights.foreign.items()}
+        assert len(worker._fold.flights) == 1
+        overdue(worker)
     for worker in workers:
         worker.expire()
     assert sum(isinstance(event, Expired) for event in workers[0].log()) == 1

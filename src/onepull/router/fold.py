@@ -332,7 +332,7 @@ class Fold:
         """Wait for the decisions of this process that another fold waits for."""
         for id_, (event, deadline) in other.flights.own.items():
             self.land(id_)
-            self.flights.own[id_] = event, deadline
+            self.flights.wait(event, deadline)
             self._expect(event)
 
     def written(self) -> FoldState:
