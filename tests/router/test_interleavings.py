@@ -79,7 +79,11 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 2), bits=st.integers(1, 4))
     def choose(self, pick, bits):
-        self.decisions.append((self.worker(pick).choose(bits=bits), bits))
+        worker = self.worker(pick)
+        try:
+            self.decisions.append((worker.choose(bits=bits), bits))
+        except InputError:
+            assert set(worker.stats().controls.paused) == set(worker.problem.arms)
 
     @precondition(lambda self: self.decisions)
     @rule(

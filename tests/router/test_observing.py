@@ -236,3 +236,10 @@ def test_clipped_values_are_counted_by_field():
         for i, rate in enumerate((2.0, 9.0, -1.0)):
             router.observe(f"{i}", arm="a", rate=rate, warm=1, region="eu", size=1)
         assert router.stats().clipped == {"rate": 2}
+
+
+def test_an_answer_again_by_its_id_alone_after_the_decision_was_lost(router):
+    assert router.observe("lost", arm="channel-2", bits=3, capacity=2.0).learned
+    assert router.observe("lost", capacity=2.0).duplicate
+    with pytest.raises(ConflictError, match="observed before with capacity=2"):
+        router.observe("lost", capacity=3.0)

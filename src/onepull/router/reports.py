@@ -57,13 +57,15 @@ def prepared(  # noqa: PLR0913 - what was told, and what is known about it
     slots
         The events of the id in the log, if the decision is not in flight here.
     """
+    before = slots.get(Slot.OUTCOME)
     if arm is None:
-        if decided is None:
+        known = before if decided is None else decided  # the decision may be lost, but answered
+        if known is None:
             raise NotFound(
                 f"no decision has the id {shown(id_)}; pass arm=… and the context fields to report "
                 "its outcome all the same"
             )
-        arm = decided.arm
+        arm = getattr(known, "arm", "")  # a forgotten answer has none
     context, state = _split(policy, decided, fields)
     has_failed = _truth(failed)
     late = Slot.GIVE_UP in slots
@@ -84,7 +86,6 @@ def prepared(  # noqa: PLR0913 - what was told, and what is known about it
             reward=reward,
             late=late,
         )
-    before = slots.get(Slot.OUTCOME)
     if isinstance(before, Expired):
         before = slots.get(Slot.LATE)
     if before is not None:
