@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from problems import channels, coded
-from router_workers import learn, quiet
+from router_workers import learn, overdue, quiet
 
 from onepull import (
     DCB,
@@ -112,7 +112,7 @@ def test_retention_keeps_the_state_and_what_is_settled(tmp_path):
         with pytest.raises(ConflictError, match="older than what the log keeps"):
             router.observe(first.id, arm=first.arm, capacity=7)
         assert router.state() == state
-    with quiet(DCB, channels(3), path) as again:
+    with quiet(DCB, channels(3), path, keep=10) as again:
         assert again.state() == state
         assert again.observe(again.choose(bits=1), capacity=1).learned
     with pytest.raises(ParameterError, match="the policy has changed"):
@@ -382,3 +382,24 @@ def test_removing_an_arm_by_its_file_lands_its_decisions():
                 each.sync()
                 stats = each.stats()
                 assert stats.in_flight == sum(arm.in_flight for arm in stats.policy.arms) == 4
+
+
+def test_all_processes_follow_the_settings_of_the_newest_definition():
+    store = MemoryStore()
+    changed: dict[str, Any] = {
+        "expires": 5.0, "on_expiry": {"capacity": 0.0}, "sticky": 0.0, "snapshot_every": 3, "keep": 2,
+    }  # fmt: skip
+    with quiet(DCB, channels(3), store) as one:
+        one.choose(bits=1, key="session")
+        with quiet(DCB, channels(3), store, **changed) as two:
+            one.sync()
+            for router in (one, two):
+                assert {name: router.asked[name] for name in changed} == changed
+                decision = router.choose(bits=2)
+                assert decision.expires_at - time.time() == pytest.approx(5.0, abs=1.0)
+                overdue(router)
+                router.expire()
+                assert list(router.log())[-1].state == {"capacity": 0.0}
+            assert one._is_snapshot_due()
+            one.snapshot()
+            assert store.first_sequence("default") == one.sequence - 2

@@ -11,11 +11,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
+
 from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.background import Background
-from onepull.router.definition import needs_relearning
+from onepull.router.definition import Settings, needs_relearning
 from onepull.router.expiry import Expiry
 from onepull.router.fold import REVISIONS, Fold
 from onepull.router.sticky import Sticky
@@ -42,17 +44,14 @@ class Core:
         name: str,
         store: Store,
         fold: Fold,
-        expiry: Expiry,
-        sticky: Sticky,
+        settings: Settings,
         *,
         poll: float,
-        snapshot_every: int,
-        keep: int | None,
         owns_store: bool,
     ) -> None:
         self.name = name
-        self._store, self._fold, self._expiry, self._sticky = store, fold, expiry, sticky
-        self._snapshot_every, self._keep = snapshot_every, keep
+        self._store, self._fold, self._settings = store, fold, settings
+        self._sticky = Sticky(settings.sticky)
         self._lock = threading.RLock()
         self._sync_lock = threading.RLock()
         self._ids = Ids()
@@ -69,6 +68,7 @@ class Core:
         """Continue from the log, write to it what it is about, and begin to follow it."""
         self._restore(self._fold)
         self._last_snapshot = self._fold.sequence
+        self._follow_settings()
         self.sync()
         self._define(problem, made, asked)
         self._store.follow(self.name, self.sync)
@@ -183,6 +183,15 @@ class Core:
         twin.apply(event)
         with self._lock:
             self._fold.replace(twin)
+            if isinstance(event, e.Defined):
+                self._follow_settings()
+
+    def _follow_settings(self) -> None:
+        """Run as the log says, where it says so."""
+        stated = Settings.stated(self._fold.asked or {})
+        self._settings = msgspec.structs.replace(self._settings, **stated)
+        self._fold.flights.expires = self._settings.expires
+        self._sticky.seconds = self._settings.sticky
 
     def _twin(self) -> Fold:
         """Return a copy of the fold; others wait only while it is written."""
@@ -197,6 +206,7 @@ class Core:
         with self._lock:
             fold.take_flights(self._fold)
             self._fold = fold
+            self._follow_settings()
 
     def _catch_up(self, seq: int) -> None:
         """Fold up to an event that was just written."""
@@ -222,20 +232,23 @@ class Core:
 
     def _is_snapshot_due(self) -> bool:
         """Whether neither this process nor another has kept one for a while."""
-        due = self._last_snapshot + self._snapshot_every
+        due = self._last_snapshot + self._settings.snapshot_every
         if self._fold.sequence >= due:
             kept = self._store.snapshots(self.name)
             self._last_snapshot = max(self._last_snapshot, *(each.seq for each in kept[:1]), 0)
-        return self._fold.sequence >= self._last_snapshot + self._snapshot_every
+        return self._fold.sequence >= self._last_snapshot + self._settings.snapshot_every
 
     def expire(self) -> int:
         """Write to the log which decisions have expired; return how many."""
         with self._lock:
             overdue = self._fold.flights.expired(time.monotonic())
+            if not overdue:
+                return 0
             now = time.time()
             # What was decided while the router was off is not in the log, nor is its expiry.
             recorded = [flight for flight in overdue if flight.mode != "off"]
-            events = [self._expiry.event(flight, self.name, now) for flight in recorded]
+            expiry = Expiry.read(self._settings.on_expiry, self._fold.policy.problem)
+            events = [expiry.event(flight, self.name, now) for flight in recorded]
         if events:
             done = self._store.append(events)
             self._catch_up(max(each.seq for each in done))
@@ -251,9 +264,9 @@ class Core:
             seq, body = self._fold.sequence, self._fold.snapshot()
         self._store.put_snapshot(self.name, Snapshot(seq, body))
         self._last_snapshot = seq
-        if self._keep is not None:
+        if (keep := self._settings.keep) is not None:
             oldest = self._store.snapshots(self.name)[-1].seq
-            self._store.forget(self.name, until=min(oldest, seq - self._keep))
+            self._store.forget(self.name, until=min(oldest, seq - keep))
         return seq
 
     def close(self) -> None:

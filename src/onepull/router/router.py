@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from onepull.checks import number, whole_number
+from onepull.checks import number
 from onepull.errors import ParameterError, StoreError
 from onepull.policies.explanation import Explanation
 from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
 from onepull.router.choosing import Choosing
 from onepull.router.controlling import Controlling
-from onepull.router.definition import asked_for, plain_expiry, policy_for
+from onepull.router.definition import Settings, asked_for, policy_for
 from onepull.router.expiry import Expiry
 from onepull.router.fold import Fold, check_mode
 from onepull.router.observing import Observing
@@ -22,7 +22,6 @@ from onepull.router.plain_values import text
 from onepull.router.replay import Replay, WhatIf, replayed, what_if
 from onepull.router.router_file import read_router_file
 from onepull.router.router_stats import RouterStats
-from onepull.router.sticky import Sticky
 from onepull.store import Store, open_store
 
 RESERVED = ("id", "key", "eligible")  # of `choose`
@@ -72,6 +71,9 @@ class Router(Choosing, Observing, Controlling):
     keep
         How many events to keep at least; None keeps all.  Older ones are deleted after a snapshot.
 
+    All arguments but `store`, `name` and `poll` are written to the log.  If a process opens the log
+    with other ones, all processes follow.
+
     Examples
     --------
     >>> from onepull import Finite, Interval
@@ -105,7 +107,10 @@ class Router(Choosing, Observing, Controlling):
         snapshot_every: int = 50_000,
         keep: int | None = None,
     ) -> None:
-        waits = number("expires", expires, above=0.0, most=1e9)
+        settings = Settings.checked(
+            expires=expires, on_expiry=on_expiry, sticky=sticky, snapshot_every=snapshot_every,
+            keep=keep,
+        )  # fmt: skip
         pause = number("poll", poll, above=0.0, most=3600.0)
         made, stated = policy_for(given_problem(problem), policy)
         if taken := [field for field in problem.context if field in RESERVED]:
@@ -113,29 +118,19 @@ class Router(Choosing, Observing, Controlling):
                 f"a router's choose takes {', '.join(RESERVED)} itself; call the context field "
                 f"{taken[0]!r} something else"
             )
-        asked = asked_for(problem, stated, mode, fallback)
-        asked |= {"expires": waits, "on_expiry": plain_expiry(on_expiry)}
+        asked = asked_for(problem, stated, mode, fallback, settings)
         check_mode(made.problem.arms, mode, fallback)
+        Expiry.read(on_expiry, problem)  # raises if it does not fit
+        text("name", name)
         opened = open_store(store)
 
         def between(after: int, until: int) -> Iterator[Any]:
             return opened.events(name, after=after, until=until)
 
         try:
+            fold = Fold(problem, settings.expires, between)
             super().__init__(
-                text("name", name),
-                opened,
-                Fold(
-                    problem,
-                    waits,
-                    lambda after, until: opened.events(name, after=after, until=until),
-                ),
-                Expiry.read(on_expiry, problem),
-                Sticky(number("sticky", sticky, above=0.0, at_least=True, most=1e9)),
-                poll=pause,
-                snapshot_every=whole_number("snapshot_every", snapshot_every),
-                keep=None if keep is None else whole_number("keep", keep, least=0),
-                owns_store=opened is not store,
+                name, opened, fold, settings, poll=pause, owns_store=opened is not store
             )
             self._start(problem, made, asked)
         except BaseException:

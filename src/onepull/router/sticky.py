@@ -18,7 +18,7 @@ class Sticky:
     """
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._arms: dict[str, tuple[str, float]] = {}
 
     def get(self, key: str, now: float) -> str | None:
@@ -29,6 +29,6 @@ class Sticky:
     def put(self, key: str, arm: str, now: float) -> None:
         """Put a key on an arm; the key that was used least recently gives way."""
         self._arms.pop(key, None)
-        self._arms[key] = arm, now + self._seconds
+        self._arms[key] = arm, now + self.seconds
         if len(self._arms) > MOST:
             del self._arms[next(iter(self._arms))]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from onepull.problem import Problem
+from onepull.router import Router
 from onepull.service.deciding import known_problem
 from onepull.service.exchange import Answer, Exchange
 from onepull.service.messages import ArmRequest, ControlsRequest, NewArmRequest, ProblemRequest
@@ -23,6 +24,7 @@ _controls = msgspec.json.Decoder(ControlsRequest)
 _arm = msgspec.json.Decoder(ArmRequest)
 _new_arm = msgspec.json.Decoder(NewArmRequest)
 UNSET = msgspec.UNSET
+KEPT = ("sticky", "snapshot_every", "keep")  # settings that stay if a change leaves them out
 
 
 async def put_problem(service: Service, exchange: Exchange) -> Answer:
@@ -42,8 +44,8 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
     if before is None and len(service.problems) >= MOST_PROBLEMS:
         raise Refused(409, f"a service has at most {MOST_PROBLEMS} problems", kind="TooMany")
     _check_version(exchange, None if before is None else before.described().version)
-    store = None if before is None else before.router.store
     arguments: dict[str, Any] = {
+        **({} if before is None else _kept(before.router)),
         "problem": Problem.from_dict(asked.problem),
         "policy": asked.policy,
         "name": name,
@@ -52,9 +54,16 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
         "fallback": asked.fallback,
         "mode": asked.mode,
     }
-    hosted = service.host(arguments if store is None else {**arguments, "store": store})
+    stated = {name: getattr(asked, name) for name in KEPT}
+    arguments |= {name: value for name, value in stated.items() if value is not UNSET}
+    hosted = service.host(arguments)
     found = hosted.described()
     return Answer.of(found, 201 if before is None else 200, etag=f'"{found.version}"')
+
+
+def _kept(router: Router) -> dict[str, Any]:
+    """Return what stays as it is if a change does not tell it."""
+    return {"store": router.store, **{name: router.asked[name] for name in KEPT}}
 
 
 def _check_version(exchange: Exchange, version: str | None) -> None:

@@ -137,6 +137,9 @@ class Hosted:
             fallback=stats.fallback,
             expires=asked["expires"],
             on_expiry=asked["on_expiry"],
+            sticky=asked["sticky"],
+            snapshot_every=asked["snapshot_every"],
+            keep=asked["keep"],
             controls=stats.controls,
             drained=stats.drained,
         )

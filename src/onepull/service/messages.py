@@ -111,6 +111,13 @@ class ProblemRequest(_Body, frozen=True):
         The arm of shadow and off mode.
     mode
         What decides: the policy ("live") or the fallback ("shadow", "off").
+    sticky
+        For how many seconds a key stays on its arm after its last decision.  This field and the
+        next two stay as they are if they are left out.
+    snapshot_every
+        After how many events a snapshot is kept.
+    keep
+        How many events are kept at least; null keeps all.
 
     Examples
     --------
@@ -124,6 +131,9 @@ class ProblemRequest(_Body, frozen=True):
     on_expiry: str | Fields = "give_up"
     fallback: Name | None = None
     mode: Mode = "live"
+    sticky: Annotated[float, msgspec.Meta(ge=0.0)] | msgspec.UnsetType = msgspec.UNSET
+    snapshot_every: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
+    keep: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class ReplayRequest(_Body, frozen=True, rename={"since": "from", "until": "to"}):

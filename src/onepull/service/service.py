@@ -15,6 +15,7 @@ import msgspec
 from onepull.errors import OnepullError, StoreError
 from onepull.problem import Problem
 from onepull.router import Router
+from onepull.router.definition import Settings
 from onepull.service import demonstration
 from onepull.service.deciding import Work, decided, observed
 from onepull.service.gathering import Gathering
@@ -24,7 +25,7 @@ from onepull.service.json_log import tell, tell_error
 from onepull.service.keys import Keys
 from onepull.service.metrics import Measures
 from onepull.service.problem_details import Refused
-from onepull.service.settings import Settings
+from onepull.service.settings import Settings as ServiceSettings
 from onepull.service.sources import Source
 from onepull.service.static_files import StaticFiles
 from onepull.store import Store, open_store
@@ -53,7 +54,7 @@ class Service:
 
     def __init__(self, source: Source, *, measures: Measures | None = None, slot: int = 0) -> None:
         self.source = source
-        self.settings: Settings = source.settings
+        self.settings: ServiceSettings = source.settings
         self.slot = slot
         path = self.settings.keys
         self.keys = Keys(None if path is None else Path(path))
@@ -77,7 +78,7 @@ class Service:
     @classmethod
     def demonstration(cls, **settings: Any) -> Service:
         """Return a service of the demonstration, in memory."""
-        return cls(Source((), Settings(**settings), is_demonstration=True))
+        return cls(Source((), ServiceSettings(**settings), is_demonstration=True))
 
     # Starting and stopping
 
@@ -249,4 +250,4 @@ def arguments_of(name: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         "mode": asked["mode"],
         "fallback": asked["fallback"],
     }
-    return {**arguments, **{key: asked[key] for key in ("expires", "on_expiry") if key in asked}}
+    return {**arguments, **Settings.stated(asked)}
