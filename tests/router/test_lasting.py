@@ -387,7 +387,8 @@ def test_removing_an_arm_by_its_file_lands_its_decisions():
 def test_all_processes_follow_the_settings_of_the_newest_definition():
     store = MemoryStore()
     changed: dict[str, Any] = {
-        "expires": 5.0, "on_expiry": {"capacity": 0.0}, "sticky": 0.0, "snapshot_every": 3, "keep": 2,
+        "expires": 5.0, "on_expiry": {"capacity": 0.0}, "sticky": 0.0, "snapshot_every": 3,
+        "keep": 2,
     }  # fmt: skip
     with quiet(DCB, channels(3), store) as one:
         one.choose(bits=1, key="session")

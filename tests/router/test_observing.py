@@ -12,11 +12,13 @@ from onepull import (
     DCB,
     ConflictError,
     InputError,
+    Interval,
     MemoryStore,
     MultiUCB,
     NotFound,
     Observation,
     ParameterError,
+    Problem,
     Router,
     StateError,
     UnknownArm,
@@ -243,3 +245,34 @@ def test_an_answer_again_by_its_id_alone_after_the_decision_was_lost(router):
     assert router.observe("lost", capacity=2.0).duplicate
     with pytest.raises(ConflictError, match="observed before with capacity=2"):
         router.observe("lost", capacity=3.0)
+
+
+@pytest.mark.parametrize("path", [None, "router.db"])
+def test_whole_numbers_beyond_64_bits(path, tmp_path):
+    large, wide = 2**70, Interval(-1e30, 1e30)
+    problem = Problem(arms=["a", "b"], context={"y": wide}, state={"x": wide}, reward="x")
+    store = None if path is None else tmp_path / path
+    with Router(problem, store=store, on_expiry={"x": large}) as router:
+        decision = router.choose(y=large)
+        assert router.choose(id=decision.id, y=large).replayed
+        assert router.observe(decision, x=-large).learned
+        assert router.observe(decision, x=-large).duplicate
+        told = {"id": "other", "arm": "a", "state": {"x": large}, "context": {"y": -large}}
+        assert router.observe_many([told]).learned == 1
+        for huge in (10**400, -(10**400)):
+            with pytest.raises(InputError, match="'y'"):
+                router.choose(y=huge)
+            with pytest.raises(InputError, match="'x'"):
+                router.observe("next", arm="a", y=1, x=huge)
+            with pytest.raises(InputError):
+                router.observe("next", arm="a", y=1, reward=huge)
+        decided, _, last = (event for event in router.log() if hasattr(event, "context"))
+        assert (decided.context, last.state) == ({"y": float(large)}, {"x": float(large)})
+
+
+def test_an_id_that_no_log_can_hold_among_others(router):
+    told = [{"id": id_, "arm": "channel-1", "state": {"capacity": 1.0}} for id_ in ("a\0", "b")]
+    receipt = router.observe_many(told)
+    assert receipt.learned == 1
+    assert [place for place, _ in receipt.rejected] == [0]
+    assert "NUL" in str(receipt.rejected[0][1])

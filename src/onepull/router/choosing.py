@@ -12,7 +12,7 @@ from onepull.policies.choice import Choice, chosen
 from onepull.router.core import Core
 from onepull.router.decision import Decision
 from onepull.router.draws import Draw
-from onepull.router.plain_values import PLAIN, plain, text
+from onepull.router.plain_values import is_plain, plain, text
 from onepull.store import events as e
 
 
@@ -45,7 +45,7 @@ class Choosing(Core):
         """
         self._check()
         for value in context.values():
-            if type(value) not in PLAIN:
+            if not is_plain(value):
                 context = {name: plain(value) for name, value in context.items()}
                 break
         if eligible is not None:

@@ -14,6 +14,7 @@ from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
 from onepull.policies.savefile import plain
 from onepull.problem import Problem, given_problem
+from onepull.router.plain_values import plain as plain_value
 
 if TYPE_CHECKING:
     from onepull.router.fold import Fold
@@ -104,7 +105,9 @@ def plain_expiry(on_expiry: Any) -> Any:
     >>> plain_expiry({"seconds": 30})
     {'seconds': 30}
     """
-    return plain(dict(on_expiry)) if isinstance(on_expiry, Mapping) else on_expiry
+    if not isinstance(on_expiry, Mapping):
+        return on_expiry
+    return {name: plain_value(value) for name, value in on_expiry.items()}
 
 
 def needs_relearning(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -184,7 +184,9 @@ class Observing(Core):
         given: list[tuple[int, Observation]] = []
         for i, each in enumerate(observations):
             try:
-                given.append((i, _observation(each)))
+                one = _observation(each)
+                text("the id of a decision", one.id)  # before all ids are looked up at once
+                given.append((i, one))
             except InputError as error:
                 rejected.append((i, error))
         known = self._all_known([one.id for _, one in given])
@@ -192,7 +194,7 @@ class Observing(Core):
             fields = {**(one.context or {}), **(one.state or {})}
             try:
                 outcome = self._prepared(
-                    text("the id of a decision", one.id),
+                    one.id,
                     one.arm,
                     known[one.id],
                     one.reward,

@@ -107,12 +107,13 @@ class Router(Choosing, Observing, Controlling):
         snapshot_every: int = 50_000,
         keep: int | None = None,
     ) -> None:
+        Expiry.read(on_expiry, given_problem(problem))  # raises if it does not fit
         settings = Settings.checked(
             expires=expires, on_expiry=on_expiry, sticky=sticky, snapshot_every=snapshot_every,
             keep=keep,
         )  # fmt: skip
         pause = number("poll", poll, above=0.0, most=3600.0)
-        made, stated = policy_for(given_problem(problem), policy)
+        made, stated = policy_for(problem, policy)
         if taken := [field for field in problem.context if field in RESERVED]:
             raise ParameterError(
                 f"a router's choose takes {', '.join(RESERVED)} itself; call the context field "
@@ -120,7 +121,6 @@ class Router(Choosing, Observing, Controlling):
             )
         asked = asked_for(problem, stated, mode, fallback, settings)
         check_mode(made.problem.arms, mode, fallback)
-        Expiry.read(on_expiry, problem)  # raises if it does not fit
         text("name", name)
         opened = open_store(store)
 
