@@ -404,3 +404,71 @@ def test_all_processes_follow_the_settings_of_the_newest_definition():
             assert one._is_snapshot_due()
             one.snapshot()
             assert store.first_sequence("default") == one.sequence - 2
+
+
+# Another problem
+
+OTHER = Problem(arms=["x", "y"], state={"seconds": Interval(0, 30)}, reward="-seconds")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(OTHER, id="unrelated"),
+        pytest.param(channels(3).with_arms(["p", "q"]), id="other arms"),
+        pytest.param(
+            Problem(
+                arms=channels(3).arms, context=channels(3).context, state={"speed": Interval(0, 7)},
+                reward="min(bits, speed)",
+            ),
+            id="other state",
+        ),
+    ],
+)  # fmt: skip
+def test_a_log_is_not_given_to_an_unrelated_problem_silently(tmp_path, other):
+    path = tmp_path / "router.db"
+    with taught(path) as router:
+        before, last = router.state(), router.store.last_sequence
+    with pytest.raises(ParameterError, match=r"another problem.*none of its 30 outcomes"):
+        quiet(DCB, other, path)
+    with quiet(DCB, channels(3), path) as again:
+        assert (again.state(), again.store.last_sequence) == (before, last)
+        assert again.redefinition is None
+    with quiet(DCB, other, path, redefine=True) as new:
+        assert new.problem.arms == other.arms
+        assert new.redefinition is not None
+        assert (new.redefinition.learned, new.redefinition.kept) == (30, 0)
+        context: dict[str, Any] = {"bits": 1} if "bits" in other.context else {}
+        assert new.choose(**context).arm in other.arms
+
+
+def test_what_is_kept_of_a_changed_problem_is_told():
+    store = MemoryStore()
+    taught(store)
+    with quiet(DCB, channels(2), store) as fewer:
+        lost = taught(MemoryStore()).stats().policy.arms[2].pulls
+        assert str(fewer.redefinition) == (
+            f"changed: the arms; {30 - lost} of 30 outcomes were kept; removed: channel-3"
+        )
+    with quiet(UCB1, channels(2), store, expires=7) as other:
+        assert str(other.redefinition) == (
+            f"changed: the policy, expires; all {30 - lost} outcomes were kept"
+        )
+
+
+def test_a_log_without_outcomes_may_become_anything():
+    store = MemoryStore()
+    quiet(DCB, channels(3), store).choose(bits=1)
+    with quiet(DCB, OTHER, store) as router:
+        assert "nothing was learned before" in str(router.redefinition)
+
+
+def test_after_deleted_events_another_policy_learns_what_is_left_if_asked(tmp_path):
+    path = tmp_path / "router.db"
+    with taught(path, keep=10) as router:
+        router.snapshot()
+    with pytest.raises(ParameterError, match="`redefine`"):
+        quiet(UCB1, channels(3), path)
+    with quiet(UCB1, channels(3), path, redefine=True) as router:
+        assert router.redefinition is not None
+        assert 0 < router.redefinition.kept < router.redefinition.learned == 30

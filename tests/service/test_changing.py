@@ -236,3 +236,16 @@ def test_a_change_keeps_the_settings_of_a_file(tmp_path):
         for name in ("keep", "sticky", "snapshot_every"):
             assert after[name] == before[name] != 0
         assert (before["keep"], before["sticky"], before["snapshot_every"]) == (1000, 5.0, 77)
+
+
+def test_a_problem_does_not_become_another_one_by_mistake(tmp_path):
+    with served(write_problem(tmp_path)) as client:
+        made = put(client, 201).json()
+        decision = decide(client, "links", context={"bits": 4})
+        observe(client, {"id": decision["id"], "state": {"capacity": 3}}, "links")
+        tag = {"If-Match": made["version"]}
+        other = {**LINK, "arms": ["x", "y"]}
+        refused = put(client, 422, problem=other, headers=tag).json()
+        assert "none of its 1 outcomes could be kept" in refused["detail"]
+        assert client.get("/v1/problems/links").json()["version"] == made["version"]
+        put(client, 200, problem=other, headers=tag, redefine=True)

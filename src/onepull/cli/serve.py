@@ -20,6 +20,12 @@ from onepull.errors import MissingExtra
 @click.option("--keys", help="The file of keys; see `onepull key`.")
 @click.option("--log", type=click.Choice(["auto", "json", "plain"]), help="How to write messages.")
 @click.option("--log-requests", is_flag=True, default=None, help="Write a message per request.")
+@click.option(
+    "--redefine",
+    is_flag=True,
+    default=None,
+    help="Let a file give the log to another problem, of which nothing learned can be kept.",
+)
 @click.option("--check", is_flag=True, help="Check SOURCE and the settings, and end.")
 def command(source: Path | None, *, check: bool, **options: Any) -> None:
     """Serve decisions over HTTP, with a dashboard.

@@ -20,6 +20,7 @@ from onepull.router.background import Background
 from onepull.router.definition import Settings, needs_relearning
 from onepull.router.expiry import Expiry
 from onepull.router.fold import REVISIONS, Fold
+from onepull.router.redefinition import Redefinition
 from onepull.router.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
@@ -61,16 +62,19 @@ class Core:
         self._is_open = True
         self._error: Exception | None = None  # of the last attempt to follow the log
         self._last_snapshot = 0
+        self.redefinition: Redefinition | None = None
 
     # Starting
 
-    def _start(self, problem: Problem, made: Policy, asked: dict[str, Any]) -> None:
+    def _start(
+        self, problem: Problem, made: Policy, asked: dict[str, Any], *, redefine: bool
+    ) -> None:
         """Continue from the log, write to it what it is about, and begin to follow it."""
         self._restore(self._fold)
         self._last_snapshot = self._fold.sequence
         self._follow_settings()
         self.sync()
-        self._define(problem, made, asked)
+        self._define(problem, made, asked, redefine=redefine)
         self._store.follow(self.name, self.sync)
         self._background = Background(self, self._poll)
         _everyone.add(self)
@@ -88,23 +92,32 @@ class Core:
                 "on can be read; restore a backup"
             )
 
-    def _define(self, problem: Problem, made: Policy, asked: dict[str, Any]) -> None:
+    def _define(
+        self, problem: Problem, made: Policy, asked: dict[str, Any], *, redefine: bool
+    ) -> None:
         """Write to the log what it is about, if it does not say so or says something else."""
         for _ in range(ATTEMPTS):
             if self._fold.asked == asked:
                 return
             text, base = made.to_bytes(), 0
             id_ = str(self._fold.number + 1)
+            change = None
             if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
-                text, base = self._relearned(problem, text, what), self._fold.sequence
+                twin = self._relearned(problem, text, what, redefine=redefine)
+                change = Redefinition.between(self._fold, twin, asked)
+                text, base = twin.policy.to_bytes(), self._fold.sequence
             elif self._fold.is_defined:
                 twin = self._twin()
                 if (error := twin.apply(e.Defined(id=id_, policy=b"", asked=asked))) is not None:
                     raise error
+                change = Redefinition.between(self._fold, twin, asked)
+            if change is not None and not redefine:
+                change.refuse_loss(self.name)
             event = e.Defined(
                 id=id_, policy=text, asked=asked, base=base, problem=self.name, time=time.time()
             )
-            self._store.append([event])  # another process may have been faster
+            if self._store.append([event])[0].before is None:  # else another process was faster
+                self.redefinition = change
             self.sync()
         if self._fold.asked != asked:
             raise StoreError(
@@ -112,19 +125,20 @@ class Core:
                 f"{type(made).__name__}; are there two policies of that name?"
             )
 
-    def _relearned(self, problem: Problem, text: bytes, what: str) -> bytes:
+    def _relearned(self, problem: Problem, text: bytes, what: str, *, redefine: bool) -> Fold:
         """Return a new policy after all events of the log."""
-        if self._store.first_sequence(self.name):
+        if self._store.first_sequence(self.name) and not redefine:
             raise ParameterError(
                 f"{what} has changed since the log of {self.name!r} began, and its first events "
-                "are deleted, so it cannot be learned again; use another name or another store"
+                "are deleted, so it cannot be learned again; use another name or another store, or "
+                "`redefine` to learn from the events that are left"
             )
         fold = Fold(problem, self._fold.flights.expires, self._fold.reader)
         fold.policy = fold.policy_from(text)
         for event in self._store.events(self.name, until=self._fold.sequence):
             if not isinstance(event, (e.Defined, e.Decided)):
                 fold.apply(event)
-        return fold.policy.to_bytes()
+        return fold
 
     def _check(self) -> None:
         if not self._is_open:

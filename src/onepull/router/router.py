@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from onepull.checks import number
+from onepull.checks import flag, number
 from onepull.errors import ParameterError, StoreError
 from onepull.policies.explanation import Explanation
 from onepull.policies.policy import Policy
@@ -70,9 +70,13 @@ class Router(Choosing, Observing, Controlling):
         After how many events to keep a snapshot, so that a start is quick.
     keep
         How many events to keep at least; None keeps all.  Older ones are deleted after a snapshot.
+    redefine
+        Whether the log may be given to a problem for which nothing that was learned can be kept.
+        Without it, that raises ParameterError.
 
-    All arguments but `store`, `name` and `poll` are written to the log.  If a process opens the log
-    with other ones, all processes follow.
+    All arguments but `store`, `name`, `poll` and `redefine` are written to the log.  If a process
+    opens the log with other ones, all processes follow, and `redefinition` says what was kept of
+    what was learned; it is None if nothing has changed.
 
     Examples
     --------
@@ -106,6 +110,7 @@ class Router(Choosing, Observing, Controlling):
         poll: float = 0.05,
         snapshot_every: int = 50_000,
         keep: int | None = None,
+        redefine: bool = False,
     ) -> None:
         Expiry.read(on_expiry, given_problem(problem))  # raises if it does not fit
         settings = Settings.checked(
@@ -132,7 +137,7 @@ class Router(Choosing, Observing, Controlling):
             super().__init__(
                 name, opened, fold, settings, poll=pause, owns_store=opened is not store
             )
-            self._start(problem, made, asked)
+            self._start(problem, made, asked, redefine=flag("redefine", redefine))
         except BaseException:
             if opened is not store:
                 opened.close()

@@ -53,6 +53,7 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
         "on_expiry": asked.on_expiry,
         "fallback": asked.fallback,
         "mode": asked.mode,
+        "redefine": asked.redefine,
     }
     stated = {name: getattr(asked, name) for name in KEPT}
     arguments |= {name: value for name, value in stated.items() if value is not UNSET}

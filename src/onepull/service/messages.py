@@ -118,6 +118,8 @@ class ProblemRequest(_Body, frozen=True):
         After how many events a snapshot is kept.
     keep
         How many events are kept at least; null keeps all.
+    redefine
+        Whether the problem may become another one, of which nothing learned can be kept.
 
     Examples
     --------
@@ -134,6 +136,7 @@ class ProblemRequest(_Body, frozen=True):
     sticky: Annotated[float, msgspec.Meta(ge=0.0)] | msgspec.UnsetType = msgspec.UNSET
     snapshot_every: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
     keep: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET
+    redefine: bool = False
 
 
 class ReplayRequest(_Body, frozen=True, rename={"since": "from", "until": "to"}):

@@ -116,7 +116,10 @@ class Service:
         """Serve a problem, and close the router that served it before, if any."""
         with self._hosting:
             store = self._store(arguments.get("store", self.settings.store))
-            hosted = Hosted(Router(**{**arguments, "store": store}))
+            router = Router(**{"redefine": self.settings.redefine, **arguments, "store": store})
+            if router.redefinition is not None:
+                tell("a problem has changed", problem=router.name, what=str(router.redefinition))
+            hosted = Hosted(router)
             before = self.problems.get(hosted.name)
             self.problems = {**self.problems, hosted.name: hosted}
             path = f"/v1/problems/{quote(hosted.name, safe='')}"

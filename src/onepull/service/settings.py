@@ -54,6 +54,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         Whether every request is logged.
     hosts
         More names under which the service may be reached without keys.
+    redefine
+        Whether a file may give a log to another problem, of which nothing learned can be kept.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     log: Literal["auto", "json", "plain"] = "auto"
     log_requests: bool = False
     hosts: tuple[str, ...] = ()
+    redefine: bool = False
 
     def __post_init__(self) -> None:
         """Refuse to be open to the network without keys."""
