@@ -276,3 +276,92 @@ def test_an_id_that_no_log_can_hold_among_others(router):
     assert receipt.learned == 1
     assert [place for place, _ in receipt.rejected] == [0]
     assert "NUL" in str(receipt.rejected[0][1])
+
+
+@pytest.fixture
+def late(tmp_path):
+    """A router whose 50 decisions have expired as failures, and the ways to its log."""
+    with quiet("recommended", failing(), tmp_path / "router.db", on_expiry="fail") as made:
+        decisions = [made.choose(size=4) for _ in range(50)]
+        overdue(made)
+        assert made.expire() == 50
+        yield made, decisions
+
+
+def commits(router, monkeypatch):
+    """Return the sizes of what is handed to the log from now on."""
+    sizes: list[int] = []
+    submit = router.store.submit
+
+    def counted(events):
+        sizes.append(len(events))
+        return submit(events)
+
+    monkeypatch.setattr(router.store, "submit", counted)
+    return sizes
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_answers_after_expiries_that_teach_are_stored_together(late, monkeypatch, is_known):
+    router, decisions = late
+    if not is_known:  # as if the expiries were stored just now
+        monkeypatch.setattr(router, "_all_known", lambda ids: {id_: (None, {}) for id_ in ids})
+    told = [{"id": d.id, "arm": d.arm, "state": {"rate": 3.0}} for d in decisions]
+    sizes = commits(router, monkeypatch)
+
+    def never(_):
+        raise AssertionError("it waits for the disk on the event loop")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(router.store, "append", never)
+        receipt = asyncio.run(router.observe_many_async(told))
+    assert (receipt.learned, receipt.late, receipt.rejected) == (0, 50, ())
+    assert sizes == [50] * (1 if is_known else 2)
+    assert router.observe_many(told).duplicates == 50
+
+
+def test_give_ups_of_a_batch_are_stored_together(router, monkeypatch):
+    decisions = [router.choose(bits=2) for _ in range(20)]
+    router.observe(decisions[0], capacity=1.0)
+    sizes = commits(router, monkeypatch)
+    told = [{"id": decision.id, "gave_up": True} for decision in decisions]
+    told[19] = {"id": decisions[19].id, "gave_up": True, "reward": 1.0}
+    receipt = router.observe_many([*told, {"id": decisions[19].id, "state": {"capacity": 2.0}}])
+    assert sizes == [19]
+    assert (receipt.learned, receipt.duplicates) == (1, 1)
+    assert [place for place, _ in receipt.rejected] == [19]
+    assert receipt.seq == router.store.last_sequence
+    stats = router.stats()
+    assert (stats.gave_up, stats.in_flight) == (18, 0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        7, None, "x", [1], {"id": 7}, {1: 2}, {"id": "a", "state": 5}, Observation(id=7),  # type: ignore[arg-type]
+        Observation(id="a", arm="channel-1", state=5),  # type: ignore[arg-type]
+        Observation(id="a", arm="channel-1", context=[1]),  # type: ignore[arg-type]
+        Observation(id="a", arm=["channel-1"], state={"capacity": 1}),  # type: ignore[arg-type]
+        Observation(id="a", arm="channel-1", failed="no"),  # type: ignore[arg-type]
+        Observation(id="a", arm="channel-1", reward=[1]),  # type: ignore[arg-type]
+        Observation(id="a", arm="channel-1", state={3: 1}),  # type: ignore[dict-item]
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_wrong_kind_of_value_is_refused_alone(router, wrong):
+    good = {"id": "good", "arm": "channel-2", "state": {"capacity": 1.0}}
+    receipt = router.observe_many([wrong, good])
+    assert receipt.learned == 1
+    assert [place for place, _ in receipt.rejected] == [0]
+    assert isinstance(receipt.rejected[0][1], InputError)
+
+
+@pytest.mark.parametrize("wrong", [7, None, "text", {"id": "a"}])
+def test_many_takes_a_list(router, wrong):
+    with pytest.raises(InputError, match="takes a list of observations"):
+        router.observe_many(wrong)
+
+
+def test_the_place_of_a_batch(router):
+    assert router.observe_many([]).seq is None
+    assert router.observe_many([{"id": "unknown"}]).seq is None

@@ -173,7 +173,7 @@ def receipt_of(reply: Reply, id_: str) -> Receipt:
         learned=bool(counts["learned"]),
         duplicate=bool(counts["duplicates"]),
         late=bool(counts["late"]),
-        seq=counts.get("seq", 0),
+        seq=counts.get("seq") or 0,
     )
 
 
@@ -190,14 +190,16 @@ def batch_receipt_of(reply: Reply) -> BatchReceipt:
         (entry["index"], error_of(entry["error"], entry["error"]["status"]))
         for entry in counts["rejected"]
     )
-    return BatchReceipt(counts["learned"], counts["duplicates"], counts["late"], rejected)
+    return BatchReceipt(
+        counts["learned"], counts["duplicates"], counts["late"], rejected, counts.get("seq")
+    )
 
 
 def joined(receipts: Iterable[tuple[int, BatchReceipt]]) -> BatchReceipt:
     """Return the receipts of parts of a batch as one; each part has the position of its first.
 
     >>> joined([(0, BatchReceipt(1, 0, 0)), (500, BatchReceipt(2, 1, 0))])
-    BatchReceipt(learned=3, duplicates=1, late=0, rejected=())
+    BatchReceipt(learned=3, duplicates=1, late=0, rejected=(), seq=None)
     """
     parts = list(receipts)
     return BatchReceipt(
@@ -205,6 +207,7 @@ def joined(receipts: Iterable[tuple[int, BatchReceipt]]) -> BatchReceipt:
         sum(each.duplicates for _, each in parts),
         sum(each.late for _, each in parts),
         tuple((start + i, error) for start, each in parts for i, error in each.rejected),
+        max((each.seq for _, each in parts if each.seq is not None), default=None),
     )
 
 

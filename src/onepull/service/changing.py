@@ -88,7 +88,7 @@ def _check_version(exchange: Exchange, version: str | None) -> None:
 async def patch_controls(service: Service, exchange: Exchange) -> Answer:
     """Change what decides."""
     asked = _controls.decode(exchange.body)
-    router, by = known_problem(service, exchange).router, exchange.known.name
+    router, by = (await known_problem(service, exchange)).router, exchange.known.name
 
     def change() -> Answer:
         # The fallback first, since modes other than live need one; but live needs none.
@@ -111,7 +111,7 @@ async def patch_controls(service: Service, exchange: Exchange) -> Answer:
 async def patch_arm(service: Service, exchange: Exchange) -> Answer:
     """Pause, drain or resume an arm; set its shares and attributes."""
     asked = _arm.decode(exchange.body)
-    router, by = known_problem(service, exchange).router, exchange.known.name
+    router, by = (await known_problem(service, exchange)).router, exchange.known.name
     arm = _known_arm(router, exchange)
 
     def change() -> Answer:
@@ -140,7 +140,7 @@ async def patch_arm(service: Service, exchange: Exchange) -> Answer:
 async def put_arm(service: Service, exchange: Exchange) -> Answer:
     """Add an arm; one that is there with the same attributes stays as it is."""
     asked = _new_arm.decode(exchange.body)
-    router, by = known_problem(service, exchange).router, exchange.known.name
+    router, by = (await known_problem(service, exchange)).router, exchange.known.name
     arm = exchange.names["arm"]
 
     def change() -> Answer:
@@ -159,7 +159,7 @@ async def put_arm(service: Service, exchange: Exchange) -> Answer:
 
 async def delete_arm(service: Service, exchange: Exchange) -> Answer:
     """Remove an arm and what was learned of it."""
-    router, by = known_problem(service, exchange).router, exchange.known.name
+    router, by = (await known_problem(service, exchange)).router, exchange.known.name
     arm = _known_arm(router, exchange)
 
     def change() -> Answer:

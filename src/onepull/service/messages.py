@@ -240,7 +240,7 @@ class ObservationsAnswer(msgspec.Struct, frozen=True):
     rejected
         The ones with an error, by their position in the batch.
     seq
-        The place of a single observation in the log.
+        The place in the log of the last one that was accepted; null if none was.
 
     Examples
     --------
@@ -252,7 +252,7 @@ class ObservationsAnswer(msgspec.Struct, frozen=True):
     duplicates: int = 0
     late: int = 0
     rejected: list[Rejected] = []
-    seq: int = 0
+    seq: int | None = None
 
 
 class ProblemDetails(msgspec.Struct, frozen=True, omit_defaults=True):

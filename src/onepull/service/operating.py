@@ -40,7 +40,7 @@ async def openapi(service: Service, exchange: Exchange) -> Answer:
 async def events(service: Service, exchange: Exchange) -> Stream:
     """Follow one problem or all of them live."""
     name = exchange.query.get("problem", [None])[-1]
-    if name is not None and service.find(name) is None:
+    if name is not None and await service.find(name) is None:
         raise Refused(404, f"no problem {name[:100]!r}", kind="NotFound", field="problem")
     subscription = service.hub.subscribe(name)
     if subscription is None:

@@ -132,9 +132,14 @@ class Service:
             before.router.close()
         return hosted
 
-    def find_others(self) -> None:
-        """Serve the problems of the log that other workers, or earlier ones, have made."""
-        with self._hosting:
+    def find_others(self, *, waits: bool = True) -> None:
+        """Serve the problems of the log that other workers, or earlier ones, have made.
+
+        Unless it waits, it does nothing while another thread hosts a problem, which takes long.
+        """
+        if not self._hosting.acquire(blocking=waits):
+            return
+        try:
             store = self.main_store
             for name in store.problems():
                 if name in self.problems:
@@ -145,13 +150,15 @@ class Service:
                         self.host(arguments_of(name, asked))
                 except OnepullError as error:
                     tell_error("a problem of the log cannot be served", error, problem=name)
+        finally:
+            self._hosting.release()
 
-    def find(self, name: str) -> Hosted | None:
+    async def find(self, name: str) -> Hosted | None:
         """Return a problem by its name; looks into the log, now and then, if it is not known."""
         found = self.problems.get(name)
         if found is None and (now := time.monotonic()) >= self._next_look:
             self._next_look = now + LOOK
-            self.find_others()
+            await asyncio.to_thread(self.find_others, waits=False)
             found = self.problems.get(name)
         return found
 
