@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from onepull.checks import shown
+from onepull.decoding import complaint
 from onepull.errors import ConflictError, InputError, OnepullError
 from onepull.router.core import Core
 from onepull.router.decision import Decision
@@ -286,8 +287,9 @@ def _observation(given: Any) -> Observation:
         return given
     try:
         return msgspec.convert(given, Observation)
-    except (msgspec.ValidationError, TypeError) as error:
-        raise InputError(f"not an observation: {error}") from None
+    except msgspec.ValidationError as error:
+        words = complaint(error, Observation, given).words
+        raise InputError(f"not an observation: {words}") from None
 
 
 def _check_alone(one: Observation) -> None:

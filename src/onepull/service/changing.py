@@ -9,6 +9,7 @@ import msgspec
 
 from onepull.problem import Problem
 from onepull.router import Router
+from onepull.service.bodies import Body
 from onepull.service.deciding import known_problem
 from onepull.service.exchange import Answer, Exchange
 from onepull.service.messages import ArmRequest, ControlsRequest, NewArmRequest, ProblemRequest
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MOST_PROBLEMS = 1000
-_problem = msgspec.json.Decoder(ProblemRequest)
-_controls = msgspec.json.Decoder(ControlsRequest)
-_arm = msgspec.json.Decoder(ArmRequest)
-_new_arm = msgspec.json.Decoder(NewArmRequest)
+_problem = Body(ProblemRequest)
+_controls = Body(ControlsRequest)
+_arm = Body(ArmRequest)
+_new_arm = Body(NewArmRequest)
 UNSET = msgspec.UNSET
 KEPT = ("sticky", "snapshot_every", "keep")  # settings that stay if a change leaves them out
 

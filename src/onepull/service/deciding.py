@@ -11,6 +11,7 @@ import msgspec
 
 from onepull.errors import InputError, OnepullError
 from onepull.router import Decision, Observation, Receipt, Router
+from onepull.service.bodies import Body
 from onepull.service.exchange import JSON, PLAIN, Answer, Exchange, Receive, Send, read_body
 from onepull.service.messages import (
     Batch,
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 Work: TypeAlias = Callable[["Service", Router, bytes], Awaitable[Any]]
 
-_decision = msgspec.json.Decoder(DecisionRequest)
-_observations = msgspec.json.Decoder(ObservationRequest | Batch)
+_decision = Body(DecisionRequest)
+_observations = Body(ObservationRequest | Batch)
 _encode = msgspec.json.Encoder().encode
 _TAKEN = frozenset({"id", "eligible", "key"})  # arguments of `Router.choose`
 _HEADERS = [(b"content-type", JSON), *PLAIN]

@@ -13,6 +13,7 @@ from onepull.problem import Problem
 from onepull.service.answers import Curve, CurvesAnswer, ProblemsAnswer, ProblemSummary
 from onepull.service.assumptions import warnings_of
 from onepull.service.axes import others, points_of
+from onepull.service.bodies import Body
 from onepull.service.deciding import known_problem
 from onepull.service.exchange import Answer, Exchange, Stream
 from onepull.service.hosted import Hosted, without_policy
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 PAGE = 1000  # events that are read at once
 MOST_VALUES = 4_000_000  # rewards that are computed for a picture
-_replay = msgspec.json.Decoder(ReplayRequest)
-_what_if = msgspec.json.Decoder(WhatIfRequest)
+_replay = Body(ReplayRequest)
+_what_if = Body(WhatIfRequest)
 
 
 async def problems(service: Service, exchange: Exchange) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
+from onepull.decoding import complaint
 from onepull.errors import ParameterError
 from onepull.html import printable
 
@@ -109,29 +111,33 @@ def merged_settings(
     environment: Mapping[str, str],
     options: Mapping[str, Any],
     *,
-    folder: Path | None = None,
+    path: Path | None = None,
 ) -> Settings:
     """Return the settings of a file, the environment and the command line together.
 
-    Paths in a file are relative to its folder.
+    `path` is that of the file; paths in it are relative to its folder.
 
     >>> merged_settings({"port": 1, "idle": 7}, {"ONEPULL_PORT": "2"}, {"port": None}).port
     2
     >>> merged_settings({}, {"ONEPULL_PORT": "high"}, {})
     Traceback (most recent call last):
-    onepull.errors.ParameterError: the environment variable ONEPULL_PORT: \
-Expected `int`, got `str`
+    onepull.errors.ParameterError: the environment variable ONEPULL_PORT must be a whole number \
+from 0 to 65,535, given 'high'
     """
     known = get_type_hints(Settings, include_extras=True)
+    where = "[service]" if path is None else f"{path}: [service]"
     found: dict[str, Any] = {}
     for name, value in file.items():
         if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else ";"
             raise ParameterError(
-                f"[service]: unknown setting {printable(str(name))!r}; allowed: {', '.join(known)}"
+                f"{where}: unknown setting {printable(str(name))!r}{hint} allowed: "
+                f"{', '.join(known)}"
             )
-        found[name] = _read(value, known[name], f"[service] {name}", strict=True)
+        found[name] = _read(value, known[name], f"{where} {name}", strict=True)
         if name == "keys" or (name == "store" and "://" not in str(value)):
-            found[name] = str((folder or Path()) / found[name])
+            found[name] = str((Path() if path is None else path.parent) / found[name])
     for name, kind in known.items():
         variable = f"{PREFIX}{name.upper()}"
         if environment.get(variable, "") != "":
@@ -148,4 +154,4 @@ def _read(value: Any, kind: Any, where: str, *, strict: bool) -> Any:
     try:
         return msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as error:
-        raise ParameterError(f"{where}: {printable(str(error))}") from None
+        raise ParameterError(f"{where} {complaint(error, kind, value).words}") from None
