@@ -166,7 +166,7 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("horizon = 300", "horizn = 300", "unknown field 'horizn', did you mean 'horizon'? The fields"),
+        ("horizon = 300", "horizn = 300", "unknown field 'horizn', did you mean 'horizon'?"),
         ("horizon = 300", "horizon = 0", "horizon must be a whole number from 1, given 0"),
         ("horizon = 300", "horizon = 300\nrealised = true", "unknown field 'realised'"),
         ("replications = 3", "replications = 0", "replications must be a whole number"),

@@ -17,7 +17,7 @@ from onepull.errors import MissingExtra
 @click.option("--port", type=int, help="The port; 0 for any free one. [default: 8000]")
 @click.option("--workers", type=int, help="How many processes share the port. [default: 1]")
 @click.option("--store", help="The SQLite file or Postgres address of the log.")
-@click.option("--keys", help="The file of keys; see `onepull key`.")
+@click.option("--keys", help="The file of keys; see `onepull key`. [default: keys.json, if any]")
 @click.option("--log", type=click.Choice(["auto", "json", "plain"]), help="How to write messages.")
 @click.option("--log-requests", is_flag=True, default=None, help="Write a message per request.")
 @click.option(
@@ -46,7 +46,7 @@ def command(source: Path | None, *, check: bool, **options: Any) -> None:
     from onepull.service.running import check_source, serve  # noqa: PLC0415 - needs the extra
 
     if check:
-        for line in check_source(source, options):
+        for line in list(check_source(source, options)):  # all of it, or what is wrong
             click.echo(line)
         return
     sys.exit(serve(source, options))

@@ -14,7 +14,7 @@ from typing import Any
 from onepull.errors import OnepullError
 from onepull.router import Router
 from onepull.service.json_log import start_logging, tell
-from onepull.service.keys import read_keys
+from onepull.service.keys import named_keys
 from onepull.service.metrics import Measures
 from onepull.service.server import address_of, bound_socket, make_server
 from onepull.service.service import Service
@@ -44,8 +44,12 @@ def _checked(source: Source) -> Iterator[str]:
         arms = len(router["problem"].arms)
         yield f"{router['name']}: {arms} arms, {policy}, log in {router['store']}"
     settings = source.settings
-    if settings.keys is not None:
-        yield f"keys: {len(read_keys(Path(settings.keys)))} in {settings.keys}"
+    if settings.keys is None:
+        yield "keys: none, so only this machine is answered; see `onepull key add`"
+    elif keys := named_keys(Path(settings.keys)):
+        yield f"keys: {len(keys)} in {settings.keys}"
+    else:
+        yield f"keys: none in {settings.keys}, so nobody is let in; see `onepull key add`"
     yield f"listens on {settings.host}:{settings.port} with {settings.workers} worker(s)"
 
 

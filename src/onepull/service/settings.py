@@ -13,6 +13,7 @@ import msgspec
 from onepull.decoding import complaint
 from onepull.errors import ParameterError
 from onepull.html import printable
+from onepull.service.keys import keys_beside
 
 PREFIX = "ONEPULL_"
 LOOPBACK_NAMES = ("localhost", "ip6-localhost")
@@ -35,7 +36,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     store
         The SQLite file or Postgres address of the log; that of the problem's file by default.
     keys
-        The file of keys, as `onepull key add` makes it.
+        The file of keys, as `onepull key add` makes it; keys.json beside the problem's file by
+        default, if there is one.
     body
         The longest body of a request, in bytes.
     head
@@ -147,6 +149,8 @@ from 0 to 65,535, given 'high'
     for name, value in options.items():
         if value is not None:
             found[name] = _read(value, known[name], f"--{name.replace('_', '-')}", strict=True)
+    if "keys" not in found and (beside := keys_beside(path)).exists():
+        found["keys"] = str(beside)
     return Settings(**found)
 
 
