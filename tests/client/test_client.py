@@ -361,3 +361,11 @@ def test_one_process_uses_a_queue(tmp_path):
     queue = FileQueue(tmp_path / "waiting")
     with Client(NOWHERE, queue=queue) as client:
         assert client.queued == 0
+
+
+@pytest.mark.parametrize("make", [Client, AsyncClient])
+def test_an_address_without_a_scheme_is_http(make):
+    assert str(make("127.0.0.1:8000")._http.base_url).rstrip("/") == "http://127.0.0.1:8000"
+    for wrong in ("", "ftp://there", "http://", "http://a b", "http://a:b"):
+        with pytest.raises(ParameterError, match="url must be an address such as http://"):
+            make(wrong)

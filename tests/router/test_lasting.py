@@ -472,3 +472,17 @@ def test_after_deleted_events_another_policy_learns_what_is_left_if_asked(tmp_pa
     with quiet(UCB1, channels(3), path, redefine=True) as router:
         assert router.redefinition is not None
         assert 0 < router.redefinition.kept < router.redefinition.learned == 30
+
+
+def test_a_router_says_where_its_log_is(tmp_path):
+    with quiet(DCB, channels(3), None) as router:
+        assert "in memory; nothing is kept after the process ends" in repr(router)
+        assert "in memory; nothing is kept after the process ends" in str(router.stats())
+        assert not router.stats().lasts
+    assert repr(router).endswith(", closed>")
+    with quiet(DCB, channels(3), tmp_path / "router.db") as router:
+        assert repr(router) == (
+            f"<Router 'default': DCB, event 1, SQLiteStore('{tmp_path / 'router.db'}')>"
+        )
+        assert "in memory" not in str(router.stats())
+        assert router.stats().lasts

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from onepull.checks import number
 from onepull.client import calls
-from onepull.client.attempts import Breaker, Call, Reply, Send, attempts, raise_for
+from onepull.client.attempts import Breaker, Call, Reply, Send, address, attempts, raise_for
 from onepull.client.client import BATCH, LOGGER, LOOK, URL, headers_for, httpx_or_error
 from onepull.client.queue import ObservationQueue, open_queue
 from onepull.errors import OnepullError, ServiceError
@@ -49,7 +49,9 @@ class AsyncClient:
         self._expires = expires
         self._background = background
         self._httpx = httpx_or_error()
-        self._http = http or self._httpx.AsyncClient(base_url=url, headers=headers_for(key))
+        self._http = http or self._httpx.AsyncClient(
+            base_url=address(url), headers=headers_for(key)
+        )
         self._breaker = Breaker()
         self._made = calls.Made()
         self._is_away = False  # whether the last decision was the fallback

@@ -10,12 +10,13 @@ import random
 import time
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from onepull import errors
-from onepull.errors import OnepullError, ServiceError
+from onepull.checks import shown
+from onepull.errors import OnepullError, ParameterError, ServiceError
 
 AGAIN = frozenset({408, 425, 429, 502, 503, 504})  # the next attempt may go better
 FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between attempts
@@ -42,6 +43,30 @@ class Call(NamedTuple):
         """Return a request about a problem."""
         path = "/".join(["/v1/problems", *(quote(part, safe="") for part in (problem, *parts))])
         return cls(method, path, None if body is None else msgspec.json.encode(body), tuple(query))
+
+
+def address(url: Any) -> str:
+    """Return the address of a service as it was meant; raises ParameterError if it is none.
+
+    >>> address("127.0.0.1:8000"), address("https://router.example/"), address("localhost")
+    ('http://127.0.0.1:8000', 'https://router.example', 'http://localhost')
+    >>> address("ftp://router")
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: url must be an address such as http://127.0.0.1:8000, \
+given 'ftp://router'
+    """
+    text = str(url).strip()
+    full = text if "://" in text else f"http://{text}"
+    try:
+        parts = urlsplit(full)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one or any(letter.isspace() for letter in full):
+        raise ParameterError(
+            f"url must be an address such as http://127.0.0.1:8000, given {shown(url)}"
+        )
+    return full.rstrip("/")
 
 
 class Reply(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from onepull.checks import number
 from onepull.client import calls
-from onepull.client.attempts import Breaker, Call, Reply, Send, attempts, raise_for
+from onepull.client.attempts import Breaker, Call, Reply, Send, address, attempts, raise_for
 from onepull.client.queue import ObservationQueue, open_queue
 from onepull.errors import MissingExtra, OnepullError, ServiceError
 from onepull.policies import Explanation
@@ -35,7 +35,7 @@ class Client:
     Parameters
     ----------
     url
-        The address of the service.
+        The address of the service; without a scheme it is http.
     problem
         The name of the problem.
     key
@@ -83,7 +83,9 @@ class Client:
         self._budget = number("budget", budget, above=0.0, most=3600.0)
         self._expires = expires
         self._background = background
-        self._http = http or httpx_or_error().Client(base_url=url, headers=headers_for(key))
+        self._http = http or httpx_or_error().Client(
+            base_url=address(url), headers=headers_for(key)
+        )
         self._breaker = Breaker()
         self._made = calls.Made()
         self._is_away = False  # whether the last decision was the fallback

@@ -21,7 +21,7 @@ from onepull.router.observing import Observing
 from onepull.router.plain_values import text
 from onepull.router.replay import Replay, WhatIf, replayed, what_if
 from onepull.router.router_file import read_router_file
-from onepull.router.router_stats import RouterStats
+from onepull.router.router_stats import IN_MEMORY, RouterStats
 from onepull.store import Store, open_store
 
 RESERVED = ("id", "key", "eligible")  # of `choose`
@@ -48,7 +48,8 @@ class Router(Choosing, Observing, Controlling):
         "recommended", the name of a policy, a table such as `{"name": "DCB", "epsilon": 0.01}`,
         or a function that makes a policy for a problem.
     store
-        The log: a path of a SQLite file, `postgresql://…`, a `Store`, or None for memory.
+        The log: a path of a SQLite file, `postgresql://…`, a `Store`, or None for memory, of which
+        nothing is kept after the process ends.
     name
         The name of the problem in the log, which may hold several.
     expires
@@ -153,6 +154,13 @@ class Router(Choosing, Observing, Controlling):
         """
         return cls(**{**read_router_file(path), **changed})
 
+    def __repr__(self) -> str:
+        """Return its name, its policy and where its log is."""
+        policy = type(self._fold.policy).__name__
+        where = repr(self._store) if self._store.lasts else IN_MEMORY
+        state = "" if self._is_open else ", closed"
+        return f"<Router {self.name!r}: {policy}, event {self.sequence:,}, {where}{state}>"
+
     # Reading
 
     @property
@@ -240,6 +248,7 @@ class Router(Choosing, Observing, Controlling):
                 last_observation=counts.last_time or None,
                 healthy=self.is_healthy,
                 reward=source if isinstance(source, str) else None,
+                lasts=self._store.lasts,
             )
 
     @property
