@@ -369,3 +369,17 @@ def test_an_address_without_a_scheme_is_http(make):
     for wrong in ("", "ftp://there", "http://", "http://a b", "http://a:b"):
         with pytest.raises(ParameterError, match="url must be an address such as http://"):
             make(wrong)
+
+
+def test_a_batch_may_have_give_ups(tmp_path):
+    with (
+        served(write_problem(tmp_path)) as service,
+        Client(str(service.base_url), problem="llm", budget=20) as client,
+    ):
+        decisions = [client.choose(tokens=5) for _ in range(3)]
+        told = [{"id": decision.id, "gave_up": True} for decision in decisions[:2]]
+        receipt = client.observe_many([*told, {"id": decisions[2].id, "state": {"seconds": 1}}])
+        assert (receipt.learned, receipt.rejected) == (1, ())
+        stats = client.stats()
+        assert (stats.gave_up, stats.in_flight) == (2, 0)
+        assert receipt.seq == stats.sequence

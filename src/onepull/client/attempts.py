@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -78,8 +78,9 @@ class Reply(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Ask the client to send the request, and to wait this long for the answer."""
+    """Ask the client to send a request, and to wait this long for the answer."""
 
+    call: Call
     seconds: float
 
 
@@ -89,7 +90,16 @@ class Wait(NamedTuple):
     seconds: float
 
 
-Step: TypeAlias = Send | Wait
+class Keep(NamedTuple):
+    """Ask the client to keep observations in its queue, and to deliver them later."""
+
+    bodies: list[dict[str, Any]]
+
+
+Step: TypeAlias = Send | Wait | Keep
+Got: TypeAlias = "Reply | Exception | None"  # what the client sends back
+Result = TypeVar("Result")
+Steps: TypeAlias = Generator[Step, Got, Result]
 
 
 class Breaker:
@@ -125,8 +135,8 @@ class Breaker:
 
 
 def attempts(
-    budget: float, breaker: Breaker, clock: Callable[[], float] = time.monotonic
-) -> Generator[Step, Reply | Exception | None, Reply]:
+    call: Call, budget: float, breaker: Breaker, clock: Callable[[], float] = time.monotonic
+) -> Steps[Reply]:
     """Return the reply, after as many attempts as the time allows; raises ServiceError.
 
     A generator that asks its driver to send and to wait.  The driver sends back the reply, or the
@@ -137,7 +147,7 @@ def attempts(
     deadline = clock() + budget
     wait, last = FIRST_WAIT, ""
     while (left := deadline - clock()) > 0:
-        got = yield Send(left)
+        got = yield Send(call, left)
         if isinstance(got, Reply):
             if got.status not in AGAIN:
                 breaker.answered()

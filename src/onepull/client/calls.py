@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from onepull.checks import shown, some
-from onepull.client.attempts import Call, Reply, error_of, raise_for
+from onepull.client.attempts import Reply, error_of, raise_for
 from onepull.errors import InputError, ParameterError, ServiceError
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Observation, Receipt, RouterStats
@@ -150,12 +150,11 @@ def many_bodies(made: Made, given: Iterable[Any]) -> list[dict[str, Any]]:
             each = entry if isinstance(entry, Observation) else Observation(**entry)
         except TypeError as error:
             raise InputError(f"not an observation: {shown(entry)} ({error})") from None
-        found.append(
-            observation_body(
-                made, each.id, arm=each.arm, reward=each.reward, failed=each.failed,
-                state=each.state, context=each.context,
-            )
+        body = observation_body(
+            made, each.id, arm=each.arm, reward=each.reward, failed=each.failed,
+            state=each.state, context=each.context,
         )  # fmt: skip
+        found.append({**body, "gave_up": True} if each.gave_up else body)
     return found
 
 
@@ -261,13 +260,12 @@ def explanation_of(reply: Reply) -> Explanation:
     return msgspec.convert(told, Explanation)
 
 
-def explain_call(
-    problem: str, eligible: Collection[str] | None, context: Mapping[str, Any]
-) -> Call:
-    """Return the request for an explanation."""
+def explain_query(
+    eligible: Collection[str] | None, context: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """Return the query of an explanation."""
     query = [(name, _text(value)) for name, value in plain(context).items()]
-    query += [("eligible", arm) for arm in eligible or ()]
-    return Call.to(problem, "GET", "explain", query=query)
+    return query + [("eligible", arm) for arm in eligible or ()]
 
 
 def _text(value: Any) -> str:
