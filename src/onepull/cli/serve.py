@@ -43,7 +43,7 @@ def command(source: Path | None, *, check: bool, **options: Any) -> None:
         raise MissingExtra(
             "the service needs the 'serve' extra: pip install 'onepull[serve]'"
         ) from None
-    from onepull.service.running import check_source, serve  # noqa: PLC0415 - needs the extra
+    from onepull.service.running.serving import check_source, serve  # noqa: PLC0415 - needs the extra
 
     if check:
         for line in list(check_source(source, options)):  # all of it, or what is wrong

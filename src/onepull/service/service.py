@@ -17,17 +17,17 @@ from onepull.problem import Problem
 from onepull.router import Router
 from onepull.router.definition import Settings
 from onepull.service import demonstration
-from onepull.service.deciding import Work, decided, observed
-from onepull.service.gathering import Gathering
-from onepull.service.hosted import Hosted
-from onepull.service.hub import TICK, Hub
-from onepull.service.json_log import tell, tell_error
+from onepull.service.handlers.deciding import Work, decided, observed
+from onepull.service.handlers.gathering import Gathering
+from onepull.service.http.hub import TICK, Hub
+from onepull.service.http.problem_details import Refused
+from onepull.service.http.static_files import StaticFiles
 from onepull.service.keys import Keys
-from onepull.service.metrics import Measures
-from onepull.service.problem_details import Refused
+from onepull.service.running.json_log import tell, tell_error
+from onepull.service.running.metrics import Measures
 from onepull.service.settings import Settings as ServiceSettings
 from onepull.service.sources import Source
-from onepull.service.static_files import StaticFiles
+from onepull.service.views.hosted import Hosted
 from onepull.store import Store, open_store
 
 HEAVY = 2  # replays and changes that a worker computes at the same time

@@ -13,10 +13,10 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.problem import Problem
 from onepull.router.arm_values import best_arms, means_at
-from onepull.service.answers import WhatIfAnswer, WhatIfArm
-from onepull.service.axes import contexts_along, points_of
-from onepull.service.hosted import Hosted
-from onepull.service.messages import WhatIfRequest
+from onepull.service.http.answers import WhatIfAnswer, WhatIfArm
+from onepull.service.http.messages import WhatIfRequest
+from onepull.service.views.axes import contexts_along, points_of
+from onepull.service.views.hosted import Hosted
 from onepull.store import Decided
 
 MOST_REQUESTS = 200

@@ -13,14 +13,14 @@ from typing import Any
 
 from onepull.errors import OnepullError
 from onepull.router import Router
-from onepull.service.json_log import start_logging, tell
 from onepull.service.keys import named_keys
-from onepull.service.metrics import Measures
-from onepull.service.server import address_of, bound_socket, make_server
+from onepull.service.running.json_log import start_logging, tell
+from onepull.service.running.metrics import Measures
+from onepull.service.running.server import address_of, bound_socket, make_server
+from onepull.service.running.workers import FAILED, Supervisor, end_with_parent
 from onepull.service.service import Service
 from onepull.service.settings import Settings
 from onepull.service.sources import Source, read_source
-from onepull.service.workers import FAILED, Supervisor, end_with_parent
 
 COLLECT = (
     20_000,

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from onepull.problem import Problem
-from onepull.service.answers import Curve, CurvesAnswer, ProblemsAnswer, ProblemSummary
-from onepull.service.assumptions import warnings_of
-from onepull.service.axes import others, points_of
-from onepull.service.bodies import Body
-from onepull.service.deciding import known_problem
-from onepull.service.exchange import Answer, Exchange, Stream
-from onepull.service.hosted import Hosted, without_policy
-from onepull.service.intervals import half_widths
-from onepull.service.messages import ReplayRequest, WhatIfRequest
-from onepull.service.problem_details import Refused
-from onepull.service.replaying import replay_within_limits
-from onepull.service.what_if import what_if as compared
+from onepull.service.handlers.deciding import known_problem
+from onepull.service.handlers.replaying import replay_within_limits
+from onepull.service.http.answers import Curve, CurvesAnswer, ProblemsAnswer, ProblemSummary
+from onepull.service.http.bodies import Body
+from onepull.service.http.exchange import Answer, Exchange, Stream
+from onepull.service.http.messages import ReplayRequest, WhatIfRequest
+from onepull.service.http.problem_details import Refused
+from onepull.service.views.assumptions import warnings_of
+from onepull.service.views.axes import others, points_of
+from onepull.service.views.hosted import Hosted, without_policy
+from onepull.service.views.intervals import half_widths
+from onepull.service.views.what_if import what_if as compared
 
 if TYPE_CHECKING:
     from onepull.service.service import Service

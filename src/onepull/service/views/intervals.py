@@ -9,7 +9,7 @@ import numpy as np
 from onepull.errors import OnepullError
 from onepull.problem import Problem
 from onepull.router.arm_values import rewards_at
-from onepull.service.newest import Outcomes
+from onepull.service.views.newest import Outcomes
 
 FEWEST = 5  # outcomes for an interval
 NORMAL = 1.96  # standard errors on both sides hold 95 %

@@ -14,7 +14,7 @@ from onepull.errors import (
     StoreError,
 )
 from onepull.html import printable
-from onepull.service.messages import ProblemDetails
+from onepull.service.http.messages import ProblemDetails
 
 MEDIA_TYPE = b"application/problem+json"
 LONGEST = 2000  # characters of a detail

@@ -13,9 +13,9 @@ import msgspec
 
 from onepull.problem import Problem
 from onepull.router import Router
-from onepull.service.answers import ArmTimeline, ProblemAnswer, TimelineAnswer
-from onepull.service.newest import Newest, Outcomes, Seen
-from onepull.service.timeline import Timeline, merged
+from onepull.service.http.answers import ArmTimeline, ProblemAnswer, TimelineAnswer
+from onepull.service.views.newest import Newest, Outcomes, Seen
+from onepull.service.views.timeline import Timeline, merged
 from onepull.store import Control, Decided, Defined, Event, Failed, Observed
 
 TAIL = 100_000  # events that are read at the start to show the past

@@ -9,11 +9,11 @@ import msgspec
 
 from onepull.problem import Problem
 from onepull.router import Router
-from onepull.service.bodies import Body
-from onepull.service.deciding import known_problem
-from onepull.service.exchange import Answer, Exchange
-from onepull.service.messages import ArmRequest, ControlsRequest, NewArmRequest, ProblemRequest
-from onepull.service.problem_details import Refused
+from onepull.service.handlers.deciding import known_problem
+from onepull.service.http.bodies import Body
+from onepull.service.http.exchange import Answer, Exchange
+from onepull.service.http.messages import ArmRequest, ControlsRequest, NewArmRequest, ProblemRequest
+from onepull.service.http.problem_details import Refused
 
 if TYPE_CHECKING:
     from onepull.service.service import Service

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from onepull.decoding import complaint
-from onepull.service.problem_details import Refused, words_of
+from onepull.service.http.problem_details import Refused, words_of
 
 
 class Body:
@@ -17,7 +17,7 @@ class Body:
     --------
     >>> Body(dict[str, float]).decode(b'{"a": "b"}')
     Traceback (most recent call last):
-    onepull.service.problem_details.Refused: 'a' must be a number, given 'b'
+    onepull.service.http.problem_details.Refused: 'a' must be a number, given 'b'
     """
 
     def __init__(self, kind: Any) -> None:

@@ -11,16 +11,16 @@ import msgspec
 
 from onepull.errors import InputError, OnepullError
 from onepull.router import Decision, Observation, Receipt, Router
-from onepull.service.bodies import Body
-from onepull.service.exchange import JSON, PLAIN, Answer, Exchange, Receive, Send, read_body
-from onepull.service.messages import (
+from onepull.service.http.bodies import Body
+from onepull.service.http.exchange import JSON, PLAIN, Answer, Exchange, Receive, Send, read_body
+from onepull.service.http.messages import (
     Batch,
     DecisionRequest,
     ObservationRequest,
     ObservationsAnswer,
     Rejected,
 )
-from onepull.service.problem_details import Refused, refusal
+from onepull.service.http.problem_details import Refused, refusal
 
 if TYPE_CHECKING:
     from onepull.service.service import Service
