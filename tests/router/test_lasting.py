@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 from problems import channels, coded
 from router_workers import learn, overdue, quiet
@@ -486,3 +487,14 @@ def test_a_router_says_where_its_log_is(tmp_path):
         )
         assert "in memory" not in str(router.stats())
         assert router.stats().lasts
+
+
+def test_a_definition_that_cannot_be_read_is_told():
+    """Such as one of a policy that this process does not have."""
+    store = MemoryStore()
+    taught(store)
+    (first,) = store.read("default", limit=1)
+    other = MemoryStore()
+    other.append([msgspec.structs.replace(first, policy=first.policy.replace(b"DCB", b"DCX"))])
+    with pytest.raises(StoreError, match="the definition in event 1"):
+        quiet(DCB, channels(3), other)

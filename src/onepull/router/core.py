@@ -117,12 +117,13 @@ class Core:
                 id=id_, policy=text, asked=asked, base=base, problem=self.name, time=time.time()
             )
             if self._store.append([event])[0].before is None:  # else another process was faster
-                self.redefinition = change
+                self.redefinition = change if change and change.changed else None
             self.sync()
         if self._fold.asked != asked:
+            why = self._fold.last_error or "are there two policies of that name?"
             raise StoreError(
                 f"the log of {self.name!r} does not take the definition of "
-                f"{type(made).__name__}; are there two policies of that name?"
+                f"{type(made).__name__}: {why}"
             )
 
     def _relearned(self, problem: Problem, text: bytes, what: str, *, redefine: bool) -> Fold:

@@ -132,7 +132,12 @@ class Fold:
 
     def _defined(self, event: e.Defined) -> None:
         if not self.is_defined or event.base:
-            self.policy = self.policy_from(event.policy)
+            try:
+                self.policy = self.policy_from(event.policy)
+            except OnepullError as error:
+                if self.is_defined:
+                    raise
+                raise StoreError(f"the definition in event {event.seq}: {error}") from error
             if self.number == 0:
                 self.mode, self.fallback = event.asked["mode"], event.asked["fallback"]
             for earlier in self.reader(event.base, event.seq - 1) if event.base else ():
