@@ -19,6 +19,7 @@ from onepull import (
     ParameterError,
     Problem,
     Router,
+    SQLiteStore,
     UnknownArm,
 )
 from onepull.router.fold import REVISIONS as REVISED
@@ -213,3 +214,46 @@ def test_decisions_go_on_while_a_change_is_learned(name, monkeypatch):
         assert stats.in_flight == sum(arm.in_flight for arm in stats.policy.arms) > 0
         with Router(problem, store=router.store, poll=3000.0) as later:
             assert later.policy().to_bytes() == router.policy().to_bytes()
+
+
+def test_outcomes_are_stored_while_a_change_is_learned(tmp_path, monkeypatch):
+    """Neither those of the problem nor those of others in the same log wait for it."""
+    path = tmp_path / "router.db"
+    problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
+    with SQLiteStore(path) as store:
+        router = quiet("AdaptiveKL", problem, store)
+        other = quiet("AdaptiveKL", problem, store, name="other")
+        begun, go_on = threading.Event(), threading.Event()
+        apply, calls = Fold.apply, []
+
+        def slowly(fold, event):
+            if isinstance(event, REVISED):
+                calls.append(event)
+                if len(calls) == 2:  # the first is the trial before it is in the log
+                    begun.set()
+                    go_on.wait(10)
+            return apply(fold, event)
+
+        monkeypatch.setattr(Fold, "apply", slowly)
+        changing = threading.Thread(target=router.set_reward, args=("1 - x",))
+        changing.start()
+        assert begun.wait(10)
+        learned = []
+
+        def observe():
+            learned.extend(each.observe(each.choose(), x=0.25).learned for each in (router, other))
+
+        observing = threading.Thread(target=observe)
+        observing.start()
+        observing.join(5)
+        assert learned == [True, True]
+        go_on.set()
+        changing.join(10)
+        router.sync()
+        assert router.stats().reward == "1 - x"
+        assert router.stats().policy.trials == other.stats().policy.trials == 1
+        assert router.estimates()[0] == 0.75
+        for each in (router, other):
+            each.close()
+    with quiet("AdaptiveKL", problem, path) as again:
+        assert again.state() == router.state()

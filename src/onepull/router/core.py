@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import takewhile
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,8 +29,7 @@ from onepull.store.ids import Ids
 from onepull.store.store import Snapshot
 
 CHUNK = 200  # events folded at once, so that decisions do not wait long
-
-
+SHORT = 0.02  # seconds that the thread that writes waits for one that reads
 ATTEMPTS = 100  # to define a router, while others do so, too
 
 
@@ -62,6 +62,7 @@ class Core:
         self._is_open = True
         self._error: Exception | None = None  # of the last attempt to follow the log
         self._last_snapshot = 0
+        self._is_revising = False  # whether a change of the problem is being learned
         self.redefinition: Redefinition | None = None
 
     # Starting
@@ -75,7 +76,7 @@ class Core:
         self._follow_settings()
         self.sync()
         self._define(problem, made, asked, redefine=redefine)
-        self._store.follow(self.name, self.sync)
+        self._store.follow(self.name, self._after_commit)
         self._background = Background(self, self._poll)
         _everyone.add(self)
 
@@ -150,19 +151,38 @@ class Core:
     def sync(self) -> int:
         """Fold what others have written; return the number of the last event."""
         with self._sync_lock:
-            last = self._store.last_sequence
-            while (done := self._fold.sequence) < last:
-                batch = self._store.read(self.name, after=done, until=last)
-                if self._store.first_sequence(self.name) > done:
-                    self._begin_later()  # events that are not read yet were deleted
-                    continue
-                self._apply(batch)
-                for follower in self._followers if batch else ():
-                    follower(batch)
-                if not batch:
-                    with self._lock:
-                        self._fold.sequence = last  # the rest is of other problems
-            return self._fold.sequence
+            return self._fold_new()
+
+    def _after_commit(self) -> None:
+        """Fold what was just stored, on the thread that writes to the log for all problems.
+
+        It leaves to other threads what takes long: a change of the problem.
+        """
+        if not self._is_revising and self._sync_lock.acquire(timeout=SHORT):
+            try:
+                self._fold_new(revises=False)
+            finally:
+                self._sync_lock.release()
+
+    def _fold_new(self, *, revises: bool = True) -> int:
+        last = self._store.last_sequence
+        while (done := self._fold.sequence) < last:
+            batch = self._store.read(self.name, after=done, until=last)
+            if self._store.first_sequence(self.name) > done:
+                self._begin_later()  # events that are not read yet were deleted
+                continue
+            if not batch:
+                with self._lock:
+                    self._fold.sequence = last  # the rest is of other problems
+                break
+            if not revises:
+                batch = list(takewhile(lambda event: not isinstance(event, REVISIONS), batch))
+            if not batch:
+                break
+            self._apply(batch)
+            for follower in self._followers:
+                follower(batch)
+        return self._fold.sequence
 
     def follow(self, follower: Callable[[list[Any]], None]) -> None:
         """Hand every event of this problem to a function after it was folded, in order.
@@ -194,12 +214,16 @@ class Core:
 
         Only this thread folds events, so all that changes meanwhile are the decisions in flight.
         """
-        twin = self._twin()
-        twin.apply(event)
-        with self._lock:
-            self._fold.replace(twin)
-            if isinstance(event, e.Defined):
-                self._follow_settings()
+        self._is_revising = True
+        try:
+            twin = self._twin()
+            twin.apply(event)
+            with self._lock:
+                self._fold.replace(twin)
+                if isinstance(event, e.Defined):
+                    self._follow_settings()
+        finally:
+            self._is_revising = False
 
     def _follow_settings(self) -> None:
         """Run as the log says, where it says so."""
@@ -224,8 +248,8 @@ class Core:
             self._follow_settings()
 
     def _catch_up(self, seq: int) -> None:
-        """Fold up to an event that was just written."""
-        if self._fold.sequence < seq:
+        """Fold up to an event that was just written, unless a change of the problem is learned."""
+        if self._fold.sequence < seq and not self._is_revising:
             with suppress(StoreError):  # it is in the log, and will be folded later
                 self.sync()
 
