@@ -185,6 +185,18 @@ def test_a_key_ends_by_the_time_of_its_decision_not_by_when_it_is_read():
         assert later.choose(bits=1, key="old").arm != "channel-3"
 
 
+def test_a_key_stays_on_its_arm_over_a_snapshot_and_a_restart():
+    store = MemoryStore()
+    with quiet(DCB, channels(3), store, keep=0) as router:
+        arms = {key: router.choose(bits=1, key=key).arm for key in "abc"}
+        router.sync()
+        router.snapshot()
+        router.snapshot()
+    with quiet(DCB, channels(3), store, keep=0) as again:
+        assert {key: again.choose(bits=1, key=key).arm for key in "abc"} == arms
+        assert len(set(arms.values())) == 3
+
+
 def test_shadow_returns_the_fallback_and_records_the_choice():
     with quiet(DCB, channels(3), None, fallback="channel-3", mode="shadow") as router:
         decision = router.choose(bits=2)

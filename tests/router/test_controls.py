@@ -238,7 +238,7 @@ def test_outcomes_are_stored_while_a_change_is_learned(tmp_path, monkeypatch):
         changing = threading.Thread(target=router.set_reward, args=("1 - x",))
         changing.start()
         assert begun.wait(10)
-        learned = []
+        learned: list[bool] = []
 
         def observe():
             learned.extend(each.observe(each.choose(), x=0.25).learned for each in (router, other))

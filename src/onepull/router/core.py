@@ -85,7 +85,7 @@ class Core:
         first = self._store.first_sequence(self.name)
         for snapshot in self._store.snapshots(self.name):
             with suppress(OnepullError):
-                fold.restore(snapshot.body, snapshot.seq)
+                self._sticky.restore(fold.restore(snapshot.body, snapshot.seq))
                 break
         if fold.sequence < first:
             raise StoreError(
@@ -300,7 +300,8 @@ class Core:
         """Keep a snapshot, delete events as `keep` allows, and return its sequence number."""
         self._check()
         with self._lock:
-            seq, body = self._fold.sequence, self._fold.snapshot()
+            keys = self._sticky.kept(time.time())
+            seq, body = self._fold.sequence, self._fold.snapshot(keys)
         self._store.put_snapshot(self.name, Snapshot(seq, body))
         self._last_snapshot = seq
         if (keep := self._settings.keep) is not None:

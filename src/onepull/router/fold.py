@@ -39,11 +39,12 @@ class FoldState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SnapshotBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What a snapshot holds: the state, and the decisions in flight."""
+    """What a snapshot holds: the state, the decisions in flight, and the arms of keys."""
 
     format: int
     state: FoldState
     flights: list[e.Decided]
+    keys: dict[str, tuple[str, float]] = {}
 
 
 def check_mode(arms: Sequence[str], mode: Any, fallback: Any) -> None:
@@ -306,12 +307,12 @@ class Fold:
             number=self.number,
         )
 
-    def snapshot(self) -> bytes:
-        """Return the state and the decisions in flight as bytes."""
-        return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), list(self.flights)))
+    def snapshot(self, keys: dict[str, tuple[str, float]]) -> bytes:
+        """Return the state, the decisions in flight and the arms of keys as bytes."""
+        return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), list(self.flights), keys))
 
-    def restore(self, body: bytes, seq: int) -> None:
-        """Continue from a snapshot; raises StoreError if it is not one."""
+    def restore(self, body: bytes, seq: int) -> dict[str, tuple[str, float]]:
+        """Continue from a snapshot, and return the arms of keys; raises StoreError if unreadable."""
         try:
             saved = msgspec.msgpack.decode(body, type=SnapshotBody)
         except msgspec.DecodeError as error:
@@ -322,6 +323,7 @@ class Fold:
         for flight in saved.flights:
             if self.flights.read(flight, now):
                 self._expect(flight)
+        return saved.keys
 
     def _take(self, state: FoldState) -> None:
         if state.number:  # else there is no policy yet

@@ -21,6 +21,14 @@ class Sticky:
         self.seconds = seconds
         self._arms: dict[str, tuple[str, float]] = {}
 
+    def kept(self, now: float) -> dict[str, tuple[str, float]]:
+        """Return the arm of each key and when that ends, without those that have ended."""
+        return {key: entry for key, entry in self._arms.items() if now < entry[1]}
+
+    def restore(self, kept: dict[str, tuple[str, float]]) -> None:
+        """Put keys on the arms that they had, unless they have come again since."""
+        self._arms = {**kept, **self._arms}
+
     def get(self, key: str, now: float) -> str | None:
         """Return the arm of a key, None if it has none."""
         arm, until = self._arms.get(key, (None, 0.0))
