@@ -56,7 +56,7 @@ def test_a_folder_and_the_demonstration_are_checked(onepull, tmp_path):
         (ENDPOINTS + '[service]\ncolour = "red"\n', "unknown setting 'colour'"),
         (ENDPOINTS + '[service]\nport = "high"\n', "[service] port"),
         (ENDPOINTS + '[service]\nhost = "192.0.2.7"\n', "needs keys"),
-        (ENDPOINTS + "expires = -1\n", "expires"),
+        (ENDPOINTS + "expires = -1\n", "llm: expires must be"),
         (ENDPOINTS + 'on_expiry = "explode"\n', "on_expiry"),
         (ENDPOINTS.replace('"alpha"', '"gamma"'), "gamma"),
         ("policy = 'Nobody'\n" + ENDPOINTS, "Nobody"),

@@ -326,8 +326,9 @@ def test_a_router_from_a_file(tmp_path):
 def test_a_wrong_file_is_refused(tmp_path, change, told):
     path = tmp_path / "router.toml"
     path.write_text(TOML.replace(*change))
-    with pytest.raises((ProblemError, ParameterError), match=told):
+    with pytest.raises((ProblemError, ParameterError), match=told) as caught:
         Router.open(path)
+    assert str(caught.value).startswith(f"{path}: ")
 
 
 def test_settings_are_checked():

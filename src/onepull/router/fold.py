@@ -312,7 +312,7 @@ class Fold:
         return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), list(self.flights), keys))
 
     def restore(self, body: bytes, seq: int) -> dict[str, tuple[str, float]]:
-        """Continue from a snapshot, and return the arms of keys; raises StoreError if unreadable."""
+        """Continue from a snapshot, and return the arms of keys; StoreError if unreadable."""
         try:
             saved = msgspec.msgpack.decode(body, type=SnapshotBody)
         except msgspec.DecodeError as error:

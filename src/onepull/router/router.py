@@ -152,7 +152,11 @@ class Router(Choosing, Observing, Controlling):
         and parameters, and `router` with the other arguments.  A path of a store is relative to the
         folder of the file.
         """
-        return cls(**{**read_router_file(path), **changed})
+        stated = read_router_file(path)
+        try:
+            return cls(**{**stated, **changed})
+        except ParameterError as error:
+            raise ParameterError(f"{os.fspath(path)}: {error}") from None
 
     def __repr__(self) -> str:
         """Return its name, its policy and where its log is."""

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from onepull.errors import OnepullError
+from onepull.errors import OnepullError, ParameterError
 from onepull.router import Router
 from onepull.service.keys import named_keys
 from onepull.service.running.json_log import start_logging, tell
@@ -39,8 +39,11 @@ def _checked(source: Source) -> Iterator[str]:
     if source.is_demonstration:
         yield "demo: the built-in demonstration"
     for router in source.routers:
-        with Router(**{**router, "store": None}) as trial:  # in memory: nothing is written
-            policy = trial.stats().policy.policy
+        try:
+            with Router(**{**router, "store": None}) as trial:  # in memory: nothing is written
+                policy = trial.stats().policy.policy
+        except ParameterError as error:
+            raise ParameterError(f"{router['name']}: {error}") from None
         arms = len(router["problem"].arms)
         yield f"{router['name']}: {arms} arms, {policy}, log in {router['store']}"
     settings = source.settings
