@@ -19,7 +19,7 @@ import httpx
 
 from onepull.service import Service
 from onepull.service.keys import Role, add_key
-from onepull.service.server import address_of, bound_socket, make_server
+from onepull.service.running.server import address_of, bound_socket, make_server
 from onepull.service.sources import read_source
 
 ENDPOINTS = """

@@ -24,6 +24,7 @@ from onepull.arms import (
     words_left,
 )
 from onepull.checks import real, shown
+from onepull.decoding import converted
 from onepull.errors import FormulaError, InputError, ParameterError, ProblemError
 from onepull.formula import Formula
 from onepull.formula.operations import FUNCTIONS
@@ -457,10 +458,7 @@ class Problem:
     @classmethod
     def from_dict(cls, written: Any) -> Problem:
         """Build a problem from plain values; unknown keys raise `ProblemError`."""
-        try:
-            read = msgspec.convert(written, _Written)
-        except msgspec.ValidationError as error:
-            raise ProblemError(f"not a problem: {printable(str(error))}") from None
+        read = converted(written, _Written, "a problem")
         return cls(
             arms=read.arms,
             context={name: _space_in(space) for name, space in read.context.items()},

@@ -114,10 +114,10 @@ def test_what_does_not_take_a_buffer_says_so(invoke, refuses, ready):
 
 def test_a_bad_file_is_named_and_nothing_is_run(invoke, refuses, tmp_path):
     for old, new, words in [
-        ("horizon = 60", "horizn = 60", "unknown field `horizn`"),
+        ("horizon = 60", "horizn = 60", "unknown field 'horizn'"),
         ('"Myopic"', '"Myopik"', "controller 1: unknown controller 'Myopik'"),
         ("weight = [2.0, 4.0]", "", "controller 2: DriftPlusPenalty needs weight"),
-        ("[[controllers]]", "[[policies]]", "unknown field `policies`"),
+        ("[[controllers]]", "[[policies]]", "unknown field 'policies'"),
     ]:
         Path("battery.toml").write_text(BATTERY.replace(old, new))
         refuses(invoke("run", "battery.toml"), "battery.toml: ", words)
@@ -151,4 +151,4 @@ def test_what_a_plan_refuses(invoke, refuses, small):
     refuses(invoke("plan", "battery.toml", "--level", 3), "a battery is judged by its reward only")
     refuses(invoke("plan", small, "--level", 3), "--level and --lost need a file with a backlog")
     Path("battery.toml").write_text(BATTERY.replace("horizon = 60", "horizon = 60\nsize = 1"))
-    refuses(invoke("plan", "battery.toml"), "battery.toml: ", "unknown field `size`")
+    refuses(invoke("plan", "battery.toml"), "battery.toml: ", "unknown field 'size'")

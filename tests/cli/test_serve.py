@@ -56,7 +56,7 @@ def test_a_folder_and_the_demonstration_are_checked(onepull, tmp_path):
         (ENDPOINTS + '[service]\ncolour = "red"\n', "unknown setting 'colour'"),
         (ENDPOINTS + '[service]\nport = "high"\n', "[service] port"),
         (ENDPOINTS + '[service]\nhost = "192.0.2.7"\n', "needs keys"),
-        (ENDPOINTS + "expires = -1\n", "expires"),
+        (ENDPOINTS + "expires = -1\n", "llm: expires must be"),
         (ENDPOINTS + 'on_expiry = "explode"\n', "on_expiry"),
         (ENDPOINTS.replace('"alpha"', '"gamma"'), "gamma"),
         ("policy = 'Nobody'\n" + ENDPOINTS, "Nobody"),
@@ -88,3 +88,38 @@ def test_keys_are_made_listed_and_revoked(onepull, tmp_path):
     elsewhere = {"ONEPULL_KEYS": str(tmp_path / "other.json")}
     onepull("key", "add", "bob", env=elsewhere)
     assert "bob" in onepull("key", "list", env=elsewhere).stdout
+
+
+def test_keys_are_beside_what_is_served(onepull, tmp_path):
+    folder = tmp_path / "routers"
+    folder.mkdir()
+    file = write_problem(folder)
+    assert (
+        "keys: none, so only this machine is answered" in onepull("serve", "--check", file).stdout
+    )
+    onepull("key", "add", "alice", "--role", "admin", "--source", file)
+    for source in (file, folder):
+        assert f"keys: 1 in {folder / 'keys.json'}" in onepull("serve", "--check", source).stdout
+    assert "alice" in onepull("key", "list", "--source", folder).stdout
+    open_ = onepull("serve", "--check", file, "--host", "192.0.2.7")
+    assert "listens on 192.0.2.7" in open_.stdout
+    onepull("key", "revoke", "alice", "--source", file)
+    assert "nobody is let in" in onepull("serve", "--check", file).stdout
+
+
+def test_keys_that_are_named_must_be_there(onepull, tmp_path):
+    file = write_problem(tmp_path)
+    refused(
+        onepull("serve", "--check", file, "--keys", "nobody.json"), "no file of keys nobody.json"
+    )
+    refused(onepull("serve", file, "--keys", "nobody.json", "--port", "0"), "onepull key add")
+    file.write_text(ENDPOINTS + '[service]\nkeys = "nobody.json"\n')
+    refused(onepull("serve", "--check", file), str(tmp_path / "nobody.json"))
+
+
+def test_an_error_of_settings_names_their_file(onepull, tmp_path):
+    file = write_problem(tmp_path, ENDPOINTS + "[service]\nport = 70000\n")
+    said = f"{file}: [service] port must be a whole number from 0 to 65,535, given 70000"
+    refused(onepull("serve", "--check", file), said)
+    file.write_text(ENDPOINTS + "[service]\nprot = 7\n")
+    refused(onepull("serve", "--check", file), "unknown setting 'prot', did you mean 'port'?")

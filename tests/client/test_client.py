@@ -361,3 +361,25 @@ def test_one_process_uses_a_queue(tmp_path):
     queue = FileQueue(tmp_path / "waiting")
     with Client(NOWHERE, queue=queue) as client:
         assert client.queued == 0
+
+
+@pytest.mark.parametrize("make", [Client, AsyncClient])
+def test_an_address_without_a_scheme_is_http(make):
+    assert str(make("127.0.0.1:8000")._http.base_url).rstrip("/") == "http://127.0.0.1:8000"
+    for wrong in ("", "ftp://there", "http://", "http://a b", "http://a:b"):
+        with pytest.raises(ParameterError, match="url must be an address such as http://"):
+            make(wrong)
+
+
+def test_a_batch_may_have_give_ups(tmp_path):
+    with (
+        served(write_problem(tmp_path)) as service,
+        Client(str(service.base_url), problem="llm", budget=20) as client,
+    ):
+        decisions = [client.choose(tokens=5) for _ in range(3)]
+        told = [{"id": decision.id, "gave_up": True} for decision in decisions[:2]]
+        receipt = client.observe_many([*told, {"id": decisions[2].id, "state": {"seconds": 1}}])
+        assert (receipt.learned, receipt.rejected) == (1, ())
+        stats = client.stats()
+        assert (stats.gave_up, stats.in_flight) == (2, 0)
+        assert receipt.seq == stats.sequence

@@ -166,14 +166,14 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("horizon = 300", "horizn = 300", "unknown field `horizn`; the keys are horizon, "),
+        ("horizon = 300", "horizn = 300", "unknown field 'horizn', did you mean 'horizon'?"),
         ("horizon = 300", "horizon = 0", "horizon must be a whole number from 1, given 0"),
-        ("horizon = 300", "horizon = 300\nrealised = true", "unknown field `realised`"),
+        ("horizon = 300", "horizon = 300\nrealised = true", "unknown field 'realised'"),
         ("replications = 3", "replications = 0", "replications must be a whole number"),
         ("seed = 5", "seed = -5", "seed must be a whole number from 0, given -5"),
         ("seed = 5", 'baseline = "DCB"', "baseline 'DCB' is not one of DriftPlusPenalty(DCB"),
         ("seed = 5", 'application = "metered-backlog"', "give an application or [problem] and"),
-        ("[buffer]", "[stroage]", "unknown field `stroage`"),
+        ("[buffer]", "[stroage]", "unknown field 'stroage'"),
         ('kind = "battery"', "", "buffer: needs the key 'kind'; the kinds are battery, backlog"),
         ('kind = "battery"', 'kind = "bucket"', "buffer: unknown kind 'bucket'; the kinds are"),
         ('kind = "battery"', 'kind = ["battery"]', "buffer: unknown kind ['battery']"),
@@ -184,8 +184,8 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
         ("capacity = 3", "capacity = 0.75", "must not exceed the capacity, 0.75, given 1"),
         ("amounts = [0.5, 1.0]", "amounts = 0.5", "must be a list of numbers from small to large"),
         ("amounts = [0.5, 1.0]", "amounts = [0.5, 0.75]", "power"),
-        ("arrivals = {law", "arivals = {law", "unknown field `arivals`"),
-        ("arrivals = {law", "contexts = {law", "unknown field `contexts`"),
+        ("arrivals = {law", "arivals = {law", "unknown field 'arivals'"),
+        ("arrivals = {law", "contexts = {law", "unknown field 'contexts'"),
         ("values = [0, 1], prob", "values = [-1, 1], prob", "amount goes from -1 to 1"),
         ('arrivals = {law = "discrete"', 'arrivals = {law = "uniform"', "arrivals: law 'uniform'"),
         ("far = {gain", "fra = {gain", "environment states: unknown arm 'fra'"),
@@ -206,7 +206,7 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
         ('policy = "DCB"', 'policy = {policy = "DCB", epsilon = []}', "empty list for epsilon"),
         ('policy = "DCB"', 'policy = "Random"', "Random does not estimate what an arm is worth"),
         ('policy = "DCB"', 'policy = "UCBALP"', "policy UCBALP: needs costs, budget"),
-        ("[[controllers]]", "[[policies]]", "unknown field `policies`"),
+        ("[[controllers]]", "[[policies]]", "unknown field 'policies'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(old, new, words, tmp_path):

@@ -93,7 +93,7 @@ def test_reading_again_decodes_once(file, decodings):
 @pytest.mark.parametrize("read", [read_experiment, read_problem_file])
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("horizon = ", "not an experiment: "), ("horizn = 1", "unknown field `horizn`")],
+    [("horizon = ", "not an experiment: "), ("horizn = 1", "unknown field 'horizn'")],
 )
 def test_errors_begin_with_the_file(tmp_path, read, text, words):
     path = tmp_path / "file.toml"

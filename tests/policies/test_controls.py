@@ -320,6 +320,13 @@ def test_explanations_show_the_controls():
     told = policy.explain(bits=3)
     assert (told.arm, told.reason) == ("channel-1", "pinned")
     assert [row.control for row in told.arms] == ["pinned", "", "paused"]
+    policy.pause("channel-1")
+    told = policy.explain(bits=3)
+    assert [row.control for row in told.arms] == ["pinned, but paused", "", "paused"]
+    assert told.reason.endswith("; pinned, but paused: channel-1; paused: channel-3")
+    policy.resume("channel-1")
+    told = policy.explain(bits=3, eligible=["channel-2"])
+    assert told.reason.endswith("; pinned, but not eligible: channel-1; paused: channel-3")
     policy.pin(None)
     policy.share("channel-1", least=1)
     policy.share("channel-2", most=0)

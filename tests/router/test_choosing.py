@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from problems import channels, failing
-from router_workers import quiet
+from router_workers import overdue, quiet
 
 from onepull import (
     DCB,
@@ -167,6 +168,35 @@ def test_a_key_is_known_to_other_workers():
         assert two.choose(bits=1, key="session").arm == arm
 
 
+def test_a_key_ends_by_the_time_of_its_decision_not_by_when_it_is_read():
+    store = MemoryStore()
+    with quiet(DCB, channels(3), store) as router:
+        router.choose(bits=1, id="first")
+        now = time.time()
+        for key, age in (("recent", 100.0), ("old", 400.0)):
+            store.append([
+                Decided(
+                    problem="default", time=now - age, id=key, arm="channel-3",
+                    context={"bits": 1.0}, key=key, expires_at=now - age + 60,
+                )
+            ])  # fmt: skip
+    with quiet(DCB, channels(3), store, sticky=300.0) as later:
+        assert later.choose(bits=1, key="recent").arm == "channel-3"
+        assert later.choose(bits=1, key="old").arm != "channel-3"
+
+
+def test_a_key_stays_on_its_arm_over_a_snapshot_and_a_restart():
+    store = MemoryStore()
+    with quiet(DCB, channels(3), store, keep=0) as router:
+        arms = {key: router.choose(bits=1, key=key).arm for key in "abc"}
+        router.sync()
+        router.snapshot()
+        router.snapshot()
+    with quiet(DCB, channels(3), store, keep=0) as again:
+        assert {key: again.choose(bits=1, key=key).arm for key in "cba"} == arms
+        assert len(set(arms.values())) == 3
+
+
 def test_shadow_returns_the_fallback_and_records_the_choice():
     with quiet(DCB, channels(3), None, fallback="channel-3", mode="shadow") as router:
         decision = router.choose(bits=2)
@@ -245,8 +275,7 @@ def test_one_id_in_many_threads_is_one_decision(router):
 def test_what_is_decided_while_off_is_not_in_the_log_nor_is_its_expiry():
     with quiet(DCB, channels(3), None, fallback="channel-2", mode="off") as router:
         router.choose(bits=2)
-        flights = router._fold.flights
-        flights.own = {id_: (event, 0.0) for id_, (event, _) in flights.own.items()}
+        overdue(router)
         assert router.expire() == 0
         assert router.stats().in_flight == 0
         assert router.store.last_sequence == 1  # the definition

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from problems import channels, endless, failing
 from router_workers import quiet
@@ -12,11 +14,16 @@ from onepull import (
     Finite,
     FormulaError,
     InputError,
+    Interval,
     MemoryStore,
     ParameterError,
     Problem,
+    Router,
+    SQLiteStore,
     UnknownArm,
 )
+from onepull.router.fold import REVISIONS as REVISED
+from onepull.router.fold import Fold
 from onepull.store import Control, Paused
 
 LISTED = Problem(
@@ -155,3 +162,98 @@ def test_a_reward_that_fits_no_more():
             router.set_reward("latency")
         router.set_reward("-first")
         assert router.stats().reward == "-first"
+
+
+REVISIONS = {
+    "attributes": lambda router: router.set_attributes("a", price=0.3),
+    "reward": lambda router: router.set_reward("2 * x - price"),
+    "new arm": lambda router: router.add_arm("d", price=0.1),
+    "no arm": lambda router: router.remove_arm("c"),
+}
+
+
+@pytest.mark.parametrize("name", REVISIONS)
+def test_decisions_go_on_while_a_change_is_learned(name, monkeypatch):
+    """Nobody needs to wait: what was decided meanwhile is in flight afterwards."""
+    problem = Problem(
+        arms={arm: {"price": 0.1 * i} for i, arm in enumerate("abc")},
+        state={"x": Interval(0, 1)},
+        reward="x - price",
+    )
+    with Router(problem, poll=3000.0) as router:
+        for i in range(30):
+            router.observe(router.choose(), x=i % 7 / 7)
+        for _ in range(3):
+            router.choose()
+        begun, go_on = threading.Event(), threading.Event()
+        apply, calls = Fold.apply, []
+
+        def slowly(fold, event):
+            if isinstance(event, REVISED):
+                calls.append(event)
+                if len(calls) == 2:  # the first is the trial before it is in the log
+                    begun.set()
+                    go_on.wait(10)
+            return apply(fold, event)
+
+        monkeypatch.setattr(Fold, "apply", slowly)
+        changing = threading.Thread(target=REVISIONS[name], args=(router,))
+        changing.start()
+        assert begun.wait(10)
+        chosen: list[str] = []
+        for _ in range(2):
+            caller = threading.Thread(target=lambda: chosen.append(router.choose().arm))
+            caller.start()
+            caller.join(10)
+        assert len(chosen) == 2
+        assert router.sequence < calls[1].seq
+        go_on.set()
+        changing.join(10)
+        router.sync()
+        stats = router.stats()
+        assert stats.in_flight == sum(arm.in_flight for arm in stats.policy.arms) > 0
+        with Router(problem, store=router.store, poll=3000.0) as later:
+            assert later.policy().to_bytes() == router.policy().to_bytes()
+
+
+def test_outcomes_are_stored_while_a_change_is_learned(tmp_path, monkeypatch):
+    """Neither those of the problem nor those of others in the same log wait for it."""
+    path = tmp_path / "router.db"
+    problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
+    with SQLiteStore(path) as store:
+        router = quiet("AdaptiveKL", problem, store)
+        other = quiet("AdaptiveKL", problem, store, name="other")
+        begun, go_on = threading.Event(), threading.Event()
+        apply, calls = Fold.apply, []
+
+        def slowly(fold, event):
+            if isinstance(event, REVISED):
+                calls.append(event)
+                if len(calls) == 2:  # the first is the trial before it is in the log
+                    begun.set()
+                    go_on.wait(10)
+            return apply(fold, event)
+
+        monkeypatch.setattr(Fold, "apply", slowly)
+        changing = threading.Thread(target=router.set_reward, args=("1 - x",))
+        changing.start()
+        assert begun.wait(10)
+        learned: list[bool] = []
+
+        def observe():
+            learned.extend(each.observe(each.choose(), x=0.25).learned for each in (router, other))
+
+        observing = threading.Thread(target=observe)
+        observing.start()
+        observing.join(5)
+        assert learned == [True, True]
+        go_on.set()
+        changing.join(10)
+        router.sync()
+        assert router.stats().reward == "1 - x"
+        assert router.stats().policy.trials == other.stats().policy.trials == 1
+        assert router.estimates()[0] == 0.75
+        for each in (router, other):
+            each.close()
+    with quiet("AdaptiveKL", problem, path) as again:
+        assert again.state() == router.state()

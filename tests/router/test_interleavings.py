@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from problems import channels
-from router_workers import learn, quiet
+from router_workers import learn, overdue, quiet
 
 from onepull import (
     ConflictError,
@@ -79,7 +79,11 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 2), bits=st.integers(1, 4))
     def choose(self, pick, bits):
-        self.decisions.append((self.worker(pick).choose(bits=bits), bits))
+        worker = self.worker(pick)
+        try:
+            self.decisions.append((worker.choose(bits=bits), bits))
+        except InputError:
+            assert set(worker.stats().controls.paused) == set(worker.problem.arms)
 
     @precondition(lambda self: self.decisions)
     @rule(
@@ -133,9 +137,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 2))
     def expire(self, pick):
-        flights = self.worker(pick)._fold.flights
-        for kind in (flights.own, flights.foreign):
-            kind.update({id_: (event, 0.0) for id_, (event, _) in kind.items()})
+        overdue(self.worker(pick))
         self.worker(pick).expire()
 
     @rule(pick=st.integers(0, 2), arm=st.sampled_from(ARMS), what=st.integers(0, 4))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 from problems import channels, coded
-from router_workers import learn, quiet
+from router_workers import learn, overdue, quiet
 
 from onepull import (
     DCB,
@@ -111,7 +113,7 @@ def test_retention_keeps_the_state_and_what_is_settled(tmp_path):
         with pytest.raises(ConflictError, match="older than what the log keeps"):
             router.observe(first.id, arm=first.arm, capacity=7)
         assert router.state() == state
-    with quiet(DCB, channels(3), path) as again:
+    with quiet(DCB, channels(3), path, keep=10) as again:
         assert again.state() == state
         assert again.observe(again.choose(bits=1), capacity=1).learned
     with pytest.raises(ParameterError, match="the policy has changed"):
@@ -342,8 +344,9 @@ def test_a_router_from_a_file(tmp_path):
 def test_a_wrong_file_is_refused(tmp_path, change, told):
     path = tmp_path / "router.toml"
     path.write_text(TOML.replace(*change))
-    with pytest.raises((ProblemError, ParameterError), match=told):
+    with pytest.raises((ProblemError, ParameterError), match=told) as caught:
         Router.open(path)
+    assert str(caught.value).startswith(f"{path}: ")
 
 
 def test_settings_are_checked():
@@ -361,3 +364,156 @@ def test_settings_are_checked():
     ):
         with pytest.raises(ParameterError):
             Router(channels(3), **given)
+
+
+# Decisions in flight at a restart
+
+
+@pytest.mark.parametrize("from_snapshot", [True, False])
+def test_decisions_in_flight_at_a_restart_expire_by_their_own_time(monkeypatch, from_snapshot):
+    store = MemoryStore()
+    start = time.time()
+    monkeypatch.setattr("time.time", lambda: start)
+    with quiet(DCB, channels(3), store) as before:
+        before.choose(bits=2)
+        before.choose(bits=3)
+        monkeypatch.setattr("time.time", lambda: start + 50.0)
+        before.choose(bits=2)
+        if from_snapshot:
+            before.snapshot()
+    monkeypatch.setattr("time.time", lambda: start + 40.0)
+    clock = time.monotonic()
+    with quiet(DCB, channels(3), store) as after:
+        assert after.stats().in_flight == 3
+        for seconds, left in ((19.0, 3), (26.0, 1), (76.0, 0)):
+            monkeypatch.setattr("time.monotonic", lambda now=clock + seconds: now)
+            after.expire()
+            stats = after.stats()
+            assert stats.in_flight == sum(arm.in_flight for arm in stats.policy.arms) == left
+
+
+def test_removing_an_arm_by_its_file_lands_its_decisions():
+    store = MemoryStore()
+    with quiet(DCB, channels(3), store) as router:
+        for _ in range(6):
+            router.choose(bits=2)
+        with quiet(DCB, channels(2), store) as fewer:
+            for each in (router, fewer):
+                each.sync()
+                stats = each.stats()
+                assert stats.in_flight == sum(arm.in_flight for arm in stats.policy.arms) == 4
+
+
+def test_all_processes_follow_the_settings_of_the_newest_definition():
+    store = MemoryStore()
+    changed: dict[str, Any] = {
+        "expires": 5.0, "on_expiry": {"capacity": 0.0}, "sticky": 0.0, "snapshot_every": 3,
+        "keep": 2,
+    }  # fmt: skip
+    with quiet(DCB, channels(3), store) as one:
+        one.choose(bits=1, key="session")
+        with quiet(DCB, channels(3), store, **changed) as two:
+            one.sync()
+            for router in (one, two):
+                assert {name: router.asked[name] for name in changed} == changed
+                decision = router.choose(bits=2)
+                assert decision.expires_at - time.time() == pytest.approx(5.0, abs=1.0)
+                overdue(router)
+                router.expire()
+                assert list(router.log())[-1].state == {"capacity": 0.0}
+            assert one._is_snapshot_due()
+            one.snapshot()
+            assert store.first_sequence("default") == one.sequence - 2
+
+
+# Another problem
+
+OTHER = Problem(arms=["x", "y"], state={"seconds": Interval(0, 30)}, reward="-seconds")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(OTHER, id="unrelated"),
+        pytest.param(channels(3).with_arms(["p", "q"]), id="other arms"),
+        pytest.param(
+            Problem(
+                arms=channels(3).arms, context=channels(3).context, state={"speed": Interval(0, 7)},
+                reward="min(bits, speed)",
+            ),
+            id="other state",
+        ),
+    ],
+)  # fmt: skip
+def test_a_log_is_not_given_to_an_unrelated_problem_silently(tmp_path, other):
+    path = tmp_path / "router.db"
+    with taught(path) as router:
+        before, last = router.state(), router.store.last_sequence
+    with pytest.raises(ParameterError, match=r"another problem.*none of its 30 outcomes"):
+        quiet(DCB, other, path)
+    with quiet(DCB, channels(3), path) as again:
+        assert (again.state(), again.store.last_sequence) == (before, last)
+        assert again.redefinition is None
+    with quiet(DCB, other, path, redefine=True) as new:
+        assert new.problem.arms == other.arms
+        assert new.redefinition is not None
+        assert (new.redefinition.learned, new.redefinition.kept) == (30, 0)
+        context: dict[str, Any] = {"bits": 1} if "bits" in other.context else {}
+        assert new.choose(**context).arm in other.arms
+
+
+def test_what_is_kept_of_a_changed_problem_is_told():
+    store = MemoryStore()
+    taught(store)
+    with quiet(DCB, channels(2), store) as fewer:
+        lost = taught(MemoryStore()).stats().policy.arms[2].pulls
+        assert str(fewer.redefinition) == (
+            f"changed: the arms; {30 - lost} of 30 outcomes were kept; removed: channel-3"
+        )
+    with quiet(UCB1, channels(2), store, expires=7) as other:
+        assert str(other.redefinition) == (
+            f"changed: the policy, expires; all {30 - lost} outcomes were kept"
+        )
+
+
+def test_a_log_without_outcomes_may_become_anything():
+    store = MemoryStore()
+    quiet(DCB, channels(3), store).choose(bits=1)
+    with quiet(DCB, OTHER, store) as router:
+        assert "nothing was learned before" in str(router.redefinition)
+
+
+def test_after_deleted_events_another_policy_learns_what_is_left_if_asked(tmp_path):
+    path = tmp_path / "router.db"
+    with taught(path, keep=10) as router:
+        router.snapshot()
+    with pytest.raises(ParameterError, match="`redefine`"):
+        quiet(UCB1, channels(3), path)
+    with quiet(UCB1, channels(3), path, redefine=True) as router:
+        assert router.redefinition is not None
+        assert 0 < router.redefinition.kept < router.redefinition.learned == 30
+
+
+def test_a_router_says_where_its_log_is(tmp_path):
+    with quiet(DCB, channels(3), None) as router:
+        assert "in memory; nothing is kept after the process ends" in repr(router)
+        assert "in memory; nothing is kept after the process ends" in str(router.stats())
+        assert not router.stats().lasts
+    assert repr(router).endswith(", closed>")
+    with quiet(DCB, channels(3), tmp_path / "router.db") as router:
+        assert repr(router) == (
+            f"<Router 'default': DCB, event 1, SQLiteStore('{tmp_path / 'router.db'}')>"
+        )
+        assert "in memory" not in str(router.stats())
+        assert router.stats().lasts
+
+
+def test_a_definition_that_cannot_be_read_is_told():
+    """Such as one of a policy that this process does not have."""
+    store = MemoryStore()
+    taught(store)
+    (first,) = store.read("default", limit=1)
+    other = MemoryStore()
+    other.append([msgspec.structs.replace(first, policy=first.policy.replace(b"DCB", b"DCX"))])
+    with pytest.raises(StoreError, match="the definition in event 1"):
+        quiet(DCB, channels(3), other)

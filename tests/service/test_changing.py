@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from serving import LINKS, add_keys, decide, observe, served, wait_for, write_problem
+from serving import ENDPOINTS, LINKS, add_keys, decide, observe, served, wait_for, write_problem
 
 from onepull import Problem
 from onepull.problem import toml_values
@@ -206,3 +206,46 @@ def test_the_log_is_read_from_anywhere(client):
     assert [event["seq"] for event in everything] == list(range(1, 12))
     assert events(after=4, limit=3) == everything[4:7]
     assert events(after=11) == []
+
+
+def test_settings_that_a_change_leaves_out_stay(tmp_path):
+    more = {"sticky": 7.0, "snapshot_every": 123, "keep": 456}
+    with served(write_problem(tmp_path)) as client:
+        made = put(client, 201, **more).json()
+        assert {name: made[name] for name in more} == more
+        tag = {"If-Match": made["version"]}
+        kept = put(client, 200, headers=tag, expires=9.0).json()
+        assert {name: kept[name] for name in more} == more
+        tag = {"If-Match": kept["version"]}
+        changed = put(client, 200, headers=tag, keep=None, sticky=8.0).json()
+        assert [changed[name] for name in more] == [8.0, 123, None]
+        put(client, 422, headers={"If-Match": changed["version"]}, snapshot_every=0)
+    with served(write_problem(tmp_path)) as client:
+        again = client.get("/v1/problems/links").json()
+        assert [again[name] for name in more] == [8.0, 123, None]
+
+
+def test_a_change_keeps_the_settings_of_a_file(tmp_path):
+    text = ENDPOINTS + "keep = 1000\nsticky = 5\nsnapshot_every = 77\n"
+    with served(write_problem(tmp_path, text)) as client:
+        before = client.get("/v1/problems/llm").json()
+        body = {"problem": before["problem"], "expires": 11.0, "fallback": "alpha"}
+        tag = {"If-Match": before["version"]}
+        after = client.put("/v1/problems/llm", json=body, headers=tag).json()
+        assert after["expires"] == 11.0
+        for name in ("keep", "sticky", "snapshot_every"):
+            assert after[name] == before[name] != 0
+        assert (before["keep"], before["sticky"], before["snapshot_every"]) == (1000, 5.0, 77)
+
+
+def test_a_problem_does_not_become_another_one_by_mistake(tmp_path):
+    with served(write_problem(tmp_path)) as client:
+        made = put(client, 201).json()
+        decision = decide(client, "links", context={"bits": 4})
+        observe(client, {"id": decision["id"], "state": {"capacity": 3}}, "links")
+        tag = {"If-Match": made["version"]}
+        other = {**LINK, "arms": ["x", "y"]}
+        refused = put(client, 422, problem=other, headers=tag).json()
+        assert "none of its 1 outcomes could be kept" in refused["detail"]
+        assert client.get("/v1/problems/links").json()["version"] == made["version"]
+        put(client, 200, problem=other, headers=tag, redefine=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 from serving import LINKS, decide, observe, served, wait_for, write_problem
 
-NOTHING = {"learned": 0, "duplicates": 0, "late": 0, "rejected": [], "seq": 0}
+NOTHING = {"learned": 0, "duplicates": 0, "late": 0, "rejected": [], "seq": None}
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_a_decision_and_its_observation(client):
     assert decision["arm"] == "alpha"
     assert (decision["mode"], decision["chance"], decision["replayed"]) == ("live", 1.0, False)
     told = observe(client, {"id": decision["id"], "state": {"seconds": 2.0}})
-    assert told | {"seq": 0} == NOTHING | {"learned": 1}
+    assert told | {"seq": None} == NOTHING | {"learned": 1}
     row = client.get("/v1/problems/llm/stats").json()["policy"]["arms"][0]
     assert (row["arm"], row["pulls"], row["in_flight"]) == ("alpha", 1, 0)
     explained = client.get("/v1/problems/llm/explain", params={"tokens": 100}).json()
@@ -51,7 +52,7 @@ def test_an_id_counts_once(client):
     decision = decide(client)
     body = {"id": decision["id"], "state": {"seconds": 2.0}}
     assert observe(client, body)["learned"] == 1
-    assert observe(client, body) | {"seq": 0} == NOTHING | {"duplicates": 1}
+    assert observe(client, body) | {"seq": None} == NOTHING | {"duplicates": 1}
     refused = observe(client, {**body, "state": {"seconds": 3.0}}, status=409)
     assert refused["title"] == "Conflict"
     explained = client.get("/v1/problems/llm/explain", params={"tokens": 1000}).json()
@@ -119,13 +120,13 @@ def test_eligible_arms_and_keys(client):
         (b'{"context": {"tokens": Infinity}}', 400, ""),
         (b'{"context": {"tokens": 1e999}}', 422, "context[...]"),
         (b'{"context": {"tokens": -5}}', 422, "tokens"),
-        (b'{"context": {"tokens": ' + b"9" * 30 + b"}}", 422, "context[...]"),
+        (b'{"context": {"tokens": ' + b"9" * 30 + b"}}", 422, "context.tokens"),
         (b'{"context": {"tokens": ' + b"9" * 5000 + b"}}", 422, "context[...]"),
-        (b'{"context": {"tokens": null}}', 422, "context[...]"),
+        (b'{"context": {"tokens": null}}', 422, "context.tokens"),
         (b'{"context": {}}', 422, "tokens"),
         (b'{"context": {"tokens": 5, "id": 3}}', 422, "id"),
         (b'{"context": {"tokens": 5, "self": 3}}', 422, "self"),
-        (b'{"contxt": {"tokens": 5}}', 422, ""),
+        (b'{"contxt": {"tokens": 5}}', 422, "contxt"),
         (b'{"context": {"tokens": 5}, "id": ""}', 422, "id"),
         (b'{"context": {"tokens": 5}, "id": "' + b"x" * 201 + b'"}', 422, "id"),
         (b'{"context": {"tokens": 5}, "id": "a\\u0000b"}', 422, ""),
@@ -195,3 +196,33 @@ def test_a_problem_that_is_not_there(client):
         answer = client.post(f"/v1/problems/{path}/decisions", json={})
         assert answer.status_code == 404
         assert answer.json()["status"] == 404
+
+
+def test_the_place_of_a_batch_is_that_of_the_last_one_accepted(tmp_path):
+    with served(write_problem(tmp_path)) as client:
+        path = "/v1/problems/llm/observations"
+        good = {"id": "a", "arm": "alpha", "state": {"seconds": 1}, "context": {"tokens": 9}}
+        bad = {"id": "b", "arm": "gamma", "state": {"seconds": 1}}
+        single = client.post(path, json=good).json()
+        assert single["seq"] > 0
+        more = client.post(path, json=[{**good, "id": "c"}, bad]).json()
+        assert (more["seq"], len(more["rejected"])) == (single["seq"] + 1, 1)
+        assert client.post(path, json=[good, bad]).json()["seq"] == single["seq"]  # a duplicate
+        assert client.post(path, json=[bad]).json()["seq"] is None
+        schema = client.get("/openapi.json").json()["components"]["schemas"]["ObservationsAnswer"]
+        assert {"type": "null"} in schema["properties"]["seq"]["anyOf"]
+
+
+def test_an_unknown_problem_does_not_stop_others(tmp_path):
+    """Looking for it may have to wait for a change that takes long."""
+    with served(write_problem(tmp_path)) as client, ThreadPoolExecutor(1) as pool:
+        hosting = client.service._hosting
+        client.service._next_look = 0.0
+        assert pool.submit(hosting.acquire).result()
+        try:
+            assert client.get("/v1/problems/nobody/stats", timeout=5).status_code == 404
+            client.service._next_look = 0.0
+            assert client.get("/v1/problems", timeout=5).status_code == 200
+            assert client.get("/health/live", timeout=5).status_code == 200
+        finally:
+            pool.submit(hosting.release).result()

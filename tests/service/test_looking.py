@@ -9,8 +9,8 @@ import pytest
 from serving import decide, observe, served, write_problem
 
 from onepull import Interval, Problem
-from onepull.service.assumptions import correlation, dependences
-from onepull.service.newest import Seen
+from onepull.service.views.assumptions import correlation, dependences
+from onepull.service.views.newest import Seen
 
 # Alpha starts quickly and is slow for each token; beta is the opposite.
 TEXT = """

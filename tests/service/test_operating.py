@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from serving import decide, observe, served, wait_for, write_problem
 
-from onepull.service.static_files import FOLDER, StaticFiles
+from onepull.service.http.static_files import FOLDER, StaticFiles
 
 
 @pytest.fixture

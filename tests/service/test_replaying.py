@@ -70,8 +70,8 @@ def test_a_time_span(client):
 
 
 def test_limits_are_told(client, monkeypatch):
-    monkeypatch.setattr("onepull.service.replaying.MOST_EVENTS", 50)
-    monkeypatch.setattr("onepull.service.replaying.MOST_DECISIONS", 10)
+    monkeypatch.setattr("onepull.service.handlers.replaying.MOST_EVENTS", 50)
+    monkeypatch.setattr("onepull.service.handlers.replaying.MOST_DECISIONS", 10)
     told = replay(client, reward="-first")
     assert told["decisions"] == 10
     assert len(told["notes"]) == 2

@@ -11,8 +11,8 @@ from serving import add_keys, served, wait_for, write_problem
 
 from onepull.errors import ParameterError, SaveFileError
 from onepull.service import Keys, Role, Settings
+from onepull.service.http.routes import ROUTES
 from onepull.service.keys import add_key, read_keys, revoke_key
-from onepull.service.routes import ROUTES
 
 BODIES = {
     "/v1/problems/{problem}/decisions": {"context": {"tokens": 5}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from typing import Any
 
 import pytest
@@ -91,3 +92,48 @@ def test_a_cancelled_call_is_stored_all_the_same():
     go_on.set()
     group.close()
     assert len(stored) == 2
+
+
+class Reader:
+    """Follows a log under a lock, as a router does."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.waits = threading.Event()
+
+    def sync(self):
+        self.waits.set()
+        with self.lock:
+            pass
+
+
+def test_closing_while_a_caller_holds_what_a_follower_needs():
+    """A caller that records under its lock while the store is being closed must not commit."""
+    reader = Reader()
+    group = GroupCommit(lambda jobs: [[Appended(1)] * len(rows) for rows in jobs])
+    group.follow("p", reader.sync)
+    closing = threading.Thread(target=group.close, daemon=True)
+
+    class ClosedMeanwhile(deque[Any]):
+        def append(self, job):
+            super().append(job)
+            if reader.waits.is_set() and not closing.is_alive():
+                closing.start()
+                closing.join(0.2)  # it has said that it is closing, or waits to say so
+
+    group._queue = ClosedMeanwhile()
+
+    def record():
+        with reader.lock:
+            waiting = group.submit([decided()])
+            reader.waits.wait(10)
+            group.record(decided())
+        waiting.result(10)
+
+    caller = threading.Thread(target=record, daemon=True)
+    caller.start()
+    caller.join(10)
+    closing.join(10)
+    assert not caller.is_alive()
+    assert not closing.is_alive()
+    assert not group._queue

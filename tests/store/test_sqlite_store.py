@@ -12,6 +12,7 @@ import pytest
 from onepull import SQLiteStore, StoreError
 from onepull.store import Decided, Observed, events, file_systems, new_id, sqlite_schema
 from onepull.store.file_systems import file_system, refuse_network
+from onepull.store.forgetting import is_old
 from onepull.store.ids import Ids, time_of
 
 
@@ -226,3 +227,12 @@ def test_forgetting_with_a_clock_that_ran_ahead(tmp_path):
         assert store.append([Observed(problem="p", id=ahead, arm="a")])[0].before is not None
         fresh = new_id()
         assert store.append([Observed(problem="p", id=fresh, arm="a")])[0].before is None
+
+
+def test_an_id_of_the_millisecond_of_the_horizon_is_not_old():
+    """It may have been made after what was deleted."""
+    id_ = "01890a5d-ac96-774b-bcce-b302099a8057"
+    made = 1688096058.518
+    assert not is_old(id_, made)
+    assert not is_old(id_, made + 0.0009)
+    assert is_old(id_, made + 0.0011)

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-from onepull.service.keys import Role, add_key, read_keys, revoke_key
+from onepull.service.keys import FILE, Role, add_key, keys_beside, read_keys, revoke_key
 
 ROLES = [role.name.lower() for role in Role]
 
-keys_file = click.option(
-    "--keys",
-    "path",
-    type=click.Path(path_type=Path),
-    default="keys.json",
-    envvar="ONEPULL_KEYS",
-    show_default=True,
-    show_envvar=True,
-    help="The file of keys.",
-)
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def keys_file(command: Command) -> Command:
+    """Give a command the argument `path`: the file of keys."""
+
+    @click.option(
+        "--keys",
+        type=click.Path(path_type=Path),
+        envvar="ONEPULL_KEYS",
+        show_envvar=True,
+        help=f"The file of keys.  [default: {FILE} beside SOURCE]",
+    )
+    @click.option(
+        "--source",
+        type=click.Path(path_type=Path, exists=True),
+        help="What `onepull serve` serves: a file or a folder.  [default: this folder]",
+    )
+    @wraps(command)
+    def with_path(*, keys: Path | None, source: Path | None, **others: Any) -> None:
+        command(path=keys or keys_beside(source), **others)
+
+    return with_path  # type: ignore[return-value]  # with the options in place of the path
 
 
 @click.group()
@@ -29,6 +45,8 @@ def command() -> None:
 
     A reader may look, a writer may also ask for decisions and send observations, and an admin
     may also change problems, arms and controls.  The file has the SHA-256 of each key only.
+    `onepull serve` uses keys.json beside what it serves if there is one, or the file that --keys
+    names.
     """
 
 

@@ -17,9 +17,15 @@ from onepull.errors import MissingExtra
 @click.option("--port", type=int, help="The port; 0 for any free one. [default: 8000]")
 @click.option("--workers", type=int, help="How many processes share the port. [default: 1]")
 @click.option("--store", help="The SQLite file or Postgres address of the log.")
-@click.option("--keys", help="The file of keys; see `onepull key`.")
+@click.option("--keys", help="The file of keys; see `onepull key`. [default: keys.json, if any]")
 @click.option("--log", type=click.Choice(["auto", "json", "plain"]), help="How to write messages.")
 @click.option("--log-requests", is_flag=True, default=None, help="Write a message per request.")
+@click.option(
+    "--redefine",
+    is_flag=True,
+    default=None,
+    help="Let a file give the log to another problem, of which nothing learned can be kept.",
+)
 @click.option("--check", is_flag=True, help="Check SOURCE and the settings, and end.")
 def command(source: Path | None, *, check: bool, **options: Any) -> None:
     """Serve decisions over HTTP, with a dashboard.
@@ -37,10 +43,10 @@ def command(source: Path | None, *, check: bool, **options: Any) -> None:
         raise MissingExtra(
             "the service needs the 'serve' extra: pip install 'onepull[serve]'"
         ) from None
-    from onepull.service.running import check_source, serve  # noqa: PLC0415 - needs the extra
+    from onepull.service.running.serving import check_source, serve  # noqa: PLC0415 - needs the extra
 
     if check:
-        for line in check_source(source, options):
+        for line in list(check_source(source, options)):  # all of it, or what is wrong
             click.echo(line)
         return
     sys.exit(serve(source, options))

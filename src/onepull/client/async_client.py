@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from onepull.checks import number
 from onepull.client import calls
-from onepull.client.attempts import Breaker, Call, Reply, Send, attempts, raise_for
-from onepull.client.client import BATCH, LOGGER, LOOK, URL, headers_for, httpx_or_error
-from onepull.client.queue import ObservationQueue, open_queue
-from onepull.errors import OnepullError, ServiceError
+from onepull.client.attempts import Call, Got, Reply, Result, Send, Steps, Wait, address
+from onepull.client.client import LOOK, headers_for, httpx_or_error
+from onepull.client.verbs import Verbs
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Receipt, RouterStats
 
 
-class AsyncClient:
+class AsyncClient(Verbs[Awaitable[None]]):
     """Like `Client`, with verbs to await; use it from one event loop.
 
     Examples
@@ -30,33 +27,12 @@ class AsyncClient:
     'wifi'
     """
 
-    def __init__(  # noqa: PLR0913 - one for each thing that may be configured
-        self,
-        url: str = URL,
-        *,
-        problem: str = "default",
-        key: str | None = None,
-        fallback: str | Iterable[str] | None = None,
-        budget: float = 1.0,
-        queue: str | os.PathLike[str] | ObservationQueue | None = None,
-        background: bool = False,
-        expires: float = 60.0,
-        http: Any = None,
-    ) -> None:
-        self.problem = problem
-        self._fallback = calls.checked_fallback(fallback)
-        self._budget = number("budget", budget, above=0.0, most=3600.0)
-        self._expires = expires
-        self._background = background
-        self._httpx = httpx_or_error()
-        self._http = http or self._httpx.AsyncClient(base_url=url, headers=headers_for(key))
-        self._breaker = Breaker()
-        self._made = calls.Made()
-        self._is_away = False  # whether the last decision was the fallback
-        self._queue = open_queue(queue)
-        self._delivering = asyncio.Lock()
+    def _prepare(self) -> None:
+        self._one_at_a_time = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._is_closed = False
+
+    def _opened(self, url: str, key: str | None) -> Any:
+        return httpx_or_error().AsyncClient(base_url=address(url), headers=headers_for(key))
 
     # Deciding and learning
 
@@ -70,20 +46,7 @@ class AsyncClient:
         **context: Any,
     ) -> Decision:
         """Return the arm to pull for a context; the fallback if the service cannot be reached."""
-        body = calls.decision_body(id, eligible, key, context)
-        try:
-            decision = calls.decision_of(await self._call("POST", "decisions", body=body))
-        except ServiceError as error:
-            if not self._fallback:
-                raise
-            decision = calls.fallback_decision(body, self._fallback, self._expires, str(error))
-            if not self._is_away:
-                LOGGER.warning("using the fallback: %s", error)
-            self._is_away = True
-        else:
-            self._is_away = False
-        self._made.add(decision, body["context"])
-        return decision
+        return await self._do(self._choosing(id, eligible, key, context))
 
     async def observe(
         self,
@@ -99,7 +62,7 @@ class AsyncClient:
         body = calls.observation_body(
             self._made, decision, arm=arm, reward=reward, failed=failed, state=state
         )
-        return await self._observe(body)
+        return await self._do(self._observing(body))
 
     async def failed(self, decision: Decision | str, /, *, arm: str | None = None) -> Receipt:
         """Tell that the pull failed."""
@@ -108,41 +71,16 @@ class AsyncClient:
     async def gave_up(self, decision: Decision | str, /, *, arm: str | None = None) -> Receipt:
         """Tell that no answer will come."""
         body = calls.observation_body(self._made, decision, arm=arm)
-        return await self._observe({**body, "gave_up": True})
-
-    async def _observe(self, body: dict[str, Any]) -> Receipt:
-        if not self._background and not len(self._queue):
-            try:
-                reply = await self._call("POST", "observations", body=body)
-                return calls.receipt_of(reply, body["id"])
-            except ServiceError as error:
-                LOGGER.info("queued an observation: %s", error)
-        await self._keep([body])
-        return calls.QueuedReceipt(body["id"], learned=False)
+        return await self._do(self._observing({**body, "gave_up": True}))
 
     async def observe_many(self, observations: Iterable[Any], /) -> BatchReceipt:
         """Tell what became of many decisions; what cannot be delivered is queued.
 
         The counts of the receipt leave out what is queued.
         """
-        bodies = calls.many_bodies(self._made, observations)
-        told = []
-        for start in range(0, len(bodies), BATCH):
-            batch = bodies[start : start + BATCH]
-            try:
-                reply = await self._call("POST", "observations", body=batch)
-            except ServiceError:
-                await self._keep(batch)
-            else:
-                told.append((start, calls.batch_receipt_of(reply)))
-        return calls.joined(told)
+        return await self._do(self._observing_many(observations))
 
     # What waits
-
-    @property
-    def queued(self) -> int:
-        """How many observations wait to be delivered."""
-        return len(self._queue)
 
     async def flush(self, seconds: float = 5.0) -> bool:
         """Deliver what waits; return whether nothing is left."""
@@ -154,11 +92,6 @@ class AsyncClient:
                 await asyncio.sleep(0.05)
         return not len(self._queue)
 
-    async def _keep(self, bodies: list[dict[str, Any]]) -> None:
-        await asyncio.to_thread(self._queue.put, bodies)  # a file waits for the disk
-        if self._task is None and not self._is_closed:
-            self._task = asyncio.create_task(self._run())
-
     async def _run(self) -> None:
         while len(self._queue):
             if not await self._deliver():
@@ -166,34 +99,20 @@ class AsyncClient:
         self._task = None
 
     async def _deliver(self) -> bool:
-        """Deliver one batch; return whether that was possible."""
-        async with self._delivering:
-            batch = self._queue.first(BATCH)
-            if not batch:
-                return True
-            try:
-                reply = await self._call("POST", "observations", body=batch)
-                calls.warn_of_refused(calls.batch_receipt_of(reply), batch, LOGGER)
-            except ServiceError:
-                return False
-            except OnepullError as error:
-                # The service does not accept the batch as a whole, and would not later.
-                LOGGER.error("dropped %d observations: %s", len(batch), error)
-            self._queue.delivered(len(batch))
-            return True
+        async with self._one_at_a_time:
+            return await self._do(self._delivering())
 
     # Looking
 
     async def stats(self) -> RouterStats:
         """Return what was counted and learned of each arm."""
-        return calls.stats_of(await self._call("GET", "stats"))
+        return await self._do(self._stats())
 
     async def explain(
         self, /, *, eligible: Collection[str] | None = None, **context: Any
     ) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
-        call = calls.explain_call(self.problem, eligible, context)
-        return calls.explanation_of(await self._send(call))
+        return await self._do(self._explaining(eligible, context))
 
     async def log(
         self, *, after: int = 0, limit: int | None = None
@@ -201,8 +120,7 @@ class AsyncClient:
         """Yield the events of the log as plain values."""
         pages = calls.LogPages(after, limit)
         while (query := pages.query()) is not None:
-            reply = await self._call("GET", "log", query=query)
-            for event in pages.read(raise_for(reply)):
+            for event in await self._do(self._page(pages, query)):
                 yield event
 
     async def replay(self, **asked: Any) -> dict[str, Any]:
@@ -210,79 +128,31 @@ class AsyncClient:
 
         `since` and `until` limit the time, in seconds since the epoch.
         """
-        reply = await self._call("POST", "replay", body=calls.replay_body(asked))
-        told: dict[str, Any] = calls.read(dict[str, Any], raise_for(reply))
-        return told
+        return await self._do(self._replaying(asked))
 
-    # Controls
+    # Doing
 
-    async def set_mode(self, mode: str) -> None:
-        """Let the policy decide ("live"), or the fallback ("shadow", "off")."""
-        await self._change("controls", mode=mode)
+    def _control(self, steps: Steps[None]) -> Awaitable[None]:
+        return self._do(steps)
 
-    async def set_fallback(self, arm: str | None) -> None:
-        """Set the arm of shadow and off mode."""
-        await self._change("controls", fallback=arm)
-
-    async def set_reward(self, reward: str) -> None:
-        """Change the formula without forgetting."""
-        await self._change("controls", reward=reward)
-
-    async def pin(self, arm: str | None) -> None:
-        """Choose one arm for every request, until `pin(None)`."""
-        await self._change("controls", pin=arm)
-
-    async def pause(self, arm: str) -> None:
-        """Stop choosing an arm."""
-        await self._change("arms", arm, status="paused")
-
-    async def drain(self, arm: str) -> None:
-        """Stop choosing an arm, except for keys that are on it."""
-        await self._change("arms", arm, status="draining")
-
-    async def resume(self, arm: str) -> None:
-        """Choose an arm again."""
-        await self._change("arms", arm, status="active")
-
-    async def share(self, arm: str, *, least: float = 0.0, most: float = 1.0) -> None:
-        """Set the least and the most share of the pulls of an arm."""
-        await self._change("arms", arm, min_share=least, max_share=most)
-
-    async def set_attributes(self, arm: str, **attributes: float | str) -> None:
-        """Change what is known of an arm."""
-        await self._change("arms", arm, attributes=calls.plain(attributes))
-
-    async def add_arm(self, arm: str, **attributes: float | str) -> None:
-        """Add an arm."""
-        body = {"attributes": calls.plain(attributes)}
-        raise_for(await self._call("PUT", "arms", arm, body=body))
-
-    async def remove_arm(self, arm: str) -> None:
-        """Remove an arm and what was learned of it."""
-        raise_for(await self._call("DELETE", "arms", arm))
-
-    async def _change(self, *parts: str, **body: Any) -> None:
-        raise_for(await self._call("PATCH", *parts, body=body))
-
-    # Sending
-
-    async def _call(self, method: str, *parts: str, body: Any = None, query: Any = ()) -> Reply:
-        return await self._send(Call.to(self.problem, method, *parts, body=body, query=query))
-
-    async def _send(self, call: Call) -> Reply:
-        tries = attempts(self._budget, self._breaker)
-        got: Reply | Exception | None = None
+    async def _do(self, steps: Steps[Result]) -> Result:
+        """Do what a verb asks for, step by step."""
+        got: Got = None
         try:
             while True:
-                step = tries.send(got)
+                step = steps.send(got)
                 got = None
                 if isinstance(step, Send):
-                    got = await self._try(call, step.seconds)
-                else:
+                    got = await self._try(step.call, step.seconds)
+                elif isinstance(step, Wait):
                     await asyncio.sleep(step.seconds)
+                else:
+                    await asyncio.to_thread(self._queue.put, step.bodies)  # a file waits for a disk
+                    if self._task is None and not self._is_closed:
+                        self._task = asyncio.create_task(self._run())
         except StopIteration as ended:
-            reply: Reply = ended.value
-            return reply
+            result: Result = ended.value
+            return result
 
     async def _try(self, call: Call, seconds: float) -> Reply | Exception:
         try:
@@ -291,8 +161,9 @@ class AsyncClient:
                     call.method, call.path, content=call.body, params=call.query or None,
                     timeout=seconds,
                 )  # fmt: skip
-        except (self._httpx.HTTPError, TimeoutError) as error:
-            return error
+        except (httpx_or_error().HTTPError, TimeoutError) as error:
+            failed: Exception = error
+            return failed
         return Reply(answer.status_code, answer.content, answer.headers.get("retry-after"))
 
     async def close(self) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import quote
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from onepull import errors
-from onepull.errors import OnepullError, ServiceError
+from onepull.checks import shown
+from onepull.errors import OnepullError, ParameterError, ServiceError
 
 AGAIN = frozenset({408, 425, 429, 502, 503, 504})  # the next attempt may go better
 FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between attempts
@@ -44,6 +45,30 @@ class Call(NamedTuple):
         return cls(method, path, None if body is None else msgspec.json.encode(body), tuple(query))
 
 
+def address(url: Any) -> str:
+    """Return the address of a service as it was meant; raises ParameterError if it is none.
+
+    >>> address("127.0.0.1:8000"), address("https://router.example/"), address("localhost")
+    ('http://127.0.0.1:8000', 'https://router.example', 'http://localhost')
+    >>> address("ftp://router")
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: url must be an address such as http://127.0.0.1:8000, \
+given 'ftp://router'
+    """
+    text = str(url).strip()
+    full = text if "://" in text else f"http://{text}"
+    try:
+        parts = urlsplit(full)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one or any(letter.isspace() for letter in full):
+        raise ParameterError(
+            f"url must be an address such as http://127.0.0.1:8000, given {shown(url)}"
+        )
+    return full.rstrip("/")
+
+
 class Reply(NamedTuple):
     """What came back."""
 
@@ -53,8 +78,9 @@ class Reply(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Ask the client to send the request, and to wait this long for the answer."""
+    """Ask the client to send a request, and to wait this long for the answer."""
 
+    call: Call
     seconds: float
 
 
@@ -64,7 +90,16 @@ class Wait(NamedTuple):
     seconds: float
 
 
-Step: TypeAlias = Send | Wait
+class Keep(NamedTuple):
+    """Ask the client to keep observations in its queue, and to deliver them later."""
+
+    bodies: list[dict[str, Any]]
+
+
+Step: TypeAlias = Send | Wait | Keep
+Got: TypeAlias = "Reply | Exception | None"  # what the client sends back
+Result = TypeVar("Result")
+Steps: TypeAlias = Generator[Step, Got, Result]
 
 
 class Breaker:
@@ -100,8 +135,8 @@ class Breaker:
 
 
 def attempts(
-    budget: float, breaker: Breaker, clock: Callable[[], float] = time.monotonic
-) -> Generator[Step, Reply | Exception | None, Reply]:
+    call: Call, budget: float, breaker: Breaker, clock: Callable[[], float] = time.monotonic
+) -> Steps[Reply]:
     """Return the reply, after as many attempts as the time allows; raises ServiceError.
 
     A generator that asks its driver to send and to wait.  The driver sends back the reply, or the
@@ -112,7 +147,7 @@ def attempts(
     deadline = clock() + budget
     wait, last = FIRST_WAIT, ""
     while (left := deadline - clock()) > 0:
-        got = yield Send(left)
+        got = yield Send(call, left)
         if isinstance(got, Reply):
             if got.status not in AGAIN:
                 breaker.answered()

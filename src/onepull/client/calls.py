@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from onepull.checks import shown, some
-from onepull.client.attempts import Call, Reply, error_of, raise_for
+from onepull.client.attempts import Reply, error_of, raise_for
 from onepull.errors import InputError, ParameterError, ServiceError
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Observation, Receipt, RouterStats
@@ -150,12 +150,11 @@ def many_bodies(made: Made, given: Iterable[Any]) -> list[dict[str, Any]]:
             each = entry if isinstance(entry, Observation) else Observation(**entry)
         except TypeError as error:
             raise InputError(f"not an observation: {shown(entry)} ({error})") from None
-        found.append(
-            observation_body(
-                made, each.id, arm=each.arm, reward=each.reward, failed=each.failed,
-                state=each.state, context=each.context,
-            )
+        body = observation_body(
+            made, each.id, arm=each.arm, reward=each.reward, failed=each.failed,
+            state=each.state, context=each.context,
         )  # fmt: skip
+        found.append({**body, "gave_up": True} if each.gave_up else body)
     return found
 
 
@@ -173,7 +172,7 @@ def receipt_of(reply: Reply, id_: str) -> Receipt:
         learned=bool(counts["learned"]),
         duplicate=bool(counts["duplicates"]),
         late=bool(counts["late"]),
-        seq=counts.get("seq", 0),
+        seq=counts.get("seq") or 0,
     )
 
 
@@ -190,14 +189,16 @@ def batch_receipt_of(reply: Reply) -> BatchReceipt:
         (entry["index"], error_of(entry["error"], entry["error"]["status"]))
         for entry in counts["rejected"]
     )
-    return BatchReceipt(counts["learned"], counts["duplicates"], counts["late"], rejected)
+    return BatchReceipt(
+        counts["learned"], counts["duplicates"], counts["late"], rejected, counts.get("seq")
+    )
 
 
 def joined(receipts: Iterable[tuple[int, BatchReceipt]]) -> BatchReceipt:
     """Return the receipts of parts of a batch as one; each part has the position of its first.
 
     >>> joined([(0, BatchReceipt(1, 0, 0)), (500, BatchReceipt(2, 1, 0))])
-    BatchReceipt(learned=3, duplicates=1, late=0, rejected=())
+    BatchReceipt(learned=3, duplicates=1, late=0, rejected=(), seq=None)
     """
     parts = list(receipts)
     return BatchReceipt(
@@ -205,6 +206,7 @@ def joined(receipts: Iterable[tuple[int, BatchReceipt]]) -> BatchReceipt:
         sum(each.duplicates for _, each in parts),
         sum(each.late for _, each in parts),
         tuple((start + i, error) for start, each in parts for i, error in each.rejected),
+        max((each.seq for _, each in parts if each.seq is not None), default=None),
     )
 
 
@@ -258,13 +260,12 @@ def explanation_of(reply: Reply) -> Explanation:
     return msgspec.convert(told, Explanation)
 
 
-def explain_call(
-    problem: str, eligible: Collection[str] | None, context: Mapping[str, Any]
-) -> Call:
-    """Return the request for an explanation."""
+def explain_query(
+    eligible: Collection[str] | None, context: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """Return the query of an explanation."""
     query = [(name, _text(value)) for name, value in plain(context).items()]
-    query += [("eligible", arm) for arm in eligible or ()]
-    return Call.to(problem, "GET", "explain", query=query)
+    return query + [("eligible", arm) for arm in eligible or ()]
 
 
 def _text(value: Any) -> str:

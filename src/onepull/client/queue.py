@@ -77,10 +77,13 @@ class MemoryQueue(ObservationQueue):
     def put(self, entries: list[Entry]) -> None:
         """Keep observations."""
         with self._lock:
-            self._entries.extend(entries)
-            while len(self._entries) > self._most:
-                self._entries.popleft()
-                self.dropped += 1
+            self._add(entries)
+
+    def _add(self, entries: list[Entry]) -> None:
+        self._entries.extend(entries)
+        while len(self._entries) > self._most:
+            self._entries.popleft()
+            self.dropped += 1
 
     def first(self, count: int) -> list[Entry]:
         """Return the oldest ones; they stay."""
@@ -90,15 +93,18 @@ class MemoryQueue(ObservationQueue):
     def delivered(self, count: int) -> None:
         """Let go of the oldest ones."""
         with self._lock:
-            for _ in range(min(count, len(self._entries))):
-                self._entries.popleft()
+            self._drop(count)
+
+    def _drop(self, count: int) -> None:
+        for _ in range(min(count, len(self._entries))):
+            self._entries.popleft()
 
     def __len__(self) -> int:
         """Return how many are kept."""
         return len(self._entries)
 
 
-class FileQueue(ObservationQueue):
+class FileQueue(MemoryQueue):
     """A queue in a file, an observation a line; on disk when `put` returns.
 
     One process at a time uses a file.
@@ -119,13 +125,12 @@ class FileQueue(ObservationQueue):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, most: int = MOST) -> None:
-        self._most = whole_number("most", most)
+        super().__init__(most=most)
         self._path = path_of(path)
-        self._lock = threading.Lock()
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self._own()
-            self._entries = deque(self._read())
+            self._entries.extend(self._read())
         except BaseException:
             os.close(self._file)
             raise
@@ -166,27 +171,14 @@ class FileQueue(ObservationQueue):
             except OSError as error:
                 os.ftruncate(self._file, before)
                 raise StoreError(f"{self._path}: {error.strerror or error}") from error
-            self._entries.extend(entries)
-            while len(self._entries) > self._most:
-                self._entries.popleft()
-                self.dropped += 1
-
-    def first(self, count: int) -> list[Entry]:
-        """Return the oldest ones; they stay."""
-        with self._lock:
-            return list(islice(self._entries, count))
+            self._add(entries)
 
     def delivered(self, count: int) -> None:
         """Let go of the oldest ones; the file is emptied when all are delivered."""
         with self._lock:
-            for _ in range(min(count, len(self._entries))):
-                self._entries.popleft()
+            self._drop(count)
             if not self._entries:
                 os.ftruncate(self._file, 0)
-
-    def __len__(self) -> int:
-        """Return how many are kept."""
-        return len(self._entries)
 
     def close(self) -> None:
         """Close the file."""

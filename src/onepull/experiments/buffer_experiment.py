@@ -25,6 +25,7 @@ from onepull.control import (
     harvesting_battery,
     metered_backlog,
 )
+from onepull.decoding import converted
 from onepull.distributions import Distribution
 from onepull.errors import ProblemError
 from onepull.experiments.experiment import (
@@ -177,13 +178,7 @@ def has_buffer(stated: Mapping[str, Any]) -> bool:
 
 
 def _written(stated: Mapping[str, Any]) -> _WrittenStored:
-    try:
-        return msgspec.convert(stated, _WrittenStored)
-    except msgspec.ValidationError as error:
-        keys = ", ".join(_WrittenStored.__struct_fields__)
-        raise ProblemError(
-            f"not an experiment with a buffer: {error}; the keys are {keys}"
-        ) from None
+    return converted(stated, _WrittenStored, "an experiment with a buffer")
 
 
 def _world(written: _WrittenStored, folder: Path) -> BufferEnvironment:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from onepull.decoding import converted
 from onepull.distributions import Distribution
 from onepull.environment import (
     Environment,
@@ -168,11 +169,7 @@ def problem_and_environment(
 def _written(stated: Mapping[str, Any]) -> _Written:
     if "buffer" in stated or "controllers" in stated:
         raise ProblemError("has a buffer, which only `onepull run`, `compare` and `plan` support")
-    try:
-        return msgspec.convert(stated, _Written)
-    except msgspec.ValidationError as error:
-        keys = ", ".join(_Written.__struct_fields__)
-        raise ProblemError(f"not an experiment: {error}; the keys are {keys}") from None
+    return converted(stated, _Written, "an experiment")
 
 
 def _environment(written: _Written, folder: Path) -> Environment:

@@ -182,8 +182,11 @@ def narrowed(
         names = list(position)
         those = ", ".join(repr(names[j]) for j in allowed)
         raise InputError(f"all arms that may be chosen are paused: {those}; resume one of them")
-    if controls.pinned is not None and (pin := position[controls.pinned]) in left:
-        return Narrowed([pin], by_arm | {pin: "pinned"}, "pinned")
+    if controls.pinned is not None:
+        pin = position[controls.pinned]
+        if pin in left:
+            return Narrowed([pin], by_arm | {pin: "pinned"}, "pinned")
+        by_arm[pin] = f"pinned, but {by_arm.get(pin, 'not eligible')}"
     if not controls.shares:
         return Narrowed(left, by_arm, "")
     shares = {position[arm]: share for arm, share in controls.shares.items()}

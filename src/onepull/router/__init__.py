@@ -2,6 +2,7 @@
 
 from onepull.router.decision import Decision
 from onepull.router.receipts import BatchReceipt, Observation, Receipt
+from onepull.router.redefinition import Redefinition
 from onepull.router.replay import ArmInContext, Played, Replay, WhatIf
 from onepull.router.router import Router
 from onepull.router.router_stats import RouterStats
@@ -13,6 +14,7 @@ __all__ = [
     "Observation",
     "Played",
     "Receipt",
+    "Redefinition",
     "Replay",
     "Router",
     "RouterStats",

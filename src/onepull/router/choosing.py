@@ -12,7 +12,7 @@ from onepull.policies.choice import Choice, chosen
 from onepull.router.core import Core
 from onepull.router.decision import Decision
 from onepull.router.draws import Draw
-from onepull.router.plain_values import PLAIN, plain, text
+from onepull.router.plain_values import is_plain, plain, text
 from onepull.store import events as e
 
 
@@ -45,7 +45,7 @@ class Choosing(Core):
         """
         self._check()
         for value in context.values():
-            if type(value) not in PLAIN:
+            if not is_plain(value):
                 context = {name: plain(value) for name, value in context.items()}
                 break
         if eligible is not None:
@@ -60,7 +60,7 @@ class Choosing(Core):
                 id = self._ids.next()  # noqa: A001 - the same
             elif (before := stored or fold.flights.get(id)) is not None:
                 return _replayed(before, context, eligible, key)
-            choice, arm, mode = self._chosen(id, context, eligible, key)
+            choice, arm, mode = self._chosen(id, context, eligible, key, now)
             event = e.Decided(
                 problem=self.name,
                 time=now,
@@ -90,13 +90,14 @@ class Choosing(Core):
         context: dict[str, Any],
         eligible: tuple[str, ...] | None,
         key: str | None,
+        now: float,
     ) -> tuple[Choice, str, str]:
         """Return the policy's choice, the arm to return, and the mode."""
         fold = self._fold
         policy = fold.policy
         if fold.mode != "live":
             return self._beside(id_, context, eligible)
-        if key is not None and (arm := self._kept(key, eligible)) is not None:
+        if key is not None and (arm := self._kept(key, eligible, now)) is not None:
             policy.problem.context.exactly(context)
             return Choice(arm, 1.0, None, "the arm of this key"), arm, "live"
         generator = Draw(id_) if policy.draws else None
@@ -108,7 +109,7 @@ class Choosing(Core):
             arm = self._fallback(eligible)
             return Choice(arm, 1.0, None, "fallback, since all arms are paused"), arm, "live"
         if key is not None:
-            self._sticky.put(key, choice.arm, time.monotonic())
+            self._sticky.put(key, choice.arm, now)
         return choice, choice.arm, "live"
 
     def _beside(
@@ -138,9 +139,9 @@ class Choosing(Core):
         paused = policy.controls.paused
         return all(arm in paused for arm in arms) and all(a in policy.problem.arms for a in arms)
 
-    def _kept(self, key: str, eligible: tuple[str, ...] | None) -> str | None:
+    def _kept(self, key: str, eligible: tuple[str, ...] | None, now: float) -> str | None:
         """Return the arm of a key, if it may still be chosen."""
-        arm = self._sticky.get(key, time.monotonic())
+        arm = self._sticky.get(key, now)
         if arm is None or (eligible is not None and arm not in eligible):
             return None
         policy = self._fold.policy

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import msgspec
 
+from onepull.errors import StoreError
 from onepull.router.core import Core
 from onepull.router.plain_values import plain, text
 from onepull.store import events as e
@@ -20,12 +22,13 @@ class Controlling(Core):
         if event.by:
             text("by", event.by)
         self.sync()
-        with self._lock:
-            twin = self._fold.copy()
+        twin = self._twin()
         if (error := twin.apply(event)) is not None:
             raise error
         event = msgspec.structs.replace(event, problem=self.name, time=time.time())
-        self._catch_up(self._store.append([event])[0].seq)
+        self._store.append([event])
+        with suppress(StoreError):  # it is in the log, and will be folded later
+            self.sync()
 
     @property
     def mode(self) -> str:

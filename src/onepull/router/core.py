@@ -8,16 +8,20 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import takewhile
 from types import TracebackType
 from typing import Any, Self
+
+import msgspec
 
 from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.background import Background
-from onepull.router.definition import needs_relearning
+from onepull.router.definition import Settings, needs_relearning
 from onepull.router.expiry import Expiry
-from onepull.router.fold import Fold
+from onepull.router.fold import REVISIONS, Fold
+from onepull.router.redefinition import Redefinition
 from onepull.router.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
@@ -25,8 +29,7 @@ from onepull.store.ids import Ids
 from onepull.store.store import Snapshot
 
 CHUNK = 200  # events folded at once, so that decisions do not wait long
-
-
+SHORT = 0.02  # seconds that the thread that writes waits for one that reads
 ATTEMPTS = 100  # to define a router, while others do so, too
 
 
@@ -42,17 +45,14 @@ class Core:
         name: str,
         store: Store,
         fold: Fold,
-        expiry: Expiry,
-        sticky: Sticky,
+        settings: Settings,
         *,
         poll: float,
-        snapshot_every: int,
-        keep: int | None,
         owns_store: bool,
     ) -> None:
         self.name = name
-        self._store, self._fold, self._expiry, self._sticky = store, fold, expiry, sticky
-        self._snapshot_every, self._keep = snapshot_every, keep
+        self._store, self._fold, self._settings = store, fold, settings
+        self._sticky = Sticky(settings.sticky)
         self._lock = threading.RLock()
         self._sync_lock = threading.RLock()
         self._ids = Ids()
@@ -62,16 +62,21 @@ class Core:
         self._is_open = True
         self._error: Exception | None = None  # of the last attempt to follow the log
         self._last_snapshot = 0
+        self._is_revising = False  # whether a change of the problem is being learned
+        self.redefinition: Redefinition | None = None
 
     # Starting
 
-    def _start(self, problem: Problem, made: Policy, asked: dict[str, Any]) -> None:
+    def _start(
+        self, problem: Problem, made: Policy, asked: dict[str, Any], *, redefine: bool
+    ) -> None:
         """Continue from the log, write to it what it is about, and begin to follow it."""
         self._restore(self._fold)
         self._last_snapshot = self._fold.sequence
+        self._follow_settings()
         self.sync()
-        self._define(problem, made, asked)
-        self._store.follow(self.name, self.sync)
+        self._define(problem, made, asked, redefine=redefine)
+        self._store.follow(self.name, self._after_commit)
         self._background = Background(self, self._poll)
         _everyone.add(self)
 
@@ -80,7 +85,7 @@ class Core:
         first = self._store.first_sequence(self.name)
         for snapshot in self._store.snapshots(self.name):
             with suppress(OnepullError):
-                fold.restore(snapshot.body, snapshot.seq)
+                self._sticky.restore(fold.restore(snapshot.body, snapshot.seq))
                 break
         if fold.sequence < first:
             raise StoreError(
@@ -88,43 +93,54 @@ class Core:
                 "on can be read; restore a backup"
             )
 
-    def _define(self, problem: Problem, made: Policy, asked: dict[str, Any]) -> None:
+    def _define(
+        self, problem: Problem, made: Policy, asked: dict[str, Any], *, redefine: bool
+    ) -> None:
         """Write to the log what it is about, if it does not say so or says something else."""
         for _ in range(ATTEMPTS):
             if self._fold.asked == asked:
                 return
             text, base = made.to_bytes(), 0
-            if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
-                text, base = self._relearned(problem, text, what), self._fold.sequence
-            elif self._fold.is_defined:
-                twin = self._fold.copy()
-                if (error := twin.apply(e.Defined(id="0", policy=b"", asked=asked))) is not None:
-                    raise error
             id_ = str(self._fold.number + 1)
+            change = None
+            if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
+                twin = self._relearned(problem, text, what, redefine=redefine)
+                change = Redefinition.between(self._fold, twin, asked)
+                text, base = twin.policy.to_bytes(), self._fold.sequence
+            elif self._fold.is_defined:
+                twin = self._twin()
+                if (error := twin.apply(e.Defined(id=id_, policy=b"", asked=asked))) is not None:
+                    raise error
+                change = Redefinition.between(self._fold, twin, asked)
+            if change is not None and not redefine:
+                change.refuse_loss(self.name)
             event = e.Defined(
                 id=id_, policy=text, asked=asked, base=base, problem=self.name, time=time.time()
             )
-            self._store.append([event])  # another process may have been faster
+            if self._store.append([event])[0].before is None:  # else another process was faster
+                self.redefinition = change if change and change.changed else None
             self.sync()
         if self._fold.asked != asked:
+            why = self._fold.last_error or "are there two policies of that name?"
             raise StoreError(
                 f"the log of {self.name!r} does not take the definition of "
-                f"{type(made).__name__}; are there two policies of that name?"
+                f"{type(made).__name__}: {why}"
             )
 
-    def _relearned(self, problem: Problem, text: bytes, what: str) -> bytes:
+    def _relearned(self, problem: Problem, text: bytes, what: str, *, redefine: bool) -> Fold:
         """Return a new policy after all events of the log."""
-        if self._store.first_sequence(self.name):
+        if self._store.first_sequence(self.name) and not redefine:
             raise ParameterError(
                 f"{what} has changed since the log of {self.name!r} began, and its first events "
-                "are deleted, so it cannot be learned again; use another name or another store"
+                "are deleted, so it cannot be learned again; use another name or another store, or "
+                "`redefine` to learn from the events that are left"
             )
         fold = Fold(problem, self._fold.flights.expires, self._fold.reader)
         fold.policy = fold.policy_from(text)
         for event in self._store.events(self.name, until=self._fold.sequence):
             if not isinstance(event, (e.Defined, e.Decided)):
                 fold.apply(event)
-        return fold.policy.to_bytes()
+        return fold
 
     def _check(self) -> None:
         if not self._is_open:
@@ -135,19 +151,38 @@ class Core:
     def sync(self) -> int:
         """Fold what others have written; return the number of the last event."""
         with self._sync_lock:
-            last = self._store.last_sequence
-            while (done := self._fold.sequence) < last:
-                batch = self._store.read(self.name, after=done, until=last)
-                if self._store.first_sequence(self.name) > done:
-                    self._begin_later()  # events that are not read yet were deleted
-                    continue
-                self._apply(batch)
-                for follower in self._followers if batch else ():
-                    follower(batch)
-                if not batch:
-                    with self._lock:
-                        self._fold.sequence = last  # the rest is of other problems
-            return self._fold.sequence
+            return self._fold_new()
+
+    def _after_commit(self) -> None:
+        """Fold what was just stored, on the thread that writes to the log for all problems.
+
+        It leaves to other threads what takes long: a change of the problem.
+        """
+        if not self._is_revising and self._sync_lock.acquire(timeout=SHORT):
+            try:
+                self._fold_new(revises=False)
+            finally:
+                self._sync_lock.release()
+
+    def _fold_new(self, *, revises: bool = True) -> int:
+        last = self._store.last_sequence
+        while (done := self._fold.sequence) < last:
+            batch = self._store.read(self.name, after=done, until=last)
+            if self._store.first_sequence(self.name) > done:
+                self._begin_later()  # events that are not read yet were deleted
+                continue
+            if not batch:
+                with self._lock:
+                    self._fold.sequence = last  # the rest is of other problems
+                break
+            if not revises:
+                batch = list(takewhile(lambda event: not isinstance(event, REVISIONS), batch))
+            if not batch:
+                break
+            self._apply(batch)
+            for follower in self._followers:
+                follower(batch)
+        return self._fold.sequence
 
     def follow(self, follower: Callable[[list[Any]], None]) -> None:
         """Hand every event of this problem to a function after it was folded, in order.
@@ -158,12 +193,50 @@ class Core:
             self._followers = (*self._followers, follower)
 
     def _apply(self, batch: list[Any]) -> None:
-        for start in range(0, len(batch), CHUNK):
+        start = 0
+        for place, event in enumerate(batch):
+            if isinstance(event, REVISIONS):
+                self._apply_all(batch[start:place])
+                self._revise(event)
+                start = place + 1
+        self._apply_all(batch[start:])
+
+    def _apply_all(self, events: list[Any]) -> None:
+        for start in range(0, len(events), CHUNK):
             with self._lock:
-                for event in batch[start : start + CHUNK]:
+                for event in events[start : start + CHUNK]:
                     self._fold.apply(event)
                     if isinstance(event, e.Decided) and event.key and event.mode == "live":
-                        self._sticky.put(event.key, event.arm, time.monotonic())
+                        self._sticky.put(event.key, event.arm, event.time)
+
+    def _revise(self, event: Any) -> None:
+        """Apply an event that changes the problem beside the fold, while decisions go on.
+
+        Only this thread folds events, so all that changes meanwhile are the decisions in flight.
+        """
+        self._is_revising = True
+        try:
+            twin = self._twin()
+            twin.apply(event)
+            with self._lock:
+                self._fold.replace(twin)
+                if isinstance(event, e.Defined):
+                    self._follow_settings()
+        finally:
+            self._is_revising = False
+
+    def _follow_settings(self) -> None:
+        """Run as the log says, where it says so."""
+        stated = Settings.stated(self._fold.asked or {})
+        self._settings = msgspec.structs.replace(self._settings, **stated)
+        self._fold.flights.expires = self._settings.expires
+        self._sticky.seconds = self._settings.sticky
+
+    def _twin(self) -> Fold:
+        """Return a copy of the fold; others wait only while it is written."""
+        with self._lock:
+            state, sequence = self._fold.written(), self._fold.sequence
+        return self._fold.copied(state, sequence)
 
     def _begin_later(self) -> None:
         """Continue from a snapshot, with the decisions in flight of this process."""
@@ -172,10 +245,11 @@ class Core:
         with self._lock:
             fold.take_flights(self._fold)
             self._fold = fold
+            self._follow_settings()
 
     def _catch_up(self, seq: int) -> None:
-        """Fold up to an event that was just written."""
-        if self._fold.sequence < seq:
+        """Fold up to an event that was just written, unless a change of the problem is learned."""
+        if self._fold.sequence < seq and not self._is_revising:
             with suppress(StoreError):  # it is in the log, and will be folded later
                 self.sync()
 
@@ -197,20 +271,23 @@ class Core:
 
     def _is_snapshot_due(self) -> bool:
         """Whether neither this process nor another has kept one for a while."""
-        due = self._last_snapshot + self._snapshot_every
+        due = self._last_snapshot + self._settings.snapshot_every
         if self._fold.sequence >= due:
             kept = self._store.snapshots(self.name)
             self._last_snapshot = max(self._last_snapshot, *(each.seq for each in kept[:1]), 0)
-        return self._fold.sequence >= self._last_snapshot + self._snapshot_every
+        return self._fold.sequence >= self._last_snapshot + self._settings.snapshot_every
 
     def expire(self) -> int:
         """Write to the log which decisions have expired; return how many."""
         with self._lock:
             overdue = self._fold.flights.expired(time.monotonic())
+            if not overdue:
+                return 0
             now = time.time()
             # What was decided while the router was off is not in the log, nor is its expiry.
             recorded = [flight for flight in overdue if flight.mode != "off"]
-            events = [self._expiry.event(flight, self.name, now) for flight in recorded]
+            expiry = Expiry.read(self._settings.on_expiry, self._fold.policy.problem)
+            events = [expiry.event(flight, self.name, now) for flight in recorded]
         if events:
             done = self._store.append(events)
             self._catch_up(max(each.seq for each in done))
@@ -223,12 +300,13 @@ class Core:
         """Keep a snapshot, delete events as `keep` allows, and return its sequence number."""
         self._check()
         with self._lock:
-            seq, body = self._fold.sequence, self._fold.snapshot()
+            keys = self._sticky.kept(time.time())
+            seq, body = self._fold.sequence, self._fold.snapshot(keys)
         self._store.put_snapshot(self.name, Snapshot(seq, body))
         self._last_snapshot = seq
-        if self._keep is not None:
+        if (keep := self._settings.keep) is not None:
             oldest = self._store.snapshots(self.name)[-1].seq
-            self._store.forget(self.name, until=min(oldest, seq - self._keep))
+            self._store.forget(self.name, until=min(oldest, seq - keep))
         return seq
 
     def close(self) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from onepull.checks import shown
+import msgspec
+
+from onepull.checks import number, shown, whole_number
 from onepull.errors import ParameterError
 from onepull.policies.policy import Policy
 from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
 from onepull.policies.savefile import plain
 from onepull.problem import Problem, given_problem
+from onepull.router.plain_values import plain as plain_value
 
 if TYPE_CHECKING:
     from onepull.router.fold import Fold
@@ -57,10 +60,43 @@ def _built(build: Any, problem: Problem, stated: Mapping[str, Any]) -> Policy:
     return made
 
 
-def asked_for(problem: Problem, policy: Any, mode: str, fallback: str | None) -> dict[str, Any]:
+def asked_for(
+    problem: Problem, policy: Any, mode: str, fallback: str | None, settings: Settings
+) -> dict[str, Any]:
     """Return in plain values what a router is asked for, to tell whether it has changed."""
     written = problem.to_dict() if problem.reward.is_formula else problem.outline()
-    return {"problem": plain(written), "policy": policy, "mode": mode, "fallback": fallback}
+    asked = {"problem": plain(written), "policy": policy, "mode": mode, "fallback": fallback}
+    return {**asked, **msgspec.structs.asdict(settings)}
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a router runs, as its definition in the log says; all processes follow it.
+
+    >>> Settings(expires=30).sticky
+    300.0
+    """
+
+    expires: float = 60.0
+    on_expiry: Any = "give_up"
+    sticky: float = 300.0
+    snapshot_every: int = 50_000
+    keep: int | None = None
+
+    @classmethod
+    def checked(cls, *, on_expiry: Any, keep: Any, **given: Any) -> Settings:
+        """Return settings; raises ParameterError if a number is out of range."""
+        return cls(
+            expires=number("expires", given["expires"], above=0.0, most=1e9),
+            on_expiry=plain_expiry(on_expiry),
+            sticky=number("sticky", given["sticky"], above=0.0, at_least=True, most=1e9),
+            snapshot_every=whole_number("snapshot_every", given["snapshot_every"]),
+            keep=None if keep is None else whole_number("keep", keep, least=0),
+        )
+
+    @classmethod
+    def stated(cls, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those settings that a definition states."""
+        return {name: asked[name] for name in cls.__struct_fields__ if name in asked}
 
 
 def plain_expiry(on_expiry: Any) -> Any:
@@ -69,7 +105,9 @@ def plain_expiry(on_expiry: Any) -> Any:
     >>> plain_expiry({"seconds": 30})
     {'seconds': 30}
     """
-    return plain(dict(on_expiry)) if isinstance(on_expiry, Mapping) else on_expiry
+    if not isinstance(on_expiry, Mapping):
+        return on_expiry
+    return {name: plain_value(value) for name, value in on_expiry.items()}
 
 
 def needs_relearning(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ of an arm depends neither on the context nor on having been chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from onepull.errors import OnepullError
 from onepull.payoff import State
 from onepull.policies.sharing.observation import observed_outcome
 from onepull.problem import Problem
+from onepull.router.arm_values import means_at, rewards_at
 from onepull.spaces import FAILED
 from onepull.store.events import Expired, Failed, Observed
 
@@ -95,15 +96,12 @@ class Evidence:
     def rewards(self, arm: str, context: State) -> Array | None:
         """Return the reward of each outcome of an arm in a context, None if it has none."""
         rows = self.outcomes.get(arm)
-        if rows is None:
-            return None
-        values = self.problem.payoff.vector(*context, *rows.T)
-        return np.broadcast_to(np.asarray(values, dtype=float), len(rows))
+        return None if rows is None else rewards_at(self.problem, rows, [context])[0]
 
-    def mean(self, arm: str, context: State) -> float | None:
-        """Return the mean reward of an arm in a context, None if nothing is known of it."""
-        values = self.rewards(arm, context)
-        return None if values is None else float(values.mean())
+    def means(self, contexts: Sequence[State]) -> Array:
+        """Return the mean reward of every arm in every context; NaN if nothing is known of it."""
+        rows = [self.outcomes.get(arm, ()) for arm in self.problem.arms]
+        return means_at(self.problem, rows, contexts)
 
     def value(self, played: dict[tuple[str, State], int]) -> tuple[float | None, float | None]:
         """Return the mean reward of choices, and its standard error.

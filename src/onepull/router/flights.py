@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
@@ -10,13 +12,20 @@ from onepull.store.events import Decided
 
 GRACE = 5.0  # seconds after which a decision of another worker, which may be dead, expires too
 RECENT = 10_000  # answers that are remembered, should their decision be read after them
+SPARE = 1000  # deadlines of answered decisions that may wait to be cleared away
 
 
 class Flights:
     """Decisions in flight, each with the time at which it expires by this process's own clock.
 
-    All decisions of a router wait equally long.  So they expire in the order in which they were
-    added, and finding the expired ones takes no search.
+    A decision that was read from the log expires by its own time, `expires_at`, also if it is read
+    much later, such as after a restart.  So the clocks of machines that share a log must agree
+    within a few seconds.
+
+    Attributes
+    ----------
+    expires
+        After how many seconds a new decision expires.
 
     Examples
     --------
@@ -32,6 +41,7 @@ class Flights:
         self.expires = expires
         self.own: dict[str, tuple[Decided, float]] = {}
         self.foreign: dict[str, tuple[Decided, float]] = {}
+        self._deadlines: list[tuple[float, str]] = []  # a heap; answered decisions stay for a while
         # Ordered, since a plain dict takes long to find its first key after many deletions.
         self._answered: OrderedDict[str, None] = OrderedDict()
 
@@ -51,7 +61,12 @@ class Flights:
 
     def add(self, event: Decided, now: float) -> None:
         """Add a decision of this process."""
-        self.own[event.id] = event, now + self.expires
+        self.wait(event, now + self.expires)
+
+    def wait(self, event: Decided, deadline: float) -> None:
+        """Add a decision of this process that expires at a time of its clock."""
+        self.own[event.id] = event, deadline
+        self._note(deadline, event.id)
 
     def read(self, event: Decided, now: float) -> bool:
         """Add a decision that was read from the log; return whether it is new."""
@@ -61,8 +76,19 @@ class Flights:
         if id_ in self._answered:
             del self._answered[id_]
             return False
-        self.foreign[id_] = event, now + self.expires + GRACE
+        left = event.expires_at - time.time()
+        # Not longer than it was to wait, even if the clock that wrote it is ahead.
+        deadline = now + min(left, event.expires_at - event.time) + GRACE
+        self.foreign[id_] = event, deadline
+        self._note(deadline, id_)
         return True
+
+    def _note(self, deadline: float, id_: str) -> None:
+        heapq.heappush(self._deadlines, (deadline, id_))
+        if len(self._deadlines) > 2 * len(self) + SPARE:
+            flying = (*self.own.items(), *self.foreign.items())
+            self._deadlines = [(deadline, id_) for id_, (_, deadline) in flying]
+            heapq.heapify(self._deadlines)
 
     def pop(self, id_: str) -> Decided | None:
         """Remove a decision that is answered; return it if it was in flight."""
@@ -76,10 +102,11 @@ class Flights:
 
     def expired(self, now: float) -> list[Decided]:
         """Return the decisions that have expired, which stay until their expiry is in the log."""
-        found = []
-        for flights in (self.own, self.foreign):
-            for event, deadline in flights.values():
-                if deadline > now:
-                    break
-                found.append(event)
-        return found
+        due: dict[str, float] = {}
+        while self._deadlines and self._deadlines[0][0] <= now:
+            deadline, id_ = heapq.heappop(self._deadlines)
+            due[id_] = deadline
+        found = [(id_, event) for id_ in due if (event := self.get(id_)) is not None]
+        for id_, _ in found:  # found again, unless their expiry is in the log by then
+            heapq.heappush(self._deadlines, (due[id_], id_))
+        return [event for _, event in found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import msgspec
@@ -19,6 +20,8 @@ from onepull.spaces import Interval
 from onepull.store import events as e
 
 FORMAT = 1
+# Events that change the problem, after which what was learned may have to be learned again.
+REVISIONS = (e.Defined, e.AttributesSet, e.ArmAdded, e.ArmRemoved, e.RewardSet)
 MODES = ("live", "shadow", "off")
 Reader = Callable[[int, int], Iterable[Any]]
 
@@ -36,11 +39,12 @@ class FoldState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SnapshotBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What a snapshot holds: the state, and the decisions in flight."""
+    """What a snapshot holds: the state, the decisions in flight, and the arms of keys."""
 
     format: int
     state: FoldState
     flights: list[e.Decided]
+    keys: dict[str, tuple[str, float]] = {}
 
 
 def check_mode(arms: Sequence[str], mode: Any, fallback: Any) -> None:
@@ -101,7 +105,11 @@ class Fold:
         return self.number > 0
 
     def apply(self, event: Any) -> OnepullError | None:
-        """Apply the next event; return why it changed nothing, if so."""
+        """Apply the next event; return why it changed nothing, if so.
+
+        Apply one of `REVISIONS` to a `copy`, and `replace` this fold by it: that may take long, and
+        only `replace` counts the decisions in flight again.
+        """
         try:
             self._HANDLERS[type(event)](self, event)
         except OnepullError as error:
@@ -125,10 +133,12 @@ class Fold:
 
     def _defined(self, event: e.Defined) -> None:
         if not self.is_defined or event.base:
-            waiting = list(self.flights)
-            self.policy = self.policy_from(event.policy)
-            for flight in waiting:
-                self._expect(flight)
+            try:
+                self.policy = self.policy_from(event.policy)
+            except OnepullError as error:
+                if self.is_defined:
+                    raise
+                raise StoreError(f"the definition in event {event.seq}: {error}") from error
             if self.number == 0:
                 self.mode, self.fallback = event.asked["mode"], event.asked["fallback"]
             for earlier in self.reader(event.base, event.seq - 1) if event.base else ():
@@ -136,8 +146,9 @@ class Fold:
                     self.apply_quietly(earlier)
         else:
             before, self.asked, self.number = self.asked, event.asked, int(event.id)
-            apply_changes(self.copy(), before, event.asked)  # raises before anything changes
-            apply_changes(self, before, event.asked)
+            twin = self.copy()
+            apply_changes(twin, before, event.asked)  # raises before anything changes
+            self.replace(twin)
         self.asked, self.number = event.asked, int(event.id)
 
     def apply_quietly(self, event: Any) -> None:
@@ -265,8 +276,6 @@ class Fold:
             raise InputError(f"arm {event.arm!r} is the fallback; set another one first")
         self.policy.remove_arm(event.arm)
         self.drained.discard(event.arm)
-        for flight in [each for each in self.flights if each.arm == event.arm]:
-            self.flights.pop(flight.id)
 
     def _reward_set(self, event: e.RewardSet) -> None:
         self.set_reward(event.reward)
@@ -279,10 +288,7 @@ class Fold:
                 f"{type(self.policy).__name__} keeps no states, so what it learned does not tell "
                 "what another reward would have been; use a policy that does, such as recommended"
             )
-        policy = change(reward, words=words) if words else change(reward)
-        self.policy = policy
-        for flight in list(self.flights):
-            self._expect(flight)
+        self.policy = change(reward, words=words) if words else change(reward)
 
     # Saving
 
@@ -292,7 +298,7 @@ class Fold:
 
     def _state(self) -> FoldState:
         return FoldState(
-            policy=self.policy.to_bytes(),
+            policy=self.policy.to_bytes() if self.is_defined else b"",
             mode=self.mode,
             fallback=self.fallback,
             drained=sorted(self.drained),
@@ -301,25 +307,29 @@ class Fold:
             number=self.number,
         )
 
-    def snapshot(self) -> bytes:
-        """Return the state and the decisions in flight as bytes."""
-        return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), list(self.flights)))
+    def snapshot(self, keys: dict[str, tuple[str, float]]) -> bytes:
+        """Return the state, the decisions in flight and the arms of keys as bytes."""
+        return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), list(self.flights), keys))
 
-    def restore(self, body: bytes, seq: int) -> None:
-        """Continue from a snapshot; raises StoreError if it is not one."""
+    def restore(self, body: bytes, seq: int) -> dict[str, tuple[str, float]]:
+        """Continue from a snapshot, and return the arms of keys; StoreError if unreadable."""
         try:
             saved = msgspec.msgpack.decode(body, type=SnapshotBody)
         except msgspec.DecodeError as error:
             raise StoreError(f"the snapshot after event {seq} cannot be read: {error}") from None
-        state = saved.state
-        self.policy = self.policy_from(state.policy)
-        self.mode, self.fallback, self.drained = state.mode, state.fallback, set(state.drained)
-        self.counts, self.asked, self.number = state.counts, state.asked, state.number
+        self._take(saved.state)
         self.sequence = seq
         now = time.monotonic()
         for flight in saved.flights:
             if self.flights.read(flight, now):
                 self._expect(flight)
+        return saved.keys
+
+    def _take(self, state: FoldState) -> None:
+        if state.number:  # else there is no policy yet
+            self.policy = self.policy_from(state.policy)
+        self.mode, self.fallback, self.drained = state.mode, state.fallback, set(state.drained)
+        self.counts, self.asked, self.number = state.counts, state.asked, state.number
 
     def empty(self) -> Fold:
         """Return a fold of no events."""
@@ -329,16 +339,31 @@ class Fold:
         """Wait for the decisions of this process that another fold waits for."""
         for id_, (event, deadline) in other.flights.own.items():
             self.land(id_)
-            self.flights.own[id_] = event, deadline
+            self.flights.wait(event, deadline)
             self._expect(event)
+
+    def written(self) -> FoldState:
+        """Return the state as values that nobody changes; `copied` makes a fold of it."""
+        return msgspec.structs.replace(self._state(), counts=deepcopy(self.counts))
+
+    def copied(self, state: FoldState, sequence: int) -> Fold:
+        """Return a fold with a state, without decisions in flight."""
+        twin = self.empty()
+        twin._take(state)  # noqa: SLF001 - of the same class
+        twin.sequence = sequence
+        return twin
 
     def copy(self) -> Fold:
         """Return a copy without the decisions in flight, to try something."""
-        twin = self.empty()
-        twin.policy = self.policy_from(self.policy.to_bytes())
-        twin.mode, twin.fallback, twin.drained = self.mode, self.fallback, set(self.drained)
-        twin.asked, twin.number, twin.sequence = self.asked, self.number, self.sequence
-        return twin
+        return self.copied(self.written(), self.sequence)
+
+    def replace(self, other: Fold) -> None:
+        """Take over the state of another fold, and count the decisions in flight again."""
+        self.policy, self.counts, self.last_error = other.policy, other.counts, other.last_error
+        self.mode, self.fallback, self.drained = other.mode, other.fallback, other.drained
+        self.asked, self.number, self.sequence = other.asked, other.number, other.sequence
+        for flight in list(self.flights):
+            self._expect(flight)
 
     _HANDLERS: ClassVar[dict[type[Any], Callable[[Fold, Any], None]]] = {
         e.Defined: _defined,

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
+from onepull.checks import shown
+from onepull.decoding import complaint
 from onepull.errors import ConflictError, InputError, OnepullError
 from onepull.router.core import Core
 from onepull.router.decision import Decision
 from onepull.router.plain_values import plain, text
 from onepull.router.receipts import BatchReceipt, Observation, Receipt
-from onepull.router.reports import Outcome, answered, prepared
+from onepull.router.reports import Outcome, answered, prepared, receipt_for
 from onepull.store import events as e
+
+Told: TypeAlias = Outcome | OnepullError  # what an observation says, or why it is refused
 
 
 class Observing(Core):
@@ -38,9 +42,7 @@ class Observing(Core):
         same outcome again is a duplicate and counts once; a different one raises ConflictError.
         """
         outcome = self._outcome(decision, arm, reward, failed, state)
-        if outcome.receipt is not None:
-            return outcome.receipt
-        return self._finished(outcome, self._store.append([outcome.event])[0])
+        return _receipt(self._store_all([outcome])[0])
 
     async def observe_async(
         self,
@@ -54,47 +56,26 @@ class Observing(Core):
     ) -> Receipt:
         """Report the outcome of a decision like `observe`, without blocking the event loop."""
         outcome = self._outcome(decision, arm, reward, failed, state)
-        if outcome.receipt is not None:
-            return outcome.receipt
-        done = await asyncio.wrap_future(self._store.submit([outcome.event]))
-        return self._finished(outcome, done[0])
+        return _receipt((await self._store_all_async([outcome]))[0])
 
     def observe_many(self, observations: Iterable[Observation | Mapping[str, Any]]) -> BatchReceipt:
         """Report many outcomes, and return when they are on disk.
 
         One that is refused does not affect the others; `rejected` has its position and the error.
         """
-        outcomes, rejected = self._outcomes(observations)
-        waiting = [(i, each) for i, each in outcomes if each.receipt is None]
-        done = self._store.append([each.event for _, each in waiting]) if waiting else []
-        return self._summed(outcomes, waiting, done, rejected)
+        return _summed(self._store_all(self._outcomes(observations)))
 
     async def observe_many_async(
         self, observations: Iterable[Observation | Mapping[str, Any]]
     ) -> BatchReceipt:
         """Report many outcomes like `observe_many`, without blocking the event loop."""
-        outcomes, rejected = self._outcomes(observations)
-        waiting = [(i, each) for i, each in outcomes if each.receipt is None]
-        events = [each.event for _, each in waiting]
-        done = await asyncio.wrap_future(self._store.submit(events)) if waiting else []
-        return self._summed(outcomes, waiting, done, rejected)
+        return _summed(await self._store_all_async(self._outcomes(observations)))
 
     async def observe_each_async(
         self, observations: Iterable[Observation | Mapping[str, Any]]
     ) -> list[Receipt | OnepullError]:
         """Report many outcomes of many callers; return for each its receipt or its error."""
-        outcomes, rejected = self._outcomes(observations)
-        waiting = [(i, each) for i, each in outcomes if each.receipt is None]
-        events = [each.event for _, each in waiting]
-        done = await asyncio.wrap_future(self._store.submit(events)) if waiting else []
-        found: dict[int, Receipt | OnepullError] = dict(rejected)
-        found |= {i: each.receipt for i, each in outcomes if each.receipt is not None}
-        for (i, outcome), result in zip(waiting, done, strict=True):
-            try:
-                found[i] = self._finished(outcome, result)
-            except ConflictError as error:
-                found[i] = error
-        return [found[i] for i in range(len(found))]
+        return await self._store_all_async(self._outcomes(observations))
 
     def failed(
         self, decision: Decision | str, /, *, arm: str | None = None, **context: Any
@@ -106,19 +87,19 @@ class Observing(Core):
         """Report that no outcome will come; if one comes all the same, it is learned."""
         self._check()
         id_, given = _reference(decision, arm)
-        flight, slots = self._known(id_)
-        if (done := answered(slots, id_)) is not None:
-            return done
+        return _receipt(self._store_all([self._given_up(id_, given, self._known(id_))])[0])
+
+    def _given_up(self, id_: str, arm: str | None, known: tuple[Any, dict[Any, Any]]) -> Outcome:
+        """Return the event of a give-up, or the receipt if there is an answer."""
+        flight, slots = known
         event = e.GaveUp(
             problem=self.name,
             time=time.time(),
             id=id_,
-            arm=given or (flight.arm if flight else ""),
+            arm=arm or (flight.arm if flight else ""),
             context=flight.context if flight else {},
         )
-        result = self._store.append([event])[0]
-        self._catch_up(result.seq)
-        return Receipt(id_, learned=False, duplicate=result.before is not None, seq=result.seq)
+        return Outcome(event, answered(slots, id_))
 
     def _outcome(
         self, decision: Any, arm: str | None, reward: Any, failed: Any, fields: dict[str, Any]
@@ -159,50 +140,60 @@ class Observing(Core):
         slots = self._store.of_id(self.name, id_)
         return slots.get(e.Slot.DECISION), slots
 
-    def _finished(self, outcome: Outcome, done: Any) -> Receipt:
-        """Return the receipt of an observation that is in the log, or was there before."""
-        event = outcome.event
-        if done.before is None:
-            self._catch_up(done.seq)
-            return Receipt(event.id, learned=True, late=event.late, seq=done.seq)
-        if isinstance(done.before, e.Expired):
-            # The expiry was learned; the answer is kept beside it.
-            event = msgspec.structs.replace(event, counts=False, late=True)
-            later = self._store.append([event])[0]
-            self._catch_up(later.seq)
-            if later.before is None:
-                return Receipt(event.id, learned=False, late=True, seq=later.seq)
-            done = later
-        return outcome.repeated(done.before, done.seq)
+    # Storing
 
-    def _outcomes(
-        self, observations: Iterable[Observation | Mapping[str, Any]]
-    ) -> tuple[list[tuple[int, Outcome]], list[tuple[int, OnepullError]]]:
+    def _store_all(self, outcomes: Sequence[Told]) -> list[Receipt | OnepullError]:
+        """Store outcomes together; return for each its receipt or its error."""
+        steps = _stored(outcomes)
+        try:
+            events = next(steps)
+            while True:
+                events = steps.send(self._store.append(events))
+        except StopIteration as ended:
+            receipts: list[Receipt | OnepullError] = ended.value
+        self._catch_up(_last(receipts))
+        return receipts
+
+    async def _store_all_async(self, outcomes: Sequence[Told]) -> list[Receipt | OnepullError]:
+        """Store outcomes like `_store_all`; the event loop goes on meanwhile."""
+        steps = _stored(outcomes)
+        try:
+            events = next(steps)
+            while True:
+                events = steps.send(await asyncio.wrap_future(self._store.submit(events)))
+        except StopIteration as ended:
+            receipts: list[Receipt | OnepullError] = ended.value
+        if self._store.lasts and self._fold.sequence < _last(receipts):
+            await asyncio.to_thread(self._catch_up, _last(receipts))
+        else:
+            self._catch_up(_last(receipts))
+        return receipts
+
+    def _outcomes(self, observations: Iterable[Observation | Mapping[str, Any]]) -> list[Told]:
+        """Return the events of observations, each checked, or its error."""
         self._check()
-        outcomes: list[tuple[int, Outcome]] = []
-        rejected: list[tuple[int, OnepullError]] = []
-        given: list[tuple[int, Observation]] = []
-        for i, each in enumerate(observations):
+        found: list[Told | Observation] = []
+        for each in _listed(observations):
             try:
-                given.append((i, _observation(each)))
+                one = _observation(each)
+                text("the id of a decision", one.id)  # before all ids are looked up at once
+                found.append(one)
             except InputError as error:
-                rejected.append((i, error))
-        known = self._all_known([one.id for _, one in given])
-        for i, one in given:
+                found.append(error)
+        known = self._all_known([one.id for one in found if isinstance(one, Observation)])
+        return [
+            self._told(one, known[one.id]) if isinstance(one, Observation) else one for one in found
+        ]
+
+    def _told(self, one: Observation, known: tuple[Any, dict[Any, Any]]) -> Told:
+        try:
+            if one.gave_up:
+                _check_alone(one)
+                return self._given_up(one.id, one.arm, known)
             fields = {**(one.context or {}), **(one.state or {})}
-            try:
-                outcome = self._prepared(
-                    text("the id of a decision", one.id),
-                    one.arm,
-                    known[one.id],
-                    one.reward,
-                    one.failed,
-                    fields,
-                )
-                outcomes.append((i, outcome))
-            except OnepullError as error:
-                rejected.append((i, error))
-        return outcomes, rejected
+            return self._prepared(one.id, one.arm, known, one.reward, one.failed, fields)
+        except OnepullError as error:
+            return error
 
     def _all_known(self, ids: list[str]) -> dict[str, tuple[Any, dict[Any, Any]]]:
         """Return of each id what `_known` returns, with one look into the log."""
@@ -215,25 +206,57 @@ class Observing(Core):
             known[id_] = slots.get(e.Slot.DECISION), slots
         return known
 
-    def _summed(
-        self,
-        outcomes: list[tuple[int, Outcome]],
-        waiting: list[tuple[int, Outcome]],
-        done: list[Any],
-        rejected: list[tuple[int, OnepullError]],
-    ) -> BatchReceipt:
-        receipts = [each.receipt for _, each in outcomes if each.receipt is not None]
-        for (i, outcome), result in zip(waiting, done, strict=True):
+
+def _stored(
+    outcomes: Sequence[Told],
+) -> Generator[list[Any], list[Any], list[Receipt | OnepullError]]:
+    """Yield the events to store together, get what became of them, and return the receipts.
+
+    An answer after an expiry that was learned is stored a second time, to be kept beside it.
+    """
+    found: dict[int, Receipt | OnepullError] = {}
+    events: dict[int, Any] = {}
+    for i, told in enumerate(outcomes):
+        if isinstance(told, OnepullError):
+            found[i] = told
+        elif told.receipt is not None:
+            found[i] = told.receipt
+        else:
+            events[i] = told.event
+    while events:
+        again: dict[int, Any] = {}
+        for (i, event), done in zip(events.items(), (yield [*events.values()]), strict=True):
+            if isinstance(done.before, e.Expired) and not isinstance(event, e.GaveUp):
+                again[i] = msgspec.structs.replace(event, counts=False, late=True)
+                continue
             try:
-                receipts.append(self._finished(outcome, result))
+                found[i] = receipt_for(event, done)
             except ConflictError as error:
-                rejected.append((i, error))
-        return BatchReceipt(
-            learned=sum(receipt.learned for receipt in receipts),
-            duplicates=sum(receipt.duplicate for receipt in receipts),
-            late=sum(receipt.late for receipt in receipts),
-            rejected=tuple(sorted(rejected, key=lambda pair: pair[0])),
-        )
+                found[i] = error
+        events = again
+    return [found[i] for i in range(len(outcomes))]
+
+
+def _receipt(found: Receipt | OnepullError) -> Receipt:
+    if isinstance(found, OnepullError):
+        raise found
+    return found
+
+
+def _last(receipts: Iterable[Receipt | OnepullError]) -> int:
+    """Return the place in the log of the last one that was accepted, 0 if none was."""
+    return max((each.seq for each in receipts if isinstance(each, Receipt)), default=0)
+
+
+def _summed(found: Sequence[Receipt | OnepullError]) -> BatchReceipt:
+    receipts = [each for each in found if isinstance(each, Receipt)]
+    return BatchReceipt(
+        learned=sum(receipt.learned for receipt in receipts),
+        duplicates=sum(receipt.duplicate for receipt in receipts),
+        late=sum(receipt.late for receipt in receipts),
+        rejected=tuple((i, each) for i, each in enumerate(found) if isinstance(each, OnepullError)),
+        seq=_last(receipts) or None,
+    )
 
 
 def _reference(decision: Any, arm: str | None) -> tuple[str, str | None]:
@@ -243,10 +266,32 @@ def _reference(decision: Any, arm: str | None) -> tuple[str, str | None]:
     return text("the id of a decision", decision), arm
 
 
+def _listed(observations: Any) -> list[Any]:
+    if isinstance(observations, (str, bytes, Mapping)):
+        raise InputError(f"observe_many takes a list of observations, given {shown(observations)}")
+    try:
+        return list(observations)
+    except TypeError:
+        raise InputError(
+            f"observe_many takes a list of observations, given {shown(observations)}"
+        ) from None
+
+
 def _observation(given: Any) -> Observation:
+    """Return an observation; raises InputError if a part of it is of a wrong kind."""
     if isinstance(given, Observation):
+        for name in ("state", "context"):
+            fields: Any = getattr(given, name)
+            if fields is not None and not isinstance(fields, Mapping):
+                raise InputError(f"{name} takes a table of fields by name, given {shown(fields)}")
         return given
     try:
         return msgspec.convert(given, Observation)
     except msgspec.ValidationError as error:
-        raise InputError(f"not an observation: {error}") from None
+        words = complaint(error, Observation, given).words
+        raise InputError(f"not an observation: {words}") from None
+
+
+def _check_alone(one: Observation) -> None:
+    if one.state is not None or one.reward is not None or one.failed:
+        raise InputError(f"observation {shown(one.id)} has gave_up beside an outcome; give one")

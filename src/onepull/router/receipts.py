@@ -23,6 +23,8 @@ class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         What was seen: the state by field, the reward, or that the pull failed.
     context
         The context; needed only where the router does not know the id.
+    gave_up
+        Whether no outcome will come; then there is neither state nor reward.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     reward: float | None = None
     failed: bool = False
     context: dict[str, Any] | None = None
+    gave_up: bool = False
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -81,6 +84,8 @@ class BatchReceipt(msgspec.Struct, frozen=True):
         How many came after their pull was given up or had expired.
     rejected
         The position of each one that was refused, and the error.
+    seq
+        The place in the log of the last one that was accepted, None if none was.
 
     Examples
     --------
@@ -92,3 +97,4 @@ class BatchReceipt(msgspec.Struct, frozen=True):
     duplicates: int
     late: int
     rejected: tuple[tuple[int, OnepullError], ...] = ()
+    seq: int | None = None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
+from onepull.arrays import Array
 from onepull.errors import InputError, OnepullError, ParameterError
 from onepull.policies.choice import chosen
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
+from onepull.router.arm_values import best_arms
 from onepull.router.draws import Draw
 from onepull.router.evidence import Evidence, Shown, shown_by
 from onepull.store.events import Decided
@@ -235,16 +238,19 @@ def what_if(
         for (_, context), times in _few({("", c): n for c, n in came.items()}).items()
     }
     now, then = (Evidence(problem, present, shown) for problem in (present, other))
-    rows: list[tuple[dict[str, Any], int, list[ArmInContext]]] = []
-    best: list[dict[tuple[str, Any], int]] = [{}, {}]
-    for context, times in few.items():
-        means = [{arm: each.mean(arm, context) for arm in present.arms} for each in (now, then)]
-        for each, counts in zip(means, best, strict=True):
-            known = {arm: mean for arm, mean in each.items() if mean is not None}
-            if known:
-                counts[max(known, key=known.__getitem__), context] = times
-        values = [ArmInContext(arm, mean) for arm, mean in means[1].items()]
-        rows.append((present.context.fields(context), times, values))
+    means = [each.means(list(few)) for each in (now, then)]
+    best: list[dict[tuple[str, Any], int]] = [
+        {
+            (present.arms[j], context): few[context]
+            for j, context in zip(best_arms(values).tolist(), few, strict=True)
+            if j >= 0
+        }
+        for values in means
+    ]
+    rows = [
+        (present.context.fields(context), times, _in_context(present, means[1][:, place]))
+        for place, (context, times) in enumerate(few.items())
+    ]
     source = other.reward.source
     return WhatIf(
         reward=source if isinstance(source, str) else None,
@@ -253,3 +259,8 @@ def what_if(
         now=_played(then, best[0]),
         other=_played(then, best[1]),
     )
+
+
+def _in_context(problem: Problem, means: Array) -> list[ArmInContext]:
+    known = [mean if math.isfinite(mean) else None for mean in means.tolist()]
+    return [ArmInContext(arm, mean) for arm, mean in zip(problem.arms, known, strict=True)]

@@ -6,12 +6,14 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from onepull.checks import shown
 from onepull.errors import ConflictError, InputError, NotFound
 from onepull.policies.choice import check_observation
 from onepull.policies.policy import Policy
 from onepull.router.receipts import Receipt
-from onepull.store.events import Expired, Failed, Observed, Slot
+from onepull.store.events import Expired, Failed, GaveUp, Observed, Slot
 from onepull.store.store import FORGOTTEN
 
 
@@ -21,19 +23,33 @@ class Outcome(NamedTuple):
     event: Any
     receipt: Receipt | None = None
 
-    def repeated(self, before: Any, seq: int) -> Receipt:
-        """Return the receipt of a duplicate; raises ConflictError if it was another outcome."""
-        if before is FORGOTTEN:
-            raise ConflictError(
-                f"id {shown(self.event.id)} is older than what the log keeps; it may have been "
-                "observed before"
-            )
-        if _body(before) != _body(self.event):
-            raise ConflictError(
-                f"id {shown(self.event.id)} was observed before with {_told(before)}, and that "
-                f"stands; given {_told(self.event)}"
-            )
-        return Receipt(self.event.id, learned=False, duplicate=True, late=before.late, seq=seq)
+
+def receipt_for(event: Any, done: Any) -> Receipt:
+    """Return the receipt of an event that was stored, or that was there before.
+
+    Raises ConflictError if another outcome was there.
+    """
+    if isinstance(event, GaveUp):
+        repeats = done.before is not None
+        return Receipt(event.id, learned=False, duplicate=repeats, seq=done.seq)
+    if done.before is None:
+        return Receipt(event.id, learned=event.counts, late=event.late, seq=done.seq)
+    return repeated(event, done.before, done.seq)
+
+
+def repeated(event: Any, before: Any, seq: int) -> Receipt:
+    """Return the receipt of a duplicate; raises ConflictError if it was another outcome."""
+    if before is FORGOTTEN:
+        raise ConflictError(
+            f"id {shown(event.id)} is older than what the log keeps; it may have been "
+            "observed before"
+        )
+    if _body(before) != _body(event):
+        raise ConflictError(
+            f"id {shown(event.id)} was observed before with {_told(before)}, and that "
+            f"stands; given {_told(event)}"
+        )
+    return Receipt(event.id, learned=False, duplicate=True, late=before.late, seq=seq)
 
 
 def prepared(  # noqa: PLR0913 - what was told, and what is known about it
@@ -57,13 +73,15 @@ def prepared(  # noqa: PLR0913 - what was told, and what is known about it
     slots
         The events of the id in the log, if the decision is not in flight here.
     """
+    before = slots.get(Slot.OUTCOME)
     if arm is None:
-        if decided is None:
+        known = before if decided is None else decided  # the decision may be lost, but answered
+        if known is None:
             raise NotFound(
                 f"no decision has the id {shown(id_)}; pass arm=… and the context fields to report "
                 "its outcome all the same"
             )
-        arm = decided.arm
+        arm = getattr(known, "arm", "")  # a forgotten answer has none
     context, state = _split(policy, decided, fields)
     has_failed = _truth(failed)
     late = Slot.GIVE_UP in slots
@@ -84,11 +102,11 @@ def prepared(  # noqa: PLR0913 - what was told, and what is known about it
             reward=reward,
             late=late,
         )
-    before = slots.get(Slot.OUTCOME)
-    if isinstance(before, Expired):
+    if isinstance(before, Expired):  # which was learned, so the answer is kept beside it
         before = slots.get(Slot.LATE)
+        event = msgspec.structs.replace(event, counts=False, late=True)
     if before is not None:
-        return Outcome(event, Outcome(event).repeated(before, getattr(before, "seq", 0)))
+        return Outcome(event, repeated(event, before, getattr(before, "seq", 0)))
     check_observation(policy, arm, {**context, **state}, reward, failed=has_failed)
     return Outcome(event)
 

@@ -7,22 +7,21 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from onepull.checks import number, whole_number
+from onepull.checks import flag, number
 from onepull.errors import ParameterError, StoreError
 from onepull.policies.explanation import Explanation
 from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
 from onepull.router.choosing import Choosing
 from onepull.router.controlling import Controlling
-from onepull.router.definition import asked_for, plain_expiry, policy_for
+from onepull.router.definition import Settings, asked_for, policy_for
 from onepull.router.expiry import Expiry
 from onepull.router.fold import Fold, check_mode
 from onepull.router.observing import Observing
 from onepull.router.plain_values import text
 from onepull.router.replay import Replay, WhatIf, replayed, what_if
 from onepull.router.router_file import read_router_file
-from onepull.router.router_stats import RouterStats
-from onepull.router.sticky import Sticky
+from onepull.router.router_stats import IN_MEMORY, RouterStats
 from onepull.store import Store, open_store
 
 RESERVED = ("id", "key", "eligible")  # of `choose`
@@ -49,7 +48,8 @@ class Router(Choosing, Observing, Controlling):
         "recommended", the name of a policy, a table such as `{"name": "DCB", "epsilon": 0.01}`,
         or a function that makes a policy for a problem.
     store
-        The log: a path of a SQLite file, `postgresql://…`, a `Store`, or None for memory.
+        The log: a path of a SQLite file, `postgresql://…`, a `Store`, or None for memory, of which
+        nothing is kept after the process ends.
     name
         The name of the problem in the log, which may hold several.
     expires
@@ -71,6 +71,13 @@ class Router(Choosing, Observing, Controlling):
         After how many events to keep a snapshot, so that a start is quick.
     keep
         How many events to keep at least; None keeps all.  Older ones are deleted after a snapshot.
+    redefine
+        Whether the log may be given to a problem for which nothing that was learned can be kept.
+        Without it, that raises ParameterError.
+
+    All arguments but `store`, `name`, `poll` and `redefine` are written to the log.  If a process
+    opens the log with other ones, all processes follow, and `redefinition` says what was kept of
+    what was learned; it is None if nothing has changed.
 
     Examples
     --------
@@ -104,40 +111,34 @@ class Router(Choosing, Observing, Controlling):
         poll: float = 0.05,
         snapshot_every: int = 50_000,
         keep: int | None = None,
+        redefine: bool = False,
     ) -> None:
-        waits = number("expires", expires, above=0.0, most=1e9)
+        Expiry.read(on_expiry, given_problem(problem))  # raises if it does not fit
+        settings = Settings.checked(
+            expires=expires, on_expiry=on_expiry, sticky=sticky, snapshot_every=snapshot_every,
+            keep=keep,
+        )  # fmt: skip
         pause = number("poll", poll, above=0.0, most=3600.0)
-        made, stated = policy_for(given_problem(problem), policy)
+        made, stated = policy_for(problem, policy)
         if taken := [field for field in problem.context if field in RESERVED]:
             raise ParameterError(
                 f"a router's choose takes {', '.join(RESERVED)} itself; call the context field "
                 f"{taken[0]!r} something else"
             )
-        asked = asked_for(problem, stated, mode, fallback)
-        asked |= {"expires": waits, "on_expiry": plain_expiry(on_expiry)}
+        asked = asked_for(problem, stated, mode, fallback, settings)
         check_mode(made.problem.arms, mode, fallback)
+        text("name", name)
         opened = open_store(store)
 
         def between(after: int, until: int) -> Iterator[Any]:
             return opened.events(name, after=after, until=until)
 
         try:
+            fold = Fold(problem, settings.expires, between)
             super().__init__(
-                text("name", name),
-                opened,
-                Fold(
-                    problem,
-                    waits,
-                    lambda after, until: opened.events(name, after=after, until=until),
-                ),
-                Expiry.read(on_expiry, problem),
-                Sticky(number("sticky", sticky, above=0.0, at_least=True, most=1e9)),
-                poll=pause,
-                snapshot_every=whole_number("snapshot_every", snapshot_every),
-                keep=None if keep is None else whole_number("keep", keep, least=0),
-                owns_store=opened is not store,
+                name, opened, fold, settings, poll=pause, owns_store=opened is not store
             )
-            self._start(problem, made, asked)
+            self._start(problem, made, asked, redefine=flag("redefine", redefine))
         except BaseException:
             if opened is not store:
                 opened.close()
@@ -151,7 +152,18 @@ class Router(Choosing, Observing, Controlling):
         and parameters, and `router` with the other arguments.  A path of a store is relative to the
         folder of the file.
         """
-        return cls(**{**read_router_file(path), **changed})
+        stated = read_router_file(path)
+        try:
+            return cls(**{**stated, **changed})
+        except ParameterError as error:
+            raise ParameterError(f"{os.fspath(path)}: {error}") from None
+
+    def __repr__(self) -> str:
+        """Return its name, its policy and where its log is."""
+        policy = type(self._fold.policy).__name__
+        where = repr(self._store) if self._store.lasts else IN_MEMORY
+        state = "" if self._is_open else ", closed"
+        return f"<Router {self.name!r}: {policy}, event {self.sequence:,}, {where}{state}>"
 
     # Reading
 
@@ -183,8 +195,7 @@ class Router(Choosing, Observing, Controlling):
 
     def policy(self) -> Policy:
         """Return a copy of the policy with what it has learned, without pulls in flight."""
-        with self._lock:
-            return self._fold.copy().policy
+        return self._twin().policy
 
     def explain(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
@@ -241,6 +252,7 @@ class Router(Choosing, Observing, Controlling):
                 last_observation=counts.last_time or None,
                 healthy=self.is_healthy,
                 reward=source if isinstance(source, str) else None,
+                lasts=self._store.lasts,
             )
 
     @property

@@ -9,12 +9,9 @@ from typing import Any
 import msgspec
 
 from onepull.atomic_files import path_of
+from onepull.decoding import converted
 from onepull.errors import OnepullError, ProblemError
-from onepull.html import printable
 from onepull.problem import Problem, toml_values
-
-STORE = "router.db"  # beside the file, unless it names another
-
 
 STORE = "router.db"  # beside the file, unless it names another
 
@@ -70,10 +67,7 @@ def router_values(text: str | bytes, folder: Path, name: str) -> dict[str, Any]:
     >>> values["problem"].arms, values["policy"], values["expires"], values["name"]
     (('a', 'b'), 'DCB', 30.0, 'endpoints')
     """
-    try:
-        read = msgspec.convert(toml_values(text, "a router"), _File)
-    except msgspec.ValidationError as error:
-        raise ProblemError(f"not a router: {printable(str(error))}") from None
+    read = converted(toml_values(text, "a router"), _File, "a router")
     stated = {
         key: value
         for key, value in msgspec.structs.asdict(read.router).items()

@@ -9,6 +9,8 @@ import msgspec
 from onepull.policies.controls import Controls
 from onepull.policies.stats import Stats
 
+IN_MEMORY = "in memory; nothing is kept after the process ends"
+
 
 class RouterStats(msgspec.Struct, frozen=True):
     """Counts of decisions and outcomes, the controls, and the health of the log.
@@ -47,6 +49,8 @@ class RouterStats(msgspec.Struct, frozen=True):
         Whether the log can be written.
     reward
         The formula of the reward, None if it is a Python callable.
+    lasts
+        Whether the log is kept after the process ends; one in memory is not.
 
     Examples
     --------
@@ -79,6 +83,7 @@ class RouterStats(msgspec.Struct, frozen=True):
     last_observation: float | None
     healthy: bool
     reward: str | None
+    lasts: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values."""
@@ -89,4 +94,5 @@ class RouterStats(msgspec.Struct, frozen=True):
         """Return the counts as a table in plain text."""
         state = f"{self.name}: {self.mode}, event {self.sequence:,}"
         flight = f"{self.in_flight:,} in flight, {self.expired:,} expired, {self.late:,} late"
-        return f"{state}, {flight}\n{self.policy}"
+        kept = "" if self.lasts else f"{IN_MEMORY}\n"
+        return f"{state}, {flight}\n{kept}{self.policy}"

@@ -8,6 +8,9 @@ MOST = 100_000  # keys that are remembered
 class Sticky:
     """The arm of each key, for some time after its last decision.
 
+    Times are those of the decisions, so a key ends at the same moment in every process, also in one
+    that reads the log much later.
+
     >>> sticky = Sticky(60.0)
     >>> sticky.put("session 1", "wifi", now=0.0)
     >>> sticky.get("session 1", now=59.0), sticky.get("session 1", now=61.0)
@@ -15,8 +18,16 @@ class Sticky:
     """
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._arms: dict[str, tuple[str, float]] = {}
+
+    def kept(self, now: float) -> dict[str, tuple[str, float]]:
+        """Return the arm of each key and when that ends, without those that have ended."""
+        return {key: entry for key, entry in self._arms.items() if now < entry[1]}
+
+    def restore(self, kept: dict[str, tuple[str, float]]) -> None:
+        """Put keys on the arms that they had, unless they have come again since."""
+        self._arms = {**kept, **self._arms}
 
     def get(self, key: str, now: float) -> str | None:
         """Return the arm of a key, None if it has none."""
@@ -26,6 +37,6 @@ class Sticky:
     def put(self, key: str, arm: str, now: float) -> None:
         """Put a key on an arm; the key that was used least recently gives way."""
         self._arms.pop(key, None)
-        self._arms[key] = arm, now + self._seconds
+        self._arms[key] = arm, now + self.seconds
         if len(self._arms) > MOST:
             del self._arms[next(iter(self._arms))]

@@ -7,11 +7,12 @@ import math
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from onepull.errors import OnepullError
 from onepull.problem import Problem
-from onepull.router import Router
+from onepull.router import Observation, Router
 from onepull.spaces import Interval
 
 NAME = "demo"
@@ -137,9 +138,11 @@ class Traffic:
         self._clock = clock
         self._start = clock()
         self._pulls: set[asyncio.Task[None]] = set()
+        self._open: dict[str, float] = {}  # decisions without an outcome, and when they expire
+        self._is_ending = asyncio.Event()
 
     async def run(self) -> None:
-        """Send requests; ends when it is cancelled."""
+        """Send requests until it is cancelled; then finish what is in flight at once."""
         try:
             while True:
                 now = self._clock() - self._start
@@ -150,20 +153,37 @@ class Traffic:
                     self._pulls.add(pull)
                     pull.add_done_callback(self._pulls.discard)
         finally:
-            for pull in self._pulls:
-                pull.cancel()
+            self._is_ending.set()
+            await asyncio.gather(*self._pulls, return_exceptions=True)
+            self._forget_expired()
+            lost = [Observation(id=id_, failed=True) for id_ in self._open]
+            await self._router.observe_many_async(lost)
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait for an answer, but not once the demonstration ends."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_ending.wait(), seconds)
+
+    def _forget_expired(self) -> None:
+        now = time.time()
+        while self._open and (oldest := next(iter(self._open.items())))[1] <= now:
+            del self._open[oldest[0]]
 
     async def _pull(self, now: float) -> None:
         tokens = self._world.tokens()
         try:
             decision = self._router.choose(tokens=tokens)
+            self._open[decision.id] = decision.expires_at
+            self._forget_expired()
             state = self._world.answer(decision.arm, now)
             if state is None:
-                await asyncio.sleep(self._luck.uniform(0.2, 2.0))
+                await self._wait(self._luck.uniform(0.2, 2.0))
                 await self._router.observe_async(decision, failed=True)
-                return
-            await asyncio.sleep((state["first"] + tokens * state["each"]) / HURRY)
-            if self._luck.random() >= LOST:
+            else:
+                await self._wait((state["first"] + tokens * state["each"]) / HURRY)
+                if self._luck.random() < LOST:
+                    return
                 await self._router.observe_async(decision, **dict[str, Any](state))
+            self._open.pop(decision.id, None)
         except OnepullError:
             return  # an operator paused all arms, or changed the problem: the next may go better

@@ -28,6 +28,7 @@ try:
 except ImportError:  # pragma: no cover - not on Windows
     fcntl = None  # type: ignore[assignment]
 
+FILE = "keys.json"
 PREFIX = "onepull_"
 MOST_KEYS = 1000
 LONGEST_NAME = 60
@@ -71,6 +72,27 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     keys: Annotated[list[Key], msgspec.Meta(max_length=MOST_KEYS)]
     version: int = 1
+
+
+def keys_beside(source: Path | None) -> Path:
+    """Return where the keys of a service are if nothing else is said: beside what it serves.
+
+    >>> keys_beside(Path("routers", "llm.toml")).as_posix(), keys_beside(None).as_posix()
+    ('routers/keys.json', 'keys.json')
+    """
+    if source is None:
+        return Path(FILE)
+    return (source if source.is_dir() else source.parent) / FILE
+
+
+def named_keys(path: Path) -> list[Key]:
+    """Return the keys of a file that a setting names; raises ParameterError if there is none."""
+    if not path.exists():
+        raise ParameterError(
+            f"there is no file of keys {path}; make it with `onepull key add NAME --role admin "
+            f"--keys {path}`"
+        )
+    return read_keys(path)
 
 
 def digest(token: str) -> str:

@@ -15,18 +15,19 @@ import msgspec
 from onepull.errors import OnepullError, StoreError
 from onepull.problem import Problem
 from onepull.router import Router
+from onepull.router.definition import Settings
 from onepull.service import demonstration
-from onepull.service.deciding import Work, decided, observed
-from onepull.service.gathering import Gathering
-from onepull.service.hosted import Hosted
-from onepull.service.hub import TICK, Hub
-from onepull.service.json_log import tell, tell_error
+from onepull.service.handlers.deciding import Work, decided, observed
+from onepull.service.handlers.gathering import Gathering
+from onepull.service.http.hub import TICK, Hub
+from onepull.service.http.problem_details import Refused
+from onepull.service.http.static_files import StaticFiles
 from onepull.service.keys import Keys
-from onepull.service.metrics import Measures
-from onepull.service.problem_details import Refused
-from onepull.service.settings import Settings
+from onepull.service.running.json_log import tell, tell_error
+from onepull.service.running.metrics import Measures
+from onepull.service.settings import Settings as ServiceSettings
 from onepull.service.sources import Source
-from onepull.service.static_files import StaticFiles
+from onepull.service.views.hosted import Hosted
 from onepull.store import Store, open_store
 
 HEAVY = 2  # replays and changes that a worker computes at the same time
@@ -53,7 +54,7 @@ class Service:
 
     def __init__(self, source: Source, *, measures: Measures | None = None, slot: int = 0) -> None:
         self.source = source
-        self.settings: Settings = source.settings
+        self.settings: ServiceSettings = source.settings
         self.slot = slot
         path = self.settings.keys
         self.keys = Keys(None if path is None else Path(path))
@@ -77,7 +78,7 @@ class Service:
     @classmethod
     def demonstration(cls, **settings: Any) -> Service:
         """Return a service of the demonstration, in memory."""
-        return cls(Source((), Settings(**settings), is_demonstration=True))
+        return cls(Source((), ServiceSettings(**settings), is_demonstration=True))
 
     # Starting and stopping
 
@@ -115,7 +116,10 @@ class Service:
         """Serve a problem, and close the router that served it before, if any."""
         with self._hosting:
             store = self._store(arguments.get("store", self.settings.store))
-            hosted = Hosted(Router(**{**arguments, "store": store}))
+            router = Router(**{"redefine": self.settings.redefine, **arguments, "store": store})
+            if router.redefinition is not None:
+                tell("a problem has changed", problem=router.name, what=str(router.redefinition))
+            hosted = Hosted(router)
             before = self.problems.get(hosted.name)
             self.problems = {**self.problems, hosted.name: hosted}
             path = f"/v1/problems/{quote(hosted.name, safe='')}"
@@ -128,9 +132,14 @@ class Service:
             before.router.close()
         return hosted
 
-    def find_others(self) -> None:
-        """Serve the problems of the log that other workers, or earlier ones, have made."""
-        with self._hosting:
+    def find_others(self, *, waits: bool = True) -> None:
+        """Serve the problems of the log that other workers, or earlier ones, have made.
+
+        Unless it waits, it does nothing while another thread hosts a problem, which takes long.
+        """
+        if not self._hosting.acquire(blocking=waits):
+            return
+        try:
             store = self.main_store
             for name in store.problems():
                 if name in self.problems:
@@ -141,13 +150,15 @@ class Service:
                         self.host(arguments_of(name, asked))
                 except OnepullError as error:
                     tell_error("a problem of the log cannot be served", error, problem=name)
+        finally:
+            self._hosting.release()
 
-    def find(self, name: str) -> Hosted | None:
+    async def find(self, name: str) -> Hosted | None:
         """Return a problem by its name; looks into the log, now and then, if it is not known."""
         found = self.problems.get(name)
         if found is None and (now := time.monotonic()) >= self._next_look:
             self._next_look = now + LOOK
-            self.find_others()
+            await asyncio.to_thread(self.find_others, waits=False)
             found = self.problems.get(name)
         return found
 
@@ -249,4 +260,4 @@ def arguments_of(name: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         "mode": asked["mode"],
         "fallback": asked["fallback"],
     }
-    return {**arguments, **{key: asked[key] for key in ("expires", "on_expiry") if key in asked}}
+    return {**arguments, **Settings.stated(asked)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
+from onepull.decoding import complaint
 from onepull.errors import ParameterError
 from onepull.html import printable
+from onepull.service.keys import keys_beside
 
 PREFIX = "ONEPULL_"
 LOOPBACK_NAMES = ("localhost", "ip6-localhost")
@@ -33,7 +36,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     store
         The SQLite file or Postgres address of the log; that of the problem's file by default.
     keys
-        The file of keys, as `onepull key add` makes it.
+        The file of keys, as `onepull key add` makes it; keys.json beside the problem's file by
+        default, if there is one.
     body
         The longest body of a request, in bytes.
     head
@@ -54,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         Whether every request is logged.
     hosts
         More names under which the service may be reached without keys.
+    redefine
+        Whether a file may give a log to another problem, of which nothing learned can be kept.
 
     Examples
     --------
@@ -76,6 +82,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     log: Literal["auto", "json", "plain"] = "auto"
     log_requests: bool = False
     hosts: tuple[str, ...] = ()
+    redefine: bool = False
 
     def __post_init__(self) -> None:
         """Refuse to be open to the network without keys."""
@@ -106,29 +113,33 @@ def merged_settings(
     environment: Mapping[str, str],
     options: Mapping[str, Any],
     *,
-    folder: Path | None = None,
+    path: Path | None = None,
 ) -> Settings:
     """Return the settings of a file, the environment and the command line together.
 
-    Paths in a file are relative to its folder.
+    `path` is that of the file; paths in it are relative to its folder.
 
     >>> merged_settings({"port": 1, "idle": 7}, {"ONEPULL_PORT": "2"}, {"port": None}).port
     2
     >>> merged_settings({}, {"ONEPULL_PORT": "high"}, {})
     Traceback (most recent call last):
-    onepull.errors.ParameterError: the environment variable ONEPULL_PORT: \
-Expected `int`, got `str`
+    onepull.errors.ParameterError: the environment variable ONEPULL_PORT must be a whole number \
+from 0 to 65,535, given 'high'
     """
     known = get_type_hints(Settings, include_extras=True)
+    where = "[service]" if path is None else f"{path}: [service]"
     found: dict[str, Any] = {}
     for name, value in file.items():
         if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else ";"
             raise ParameterError(
-                f"[service]: unknown setting {printable(str(name))!r}; allowed: {', '.join(known)}"
+                f"{where}: unknown setting {printable(str(name))!r}{hint} allowed: "
+                f"{', '.join(known)}"
             )
-        found[name] = _read(value, known[name], f"[service] {name}", strict=True)
+        found[name] = _read(value, known[name], f"{where} {name}", strict=True)
         if name == "keys" or (name == "store" and "://" not in str(value)):
-            found[name] = str((folder or Path()) / found[name])
+            found[name] = str((Path() if path is None else path.parent) / found[name])
     for name, kind in known.items():
         variable = f"{PREFIX}{name.upper()}"
         if environment.get(variable, "") != "":
@@ -138,6 +149,8 @@ Expected `int`, got `str`
     for name, value in options.items():
         if value is not None:
             found[name] = _read(value, known[name], f"--{name.replace('_', '-')}", strict=True)
+    if "keys" not in found and (beside := keys_beside(path)).exists():
+        found["keys"] = str(beside)
     return Settings(**found)
 
 
@@ -145,4 +158,4 @@ def _read(value: Any, kind: Any, where: str, *, strict: bool) -> Any:
     try:
         return msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as error:
-        raise ParameterError(f"{where}: {printable(str(error))}") from None
+        raise ParameterError(f"{where} {complaint(error, kind, value).words}") from None

@@ -46,26 +46,25 @@ def read_source(
         _check_workers(settings)
         return Source((), settings, is_demonstration=True)
     if path.is_dir():
+        settings_file = path / FOLDER_SETTINGS
         files = sorted(file for file in path.glob("*.toml") if file.name != FOLDER_SETTINGS)
-        table = _toml(path / FOLDER_SETTINGS) if (path / FOLDER_SETTINGS).exists() else {}
-        folder = path
+        table = _toml(settings_file) if settings_file.exists() else {}
         if not files and not options.get("store") and "store" not in table:
             raise ProblemError(f"{path}: has no *.toml file; see docs/how-to/serve-decisions.md")
     else:
-        files, folder = [path], path.parent
-        table = {}
+        files, settings_file, table = [path], path, {}
     routers = [read_router_file(file) for file in files]
     if not path.is_dir():
         table = _toml(path).get("service", {})
     if not isinstance(table, dict):
         raise ParameterError(f"{path}: [service] must be a table")
-    settings = merged_settings(table, environment, options, folder=folder)
+    settings = merged_settings(table, environment, options, path=settings_file)
     names = [router["name"] for router in routers]
     for name in names:
         if names.count(name) > 1:
             raise ProblemError(f"{path}: two files describe the problem {name!r}; rename one")
     # Served decisions must last, so a file that names no log gets one beside it.
-    where = settings.store or str(folder / STORE)
+    where = settings.store or str(settings_file.parent / STORE)
     routers = [{"store": where, **router} for router in routers]
     if settings.store is not None:
         routers = [{**router, "store": where} for router in routers]

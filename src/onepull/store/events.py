@@ -6,12 +6,14 @@ arm and its context, so it can be learned even if the record of the decision is 
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from onepull.errors import StoreError
+from onepull.checks import shown
+from onepull.errors import InputError, StoreError
 
 Value: TypeAlias = float | str | bool
 
@@ -273,6 +275,8 @@ AnyEvent: TypeAlias = (
 
 KINDS: dict[str, type[Event]] = {kind.__name__.lower(): kind for kind in AnyEvent.__args__}
 
+HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs, which no file can hold
+
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(AnyEvent)
 _json = msgspec.json.Decoder(AnyEvent)
@@ -280,8 +284,35 @@ _set = msgspec.structs.force_setattr
 
 
 def encode(event: Event) -> bytes:
-    """Return an event as bytes; its place in the log and its problem are stored beside them."""
-    return _encoder.encode(event)
+    """Return an event as bytes; its place in the log and its problem are stored beside them.
+
+    Raises InputError if no store can hold it: it has half of a surrogate pair, a whole number
+    beyond 64 bits, or a NUL in its id or in the name of its problem.
+
+    >>> encode(Observed(id="a", arm="b", state={"x": 2**70}))
+    Traceback (most recent call last):
+    onepull.errors.InputError: the event 'a' cannot be stored: can't serialize ints < -2**63 or > \
+2**64 - 1
+    """
+    id_ = getattr(event, "id", "")
+    if not storable(event.problem) or not storable(id_):
+        raise InputError(
+            f"the event {shown(id_)} of {shown(event.problem)} cannot be stored: an id and the "
+            "name of a problem have no NUL and no half of a surrogate pair"
+        )
+    try:
+        return _encoder.encode(event)
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise InputError(f"the event {shown(id_)} cannot be stored: {error}") from None
+
+
+def storable(name: str) -> bool:
+    r"""Return whether a store can hold a name; one that it cannot hold, it does not have.
+
+    >>> storable("order 66"), storable("order\0"), storable("\ud800")
+    (True, False, False)
+    """
+    return "\0" not in name and (name.isascii() or not HALVES.search(name))
 
 
 def decode(body: bytes, *, seq: int, problem: str) -> Any:

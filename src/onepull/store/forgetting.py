@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 from onepull.store.ids import time_of
 
+MILLISECOND = 0.001
+
 
 def horizon_of(outcomes: Iterable[tuple[str, float]], now: float) -> float:
     """Return the time up to which ids are refused, from deleted ids and when they were written.
@@ -27,4 +29,5 @@ def is_old(id_: str, horizon: float) -> bool:
     (True, False)
     """
     born = time_of(id_)
-    return born is not None and born <= horizon
+    # An id tells the millisecond only, so one of the same millisecond may be younger.
+    return born is not None and born + MILLISECOND <= horizon

@@ -81,23 +81,22 @@ class GroupCommit:
         self._put(Job((event,), None, None))
 
     def _put(self, job: Job) -> None:
-        if not self._is_open:
-            raise StoreError("the store is closed")
-        self._queue.append(job)
-        if not self._wake.is_set():
-            self._wake.set()
+        # Checked and queued at once: what is queued is committed by the thread, never by a caller,
+        # who may hold a lock that a follower needs.
+        with self._lock:
+            if not self._is_open:
+                raise StoreError("the store is closed")
+            self._queue.append(job)
             if self._thread is None:
                 self._begin()
-        if not self._is_open:  # closed since, so its thread may have ended before this came
-            self.commit_all()
+        if not self._wake.is_set():
+            self._wake.set()
 
     def _begin(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=_write, args=(weakref.ref(self),), name="onepull-store", daemon=True
-                )
-                self._thread.start()
+        self._thread = threading.Thread(
+            target=_write, args=(weakref.ref(self),), name="onepull-store", daemon=True
+        )
+        self._thread.start()
 
     def wait_for_work(self) -> bool:
         """Return when there is something to do, and whether to go on after it."""
@@ -165,8 +164,9 @@ class GroupCommit:
 
     def close(self) -> None:
         """Commit what waits, and end the thread."""
-        self._is_open = False
-        thread = self._thread
+        with self._lock:
+            self._is_open = False
+            thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             self._wake.set()
             self._hurry.set()

@@ -96,6 +96,10 @@ class PostgresStore(SQLStore):
         self._group = GroupCommit(self._commit)
         _everyone.add(self)
 
+    def __repr__(self) -> str:
+        """Return its class; the address may have a password."""
+        return "PostgresStore(…)"
+
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._reader: Any = None

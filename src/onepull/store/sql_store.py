@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any, ClassVar
 
 from onepull.errors import StoreError
-from onepull.store.events import Event, Slot, decode
+from onepull.store.events import Event, Slot, decode, storable
 from onepull.store.forgetting import horizon_of, is_old
 from onepull.store.group_commit import GroupCommit, Rows
 from onepull.store.store import BATCH, KEPT, Appended, Snapshot, Store
@@ -87,7 +87,7 @@ class SQLStore(Store):
 
     def of_ids(self, problem: str, ids: Sequence[str]) -> dict[str, dict[Slot, Any]]:
         """Return the events of several ids by slot; ids without events are left out."""
-        condition, parameter = self._one_of(ids)
+        condition, parameter = self._one_of([id_ for id_ in ids if storable(id_)])
         found: dict[str, dict[Slot, Any]] = {}
         rows = self._all(self._tables.OF_IDS + condition, (problem, parameter))
         for id_, slot, seq, body in rows:

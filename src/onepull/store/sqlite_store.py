@@ -78,6 +78,10 @@ class SQLiteStore(SQLStore):
         self._group = GroupCommit(self._commit)
         _everyone.add(self)
 
+    def __repr__(self) -> str:
+        """Return its class and its file."""
+        return f"SQLiteStore({str(self.path)!r})"
+
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._turns = Turns(Path(f"{self.path}-turns"))

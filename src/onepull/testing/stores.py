@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from onepull.errors import StoreError
+from onepull.errors import InputError, StoreError
 from onepull.store import (
     ArmAdded,
     ArmRemoved,
@@ -144,6 +144,25 @@ def a_call_is_stored_as_a_whole(opened: Open) -> None:
         assert store.read("p") == [], "part of a call was stored"
         store.append([_decided("next")])
         assert [event.id for event in store.read("p")] == ["next"]
+
+
+def names_that_no_store_can_hold_are_refused(opened: Open) -> None:
+    """A NUL or half of a surrogate pair in an id is refused, and other calls are not affected."""
+    with opened() as store:
+        waiting = store.submit([_decided("before")])
+        for name in ("a\0b", "\0", "\ud800"):
+            for bad in (_decided(name), _decided("good", problem=name)):
+                try:
+                    store.submit([_decided("together"), bad]).result()
+                except InputError:
+                    pass
+                else:
+                    raise AssertionError(f"{bad} was stored")
+            assert store.of_id("p", name) == {}
+            assert set(store.of_ids("p", ["before", name])) <= {"before"}
+        waiting.result()
+        store.append([_decided("after")])
+        assert [event.id for event in store.read("p")] == ["before", "after"]
 
 
 def recorded_events_keep_their_order(opened: Open) -> None:
@@ -319,6 +338,7 @@ STORE_CHECKS: tuple[Callable[[Open], None], ...] = (
     numbers_run_over_all_problems,
     the_first_of_a_slot_stands,
     a_call_is_stored_as_a_whole,
+    names_that_no_store_can_hold_are_refused,
     recorded_events_keep_their_order,
     threads_store_each_event_once,
     readers_never_miss_an_event,

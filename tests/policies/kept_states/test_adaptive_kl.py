@@ -6,6 +6,7 @@ import json
 import math
 import zlib
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -204,6 +205,30 @@ def test_saving_keeps_everything_beyond_the_room_for_states(problem, adapts):
         policy.observe(**record)
         twin.observe(**record)
     assert twin.to_bytes() == policy.to_bytes()
+
+
+@pytest.mark.parametrize("kept", [34, 270, 512])
+def test_a_loaded_policy_has_the_same_indices_to_the_last_bit(kept):
+    """Sums depend on the room for states, which may be wider than those that are kept now."""
+    problem = Problem(arms=["a", "b", "c"], state={"x": Interval(0, 1)}, reward="x")
+    policy = AdaptiveKL(problem, kept=kept)
+    generator = np.random.default_rng(7)
+    for i in range(3 * kept):
+        policy.observe("abc"[min(i % 5, 2)], x=float(generator.random()))
+        if i % 7 == 0:
+            twin = Policy.from_bytes(policy.to_bytes())
+            assert twin.indices() == policy.indices()
+            assert twin.estimates() == policy.estimates()
+    policy.remove_arm("c")  # the one with the most states
+    assert Policy.from_bytes(policy.to_bytes()).indices() == policy.indices()
+
+
+def test_a_file_cannot_ask_for_more_room_than_there_may_be():
+    saved = taught(channels(), 30, kept=40).memory.state()
+    saved.room = 10**9
+    twin = AdaptiveKL(channels(), kept=40).memory
+    twin.restore(msgspec.to_builtins(saved))
+    assert twin.stands_for.shape[1] <= 40
 
 
 @pytest.mark.parametrize(

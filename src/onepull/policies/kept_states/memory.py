@@ -429,6 +429,7 @@ class KeptStates(Knowledge):
             counts_for=None
             if self._counts_for is None
             else [[each[j, : self.kept[j]].tolist() for j in counts] for each in self._counts_for],
+            room=self.stands_for.shape[1],
         )
 
     def restore(self, state: Any) -> None:
@@ -441,10 +442,7 @@ class KeptStates(Knowledge):
         most = max(len(rows) for rows in saved.states)
         if most > self.asked:  # there may have been fewer arms when they were kept
             raise SaveFileError(f"an arm has {most} saved states; at most {self.asked} are kept")
-        room = min(FIRST, self.asked)
-        while room < most:
-            room = min(2 * room, self.asked)
-        self._make_room(arms, room)
+        self._make_room(arms, self._saved_room(saved.room, most))
         for j in range(arms):
             self._restore_arm(saved, j)
         self.pulls, self.clock, self.merges = saved.pulls, saved.clock, saved.merges
@@ -455,6 +453,15 @@ class KeptStates(Knowledge):
         self._counts_for = None
         if saved.counts_for is not None:
             self._counts_for = self._restored_counts(saved.counts_for)
+
+    def _saved_room(self, saved: int, most: int) -> int:
+        """Return the room of a saved memory, on which the order of its sums depends."""
+        if most <= saved <= max(self.capacity, 2 * most, FIRST):
+            return saved
+        room = min(FIRST, self.asked)  # a file that does not say it, or that asks for too much
+        while room < most:
+            room = min(2 * room, self.asked)
+        return room
 
     def _restore_arm(self, saved: KeptState, arm: int) -> None:
         rows, stands_for, times = saved.states[arm], saved.stands_for[arm], saved.seen_at[arm]
@@ -524,6 +531,7 @@ class KeptState(msgspec.Struct, forbid_unknown_fields=True):
     seen_at: list[list[Count]]
     drift: Any = None
     counts_for: list[list[list[Finite]]] | None = None
+    room: Count = 0
 
 
 class _Seen(NamedTuple):

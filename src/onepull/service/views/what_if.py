@@ -12,11 +12,11 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.problem import Problem
-from onepull.service.answers import WhatIfAnswer, WhatIfArm
-from onepull.service.axes import contexts_along, points_of
-from onepull.service.hosted import Hosted
-from onepull.service.intervals import rewards_at
-from onepull.service.messages import WhatIfRequest
+from onepull.router.arm_values import best_arms, means_at
+from onepull.service.http.answers import WhatIfAnswer, WhatIfArm
+from onepull.service.http.messages import WhatIfRequest
+from onepull.service.views.axes import contexts_along, points_of
+from onepull.service.views.hosted import Hosted
 from onepull.store import Decided
 
 MOST_REQUESTS = 200
@@ -36,7 +36,7 @@ def what_if(hosted: Hosted, asked: WhatIfRequest) -> WhatIfAnswer:
     now, then = values.by(present), values.by(other)
     count = len(requests)
     may = _may(hosted, present, requests)
-    old, new = _best(now[:, :count], may), _best(then[:, :count], may)
+    old, new = best_arms(now[:, :count], may), best_arms(then[:, :count], may)
     everywhere = np.repeat(_active(hosted, present)[:, None], len(along), axis=1)
     valued = int((new >= 0).sum())
     notes = []
@@ -60,8 +60,8 @@ def what_if(hosted: Hosted, asked: WhatIfRequest) -> WhatIfAnswer:
         },
         field=field,
         points=points,
-        best=_names(present, _best(then[:, count:], everywhere)),
-        was_best=_names(present, _best(now[:, count:], everywhere)),
+        best=_names(present, best_arms(then[:, count:], everywhere)),
+        was_best=_names(present, best_arms(now[:, count:], everywhere)),
         notes=notes,
     )
 
@@ -95,14 +95,9 @@ class _Values:
 
     def by(self, problem: Problem) -> Array:
         """Return the means by the reward of a problem; NaN where nothing is known."""
-        found = np.full((len(self._known), len(self._contexts)), np.nan)
-        for j, known in enumerate(self._known):
-            if known.rows and self._contexts:
-                weights = known.weights(self._half_life)
-                with np.errstate(all="ignore"):
-                    rewards = rewards_at(problem, known.rows, self._contexts)
-                    found[j] = rewards @ (weights / weights.sum())
-        return found
+        rows = [known.rows for known in self._known]
+        weights = [known.weights(self._half_life) for known in self._known]
+        return means_at(problem, rows, self._contexts, weights)
 
 
 def _active(hosted: Hosted, problem: Problem) -> Array:
@@ -119,18 +114,6 @@ def _may(hosted: Hosted, problem: Problem, requests: list[Decided]) -> Array:
         else active & np.array([arm in request.eligible for arm in problem.arms])
         for request in requests
     ], dtype=bool).reshape(len(requests), len(problem.arms)).T  # fmt: skip
-
-
-def _best(values: Array, may: Array) -> Any:
-    """Return the best arm that may be chosen in each context; -1 if there is none.
-
-    >>> _best(np.array([[1.0, np.nan], [2.0, np.nan]]), np.array([[True, True], [False, True]]))
-    array([ 0, -1])
-    """
-    known = np.where(may & np.isfinite(values), values, -np.inf)
-    if not known.size:
-        return np.zeros(values.shape[1], int)
-    return np.where(np.isfinite(known).any(axis=0), known.argmax(axis=0), -1)
 
 
 def _earned(values: Array, chosen: Any) -> float | None:

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from onepull.service.messages import ProblemDetails
-from onepull.service.problem_details import MEDIA_TYPE, TITLES
+from onepull.service.http.messages import ProblemDetails
+from onepull.service.http.problem_details import MEDIA_TYPE, TITLES
 
 CONTINUE = b"HTTP/1.1 100"
 

@@ -10,25 +10,26 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from onepull.problem import Problem
-from onepull.service.answers import Curve, CurvesAnswer, ProblemsAnswer, ProblemSummary
-from onepull.service.assumptions import warnings_of
-from onepull.service.axes import others, points_of
-from onepull.service.deciding import known_problem
-from onepull.service.exchange import Answer, Exchange, Stream
-from onepull.service.hosted import Hosted, without_policy
-from onepull.service.intervals import half_widths
-from onepull.service.messages import ReplayRequest, WhatIfRequest
-from onepull.service.problem_details import Refused
-from onepull.service.replaying import replay_within_limits
-from onepull.service.what_if import what_if as compared
+from onepull.service.handlers.deciding import known_problem
+from onepull.service.handlers.replaying import replay_within_limits
+from onepull.service.http.answers import Curve, CurvesAnswer, ProblemsAnswer, ProblemSummary
+from onepull.service.http.bodies import Body
+from onepull.service.http.exchange import Answer, Exchange, Stream
+from onepull.service.http.messages import ReplayRequest, WhatIfRequest
+from onepull.service.http.problem_details import Refused
+from onepull.service.views.assumptions import warnings_of
+from onepull.service.views.axes import others, points_of
+from onepull.service.views.hosted import Hosted, without_policy
+from onepull.service.views.intervals import half_widths
+from onepull.service.views.what_if import what_if as compared
 
 if TYPE_CHECKING:
     from onepull.service.service import Service
 
 PAGE = 1000  # events that are read at once
 MOST_VALUES = 4_000_000  # rewards that are computed for a picture
-_replay = msgspec.json.Decoder(ReplayRequest)
-_what_if = msgspec.json.Decoder(WhatIfRequest)
+_replay = Body(ReplayRequest)
+_what_if = Body(WhatIfRequest)
 
 
 async def problems(service: Service, exchange: Exchange) -> Answer:
@@ -38,7 +39,7 @@ async def problems(service: Service, exchange: Exchange) -> Answer:
 
 
 def _summaries(service: Service) -> list[ProblemSummary]:
-    service.find_others()
+    service.find_others(waits=False)
     return [
         ProblemSummary(
             name=name,
@@ -53,18 +54,18 @@ def _summaries(service: Service) -> list[ProblemSummary]:
 
 async def problem(service: Service, exchange: Exchange) -> Answer:
     """Show a problem with its version."""
-    found = await asyncio.to_thread(known_problem(service, exchange).described)
+    found = await asyncio.to_thread((await known_problem(service, exchange)).described)
     return Answer.of(found, etag=f'"{found.version}"')
 
 
 async def stats(service: Service, exchange: Exchange) -> Answer:
     """Show what was counted and learned."""
-    return Answer.of(await asyncio.to_thread(known_problem(service, exchange).router.stats))
+    return Answer.of(await asyncio.to_thread((await known_problem(service, exchange)).router.stats))
 
 
 async def explain(service: Service, exchange: Exchange) -> Answer:
     """Explain the choice for the context of the query."""
-    router = known_problem(service, exchange).router
+    router = (await known_problem(service, exchange)).router
     query = exchange.query
     eligible = query.pop("eligible", None)
     context = _context(router.problem, query)
@@ -90,7 +91,7 @@ def _context(problem: Problem, query: Mapping[str, list[str]]) -> dict[str, Any]
 
 async def curves(service: Service, exchange: Exchange) -> Answer:
     """Show each arm's estimate along one field of the context."""
-    hosted = known_problem(service, exchange)
+    hosted = await known_problem(service, exchange)
     count = exchange.whole("points", 40, 2, 200)
     query = exchange.query
     query.pop("points", None)
@@ -136,32 +137,32 @@ async def timeline(service: Service, exchange: Exchange) -> Answer:
     """Show decisions, observations and rewards over time."""
     seconds = exchange.number("seconds", 600.0, 1.0, 2_592_000.0)
     most = exchange.whole("buckets", 5000, 1, 5000)
-    hosted = known_problem(service, exchange)
+    hosted = await known_problem(service, exchange)
     return Answer.of(await asyncio.to_thread(hosted.span, seconds, most))
 
 
 async def changes(service: Service, exchange: Exchange) -> Answer:
     """Show the newest changes that operators made."""
-    hosted = known_problem(service, exchange)
+    hosted = await known_problem(service, exchange)
     return Answer.of({"changes": await asyncio.to_thread(hosted.newest_changes)})
 
 
 async def warnings(service: Service, exchange: Exchange) -> Answer:
     """Show what is believed of drift, and states that depend on the context."""
-    hosted = known_problem(service, exchange)
+    hosted = await known_problem(service, exchange)
     return Answer.of(await service.heavily(warnings_of, hosted))
 
 
 async def what_if(service: Service, exchange: Exchange) -> Answer:
     """Compute at once how shares and payoff would change with another reward."""
-    hosted = known_problem(service, exchange)
+    hosted = await known_problem(service, exchange)
     asked = _what_if.decode(exchange.body)
     return Answer.of(await service.heavily(compared, hosted, asked))
 
 
 async def log(service: Service, exchange: Exchange) -> Stream:
     """Read the log, an event a line."""
-    router = known_problem(service, exchange).router
+    router = (await known_problem(service, exchange)).router
     after = exchange.whole("after", 0, 0, 2**62)
     limit = exchange.whole("limit", 1000, 1, 10_000)
 
@@ -181,6 +182,6 @@ async def log(service: Service, exchange: Exchange) -> Stream:
 
 async def replay(service: Service, exchange: Exchange) -> Answer:
     """Compute what another reward or policy would have chosen and earned."""
-    router = known_problem(service, exchange).router
+    router = (await known_problem(service, exchange)).router
     asked = _replay.decode(exchange.body)
     return Answer.of(await service.heavily(replay_within_limits, router, asked))

@@ -111,6 +111,15 @@ class ProblemRequest(_Body, frozen=True):
         The arm of shadow and off mode.
     mode
         What decides: the policy ("live") or the fallback ("shadow", "off").
+    sticky
+        For how many seconds a key stays on its arm after its last decision.  This field and the
+        next two stay as they are if they are left out.
+    snapshot_every
+        After how many events a snapshot is kept.
+    keep
+        How many events are kept at least; null keeps all.
+    redefine
+        Whether the problem may become another one, of which nothing learned can be kept.
 
     Examples
     --------
@@ -124,6 +133,10 @@ class ProblemRequest(_Body, frozen=True):
     on_expiry: str | Fields = "give_up"
     fallback: Name | None = None
     mode: Mode = "live"
+    sticky: Annotated[float, msgspec.Meta(ge=0.0)] | msgspec.UnsetType = msgspec.UNSET
+    snapshot_every: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
+    keep: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET
+    redefine: bool = False
 
 
 class ReplayRequest(_Body, frozen=True, rename={"since": "from", "until": "to"}):
@@ -227,7 +240,7 @@ class ObservationsAnswer(msgspec.Struct, frozen=True):
     rejected
         The ones with an error, by their position in the batch.
     seq
-        The place of a single observation in the log.
+        The place in the log of the last one that was accepted; null if none was.
 
     Examples
     --------
@@ -239,7 +252,7 @@ class ObservationsAnswer(msgspec.Struct, frozen=True):
     duplicates: int = 0
     late: int = 0
     rejected: list[Rejected] = []
-    seq: int = 0
+    seq: int | None = None
 
 
 class ProblemDetails(msgspec.Struct, frozen=True, omit_defaults=True):

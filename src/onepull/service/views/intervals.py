@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from onepull.arrays import Array
 from onepull.errors import OnepullError
 from onepull.problem import Problem
-from onepull.service.newest import Outcomes
+from onepull.router.arm_values import rewards_at
+from onepull.service.views.newest import Outcomes
 
 FEWEST = 5  # outcomes for an interval
 NORMAL = 1.96  # standard errors on both sides hold 95 %
@@ -50,16 +50,3 @@ def half_widths(
         worth = max(total, 2.0)
         widths = NORMAL * np.sqrt(squares * worth / (worth - 1.0) / max(total, 1.0))
     return [float(width) if math.isfinite(width) else None for width in widths]
-
-
-def rewards_at(
-    problem: Problem, rows: list[tuple[float, ...]], contexts: list[tuple[float, ...]]
-) -> Array:
-    """Return the reward of every outcome in every context: a row for each context."""
-    count = len(rows)
-    shown = np.tile(np.array(rows, dtype=float).T, len(contexts))
-    asked = np.repeat(np.array(contexts, dtype=float).T, count, axis=1)
-    with np.errstate(all="ignore"):
-        rewards = np.asarray(problem.payoff.vector(*asked, *shown), dtype=float)
-    whole: Array = np.broadcast_to(rewards, (len(contexts) * count,))
-    return whole.reshape(len(contexts), count)

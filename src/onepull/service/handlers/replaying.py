@@ -11,8 +11,8 @@ import msgspec
 from onepull.router import Router
 from onepull.router.definition import policy_for
 from onepull.router.replay import replayed
-from onepull.service.answers import ReplayAnswer
-from onepull.service.messages import ReplayRequest
+from onepull.service.http.answers import ReplayAnswer
+from onepull.service.http.messages import ReplayRequest
 from onepull.store import Decided
 
 MOST_EVENTS = 20_000  # that are read; the newest of the time span

@@ -14,7 +14,7 @@ from onepull.errors import (
     StoreError,
 )
 from onepull.html import printable
-from onepull.service.messages import ProblemDetails
+from onepull.service.http.messages import ProblemDetails
 
 MEDIA_TYPE = b"application/problem+json"
 LONGEST = 2000  # characters of a detail
@@ -39,9 +39,7 @@ TITLES = {
     501: "Not Implemented",
     503: "Service Unavailable",
 }
-# As our own messages name a field, and as msgspec does.
-_FIELD = re.compile(r"\bfield '([^']+)'")
-_PATH = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`")
+_FIELD = re.compile(r"\bfield '([^']+)'")  # as our own messages name a field
 
 
 class Refused(Exception):  # noqa: N818 - reads as what happened
@@ -85,16 +83,14 @@ status=422, detail="context field 'bits' is missing", field='bits')
     """
     if isinstance(error, Refused):
         return error
-    if isinstance(error, msgspec.ValidationError):
-        return _not_valid(error)
     if isinstance(error, msgspec.DecodeError | RecursionError | UnicodeDecodeError):
-        return Refused(400, f"the body is not JSON: {_words(error)}", kind="NotJSON")
+        return Refused(400, f"the body is not JSON: {words_of(error)}", kind="NotJSON")
     if not isinstance(error, OnepullError):
         return None
     found = _FIELD.search(str(error))
     return Refused(
         _status(error, conflict),
-        _words(error),
+        words_of(error),
         kind=type(error).__name__,
         field=found.group(1) if found else "",
         headers=((b"retry-after", b"1"),) if isinstance(error, StoreError) else (),
@@ -111,18 +107,7 @@ def _status(error: OnepullError, conflict: int) -> int:
     return 501 if isinstance(error, MissingExtra) else 422
 
 
-def _not_valid(error: msgspec.ValidationError) -> Refused:
-    """Return what a body lacks, with the path as the field.
-
-    >>> try: msgspec.json.decode(b'[1, "a"]', type=list[int])
-    ... except msgspec.ValidationError as error: print(_not_valid(error).details.field)
-    [1]
-    """
-    found = _PATH.search(str(error))
-    words = _PATH.sub("", _words(error))
-    return Refused(422, words, kind="InvalidBody", field=found.group(1) if found else "")
-
-
-def _words(error: Exception) -> str:
+def words_of(error: Exception | str) -> str:
+    """Return the words of an error, printable and not too many."""
     text = printable(str(error), keep="\n")
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

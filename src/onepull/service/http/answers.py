@@ -44,6 +44,8 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
         Its class.
     asked
         What was asked for: a name, or a name and parameters.
+    expires, on_expiry, sticky, snapshot_every, keep
+        As `PUT` takes them.
     """
 
     name: str
@@ -55,6 +57,9 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
     fallback: str | None
     expires: float
     on_expiry: Any
+    sticky: float
+    snapshot_every: int
+    keep: int | None
     controls: Controls
     drained: list[str]
 

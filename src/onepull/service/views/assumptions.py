@@ -12,9 +12,9 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.problem import Problem
-from onepull.service.answers import Dependence, WarningsAnswer
-from onepull.service.hosted import Hosted
-from onepull.service.newest import Seen
+from onepull.service.http.answers import Dependence, WarningsAnswer
+from onepull.service.views.hosted import Hosted
+from onepull.service.views.newest import Seen
 
 FEWEST = 25  # pairs of outcomes, before anything is said
 CHANCE = 0.001  # of one false warning among all that are looked for

@@ -9,8 +9,8 @@ import uvicorn
 
 from onepull.errors import ParameterError
 from onepull.html import printable
-from onepull.service.app import Application
-from onepull.service.protocol import limited_protocol
+from onepull.service.http.app import Application
+from onepull.service.http.protocol import limited_protocol
 from onepull.service.service import Service
 from onepull.service.settings import Settings
 

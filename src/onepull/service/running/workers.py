@@ -15,8 +15,8 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from types import FrameType
 
-from onepull.service.json_log import start_logging, tell
-from onepull.service.metrics import Measures
+from onepull.service.running.json_log import start_logging, tell
+from onepull.service.running.metrics import Measures
 from onepull.service.settings import Settings
 
 LOOK = 0.2  # seconds between two looks at the workers

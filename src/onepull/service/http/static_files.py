@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
-FOLDER = Path(__file__).parent / "dashboard"
+FOLDER = Path(__file__).parents[1] / "dashboard"
 TYPES = {
     ".html": b"text/html; charset=utf-8",
     ".js": b"text/javascript; charset=utf-8",

@@ -13,9 +13,9 @@ import msgspec
 
 from onepull.problem import Problem
 from onepull.router import Router
-from onepull.service.answers import ArmTimeline, ProblemAnswer, TimelineAnswer
-from onepull.service.newest import Newest, Outcomes, Seen
-from onepull.service.timeline import Timeline, merged
+from onepull.service.http.answers import ArmTimeline, ProblemAnswer, TimelineAnswer
+from onepull.service.views.newest import Newest, Outcomes, Seen
+from onepull.service.views.timeline import Timeline, merged
 from onepull.store import Control, Decided, Defined, Event, Failed, Observed
 
 TAIL = 100_000  # events that are read at the start to show the past
@@ -137,6 +137,9 @@ class Hosted:
             fallback=stats.fallback,
             expires=asked["expires"],
             on_expiry=asked["on_expiry"],
+            sticky=asked["sticky"],
+            snapshot_every=asked["snapshot_every"],
+            keep=asked["keep"],
             controls=stats.controls,
             drained=stats.drained,
         )

@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from onepull.problem import Problem
-from onepull.service.deciding import known_problem
-from onepull.service.exchange import Answer, Exchange
-from onepull.service.messages import ArmRequest, ControlsRequest, NewArmRequest, ProblemRequest
-from onepull.service.problem_details import Refused
+from onepull.router import Router
+from onepull.service.handlers.deciding import known_problem
+from onepull.service.http.bodies import Body
+from onepull.service.http.exchange import Answer, Exchange
+from onepull.service.http.messages import ArmRequest, ControlsRequest, NewArmRequest, ProblemRequest
+from onepull.service.http.problem_details import Refused
 
 if TYPE_CHECKING:
     from onepull.service.service import Service
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MOST_PROBLEMS = 1000
-_problem = msgspec.json.Decoder(ProblemRequest)
-_controls = msgspec.json.Decoder(ControlsRequest)
-_arm = msgspec.json.Decoder(ArmRequest)
-_new_arm = msgspec.json.Decoder(NewArmRequest)
+_problem = Body(ProblemRequest)
+_controls = Body(ControlsRequest)
+_arm = Body(ArmRequest)
+_new_arm = Body(NewArmRequest)
 UNSET = msgspec.UNSET
+KEPT = ("sticky", "snapshot_every", "keep")  # settings that stay if a change leaves them out
 
 
 async def put_problem(service: Service, exchange: Exchange) -> Answer:
@@ -42,8 +45,8 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
     if before is None and len(service.problems) >= MOST_PROBLEMS:
         raise Refused(409, f"a service has at most {MOST_PROBLEMS} problems", kind="TooMany")
     _check_version(exchange, None if before is None else before.described().version)
-    store = None if before is None else before.router.store
     arguments: dict[str, Any] = {
+        **({} if before is None else _kept(before.router)),
         "problem": Problem.from_dict(asked.problem),
         "policy": asked.policy,
         "name": name,
@@ -51,10 +54,18 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
         "on_expiry": asked.on_expiry,
         "fallback": asked.fallback,
         "mode": asked.mode,
+        "redefine": asked.redefine,
     }
-    hosted = service.host(arguments if store is None else {**arguments, "store": store})
+    stated = {name: getattr(asked, name) for name in KEPT}
+    arguments |= {name: value for name, value in stated.items() if value is not UNSET}
+    hosted = service.host(arguments)
     found = hosted.described()
     return Answer.of(found, 201 if before is None else 200, etag=f'"{found.version}"')
+
+
+def _kept(router: Router) -> dict[str, Any]:
+    """Return what stays as it is if a change does not tell it."""
+    return {"store": router.store, **{name: router.asked[name] for name in KEPT}}
 
 
 def _check_version(exchange: Exchange, version: str | None) -> None:
@@ -78,7 +89,7 @@ def _check_version(exchange: Exchange, version: str | None) -> None:
 async def patch_controls(service: Service, exchange: Exchange) -> Answer:
     """Change what decides."""
     asked = _controls.decode(exchange.body)
-    router, by = known_problem(service, exchange).router, exchange.known.name
+    router, by = (await known_problem(service, exchange)).router, exchange.known.name
 
     def change() -> Answer:
         # The fallback first, since modes other than live need one; but live needs none.
@@ -101,7 +112,7 @@ async def patch_controls(service: Service, exchange: Exchange) -> Answer:
 async def patch_arm(service: Service, exchange: Exchange) -> Answer:
     """Pause, drain or resume an arm; set its shares and attributes."""
     asked = _arm.decode(exchange.body)
-    router, by = known_problem(service, exchange).router, exchange.known.name
+    router, by = (await known_problem(service, exchange)).router, exchange.known.name
     arm = _known_arm(router, exchange)
 
     def change() -> Answer:
@@ -130,7 +141,7 @@ async def patch_arm(service: Service, exchange: Exchange) -> Answer:
 async def put_arm(service: Service, exchange: Exchange) -> Answer:
     """Add an arm; one that is there with the same attributes stays as it is."""
     asked = _new_arm.decode(exchange.body)
-    router, by = known_problem(service, exchange).router, exchange.known.name
+    router, by = (await known_problem(service, exchange)).router, exchange.known.name
     arm = exchange.names["arm"]
 
     def change() -> Answer:
@@ -149,7 +160,7 @@ async def put_arm(service: Service, exchange: Exchange) -> Answer:
 
 async def delete_arm(service: Service, exchange: Exchange) -> Answer:
     """Remove an arm and what was learned of it."""
-    router, by = known_problem(service, exchange).router, exchange.known.name
+    router, by = (await known_problem(service, exchange)).router, exchange.known.name
     arm = _known_arm(router, exchange)
 
     def change() -> Answer:

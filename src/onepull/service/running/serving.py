@@ -11,16 +11,16 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from onepull.errors import OnepullError
+from onepull.errors import OnepullError, ParameterError
 from onepull.router import Router
-from onepull.service.json_log import start_logging, tell
-from onepull.service.keys import read_keys
-from onepull.service.metrics import Measures
-from onepull.service.server import address_of, bound_socket, make_server
+from onepull.service.keys import named_keys
+from onepull.service.running.json_log import start_logging, tell
+from onepull.service.running.metrics import Measures
+from onepull.service.running.server import address_of, bound_socket, make_server
+from onepull.service.running.workers import FAILED, Supervisor, end_with_parent
 from onepull.service.service import Service
 from onepull.service.settings import Settings
 from onepull.service.sources import Source, read_source
-from onepull.service.workers import FAILED, Supervisor, end_with_parent
 
 COLLECT = (
     20_000,
@@ -39,13 +39,20 @@ def _checked(source: Source) -> Iterator[str]:
     if source.is_demonstration:
         yield "demo: the built-in demonstration"
     for router in source.routers:
-        with Router(**{**router, "store": None}) as trial:  # in memory: nothing is written
-            policy = trial.stats().policy.policy
+        try:
+            with Router(**{**router, "store": None}) as trial:  # in memory: nothing is written
+                policy = trial.stats().policy.policy
+        except ParameterError as error:
+            raise ParameterError(f"{router['name']}: {error}") from None
         arms = len(router["problem"].arms)
         yield f"{router['name']}: {arms} arms, {policy}, log in {router['store']}"
     settings = source.settings
-    if settings.keys is not None:
-        yield f"keys: {len(read_keys(Path(settings.keys)))} in {settings.keys}"
+    if settings.keys is None:
+        yield "keys: none, so only this machine is answered; see `onepull key add`"
+    elif keys := named_keys(Path(settings.keys)):
+        yield f"keys: {len(keys)} in {settings.keys}"
+    else:
+        yield f"keys: none in {settings.keys}, so nobody is let in; see `onepull key add`"
     yield f"listens on {settings.host}:{settings.port} with {settings.workers} worker(s)"
 
 

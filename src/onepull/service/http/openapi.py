@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from onepull import __version__
-from onepull.service.messages import ProblemDetails
-from onepull.service.problem_details import TITLES
-from onepull.service.routes import ROUTES, Route
+from onepull.service.http.messages import ProblemDetails
+from onepull.service.http.problem_details import TITLES
+from onepull.service.http.routes import ROUTES, Route
 
 REFS = "#/components/schemas/{name}"
 SHARED = (400, 401, 403, 404, 413, 415, 421)  # that any route may answer

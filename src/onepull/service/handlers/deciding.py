@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from onepull.errors import InputError, NotFound, OnepullError
-from onepull.router import BatchReceipt, Decision, Observation, Receipt, Router
-from onepull.service.exchange import JSON, PLAIN, Answer, Exchange, Receive, Send, read_body
-from onepull.service.messages import (
+from onepull.errors import InputError, OnepullError
+from onepull.router import Decision, Observation, Receipt, Router
+from onepull.service.http.bodies import Body
+from onepull.service.http.exchange import JSON, PLAIN, Answer, Exchange, Receive, Send, read_body
+from onepull.service.http.messages import (
     Batch,
     DecisionRequest,
     ObservationRequest,
     ObservationsAnswer,
     Rejected,
 )
-from onepull.service.problem_details import Refused, refusal
+from onepull.service.http.problem_details import Refused, refusal
 
 if TYPE_CHECKING:
     from onepull.service.service import Service
 
 Work: TypeAlias = Callable[["Service", Router, bytes], Awaitable[Any]]
 
-_decision = msgspec.json.Decoder(DecisionRequest)
-_observations = msgspec.json.Decoder(ObservationRequest | Batch)
+_decision = Body(DecisionRequest)
+_observations = Body(ObservationRequest | Batch)
 _encode = msgspec.json.Encoder().encode
 _TAKEN = frozenset({"id", "eligible", "key"})  # arguments of `Router.choose`
 _HEADERS = [(b"content-type", JSON), *PLAIN]
@@ -61,13 +62,13 @@ async def quickly(  # noqa: PLR0913, PLR0917 - all of it is at hand where it is 
 
 async def decide(service: Service, exchange: Exchange) -> Answer:
     """Answer a request for a decision."""
-    router = known_problem(service, exchange).router
+    router = (await known_problem(service, exchange)).router
     return Answer(_encode(await decided(service, router, exchange.body)))
 
 
 async def observe(service: Service, exchange: Exchange) -> Answer:
     """Learn from one observation or many; the answer comes when they are on disk."""
-    router = known_problem(service, exchange).router
+    router = (await known_problem(service, exchange)).router
     return Answer(_encode(await observed(service, router, exchange.body)))
 
 
@@ -108,8 +109,6 @@ async def observed(service: Service, router: Router, body: bytes) -> Observation
 
 async def _observed(service: Service, router: Router, told: ObservationRequest) -> Receipt:
     _checked(told)
-    if told.gave_up:
-        return await asyncio.to_thread(router.gave_up, told.id, arm=told.arm)
     return await service.gathering(router).observe(_observation(told))
 
 
@@ -121,6 +120,7 @@ def _observation(told: ObservationRequest) -> Observation:
         reward=told.reward,
         failed=told.failed,
         context=told.context,
+        gave_up=told.gave_up,
     )
 
 
@@ -140,42 +140,29 @@ async def _observed_all(
     rejected: dict[int, OnepullError] = {}
     places: list[int] = []
     given: list[Observation] = []
-    given_up: list[int] = []
     for place, each in enumerate(told):
         try:
             _checked(each)
         except OnepullError as error:
             rejected[place] = error
             continue
-        if each.gave_up:
-            given_up.append(place)
-            continue
         places.append(place)
         given.append(_observation(each))
-    if not given:
-        receipt = BatchReceipt(0, 0, 0)
-    elif service.looks_up_quickly:
+    if service.looks_up_quickly:
         receipt = await router.observe_many_async(given)
     else:
         receipt = await asyncio.to_thread(router.observe_many, given)
     rejected |= {places[index]: error for index, error in receipt.rejected}
-    duplicates = receipt.duplicates
-    for place in given_up:
-        one = told[place]
-        try:
-            done = await asyncio.to_thread(router.gave_up, one.id, arm=one.arm)
-            duplicates += done.duplicate
-        except (InputError, NotFound) as error:
-            rejected[place] = error
     return ObservationsAnswer(
         learned=receipt.learned,
-        duplicates=duplicates,
+        duplicates=receipt.duplicates,
         late=receipt.late,
         rejected=[
             Rejected(index, refused.details)
             for index, error in sorted(rejected.items())
             if (refused := refusal(error)) is not None
         ],
+        seq=receipt.seq,
     )
 
 
@@ -185,10 +172,10 @@ def reserved(names: Any, where: str) -> InputError:
     return InputError(f"unknown field {first!r} in {where}: no problem has such a field")
 
 
-def known_problem(service: Service, exchange: Exchange) -> Any:
+async def known_problem(service: Service, exchange: Exchange) -> Any:
     """Return the problem that a path names; raises Refused if there is none."""
     name = exchange.names["problem"]
-    found = service.find(name)
+    found = await service.find(name)
     if found is None:
         names = ", ".join(sorted(service.problems)) or "none"
         raise Refused(404, f"no problem {name[:100]!r}; the problems are: {names}", kind="NotFound")

@@ -8,8 +8,8 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from onepull.service.http.problem_details import MEDIA_TYPE, Refused
 from onepull.service.keys import Known
-from onepull.service.problem_details import MEDIA_TYPE, Refused
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from onepull.service.exchange import Answer, Exchange, Stream
-from onepull.service.messages import Health
-from onepull.service.metrics import KIND, Page
-from onepull.service.problem_details import Refused
+from onepull.service.http.exchange import Answer, Exchange, Stream
+from onepull.service.http.messages import Health
+from onepull.service.http.problem_details import Refused
+from onepull.service.running.metrics import KIND, Page
 
 if TYPE_CHECKING:
     from onepull.service.service import Service
@@ -31,7 +31,7 @@ async def ready(service: Service, exchange: Exchange) -> Answer:
 
 async def openapi(service: Service, exchange: Exchange) -> Answer:
     """Describe the API."""
-    from onepull.service.openapi import openapi_document  # noqa: PLC0415 - needs the routes
+    from onepull.service.http.openapi import openapi_document  # noqa: PLC0415 - needs the routes
 
     del service, exchange
     return Answer.of(openapi_document())
@@ -40,7 +40,7 @@ async def openapi(service: Service, exchange: Exchange) -> Answer:
 async def events(service: Service, exchange: Exchange) -> Stream:
     """Follow one problem or all of them live."""
     name = exchange.query.get("problem", [None])[-1]
-    if name is not None and service.find(name) is None:
+    if name is not None and await service.find(name) is None:
         raise Refused(404, f"no problem {name[:100]!r}", kind="NotFound", field="problem")
     subscription = service.hub.subscribe(name)
     if subscription is None:

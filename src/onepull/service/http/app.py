@@ -10,8 +10,8 @@ import time
 from logging import ERROR
 
 from onepull.errors import OnepullError
-from onepull.service.deciding import check_json, quickly
-from onepull.service.exchange import (
+from onepull.service.handlers.deciding import check_json, quickly
+from onepull.service.http.exchange import (
     PLAIN,
     Answer,
     Exchange,
@@ -23,13 +23,13 @@ from onepull.service.exchange import (
     read_body,
     send_answer,
 )
-from onepull.service.json_log import tell, tell_error
+from onepull.service.http.problem_details import Refused, refusal
+from onepull.service.http.routes import Route, find_route
+from onepull.service.http.static_files import POLICY, StaticFile
 from onepull.service.keys import ANYBODY, Known, Role
-from onepull.service.problem_details import Refused, refusal
-from onepull.service.routes import Route, find_route
+from onepull.service.running.json_log import tell, tell_error
 from onepull.service.service import Service
 from onepull.service.settings import is_loopback
-from onepull.service.static_files import POLICY, StaticFile
 
 WRITE_SECONDS = 30.0  # that a client may take to accept a piece of a stream
 MOST_HOSTS = 1000  # names and ports that are remembered

@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from onepull.service import answers, changing, deciding, operating, reading
-from onepull.service import messages as m
-from onepull.service.exchange import Answer, Exchange, Stream
+from onepull.service.handlers import changing, deciding, operating, reading
+from onepull.service.http import answers
+from onepull.service.http import messages as m
+from onepull.service.http.exchange import Answer, Exchange, Stream
+from onepull.service.http.problem_details import Refused
 from onepull.service.keys import Role
-from onepull.service.problem_details import Refused
 
 if TYPE_CHECKING:
     from onepull.service.service import Service

@@ -1,0 +1,215 @@
+"""The verbs of both clients, each written once.
+
+A verb is a generator.  It asks its driver to send a request, to wait, or to keep observations, and
+returns the result.  `Client` and `AsyncClient` drive it with and without blocking.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Generator, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+from onepull.checks import number
+from onepull.client import calls
+from onepull.client.attempts import Breaker, Call, Keep, Reply, Steps, attempts, raise_for
+from onepull.client.queue import ObservationQueue, open_queue
+from onepull.errors import OnepullError, ServiceError
+from onepull.policies import Explanation
+from onepull.router import BatchReceipt, Decision, Receipt, RouterStats
+
+BATCH = 500  # queued observations that are delivered together
+URL = "http://127.0.0.1:8000"
+LOGGER = logging.getLogger("onepull.client")
+Done = TypeVar("Done")  # what a control returns: None, or something to await
+
+
+class Verbs(ABC, Generic[Done]):
+    """What both clients have in common."""
+
+    def __init__(  # noqa: PLR0913 - one for each thing that may be configured
+        self,
+        url: str = URL,
+        *,
+        problem: str = "default",
+        key: str | None = None,
+        fallback: str | Iterable[str] | None = None,
+        budget: float = 1.0,
+        queue: str | os.PathLike[str] | ObservationQueue | None = None,
+        background: bool = False,
+        expires: float = 60.0,
+        http: Any = None,
+    ) -> None:
+        self.problem = problem
+        self._fallback = calls.checked_fallback(fallback)
+        self._budget = number("budget", budget, above=0.0, most=3600.0)
+        self._expires = expires
+        self._background = background
+        self._http = self._opened(url, key) if http is None else http
+        self._breaker = Breaker()
+        self._made = calls.Made()
+        self._is_away = False  # whether the last decision was the fallback
+        self._queue = open_queue(queue)
+        self._is_closed = False
+        self._prepare()
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Make what delivers in the background."""
+
+    @abstractmethod
+    def _opened(self, url: str, key: str | None) -> Any:
+        """Return a client of httpx."""
+
+    @abstractmethod
+    def _control(self, steps: Steps[None]) -> Done:
+        """Do what a control asks for."""
+
+    @property
+    def queued(self) -> int:
+        """How many observations wait to be delivered."""
+        return len(self._queue)
+
+    # Asking
+
+    def _ask(self, method: str, *parts: str, body: Any = None, query: Any = ()) -> Steps[Reply]:
+        call = Call.to(self.problem, method, *parts, body=body, query=query)
+        return attempts(call, self._budget, self._breaker)
+
+    def _choosing(
+        self,
+        id_: str | None,
+        eligible: Collection[str] | None,
+        key: str | None,
+        context: Mapping[str, Any],
+    ) -> Steps[Decision]:
+        body = calls.decision_body(id_, eligible, key, context)
+        try:
+            reply = yield from self._ask("POST", "decisions", body=body)
+            decision = calls.decision_of(reply)
+        except ServiceError as error:
+            if not self._fallback:
+                raise
+            decision = calls.fallback_decision(body, self._fallback, self._expires, str(error))
+            if not self._is_away:
+                LOGGER.warning("using the fallback: %s", error)
+            self._is_away = True
+        else:
+            self._is_away = False
+        self._made.add(decision, body["context"])
+        return decision
+
+    def _observing(self, body: dict[str, Any]) -> Steps[Receipt]:
+        if not self._background and not len(self._queue):
+            try:
+                reply = yield from self._ask("POST", "observations", body=body)
+                return calls.receipt_of(reply, body["id"])
+            except ServiceError as error:
+                LOGGER.info("queued an observation: %s", error)
+        yield Keep([body])
+        return calls.QueuedReceipt(body["id"], learned=False)
+
+    def _observing_many(self, observations: Iterable[Any]) -> Steps[BatchReceipt]:
+        bodies = calls.many_bodies(self._made, observations)
+        told = []
+        for start in range(0, len(bodies), BATCH):
+            batch = bodies[start : start + BATCH]
+            try:
+                reply = yield from self._ask("POST", "observations", body=batch)
+            except ServiceError:
+                yield Keep(batch)
+            else:
+                told.append((start, calls.batch_receipt_of(reply)))
+        return calls.joined(told)
+
+    def _delivering(self) -> Steps[bool]:
+        """Deliver one batch; return whether that was possible."""
+        batch = self._queue.first(BATCH)
+        if not batch:
+            return True
+        try:
+            reply = yield from self._ask("POST", "observations", body=batch)
+            calls.warn_of_refused(calls.batch_receipt_of(reply), batch, LOGGER)
+        except ServiceError:
+            return False
+        except OnepullError as error:
+            # The service does not accept the batch as a whole, and would not later.
+            LOGGER.error(  # noqa: TRY400 - the reason is all there is to tell
+                "dropped %d observations: %s", len(batch), error
+            )
+        self._queue.delivered(len(batch))
+        return True
+
+    # Looking
+
+    def _stats(self) -> Steps[RouterStats]:
+        return calls.stats_of((yield from self._ask("GET", "stats")))
+
+    def _explaining(
+        self, eligible: Collection[str] | None, context: Mapping[str, Any]
+    ) -> Steps[Explanation]:
+        query = calls.explain_query(eligible, context)
+        return calls.explanation_of((yield from self._ask("GET", "explain", query=query)))
+
+    def _page(self, pages: calls.LogPages, query: Any) -> Steps[list[dict[str, Any]]]:
+        return pages.read(raise_for((yield from self._ask("GET", "log", query=query))))
+
+    def _replaying(self, asked: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        reply = yield from self._ask("POST", "replay", body=calls.replay_body(asked))
+        told: dict[str, Any] = calls.read(dict[str, Any], raise_for(reply))
+        return told
+
+    # Controls
+
+    def set_mode(self, mode: str) -> Done:
+        """Let the policy decide ("live"), or the fallback ("shadow", "off")."""
+        return self._change("controls", mode=mode)
+
+    def set_fallback(self, arm: str | None) -> Done:
+        """Set the arm of shadow and off mode."""
+        return self._change("controls", fallback=arm)
+
+    def set_reward(self, reward: str) -> Done:
+        """Change the formula without forgetting."""
+        return self._change("controls", reward=reward)
+
+    def pin(self, arm: str | None) -> Done:
+        """Choose one arm for every request, until `pin(None)`."""
+        return self._change("controls", pin=arm)
+
+    def pause(self, arm: str) -> Done:
+        """Stop choosing an arm."""
+        return self._change("arms", arm, status="paused")
+
+    def drain(self, arm: str) -> Done:
+        """Stop choosing an arm, except for keys that are on it."""
+        return self._change("arms", arm, status="draining")
+
+    def resume(self, arm: str) -> Done:
+        """Choose an arm again."""
+        return self._change("arms", arm, status="active")
+
+    def share(self, arm: str, *, least: float = 0.0, most: float = 1.0) -> Done:
+        """Set the least and the most share of the pulls of an arm."""
+        return self._change("arms", arm, min_share=least, max_share=most)
+
+    def set_attributes(self, arm: str, **attributes: float | str) -> Done:
+        """Change what is known of an arm."""
+        return self._change("arms", arm, attributes=calls.plain(attributes))
+
+    def add_arm(self, arm: str, **attributes: float | str) -> Done:
+        """Add an arm."""
+        body = {"attributes": calls.plain(attributes)}
+        return self._control(self._asking("PUT", "arms", arm, body=body))
+
+    def remove_arm(self, arm: str) -> Done:
+        """Remove an arm and what was learned of it."""
+        return self._control(self._asking("DELETE", "arms", arm))
+
+    def _change(self, *parts: str, **body: Any) -> Done:
+        return self._control(self._asking("PATCH", *parts, body=body))
+
+    def _asking(self, method: str, *parts: str, body: Any = None) -> Generator[Any, Any, None]:
+        raise_for((yield from self._ask(method, *parts, body=body)))

@@ -1,0 +1,86 @@
+"""What a log keeps of what was learned if it is opened with another problem or policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from onepull.checks import some
+from onepull.errors import ParameterError
+
+if TYPE_CHECKING:
+    from onepull.router.fold import Fold
+
+
+class Redefinition(msgspec.Struct, frozen=True):
+    """A log that was opened with something else than before.
+
+    Attributes
+    ----------
+    changed
+        What is different, such as "the reward".
+    learned
+        How many outcomes the policy had learned.
+    kept
+        How many of them it knows now.
+    removed
+        The arms that are gone, with all that was learned about them.
+
+    Examples
+    --------
+    >>> print(Redefinition(("the reward",), learned=120, kept=120))
+    changed: the reward; all 120 outcomes were kept
+    """
+
+    changed: tuple[str, ...]
+    learned: int
+    kept: int
+    removed: tuple[str, ...] = ()
+
+    @classmethod
+    def between(cls, old: Fold, new: Fold, asked: Mapping[str, Any]) -> Redefinition:
+        """Return what changes between what a log says and what it will say."""
+        arms = new.policy.problem.arms
+        return cls(
+            changed=_changed(old.asked, asked),
+            learned=_observed(old),
+            kept=_observed(new),
+            removed=tuple(arm for arm in old.policy.problem.arms if arm not in arms),
+        )
+
+    def refuse_loss(self, name: str) -> None:
+        """Raise ParameterError if nothing would be kept of what was learned."""
+        if self.learned and not self.kept:
+            raise ParameterError(
+                f"the log of {name!r} is about another problem, with other {_few(self.changed)}; "
+                f"none of its {self.learned:,} outcomes could be kept; use another store or "
+                "another name, or `redefine` to begin anew in this log"
+            )
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        kept = f"{self.kept:,} of {self.learned:,}"
+        if self.kept == self.learned:
+            kept = f"all {self.kept:,}"
+        gone = f"; removed: {some(self.removed)}" if self.removed else ""
+        outcomes = f"{kept} outcomes were kept" if self.learned else "nothing was learned before"
+        return f"changed: {', '.join(self.changed)}; {outcomes}{gone}"
+
+
+def _few(changed: tuple[str, ...]) -> str:
+    return some((name.removeprefix("the ") for name in changed), 8)
+
+
+def _observed(fold: Fold) -> int:
+    return sum(arm.pulls for arm in fold.policy.stats().arms)
+
+
+def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the parts of two definitions that differ, in words."""
+    before, after = old["problem"], new["problem"]
+    names = dict.fromkeys([*before, *after])
+    parts = [f"the {name}" for name in names if before.get(name) != after.get(name)]
+    others = (name for name in new if name != "problem" and old.get(name, new[name]) != new[name])
+    return tuple(parts + [f"the {name}" if name == "policy" else name for name in others])

@@ -1,0 +1,1 @@
+"""How requests come in and answers go out: protocol, routes, messages, errors and files."""

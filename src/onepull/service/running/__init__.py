@@ -1,0 +1,1 @@
+"""Processes: the command, workers, servers, their messages and measures."""
