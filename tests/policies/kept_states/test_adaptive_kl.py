@@ -29,7 +29,7 @@ from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.kept_likelihood import likely_means
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
-from onepull.policies.kept_states.memory import RECENT
+from onepull.policies.kept_states.merging import RECENT
 from onepull.policies.kept_states.tops import Tops
 from onepull.testing.random_data import draw, observations
 

@@ -13,7 +13,7 @@ from onepull.distributions import Failing, Gamma, Independent, Switching, Unifor
 from onepull.environment import Environment, channel_selection
 from onepull.index.kept_likelihood import CLOSE, likely_means
 from onepull.policies.kept_states.drift import DECAYS, Drift
-from onepull.policies.kept_states.memory import uniform
+from onepull.policies.kept_states.merging import uniform
 from onepull.simulation import Simulation
 from onepull.simulation.draws import keys, place, show
 from onepull.simulation.kernels.kept_bounds import SETTLED, begin, improve, no_search

@@ -15,7 +15,8 @@ from onepull.index.kept_likelihood import drifting_costs, likely_means
 from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
 from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
-from onepull.policies.kept_states.memory import KeptStates, View, uniform
+from onepull.policies.kept_states.memory import KeptStates, View
+from onepull.policies.kept_states.merging import uniform
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
 from onepull.policies.ties import foremost

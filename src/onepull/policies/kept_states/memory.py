@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import exp, frexp
+from math import frexp
 from typing import Any, NamedTuple, Self
 
-import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import Count, Finite, restored
+from onepull.checks import restored
 from onepull.errors import SaveFileError
 from onepull.payoff import State
 from onepull.payoff.box_points import is_finite, listed, points, product, size
 from onepull.payoff.formula_payoff import FormulaPayoff
-from onepull.policies.kept_states.drift import DECAYS, DEVIATIONS, STEADY, Drift
+from onepull.policies.kept_states.counting import counts_under
+from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
+from onepull.policies.kept_states.merging import FARTHEST, RECENT, merged_pairs
+from onepull.policies.kept_states.saved_states import KeptState, check_arms, restored_counts
 from onepull.policies.kept_states.tops import Tops
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import mean_state, observed_outcome
@@ -24,10 +26,6 @@ from onepull.problem import Problem, given_problem
 MOST_STATES = 1 << 22  # of all arms
 FIRST = 16  # states per arm that there is room for at first
 TRACKED = 8  # contexts in which predictions are compared
-FARTHEST = 1e100  # reward that the filters take in, so that no square overflows
-RECENT = 128  # newest states of an arm, which are never merged
-MIXED = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of SplitMix64
-WORD = 2**64 - 1
 
 
 class View(NamedTuple):
@@ -175,6 +173,11 @@ class KeptStates(Knowledge):
         for_deviation -= more * predicted
         for_mean[slot], for_deviation[slot] = gain, more
 
+    def _recount(self) -> tuple[Array, Array]:
+        """Return how much each state counts for the mean and the deviation of its arm."""
+        assert self.drift is not None  # noqa: S101 - checked by the caller
+        return counts_under(self.drift.chosen, self.kept, self.stands_for, self.seen_at)
+
     def _free_slot(self, arm: int) -> int:
         """Return where the next state of an arm goes, after making room for it."""
         slot, room = self.kept[arm], self.stands_for.shape[1]
@@ -200,31 +203,15 @@ class KeptStates(Knowledge):
             )
 
     def _merge_old(self, arm: int) -> None:
-        """Merge a quarter of the older states of an arm into neighbours of nearly the same reward.
-
-        The pairs whose merging adds least variance to the mean go first, over all the contexts in
-        which predictions are compared: two states that give the same reward in one context may
-        differ in another.  Of pairs that add nothing, equal states go first.  The context that
-        tells which states are neighbours is another one each time.
-        """
+        """Merge a quarter of the older states of an arm into others."""
         old = self.kept[arm] - min(RECENT, self.capacity // 2)
-        states = self.columns[:, arm, :old]
-        rewards = self._compared(arm, states)
-        order = np.lexsort((*states, rewards[self.merges % len(rewards)]))
+        states, weights = self.columns[:, arm, :old], self.stands_for[arm]
+        rewards = self._compared(arm, states) * self.unit
+        pairs = list(merged_pairs(states, rewards, weights[:old], self.merges))
         self.merges += 1
-        weights = self.stands_for[arm]
-        sorted_weights = weights[order]
-        apart = np.clip(np.diff(rewards[:, order], axis=1) * self.unit, -FARTHEST, FARTHEST)
-        added = sorted_weights[1:] * sorted_weights[:-1] * np.einsum("cs,cs->s", apart, apart)
-        differ = (states[:, order[1:]] != states[:, order[:-1]]).any(axis=0)
-        pairs = _cheapest(np.lexsort((differ, added)).tolist(), old, max(1, old // 4))
         left = np.ones(self.kept[arm], bool)
-        for place in pairs:
-            stays, goes = int(order[place]), int(order[place + 1])
-            both = float(weights[stays] + weights[goes])
-            if uniform(self.merges, place) * both >= weights[stays]:
-                stays, goes = goes, stays
-            weights[stays] = both
+        for stays, goes in pairs:
+            weights[stays] += weights[goes]
             left[goes] = False
             for counts in self._counts_for or ():
                 counts[arm, stays] += counts[arm, goes]
@@ -265,41 +252,6 @@ class KeptStates(Knowledge):
             left, _ = self.drift.fading(self.clock)
             weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
         return View(self._rewards(context), self.stands_for, pulls, self.tops.at(context), weights)
-
-    def _recount(self) -> tuple[Array, Array]:
-        """Return how much each state counts for the mean and the deviation of its arm.
-
-        The filter of the chosen candidate runs again over the newest states of each arm.  Before
-        that, older states count evenly.
-        """
-        for_mean, for_deviation = np.zeros_like(self.stands_for), np.zeros_like(self.stands_for)
-        assert self.drift is not None  # noqa: S101 - checked by the caller
-        decay, spread = float(DECAYS[self.drift.chosen]), float(DEVIATIONS[self.drift.chosen])
-        for arm, count in enumerate(self.kept):
-            if not count:
-                continue
-            first = max(count - RECENT, 1)
-            older = self.stands_for[arm, :first]
-            number = float(older.sum())
-            for_mean[arm, :first] = older / number
-            times = self.seen_at[arm, :count].tolist()
-            # Over a long time deviations even out.
-            span = 1.0 + 0.5 * decay * (times[first - 1] - times[0])
-            mean, both, deviation = 1.0 / number + spread / span, -spread / span, spread
-            gains = []
-            for last, now in zip(times[first - 1 : -1], times[first:], strict=True):
-                left = exp(decay * (last - now))
-                both *= left
-                deviation = left * left * (deviation - spread) + spread
-                to_mean, to_deviation = mean + both, both + deviation
-                noise = to_mean + to_deviation + 1.0
-                gain, more = to_mean / noise, to_deviation / noise
-                mean -= gain * to_mean
-                both -= gain * to_deviation
-                deviation -= more * to_deviation
-                gains.append((gain, more, left))
-            _spread_back(gains, for_mean[arm, :count], for_deviation[arm, :count], first)
-        return for_mean, for_deviation
 
     @property
     def counts(self) -> list[int]:
@@ -436,23 +388,23 @@ class KeptStates(Knowledge):
         """Restore a saved state; raises SaveFileError if it is invalid."""
         saved = restored(KeptState, state, "states")
         arms = len(self.pulls)
-        shapes = {len(saved.pulls), len(saved.states), len(saved.stands_for), len(saved.seen_at)}
-        if shapes != {arms}:
-            raise SaveFileError(f"the saved states are not of {arms} arms")
-        most = max(len(rows) for rows in saved.states)
-        if most > self.asked:  # there may have been fewer arms when they were kept
-            raise SaveFileError(f"an arm has {most} saved states; at most {self.asked} are kept")
-        self._make_room(arms, self._saved_room(saved.room, most))
-        for j in range(arms):
-            self._restore_arm(saved, j)
-        self.pulls, self.clock, self.merges = saved.pulls, saved.clock, saved.merges
+        check_arms(saved, self.problem.shown, arms, self.asked)
         if (saved.drift is None) != (self.drift is None):
             raise SaveFileError("the saved states and the policy differ in whether memory adapts")
         if self.drift is not None:
             self.drift.restore(saved.drift)
+        self.kept = [len(rows) for rows in saved.states]
+        self._make_room(arms, self._saved_room(saved.room, max(self.kept)))
+        for j, count in enumerate(self.kept):
+            if count:
+                self.columns[:, j, :count] = np.array(saved.states[j]).T
+                self.stands_for[j, :count] = saved.stands_for[j]
+                self.seen_at[j, :count] = saved.seen_at[j]
+        self.pulls, self.clock, self.merges = saved.pulls, saved.clock, saved.merges
         self._counts_for = None
         if saved.counts_for is not None:
-            self._counts_for = self._restored_counts(saved.counts_for)
+            room = self.stands_for.shape[1]
+            self._counts_for = restored_counts(saved.counts_for, self.kept, room)
 
     def _saved_room(self, saved: int, most: int) -> int:
         """Return the room of a saved memory, on which the order of its sums depends."""
@@ -462,49 +414,6 @@ class KeptStates(Knowledge):
         while room < most:
             room = min(2 * room, self.asked)
         return room
-
-    def _restore_arm(self, saved: KeptState, arm: int) -> None:
-        rows, stands_for, times = saved.states[arm], saved.stands_for[arm], saved.seen_at[arm]
-        count = len(rows)
-        if {len(stands_for), len(times)} - {count}:
-            raise SaveFileError("the saved states, weights and times of an arm differ in number")
-        if abs(sum(stands_for) - saved.pulls[arm]) > 1e-6 * max(1, saved.pulls[arm]):
-            raise SaveFileError(
-                f"the saved states of an arm stand for {sum(stands_for):g} pulls, "
-                f"and it has {saved.pulls[arm]}"
-            )
-        if times != sorted(times) or (times and times[-1] >= max(saved.clock, 1)):
-            raise SaveFileError("the saved trials of an arm are not in order")
-        spaces = list(self.problem.shown.values())
-        for row in rows:
-            try:
-                if len(row) != len(spaces):
-                    raise SaveFileError("a saved state has a wrong number of fields")
-                for space, value in zip(spaces, row, strict=True):
-                    if not space.low <= value <= space.high or (
-                        hasattr(space, "values") and value not in space.values
-                    ):
-                        raise SaveFileError(f"a saved state is {value!r}, and must be {space}")
-            except TypeError:
-                raise SaveFileError("a saved state is no list of numbers") from None
-        if count:
-            self.columns[:, arm, :count] = np.array(rows).T
-            self.stands_for[arm, :count] = stands_for
-            self.seen_at[arm, :count] = times
-        self.kept[arm] = count
-
-    def _restored_counts(self, saved: Sequence[Sequence[Sequence[float]]]) -> tuple[Array, Array]:
-        found = []
-        for each in saved:
-            counts = np.zeros_like(self.stands_for)
-            if [len(row) for row in each] != self.kept:
-                raise SaveFileError("the saved counts of states differ from their number")
-            for j, row in enumerate(each):
-                counts[j, : len(row)] = row
-            found.append(counts)
-        if len(found) != 2:
-            raise SaveFileError("the saved counts of states are not two lists")
-        return found[0], found[1]
 
     def copy(self) -> Self:
         """Return an independent copy."""
@@ -518,20 +427,6 @@ class KeptStates(Knowledge):
         if self._counts_for is not None:
             twin._counts_for = (self._counts_for[0].copy(), self._counts_for[1].copy())
         return twin
-
-
-class KeptState(msgspec.Struct, forbid_unknown_fields=True):
-    """What a save file holds of the states."""
-
-    clock: Count
-    merges: Count
-    pulls: list[Count]
-    states: list[list[list[Finite]]]
-    stands_for: list[list[Finite]]
-    seen_at: list[list[Count]]
-    drift: Any = None
-    counts_for: list[list[list[Finite]]] | None = None
-    room: Count = 0
 
 
 class _Seen(NamedTuple):
@@ -570,54 +465,7 @@ def _spread(problem: Problem) -> list[State]:
     return list(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
-def _spread_back(
-    gains: Sequence[tuple[float, float, float]], for_mean: Array, for_deviation: Array, first: int
-) -> None:
-    """Turn the gains of a filter into how much each state counts at the end.
-
-    Rows (m, d) say how much a unit of the mean and of the deviation at a step counts at the end,
-    for the mean and for the deviation.
-    """
-    mean_row, deviation_row = (1.0, 0.0), (0.0, 1.0)
-    for step in range(len(gains) - 1, -1, -1):
-        gain, more, left = gains[step]
-        place = first + step
-        for_mean[place] = mean_row[0] * gain + mean_row[1] * more
-        for_deviation[place] = deviation_row[0] * gain + deviation_row[1] * more
-        mean_row, deviation_row = (
-            (
-                row[0] * (1.0 - gain) - row[1] * more,
-                left * (row[1] * (1.0 - more) - row[0] * gain),
-            )
-            for row in (mean_row, deviation_row)
-        )
-    older = for_mean[:first].copy()
-    for_mean[:first] = mean_row[0] * older
-    for_deviation[:first] = deviation_row[0] * older
-
-
-def _cheapest(ranked: Sequence[int], count: int, wanted: int) -> list[int]:
-    """Return the first pairs of neighbours that share none, each by the place of its first."""
-    is_taken = [False] * count
-    found: list[int] = []
-    for place in ranked:
-        if not is_taken[place] and not is_taken[place + 1]:
-            is_taken[place] = is_taken[place + 1] = True
-            found.append(place)
-            if len(found) == wanted:
-                break
-    return found
-
-
 def _wider(array: Array, room: int) -> Array:
     wide = np.zeros((len(array), room))
     wide[:, : array.shape[1]] = array
     return wide
-
-
-def uniform(key: int, counter: int) -> float:
-    """Return a number in [0, 1) that depends on nothing else, so that memory needs no generator."""
-    z = (key * 0x9E3779B97F4A7C15 + counter * 0xD1B54A32D192ED03) & WORD
-    z = ((z ^ (z >> 30)) * MIXED[0]) & WORD
-    z = ((z ^ (z >> 27)) * MIXED[1]) & WORD
-    return ((z ^ (z >> 31)) >> 11) * 2.0**-53

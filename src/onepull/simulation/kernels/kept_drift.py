@@ -24,7 +24,7 @@ from onepull.policies.kept_states.drift import (
     TINY,
     Drift,
 )
-from onepull.policies.kept_states.memory import RECENT
+from onepull.policies.kept_states.merging import RECENT
 from onepull.simulation.compiled import compiled, inlined
 
 MANY = len(DECAYS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.policies.kept_states.memory import FARTHEST, MIXED, RECENT
+from onepull.policies.kept_states.merging import FARTHEST, MIXED, RECENT
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import ASIDE, GOLDEN, SCALE
 

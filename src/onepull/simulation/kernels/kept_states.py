@@ -16,7 +16,7 @@ from onepull.arrays import Array
 from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states.adaptive_kl import AT_FIRST, EXPLORING, FEW_ARMS
 from onepull.policies.kept_states.drift import POOLED, STEADY
-from onepull.policies.kept_states.memory import FARTHEST
+from onepull.policies.kept_states.merging import FARTHEST
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.kept_bounds import likely_leader
