@@ -46,6 +46,8 @@ def learn(policy: Any, event: Any) -> None:
 def overdue(router: Router) -> None:
     """Let everything that is in flight expire with the next `expire`."""
     flights = router._fold.flights
+    for waiting in (flights.own, flights.foreign):
+        waiting.update({id_: (event, 0.0) for id_, (event, _) in waiting.items()})
     flights._deadlines = [(0.0, flight.id) for flight in flights]
 
 

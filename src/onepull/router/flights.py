@@ -102,11 +102,12 @@ class Flights:
 
     def expired(self, now: float) -> list[Decided]:
         """Return the decisions that have expired, which stay until their expiry is in the log."""
-        due: dict[str, float] = {}
+        found: dict[str, tuple[Decided, float]] = {}
         while self._deadlines and self._deadlines[0][0] <= now:
             deadline, id_ = heapq.heappop(self._deadlines)
-            due[id_] = deadline
-        found = [(id_, event) for id_ in due if (event := self.get(id_)) is not None]
-        for id_, _ in found:  # found again, unless their expiry is in the log by then
-            heapq.heappush(self._deadlines, (due[id_], id_))
-        return [event for _, event in found]
+            flight = self.own.get(id_) or self.foreign.get(id_)
+            if flight is not None and flight[1] == deadline:  # not one that was answered since
+                found[id_] = flight
+        for id_, (_, deadline) in found.items():  # found again, unless their expiry is in the log
+            heapq.heappush(self._deadlines, (deadline, id_))
+        return [event for event, _ in found.values()]
