@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from onepull.router.flights import GRACE, SPARE, Flights
@@ -19,6 +19,7 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS)
+@example(steps=[(0, "add", 1.0), (0, "pop", 1.0), (0, "add", 2.0)])
 def test_expiry_by_definition(steps):
     """Against a plain list of deadlines, with waits that change."""
     flights, expected, now = Flights(10.0), {}, 100.0
