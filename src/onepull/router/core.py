@@ -21,7 +21,7 @@ from onepull.router.background import Background
 from onepull.router.definition import Settings, needs_relearning
 from onepull.router.expiry import Expiry
 from onepull.router.fold import REVISIONS, Fold
-from onepull.router.redefinition import Redefinition
+from onepull.router.redefinition import Redefinition, redefined
 from onepull.router.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
@@ -105,13 +105,13 @@ class Core:
             change = None
             if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
                 twin = self._relearned(problem, text, what, redefine=redefine)
-                change = Redefinition.between(self._fold, twin, asked)
+                change = redefined(self._fold, twin, asked)
                 text, base = twin.policy.to_bytes(), self._fold.sequence
             elif self._fold.is_defined:
                 twin = self._twin()
                 if (error := twin.apply(e.Defined(id=id_, policy=b"", asked=asked))) is not None:
                     raise error
-                change = Redefinition.between(self._fold, twin, asked)
+                change = redefined(self._fold, twin, asked)
             if change is not None and not redefine:
                 change.refuse_loss(self.name)
             event = e.Defined(

@@ -39,17 +39,6 @@ class Redefinition(msgspec.Struct, frozen=True):
     kept: int
     removed: tuple[str, ...] = ()
 
-    @classmethod
-    def between(cls, old: Fold, new: Fold, asked: Mapping[str, Any]) -> Redefinition:
-        """Return what changes between what a log says and what it will say."""
-        arms = new.policy.problem.arms
-        return cls(
-            changed=_changed(old.asked, asked),
-            learned=_observed(old),
-            kept=_observed(new),
-            removed=tuple(arm for arm in old.policy.problem.arms if arm not in arms),
-        )
-
     def refuse_loss(self, name: str) -> None:
         """Raise ParameterError if nothing would be kept of what was learned."""
         if self.learned and not self.kept:
@@ -67,6 +56,17 @@ class Redefinition(msgspec.Struct, frozen=True):
         gone = f"; removed: {some(self.removed)}" if self.removed else ""
         outcomes = f"{kept} outcomes were kept" if self.learned else "nothing was learned before"
         return f"changed: {', '.join(self.changed)}; {outcomes}{gone}"
+
+
+def redefined(old: Fold, new: Fold, asked: Mapping[str, Any]) -> Redefinition:
+    """Return what changes between what a log says and what it will say."""
+    arms = new.policy.problem.arms
+    return Redefinition(
+        changed=_changed(old.asked, asked),
+        learned=_observed(old),
+        kept=_observed(new),
+        removed=tuple(arm for arm in old.policy.problem.arms if arm not in arms),
+    )
 
 
 def _few(changed: tuple[str, ...]) -> str:
