@@ -76,7 +76,7 @@ def test_an_application_has_its_budget_as_a_parameter():
         (changed("lte = 1.0", "umts = 1.0"), "unknown arm 'umts' among the costs"),
         (changed("lte = 1.0", "lte = -1.0"), "the cost of 'lte' must be a number >= 0"),
         (changed("budget = 50.0", "budget = 0.0"), "budget must be a number > 0"),
-        (changed("budget = 50.0", 'budget = "much"'), "at `$.environment.budget`"),
+        (changed("budget = 50.0", 'budget = "much"'), "'environment.budget' must be a number"),
         (
             changed("costs = {lte = 1.0}\nbudget = 50.0\n", ""),
             "policy UCBALP: needs budget",

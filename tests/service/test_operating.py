@@ -145,7 +145,7 @@ def test_curves_have_estimates_and_intervals(client):
     empty = client.get("/v1/problems/llm/curves").json()
     assert empty["curves"][0]["estimate"] == [None] * 40
     assert empty["best"] == [None] * 40
-    seconds = [1.0, 2.0, 3.0, 4.0, 5.0]
+    seconds = [float(s) for s in range(1, 31)]
     batch = [
         {"id": f"{arm}{s}", "arm": arm, "context": {"tokens": 1}, "state": {"seconds": s}}
         for arm in ("alpha", "beta") for s in seconds
@@ -160,13 +160,13 @@ def test_curves_have_estimates_and_intervals(client):
         assert estimate == told["arms"][1]["estimate"]
     # The states rise, so the policy believes in a change, and older ones count for less.
     half_life = client.get("/v1/problems/llm/warnings").json()["half_life"]
-    weights = [0.5 ** (age / half_life) for age in (4, 3, 2, 1, 0)]
+    weights = [0.5 ** (age / half_life) for age in reversed(range(len(seconds)))]
     total = sum(weights)
     mean = sum(w * s for w, s in zip(weights, seconds, strict=True)) / total
     square = sum(w * (s - mean) ** 2 for w, s in zip(weights, seconds, strict=True)) / total
     error = 1.96 * (square * total / (total - 1) / total) ** 0.5
     assert curve["error"] == pytest.approx([error] * 3, rel=1e-9)
-    assert curve["states"] == 5
+    assert curve["states"] == len(seconds)
     for query in ("field=colour", "points=1", "points=x", "points=201"):
         assert client.get(f"/v1/problems/llm/curves?{query}").status_code == 422
 

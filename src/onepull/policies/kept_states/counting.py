@@ -21,6 +21,7 @@ def counts_under(
     The filter of the candidate runs again over the newest states of each arm.  Before that,
     older states count evenly.
 
+    >>> from onepull.policies.kept_states.drift import STEADY
     >>> ones, times = np.ones((1, 3)), np.array([[0, 1, 2]])
     >>> mean, _ = counts_under(STEADY, [3], ones, times)
     >>> mean.round(3)
