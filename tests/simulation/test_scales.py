@@ -26,9 +26,7 @@ FORMS = [
 ]
 
 
-# The kernel of AdaptiveKL sums states in another order than numpy, so that ties may go another way;
-# kernels/test_kept_states.py compares the two.  It is used for rewards of usual sizes only.
-NAMES = [name for name in registered() if name != "AdaptiveKL"]
+NAMES = list(registered())
 
 
 @pytest.mark.parametrize("form", ["1e-300 * min(y, x)", "1e300 * min(y, x)"])
@@ -71,4 +69,6 @@ def test_kernel_and_library_agree_at_every_size(name, form):
     simulation = Simulation(environment, {name: policy}, horizon=TRIALS, seed=3)
     if policy.draws or not simulation._prepared[0].is_compiled:
         pytest.skip("draws, or has no compiled form")
+    if name == "AdaptiveKL" and form.startswith("1e9 +"):
+        pytest.skip("sums states in another order, and here rounding is a tenth of the differences")
     assert_identical(*blocks(environment, policy, horizon=TRIALS))

@@ -1,12 +1,17 @@
-"""Bounds and costs of arms from kept states, in numpy.
+"""Bounds and costs of arms from kept states.
 
-Rewards need a top and no lower bound.  These functions work on all arms at once: a loop in Python
-over hundreds of kept states would take longer than the rest of a decision.
+Rewards need a top and no lower bound.  What is computed for each state is computed in numpy, since
+a loop in Python over hundreds of kept states would take longer than the rest of a decision.  What
+is computed for each arm are plain functions of numbers, which the simulator compiles.
+
+In these functions, the unit is the mean distance of an arm's rewards X from the top, and β is how
+far λ is above the top.  The bound is a distance below the top, the *fall*: the maximum over β of
+exp(E ln(top - X + β) - budget) - β.
 """
 
 from __future__ import annotations
 
-from math import exp, inf, log
+from math import exp, inf, log, log1p, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,11 +19,67 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.payoff.reward import NARROWEST
 
+HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
 STEPS = 60
-AT_LEAST = 0.01  # first guess of how far λ is from the top
-CLOSE = 1e-8  # accuracy of a bound, as a share of the way from the mean to the top
-NEAREST = 1e-12  # to the top, in the same unit
-SIZES = 1e-100, 1e100  # of the way to the top that need no other unit
+AT_LEAST = 0.01  # first guess of β
+CLOSE = 1e-8  # accuracy of a fall
+NEAREST = 1e-12  # least β
+SIZES = 1e-100, 1e100  # units that need no other unit
+TIED = 1e-10  # bounds that differ by less are equal but for rounding, in the largest unit
+
+
+def explored(trial: float, pulls: float) -> float:
+    """Return how much an arm is explored: the logarithm of how unlikely a mean may be.
+
+    >>> round(explored(1, 1), 2), round(explored(100_000, 500), 2)
+    (10.31, 7.34)
+    """
+    return log(trial / pulls + HEAD_START / sqrt(pulls))
+
+
+def first_beyond(spread: float, budget: float) -> float:
+    """Return a first guess of the best β, from the variance of the rewards."""
+    return max(sqrt(0.5 * spread / budget) - 1.0, AT_LEAST)
+
+
+def first_fall(spread: float, budget: float, beyond: float) -> float:
+    """Return a fall that is not above the true one, from the variance of the rewards.
+
+    With u = top - X + β: for u ≥ β, ln u ≥ ln(1 + β) + (u - 1 - β)/(1 + β) - c (u - 1 - β)² with
+    equality at u = β.
+
+    >>> first_fall(0.0, 0.5, first_beyond(0.0, 0.5)) <= exp(-0.5)   # all rewards are equal
+    True
+    """
+    bend = max(log1p(1.0 / beyond) - 1.0 / (1.0 + beyond), 0.0)
+    fall = (1.0 + beyond) * exp(-bend * spread - budget) - beyond
+    return min(max(fall, 0.0), 1.0)
+
+
+def next_beyond(
+    logs: float, one: float, two: float, budget: float, beyond: float, low: float, high: float
+) -> tuple[float, float, float, float]:
+    """Take a step of Newton's method in ln β to the best β, which is between `low` and `high`.
+
+    Given are the means of ln u, 1/u and 1/u² for u = top - X + β.  Returned are the next β, its
+    new interval, and a fall that is not below the true one.
+
+    >>> next_beyond(0.0, 1.0, 1.0, 0.5, 1.0, 0.0, inf)   # λ is too far from the top
+    (0.5, 0.0, 1.0, 0.0)
+    """
+    most = 1.0
+    wrong = logs + log(one) - budget
+    if wrong > 0.0:
+        low = beyond
+    else:
+        high = beyond
+        # With weights in proportion to 1/u, and the rest at the top, this mean is likely.
+        most = exp(logs - budget) * (1.0 - beyond * one)
+    slope = (one - two / one) * beyond
+    step = beyond * exp(min(max(-wrong / slope, -20.0), 20.0)) if slope < 0.0 else low
+    if not low < step < high:
+        step = 0.5 * (low + high) if high < inf else 2.0 * beyond
+    return max(step, NEAREST), low, high, most
 
 
 def likely_means(
@@ -48,7 +109,7 @@ def likely_means(
                 pass
     else:
         bounds.find_highest()
-    return np.array(bounds.uppers)
+    return bounds.levelled()
 
 
 class Bounds:
@@ -57,132 +118,86 @@ class Bounds:
     def __init__(
         self, rewards: Array, stands_for: Array, pulls: Array, budgets: Array, tops: Any
     ) -> None:
-        self._stands_for, self._pulls, self._budgets = stands_for, pulls, budgets
-        self._tops = high = np.asarray(tops, np.float64)
+        high = np.asarray(tops, np.float64)
         gaps = (high[:, None] if high.ndim else high) - rewards
         np.maximum(gaps, 0.0, out=gaps)
         weighted = stands_for * gaps
         means = np.add.reduce(weighted, axis=1)
         means /= pulls  # of the way to the top
+        self._scale = 1.0
         scale = float(means.max())
-        if scale <= 0.0 or SIZES[0] < scale < SIZES[1]:
-            scale = 1.0
-        else:  # another unit, so that no square overflows or vanishes
-            scale = max(scale, NARROWEST)
+        if not (scale <= 0.0 or SIZES[0] < scale < SIZES[1]):
+            # Another unit, so that no square overflows or vanishes.
+            self._scale = scale = max(scale, NARROWEST)
             gaps, means = np.where(stands_for > 0.0, gaps, 0.0) / scale, means / scale
             weighted = stands_for * gaps
-        units = np.maximum(means, SIZES[0])
-        squares = np.einsum("js,js->j", weighted, gaps)
-        falls = self._first_falls(squares / (units * units * pulls))
-        self._gaps, self._units = gaps, units
-        self._means = means = means * scale
-        self.uppers: list[float] = (high - falls * means).tolist()
-        self.lowers: list[float] = (high - means).tolist()
-        self._searches: dict[int, Search] = {}
-
-    def _first_falls(self, squares: Array) -> Array:
-        """Return how far the bounds are below the top, at least, in units of the mean.
-
-        With u = λ - X and β = λ - top, in units in which the mean of top - X is 1: for u ≥ β,
-        ln u ≥ ln(1 + β) + (u - 1 - β)/(1 + β) - c (u - 1 - β)² with equality at u = β.
-        """
-        spread = np.maximum(squares - 1.0, 0.0)
-        beyond = np.maximum(np.sqrt(0.5 * spread / self._budgets) - 1.0, AT_LEAST)
-        more = beyond + 1.0
-        bend = np.maximum(np.log1p(1.0 / beyond) - 1.0 / more, 0.0)
+        squares = np.einsum("js,js->j", weighted, gaps).tolist()
+        self._gaps, self._stands_for = gaps, stands_for
+        self._budgets: list[float] = budgets.tolist()
+        self._pulls: list[float] = pulls.tolist()
+        rows = range(len(squares))
+        self._tops = high.tolist() if high.ndim else [float(high)] * len(squares)
+        self._units = [max(mean, SIZES[0]) for mean in means.tolist()]
+        self._intervals = [(0.0, inf)] * len(squares)
+        self._falls = [inf] * len(squares)
+        self._steps = [0] * len(squares)
+        spreads = [
+            max(squares[j] / (self._units[j] * self._units[j] * self._pulls[j]) - 1.0, 0.0)
+            for j in rows
+        ]
+        beyond = [first_beyond(spreads[j], self._budgets[j]) for j in rows]
+        falls = [first_fall(spreads[j], self._budgets[j], beyond[j]) for j in rows]
         self._beyond = beyond
-        falls = more * np.exp(-bend * spread - self._budgets) - beyond
-        return np.minimum(np.maximum(falls, 0.0), 1.0)
+        self._means = [mean * self._scale for mean in means.tolist()]
+        self._slack = TIED * max(self._means)
+        self.uppers = [self._tops[j] - falls[j] * self._means[j] for j in rows]
+        self.lowers = [self._tops[j] - self._means[j] for j in rows]
 
     def improve(self, row: int) -> bool:
         """Take a step to the bound of a row; return whether there was one to take."""
         if self.uppers[row] <= self.lowers[row]:
             return False
-        search = self._searches.get(row)
-        if search is None:
-            search = self._searches[row] = Search(
-                self._gaps[row] / self._units[row],
-                self._stands_for[row] / self._pulls[row],
-                self._budgets[row],
-                self._beyond[row],
-            )
-        search.improve()
-        top = float(self._tops[row] if self._tops.ndim else self._tops)
-        mean = float(self._means[row])
-        upper = top - search.fall * mean
-        most = search.fall if search.is_settled else search.most
-        self.uppers[row] = upper
+        beyond, unit, pulls = self._beyond[row], self._units[row], self._pulls[row]
+        stands_for, top, mean = self._stands_for[row], self._tops[row], self._means[row]
+        away = self._gaps[row] + beyond * unit
+        logs = float(stands_for.dot(np.log(away))) / pulls - log(unit)
+        fall = exp(logs - self._budgets[row]) - beyond
+        before, self._falls[row] = self._falls[row], fall
+        self._steps[row] += 1
+        self.uppers[row] = upper = top - min(max(fall, 0.0), 1.0) * mean
+        if abs(before - fall) <= CLOSE or beyond <= NEAREST or self._steps[row] == STEPS:
+            self.lowers[row] = upper
+            return True
+        np.divide(unit, away, out=away)
+        one = float(stands_for.dot(away)) / pulls
+        away *= away
+        two = float(stands_for.dot(away)) / pulls
+        self._beyond[row], *ends, most = next_beyond(
+            logs, one, two, self._budgets[row], beyond, *self._intervals[row]
+        )
+        self._intervals[row] = (ends[0], ends[1])
         self.lowers[row] = max(self.lowers[row], min(top - most * mean, upper))
         return True
 
     def find_highest(self) -> None:
         """Improve the highest bounds until one is known to be the highest."""
-        uppers = self.uppers
+        uppers, slack = self.uppers, self._slack
         while True:
             highest = max(uppers)
-            leading = [row for row, upper in enumerate(uppers) if upper == highest]
+            leading = [row for row, upper in enumerate(uppers) if upper >= highest - slack]
             if len(leading) == 1:
                 uppers[leading[0]] = -inf
                 second = max(uppers)
                 uppers[leading[0]] = highest
-                if self.lowers[leading[0]] > second:
+                if self.lowers[leading[0]] > second + slack:
                     return
             if not any([self.improve(row) for row in leading]):  # noqa: C419 - all take a step
                 return
 
-
-class Search:
-    """The search for one bound, by Newton's method in ln(λ - top).
-
-    Parameters
-    ----------
-    gaps
-        How far each reward is below the top, in units of their mean.
-    shares
-        Its share of the observations.
-    budget
-        How much less likely than the observations a law may be.
-    beyond
-        How far λ is above the top at first.
-    """
-
-    def __init__(self, gaps: Array, shares: Array, budget: float, beyond: float) -> None:
-        self._gaps, self._shares = gaps, shares
-        self._budget, self._beyond = float(budget), float(beyond)
-        self._low, self._high, self._value = 0.0, inf, inf
-        self._steps = 0
-        self.fall = 0.0  # how far the bound is below the top, at least
-        self.most = 1.0  # and at most
-        self.is_settled = False
-
-    def improve(self) -> None:
-        """Take one step."""
-        beyond, shares = self._beyond, self._shares
-        away = self._gaps + beyond
-        logs = float(shares.dot(np.log(away)))
-        near = exp(logs - self._budget)
-        before, self._value = self._value, near - beyond
-        self.fall = min(max(self._value, 0.0), 1.0)
-        self._steps += 1
-        if abs(before - self._value) <= CLOSE or beyond <= NEAREST or self._steps == STEPS:
-            self.is_settled = True
-            return
-        np.reciprocal(away, out=away)
-        one = float(shares.dot(away))
-        away *= away
-        wrong = logs + log(one) - self._budget
-        if wrong > 0.0:
-            self._low = beyond
-        else:
-            self._high = beyond
-            # With weights in proportion to 1/(λ - X), and the rest at the top, this mean is likely.
-            self.most = min(self.most, near * (1.0 - beyond * one))
-        slope = (one - float(shares.dot(away)) / one) * beyond
-        low, high = self._low, self._high
-        step = beyond * exp(min(max(-wrong / slope, -20.0), 20.0)) if slope < 0.0 else low
-        if not low < step < high:
-            step = 0.5 * (low + high) if high < inf else 2.0 * beyond
-        self._beyond = max(step, NEAREST)
+    def levelled(self) -> Array:
+        """Return the bounds; those that are the highest but for rounding are equal."""
+        highest = max(self.uppers)
+        return np.array([highest if highest - u <= self._slack else u for u in self.uppers])
 
 
 def drifting_costs(

@@ -11,7 +11,7 @@ import numpy as np
 from onepull.arms import Words
 from onepull.arrays import Array
 from onepull.checks import flag, whole_number
-from onepull.index.kept_likelihood import drifting_costs, likely_means
+from onepull.index.kept_likelihood import drifting_costs, explored, likely_means
 from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
 from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
@@ -27,7 +27,6 @@ from onepull.statistics import UNPULLED
 KEPT = 512
 LEAST, MOST = 16, 1 << 16  # of the states kept per arm
 UNANSWERED = -math.inf  # the index of an arm that was pulled enough and has not answered yet
-HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
 AT_FIRST = 32  # trials that may all explore
 FEW_ARMS = 10  # with more, only their share of the later trials may explore
 ROUNDING = 1e-12  # of rewards, as a share of the largest mean
@@ -247,11 +246,11 @@ class AdaptiveKL(Policy):
         if drift is not None and drift.chosen != STEADY:
             return self._drifting(request, drift, arms)
         pulls = view.pulls[arms]
-        counts, trial = pulls, knowledge.clock
+        counts, trial = pulls.tolist(), knowledge.clock
         if any(knowledge.in_flight):
-            counts = pulls + np.array(knowledge.in_flight)[arms]
+            counts = (pulls + np.array(knowledge.in_flight)[arms]).tolist()
             trial += sum(knowledge.in_flight)
-        budgets = np.log(trial / counts + HEAD_START / np.sqrt(counts)) / counts
+        budgets = np.array([explored(trial, count) / count for count in counts])
         tops = view.tops[arms] if np.ndim(view.tops) else view.tops
         return likely_means(view.rewards[arms], view.stands_for[arms], pulls, budgets, tops, exact)
 

@@ -1,22 +1,26 @@
 """The leading arm by likelihood bounds on kept states, as plain loops for compiled code.
 
-`likely_means` bounds all arms at once in numpy.  A kernel can do less: it bounds an arm as closely
-as is needed to tell which arm leads, beginning with a bound from mean and variance alone.  It takes
-the same steps as `likely_means`, so both find the same bound.
+The sums over states are loops here and numpy in the library; the steps of the search are the
+functions of `index/kept_likelihood.py`.
 """
 
 from __future__ import annotations
 
-from math import exp, log, log1p, sqrt
+from math import exp, log
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.index.kept_likelihood import AT_LEAST, CLOSE, NEAREST, SIZES, STEPS
-from onepull.policies.kept_states.adaptive_kl import HEAD_START
+from onepull.index import kept_likelihood
+from onepull.index.kept_likelihood import CLOSE, NEAREST, SIZES, STEPS, TIED
 from onepull.simulation.compiled import compiled, inlined
+
+explored = inlined(kept_likelihood.explored)
+first_beyond = inlined(kept_likelihood.first_beyond)
+first_fall = inlined(kept_likelihood.first_fall)
+next_beyond = inlined(kept_likelihood.next_beyond)
 
 SETTLED = STEPS
 VANISHING = 1e-290  # a distance to the top that counts as none
@@ -47,11 +51,7 @@ def no_search(arms: int) -> Search:
 def begin(
     search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any, level: Any
 ) -> None:
-    """Bound an arm by the mean and the variance of its rewards.
-
-    With u = λ - X and β = λ - top, in units in which the mean of top - X is 1: for u ≥ β,
-    ln u ≥ ln(1 + β) + (u - 1 - β)/(1 + β) - c (u - 1 - β)² with equality at u = β.
-    """
+    """Bound an arm by the mean and the variance of its rewards."""
     top = search.top[j]
     total, squares = 0.0, 0.0
     more, more_squares = 0.0, 0.0
@@ -79,12 +79,10 @@ def begin(
             squares += weights[s] * (max(top - values[s], 0.0) / unit) ** 2
     budget = level / pulls
     spread = max(squares / pulls - 1.0, 0.0)
-    beyond = max(sqrt(0.5 * spread / budget) - 1.0, AT_LEAST)
-    bend = max(log1p(1.0 / beyond) - 1.0 / (1.0 + beyond), 0.0)
-    fall = (1.0 + beyond) * exp(-bend * spread - budget) - beyond
+    beyond = first_beyond(spread, budget)
     search.budget[j], search.beyond[j] = budget, beyond
     search.low[j], search.high[j], search.fall[j] = 0.0, np.inf, np.inf
-    search.upper[j] = top - min(max(fall, 0.0), 1.0) * unit
+    search.upper[j] = top - first_fall(spread, budget, beyond) * unit
     search.lower[j] = top - unit
     search.steps[j] = 0
 
@@ -104,8 +102,8 @@ def improve(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: A
             two += part / away
             logs += weight * log(away)
     logs, one, two = logs / pulls, one / pulls, two / pulls
-    before, near = search.fall[j], exp(logs - budget)
-    fall = near - beyond
+    before = search.fall[j]
+    fall = exp(logs - budget) - beyond
     search.fall[j] = fall
     search.steps[j] += 1
     search.upper[j] = top - min(max(fall, 0.0), 1.0) * unit
@@ -113,20 +111,10 @@ def improve(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: A
         search.steps[j] = SETTLED
         search.lower[j] = search.upper[j]
         return
-    wrong = logs + log(one) - budget
-    if wrong > 0.0:
-        search.low[j] = beyond
-    else:
-        search.high[j] = beyond
-        # With weights in proportion to 1/(λ - X), and the rest at the top, this mean is likely.
-        likely = top - near * (1.0 - beyond * one) * unit
-        search.lower[j] = max(search.lower[j], min(likely, search.upper[j]))
-    low, high = search.low[j], search.high[j]
-    slope = (one - two / one) * beyond
-    step = beyond * exp(min(max(-wrong / slope, -20.0), 20.0)) if slope < 0.0 else low
-    if not low < step < high:
-        step = 0.5 * (low + high) if high < np.inf else 2.0 * beyond
-    search.beyond[j] = max(step, NEAREST)
+    search.beyond[j], search.low[j], search.high[j], most = next_beyond(
+        logs, one, two, budget, beyond, search.low[j], search.high[j]
+    )
+    search.lower[j] = max(search.lower[j], min(top - most * unit, search.upper[j]))
 
 
 @compiled
@@ -134,23 +122,23 @@ def likely_leader(
     values: Any, weights: Any, counts: Any, pulls: Any, tops: Any, trial: Any, search: Any
 ) -> Any:
     """Return the arm with the highest bound; of equal ones the least pulled."""
-    arms = pulls.size
+    arms, slack = pulls.size, 0.0
     for j in range(arms):
         search.top[j] = tops[j if tops.size > 1 else 0]
-        level = log(trial / pulls[j] + HEAD_START / sqrt(pulls[j]))
+        level = explored(trial, pulls[j])
         begin(search, j, values[j], weights[j], counts[j], pulls[j], level)
+        slack = max(slack, TIED * search.unit[j])
     upper, lower, steps = search.upper, search.lower, search.steps
     while True:
         best, next_best = 0, -np.inf
         for j in range(1, arms):
-            if upper[j] > upper[best] or (
-                upper[j] == upper[best] and before(search, pulls, j, best)
-            ):
-                next_best = upper[best]
+            ahead = upper[j] - upper[best]
+            if ahead > slack or (ahead >= -slack and before(search, pulls, j, best)):
+                next_best = max(next_best, upper[best])
                 best = j
             elif upper[j] > next_best:
                 next_best = upper[j]
-        if steps[best] == SETTLED or lower[best] > next_best:
+        if steps[best] == SETTLED or lower[best] > next_best + slack:
             return best
         improve(search, best, values[best], weights[best], counts[best], pulls[best])
 
