@@ -156,7 +156,7 @@ class Drift:
         spread = self.pooled * (POOLED / total)
         spread += self.squares[arm, STEADY]
         average = self._average
-        if not spread.min() > TINY * freedom:
+        if not np.minimum.reduce(spread) > TINY * freedom:
             # In a context where nothing varies there is nothing to predict.
             tells = spread > TINY * freedom
             if not tells.any():

@@ -142,7 +142,8 @@ class KeptStates(Knowledge):
             # Before anything changes, since a reward in Python may raise.
             rewards = np.asarray(self._psi((*self.problem.known[arm], *shown))) * self.unit
             if self._may_be_far:
-                np.clip(rewards, -FARTHEST, FARTHEST, out=rewards)
+                np.minimum(rewards, FARTHEST, out=rewards)
+                np.maximum(rewards, -FARTHEST, out=rewards)
         slot = self._free_slot(arm)
         self.columns[:, arm, slot] = shown
         self.stands_for[arm, slot] = 1.0
