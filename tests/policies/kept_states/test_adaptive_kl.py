@@ -394,3 +394,59 @@ def test_attributes_that_cannot_be_valued_change_nothing():
         policy.set_attributes("a", price=50.0)
     assert policy.estimates() == before
     assert policy.problem == policy.memory.problem
+
+
+def merged_policy(reward="min(bits, capacity)"):
+    """Return a policy whose older states were merged, and all states of its arms."""
+    problem = Problem(
+        arms=["a", "b"],
+        context={"bits": Interval(1, 2)},
+        state={"capacity": Interval(0, 7)},
+        reward=reward,
+    )
+    states = 7 * np.random.default_rng(0).random((2, 3000))
+    policy = AdaptiveKL(problem)
+    for pair in states.T.tolist():
+        for arm, capacity in zip("ab", pair, strict=True):
+            policy.observe(arm, capacity=capacity)
+    return policy, states
+
+
+@pytest.mark.parametrize("reward", ["capacity", "capacity >= 5", "-abs(capacity - 4)"])
+def test_another_reward_is_computed_well_from_merged_states(reward):
+    """Merging adds less than chance; a run like this is off by more with a probability of 1e-4."""
+    policy, states = merged_policy()
+    assert max(policy.memory.kept) < 600
+    other = policy.with_reward(reward)
+    values = policy.problem.with_reward(reward).payoff.vector(1.5, states)
+    errors = values.std(axis=1) / np.sqrt(states.shape[1])
+    assert np.abs(other.estimates(bits=1.5) - values.mean(axis=1)).max() < 2 * errors.max()
+    # Merging leaves more of the rare states; that is no change of the arms.
+    assert other.half_life == math.inf
+
+
+def test_a_reward_that_merged_states_do_not_tell_is_refused():
+    policy, _ = merged_policy("0 * capacity")
+    with pytest.raises(ParameterError, match=r"may be off by .*with_reward\(…, error="):
+        policy.with_reward("floor(50 * capacity) % 2")
+    other = policy.with_reward("floor(50 * capacity) % 2", error=1)
+    assert other.estimates(bits=1)[1] == pytest.approx(0.5, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [(1e300, 1.0), (1.0, 1e300), (1e-300, 1.0), (1.0, 1e-300)]
+)
+def test_the_size_of_rewards_may_change_as_much_as_numbers_can(first, last):
+    problem = Problem(
+        arms={"a": {"price": 1.0}, "b": {"price": first}},
+        state={"x": Finite([0, 1, 2])},
+        reward="-x * price",
+    )
+    policy = AdaptiveKL(problem)
+    policy.observe_many(["a", "b"] * 3, x=[1, 2] * 3)
+    policy.remove_arm("b" if last == 1.0 else "a")
+    (arm,) = policy.problem.arms
+    policy.set_attributes(arm, price=last)
+    policy.observe(arm, x=1)
+    seen = 1.0 if arm == "a" else 7 / 4
+    assert policy.estimates() == pytest.approx([-seen * last])

@@ -10,7 +10,8 @@ import numpy as np
 
 from onepull.arms import Words
 from onepull.arrays import Array
-from onepull.checks import flag, whole_number
+from onepull.checks import flag, number, whole_number
+from onepull.errors import ParameterError
 from onepull.index.kept_likelihood import drifting_costs, explored, likely_means
 from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
@@ -71,7 +72,8 @@ class AdaptiveKL(Policy):
 
     The states of each arm are kept and revalued by the reward for every request.  So any reward
     will do: jumps, prices, failures, and rewards without a lower bound.  The reward and the
-    attributes of arms can change at any time, exactly.
+    attributes of arms can change at any time: exactly as long as no states were merged, and later
+    with the error of a sample.
 
     While the arms do not change, its index is the empirical-likelihood bound of `EmpiricalKL` with
     the exploration ln(n/m + 30,000/√m).  Otherwise it compares the means that its memory predicts
@@ -161,10 +163,23 @@ class AdaptiveKL(Policy):
         drift = self._knowledge.drift
         return float("inf") if drift is None else drift.half_life
 
-    def with_reward(self, reward: Reward | Source, *, words: Words | None = None) -> Self:
+    def with_reward(
+        self, reward: Reward | Source, *, error: float | None = None, words: Words | None = None
+    ) -> Self:
         """Return a policy for another reward with everything that this one has seen.
 
-        `words` are further words of attributes that the reward compares with.
+        This is exact as long as no states were merged.  Merging keeps the mean of any reward
+        unbiased, but adds to its error.  ParameterError says how much that is, if it is more than
+        what chance makes anyway.
+
+        Parameters
+        ----------
+        reward
+            The other reward.
+        error
+            Accept estimates that merging puts off by up to this much, in 95 % of cases.
+        words
+            Further words of attributes that the reward compares with, as of `Problem`.
 
         >>> from onepull import Interval
         >>> policy = AdaptiveKL(
@@ -174,8 +189,17 @@ class AdaptiveKL(Policy):
         >>> policy.estimates(), policy.with_reward("delay <= 5").estimates()
         ([-3.0, -4.0], [0.5, 1.0])
         """
+        accepted = None if error is None else number("error", error, above=0.0, at_least=True)
         twin = self._rebuilt(self.problem.with_reward(reward, words=words), self._written())
         twin._knowledge.inherit(self._knowledge)  # noqa: SLF001 - of the same class
+        off, chance = twin._knowledge.merging_error()  # noqa: SLF001 - of the same class
+        if off > (chance if accepted is None else accepted):
+            raise ParameterError(
+                f"estimates of this reward may be off by {off:.6g}, where chance makes them off by "
+                f"{chance:.6g}, since states that are alike for the present reward were merged.  "
+                f"Call with_reward(…, error={off:.6g}) to accept that, or keep more states "
+                f"(kept={self.kept} now)"
+            )
         twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
 

@@ -30,6 +30,7 @@ ODDS = 3.0  # logarithm of the prior odds of no change
 POOLED = 2.0  # how many observations what other arms show about noise counts for
 FEW = 3  # observations of noise before candidates are compared
 TINY = 1e-30
+LARGEST = 1e200  # level or square after the unit of rewards has changed
 
 
 def most_likely(likelihood: Sequence[float]) -> int:
@@ -192,9 +193,12 @@ class Drift:
 
     def rescale(self, factor: float) -> None:
         """Take rewards in another unit from now on."""
-        self.levels *= factor
-        self.squares *= factor * factor
-        self.pooled *= factor * factor
+        with np.errstate(over="ignore", invalid="ignore"):
+            for array in (self.levels, self.squares, self.squares, self.pooled, self.pooled):
+                array *= factor
+        for array in (self.levels, self.squares, self.pooled):
+            np.nan_to_num(array, copy=False, posinf=LARGEST, neginf=-LARGEST)
+            np.clip(array, -LARGEST, LARGEST, out=array)
 
     def add_arm(self) -> None:
         """Add an arm that was never observed."""

@@ -14,9 +14,10 @@ from onepull.errors import SaveFileError
 from onepull.payoff import State
 from onepull.payoff.box_points import is_finite, listed, points, product, size
 from onepull.payoff.formula_payoff import FormulaPayoff
+from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states.counting import counts_under
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
-from onepull.policies.kept_states.merging import FARTHEST, RECENT, merged_pairs
+from onepull.policies.kept_states.merging import FARTHEST, RECENT, merged_pairs, merging_errors
 from onepull.policies.kept_states.saved_states import KeptState, check_arms, restored_counts
 from onepull.policies.kept_states.tops import Tops
 from onepull.policies.sharing.knowledge import Knowledge
@@ -136,9 +137,10 @@ class KeptStates(Knowledge):
         if self.drift is not None:
             self._psi((*self.problem.known[arm], *outcome[len(self._attributes) :]))
 
-    def _keep(self, arm: int, shown: Sequence[float], trial: int) -> None:
+    def _keep(self, arm: int, shown: Sequence[float], trial: int, *, is_whole: bool = True) -> None:
+        """Keep a state; one that is not whole, as others were merged into it, tells no change."""
         rewards = None
-        if self.drift is not None:
+        if self.drift is not None and is_whole:
             # Before anything changes, since a reward in Python may raise.
             rewards = np.asarray(self._psi((*self.problem.known[arm], *shown))) * self.unit
             if self._may_be_far:
@@ -341,11 +343,13 @@ class KeptStates(Knowledge):
         """Forget everything but these states, and learn them again, maybe for another problem."""
         fresh = KeptStates(problem or self.problem, capacity=self.asked, adapts=self.adapts)
         fresh.merges = self.merges
-        for each in sorted(seen, key=lambda one: one.trial):
-            fresh._keep(each.arm, each.shown, each.trial)
-            slot = fresh.kept[each.arm] - 1
-            fresh.stands_for[each.arm, slot] = each.stands_for
-            fresh.pulls[each.arm] += round(each.stands_for) - 1
+        merged, whole = _parted(sorted(seen, key=lambda one: one.trial))
+        for states, is_whole in ((merged, False), (whole, True)):
+            for each in states:
+                fresh._keep(each.arm, each.shown, each.trial, is_whole=is_whole)
+                slot = fresh.kept[each.arm] - 1
+                fresh.stands_for[each.arm, slot] = each.stands_for
+                fresh.pulls[each.arm] += round(each.stands_for) - 1
         fresh.clock = max(fresh.clock, self.clock, sum(fresh.pulls))
         fresh.in_flight = self.in_flight
         self.__dict__.update(fresh.__dict__)
@@ -367,6 +371,27 @@ class KeptStates(Knowledge):
         self.merges, self.clock = old.merges, old.clock
         self._relearn(seen)
         return 0.0
+
+    def merging_error(self) -> tuple[float, float]:
+        """Return how far merging may put an estimate off in 95 % of cases, and how far chance does.
+
+        They are those of the arm and the context where merging does most beside chance.
+        """
+        worst, errors = 0.0, (0.0, 0.0)
+        for arm, count in enumerate(self.kept):
+            weights = self.stands_for[arm, :count]
+            states = self.columns[:, arm, :count]
+            # Equal states are merged first, so where few are left that differ, no others were.
+            few = (self.capacity - min(RECENT, self.capacity // 2)) // 2
+            if count == self.pulls[arm] or len(np.unique(states, axis=1).T) <= few:
+                continue
+            merging, chance = merging_errors(states, self._compared(arm, states), weights)
+            shares = merging / np.maximum(chance, NARROWEST)
+            place = int(np.argmax(shares))
+            if shares[place] > worst:
+                worst = float(shares[place])
+                errors = 1.96 * float(merging[place]), 1.96 * float(chance[place])
+        return errors
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
@@ -435,6 +460,23 @@ class _Seen(NamedTuple):
     arm: int
     shown: list[float]
     stands_for: float
+
+
+def _parted(seen: Sequence[_Seen]) -> tuple[list[_Seen], list[_Seen]]:
+    """Return the states of an arm up to the newest that others were merged into, and the rest.
+
+    Merging leaves more of the rare states, so that what is left of the older ones looks like a
+    change.
+    """
+    newest: dict[int, int] = {}
+    for one in seen:
+        if one.stands_for > 1.0:
+            newest[one.arm] = one.trial
+    merged: list[_Seen] = []
+    whole: list[_Seen] = []
+    for one in seen:
+        (merged if one.trial <= newest.get(one.arm, -1) else whole).append(one)
+    return merged, whole
 
 
 def capacity_of(asked: int, arms: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.payoff.reward import NARROWEST
 
 RECENT = 128  # newest states of an arm, which are never merged
 FARTHEST = 1e100  # reward that is compared, so that no square overflows
@@ -22,8 +23,8 @@ def merged_pairs(
     They are a quarter of the states, with neighbours of nearly the same reward.  The pairs whose
     merging adds least variance to the mean go first, over all the contexts in which predictions are
     compared: two states that give the same reward in one context may differ in another.  Of pairs
-    that add nothing, equal states go first.  The context that tells which states are neighbours is
-    another one each time.
+    that add the same, those go first whose states are closest, so that another reward can still be
+    computed.  The context that tells which states are neighbours is another one each time.
 
     Parameters
     ----------
@@ -46,13 +47,54 @@ def merged_pairs(
     order = np.lexsort((*states, rewards[merges % len(rewards)]))
     sorted_weights = weights[order]
     apart = np.clip(np.diff(rewards[:, order], axis=1), -FARTHEST, FARTHEST)
-    added = sorted_weights[1:] * sorted_weights[:-1] * np.einsum("cs,cs->s", apart, apart)
-    differ = (states[:, order[1:]] != states[:, order[:-1]]).any(axis=0)
-    for place in _cheapest(np.lexsort((differ, added)).tolist(), count, max(1, count // 4)):
+    both = sorted_weights[1:] * sorted_weights[:-1]
+    added = both * np.einsum("cs,cs->s", apart, apart)
+    further = both * _squared_distances(states[:, order])
+    for place in _cheapest(np.lexsort((further, added)).tolist(), count, max(1, count // 4)):
         stays, goes = int(order[place]), int(order[place + 1])
         if uniform(merges + 1, place) * float(weights[stays] + weights[goes]) >= weights[stays]:
             stays, goes = goes, stays
         yield stays, goes
+
+
+def merging_errors(states: Array, rewards: Array, weights: Array) -> tuple[Array, Array]:
+    """Return the standard errors of mean rewards: what merging adds, and what chance makes anyway.
+
+    A state that stands for several is one of them.  The others differ from it by about as much as
+    its neighbours do.
+
+    Parameters
+    ----------
+    states, rewards, weights
+        As of `merged_pairs`.
+
+    Examples
+    --------
+    >>> states, weights = np.array([[1.0, 2.0, 3.0]]), np.array([1.0, 5.0, 1.0])
+    >>> rewards = np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> merging, chance = merging_errors(states, rewards, weights)
+    >>> merging.round(2), chance.round(2)
+    (array([0.  , 0.45]), array([0.  , 0.13]))
+    """
+    number = float(weights.sum())
+    order = np.lexsort(states)
+    steps = np.diff(np.clip(rewards[:, order], -FARTHEST, FARTHEST), axis=1) ** 2
+    nearby = np.zeros((len(rewards), len(order)))
+    nearby[:, 1:] = steps
+    np.maximum(nearby[:, :-1], steps, out=nearby[:, :-1])
+    lost = 0.5 * nearby @ (weights * (weights - 1.0))[order]
+    means = rewards @ weights / number
+    spread = np.clip(rewards - means[:, None], -FARTHEST, FARTHEST) ** 2 @ weights
+    return np.sqrt(lost) / number, np.sqrt(spread) / number
+
+
+def _squared_distances(states: Array) -> Array:
+    """Return how far each state is from the next, with each field in units of its range."""
+    found = np.zeros(states.shape[1] - 1)
+    for column in 0.5 * states:  # half of it, so that no difference overflows
+        steps = np.diff(column) / max(float(np.ptp(column)), NARROWEST)
+        found += steps * steps
+    return found
 
 
 def _cheapest(ranked: Sequence[int], count: int, wanted: int) -> list[int]:

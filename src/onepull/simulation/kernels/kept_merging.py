@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states.merging import FARTHEST, MIXED, RECENT
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import ASIDE, GOLDEN, SCALE
@@ -126,8 +127,11 @@ def states_of(memory: Any, known: Any, arm: Any, old: Any) -> Any:
 
 @inlined
 def added(keys: Any, rewards: Any, order: Any, weights: Any, unit: Any) -> Any:
-    """Return what merging of neighbours adds to the variance, and whether they differ."""
+    """Return what merging of neighbours adds to the variance, and how far apart they are."""
     found = np.zeros((2, order.size - 1))
+    scales = np.zeros(keys.shape[0])
+    for k in range(1, keys.shape[0]):
+        scales[k] = max(0.5 * keys[k].max() - 0.5 * keys[k].min(), NARROWEST)
     for p in range(order.size - 1):
         one, two = order[p], order[p + 1]
         total = 0.0
@@ -135,10 +139,13 @@ def added(keys: Any, rewards: Any, order: Any, weights: Any, unit: Any) -> Any:
             apart = (rewards[c, two] - rewards[c, one]) * unit
             apart = min(max(apart, -FARTHEST), FARTHEST)
             total += apart * apart
-        found[0, p] = weights[two] * weights[one] * total
-        for k in range(1, keys.shape[0]):
-            if keys[k, one] != keys[k, two]:
-                found[1, p] = 1.0
+        both = weights[two] * weights[one]
+        found[0, p] = both * total
+        total = 0.0
+        for k in range(keys.shape[0] - 1, 0, -1):
+            step = (0.5 * keys[k, two] - 0.5 * keys[k, one]) / scales[k]
+            total += step * step
+        found[1, p] = both * total
     return found
 
 
