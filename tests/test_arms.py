@@ -19,6 +19,7 @@ from onepull import (
     KLUCB,
     UCB1,
     CoarseKL,
+    ContextError,
     Discrete,
     EmpiricalBernstein,
     EmpiricalKL,
@@ -358,6 +359,34 @@ def test_a_state_whose_reward_would_overflow_is_refused():
             policy.observe("a", tokens=1, seconds=1e160)
         assert policy.is_fresh
         policy.observe("a", tokens=1, seconds=1e140)
+
+
+def test_contexts_need_no_bounds_either():
+    problem = Problem(
+        arms=["a", "b"],
+        context={"tokens": Interval(1, math.inf)},
+        state={"seconds": Interval(0, math.inf)},
+        reward="-seconds * tokens",
+    )
+    for policy in (recommended(problem), EpsilonGreedy(problem, sharing="blind", seed=1)):
+        policy.observe("a", tokens=1e100, seconds=0.1)
+        before = policy.to_bytes()
+        with pytest.raises(ContextError, match=r"rewards are too large .* at most 3\.\d+e\+150"):
+            policy.choose(tokens=1e160)
+        with pytest.raises(StateError, match="rewards are too large"):
+            policy.observe("a", tokens=1, seconds=1e160)
+        assert policy.to_bytes() == before
+        assert policy.choose(tokens=1e100) == "b"
+    with pytest.raises(ContextError, match="rewards are too large"):
+        problem.payoff(tokens=1e160, seconds=1)
+
+
+def test_a_reward_that_overflows_everywhere_is_refused():
+    with pytest.raises(ProblemError, match="too large to compute with"):
+        Problem(
+            arms=["a"], state={"x": Interval(0, 1), "y": Interval(0, math.inf)},
+            reward="-1e305 * x - y",
+        )  # fmt: skip
 
 
 def test_a_reward_that_overflows_between_bounds_is_refused():

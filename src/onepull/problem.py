@@ -145,9 +145,16 @@ class Problem:
         failing = self._failing(known)
         fixed = Fixed(words=self._spoken)
         try:
-            set_(self, "payoff", bind(self.reward, self.context, outcome, failing, fixed))
+            payoff = bind(self.reward, self.context, outcome, failing, fixed)
         except FormulaError as error:
             raise self._with_remedy(error) from None
+        if payoff.reach < math.inf:  # Larger numbers are refused, for their rewards overflow.
+            is_state = outcome is self.state
+            set_(self, "context", self.context.within(payoff.reach))
+            set_(self, "state", self.state.within(payoff.reach))
+            set_(self, "outcome", self.state if is_state else outcome.within(payoff.reach))
+            payoff = payoff.parted(self.context, self.outcome)
+        set_(self, "payoff", payoff)
         set_(self, "known", tuple(known.read(self.attributes.get(a, {})) for a in self.arms))
         set_(self, "_payoffs", {})
 

@@ -290,6 +290,30 @@ class Interval:
             return min(max(number, self._least), self._most)
         raise ValueError(f"is not {self}")
 
+    def within(self, size: float) -> Interval:
+        """Return this interval with numbers of at most a size towards an end that is infinite.
+
+        >>> Interval(0, math.inf).within(1e9).accept(1e10)
+        Traceback (most recent call last):
+        ValueError: is not a finite number in [0, inf]
+        """
+        twin = Interval(self.low, self.high, outside=self.outside, scale=self.scale)
+        if math.isinf(self.low):
+            object.__setattr__(twin, "_least", max(min(-size, self.high), self._least))
+        if math.isinf(self.high):
+            object.__setattr__(twin, "_most", min(max(size, self.low), self._most))
+        return twin
+
+    def too_far(self, value: float) -> float | None:
+        """Return the largest size that is accepted, if a number of this interval is beyond it.
+
+        >>> Interval(0, math.inf).within(1e9).too_far(1e10)
+        1000000000.0
+        """
+        if not self.low <= value <= self.high or self._least <= value <= self._most:
+            return None
+        return abs(self._most if value > self._most else self._least)
+
     def clips_off(self, value: Any) -> bool:
         """Whether a number is outside, so that `accept` replaces it by the nearest end.
 
@@ -327,7 +351,7 @@ class Box(Mapping[str, Space]):
         The fields that nobody gives, with their values: the one of a context without fields.
     """
 
-    __slots__ = ("_error", "_readers", "_spaces", "implied", "names", "role", "words")
+    __slots__ = ("_error", "_readers", "_spaces", "_start", "implied", "names", "role", "words")
 
     def __init__(self, spaces: Mapping[str, Space] | None = None, /, **named: Space) -> None:
         if spaces is not None and not isinstance(spaces, Mapping):
@@ -352,6 +376,7 @@ class Box(Mapping[str, Space]):
             if isinstance(space, Finite) and space.words
         }
         self._readers = [(name, space.accept) for name, space in self._spaces.items()]
+        self._start: tuple[float, ...] = ()
         self.implied: Mapping[str, float] = {}
         self.role = "field"
         self._error: type[InputError] = InputError
@@ -366,9 +391,14 @@ class Box(Mapping[str, Space]):
         >>> box, box.read(box.implied), box.shown((0.0,))
         (Box(), (0.0,), 'no context')
         """
-        box = cls({NO_CONTEXT: Finite([0])})
-        box.implied = {NO_CONTEXT: 0.0}
-        return box
+        return cls({NO_CONTEXT: Finite([0])})._implying({NO_CONTEXT: 0.0})
+
+    def _implying(self, implied: Mapping[str, float]) -> Box:
+        """Return this box after telling it the values of all its fields, if there are any."""
+        if implied:
+            self.implied = implied
+            self._start, self._readers = tuple(implied.values()), []
+        return self
 
     @property
     def has_fields(self) -> bool:
@@ -402,10 +432,24 @@ class Box(Mapping[str, Space]):
 
     def acting_as(self, role: str) -> Box:
         """Return a copy whose errors speak of the 'context' or the 'state' of a problem."""
-        box = Box(self._spaces)
-        box.role, box.implied = role, self.implied
+        box = Box(self._spaces)._implying(self.implied)
+        box.role = role
         box._error = {"context": ContextError, "state": StateError}[role]
         return box
+
+    def within(self, size: float) -> Box:
+        """Return this box with numbers of at most a size where an interval has no end.
+
+        >>> Box(x=Interval(0, math.inf)).acting_as("state").within(1e9).read({"x": 1e10})
+        Traceback (most recent call last):
+        onepull.errors.StateError: state field 'x' must be a finite number in [0, inf], given \
+10000000000.0; its rewards are too large to compute with; expected at most 1e+09 in size
+        """
+        spaces = {
+            name: space.within(size) if isinstance(space, Interval) else space
+            for name, space in self._spaces.items()
+        }
+        return Box(spaces)._implying(self.implied).acting_as(self.role)
 
     def read(self, fields: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the values of this box's fields from `fields`, in order.
@@ -413,13 +457,11 @@ class Box(Mapping[str, Space]):
         Other fields are ignored; the caller checks for unknown names.
         """
         try:
-            values: tuple[float, ...] = ()
+            values = self._start
             for name, accept in self._readers:  # for one field, twice as fast as a comprehension
                 values += (accept(fields[name]),)
             return values  # noqa: TRY300 - the loop is what may raise
         except (KeyError, TypeError, ValueError):
-            if self.implied and NO_CONTEXT not in fields:
-                return tuple(self.implied.values())
             raise self.refusal(fields) from None
 
     def refusal(self, fields: Mapping[str, Any]) -> InputError:
@@ -499,11 +541,13 @@ class Box(Mapping[str, Space]):
 
 
 def _remedy(space: Space, value: Any) -> str:
-    """Return how to allow a number outside an interval."""
+    """Return how to allow a number outside an interval, or why one inside is refused."""
     try:
-        outside = isinstance(space, Interval) and math.isfinite(real(value))
+        number = real(value)
     except TypeError:
-        outside = False
-    if not outside:
         return ""
+    if not isinstance(space, Interval) or not math.isfinite(number):
+        return ""
+    if (most := space.too_far(number)) is not None:
+        return f"; its rewards are too large to compute with; expected at most {most:.6g} in size"
     return "; declare it with outside='clip' to use the nearest end instead"

@@ -213,7 +213,8 @@ class Policy(ABC):
         known = [1.0] if len(left.allowed) == 1 else self._chances(request)
         chances = dict(zip(request.allowed, known, strict=True)) if known else {}
         allowed = set(request.allowed)
-        in_flight = self._knowledge.in_flight_in(context)
+        some = self._knowledge.in_flight_in(context)
+        in_flight = self._counts.in_flight if some is None else some
         columns = (all_pulls, in_flight, self._told(request), indices)
         rows = [
             ArmExplanation(
