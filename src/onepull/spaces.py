@@ -391,14 +391,10 @@ class Box(Mapping[str, Space]):
         >>> box, box.read(box.implied), box.shown((0.0,))
         (Box(), (0.0,), 'no context')
         """
-        return cls({NO_CONTEXT: Finite([0])})._implying({NO_CONTEXT: 0.0})
-
-    def _implying(self, implied: Mapping[str, float]) -> Box:
-        """Return this box after telling it the values of all its fields, if there are any."""
-        if implied:
-            self.implied = implied
-            self._start, self._readers = tuple(implied.values()), []
-        return self
+        box = cls({NO_CONTEXT: Finite([0])})
+        box.implied = {NO_CONTEXT: 0.0}
+        box._start, box._readers = (0.0,), []
+        return box
 
     @property
     def has_fields(self) -> bool:
@@ -432,13 +428,14 @@ class Box(Mapping[str, Space]):
 
     def acting_as(self, role: str) -> Box:
         """Return a copy whose errors speak of the 'context' or the 'state' of a problem."""
-        box = Box(self._spaces)._implying(self.implied)
-        box.role = role
+        box = Box(self._spaces)
+        box.role, box.implied = role, self.implied
+        box._start, box._readers = self._start, self._readers
         box._error = {"context": ContextError, "state": StateError}[role]
         return box
 
     def within(self, size: float) -> Box:
-        """Return this box with numbers of at most a size where an interval has no end.
+        """Return this context or state with numbers of at most a size where there is no bound.
 
         >>> Box(x=Interval(0, math.inf)).acting_as("state").within(1e9).read({"x": 1e10})
         Traceback (most recent call last):
@@ -449,7 +446,7 @@ class Box(Mapping[str, Space]):
             name: space.within(size) if isinstance(space, Interval) else space
             for name, space in self._spaces.items()
         }
-        return Box(spaces)._implying(self.implied).acting_as(self.role)
+        return self if self.implied else Box(spaces).acting_as(self.role)
 
     def read(self, fields: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the values of this box's fields from `fields`, in order.

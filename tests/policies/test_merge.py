@@ -81,7 +81,7 @@ def refused():
     declared = type(problem)(
         arms=problem.arms, context=problem.context, state=problem.state, reward=other
     )
-    yield DCB(problem), DCB(declared), "the problems differ in context, state or reward"
+    yield DCB(problem), DCB(declared), "the problems differ in context, state, reward or attributes"
     grids = [CCB(harvesting(), delta=d) for d in (0.1, 0.2)]
     yield *grids, "the parameters differ"
     lone = DCB(problem)

@@ -154,6 +154,23 @@ class Window(Forgetting):
 
     def rows(self) -> Array:
         """Return every mean and every observation that is kept, one row of features each."""
+        return np.concatenate([super().rows(), self._ring()])
+
+    def _ring(self) -> Array:
+        """Return the observations in the ring, one row of features each."""
         full = [unpacked(row, self.features) for row in self.ring_rows]
-        ring = np.array(full, np.float64).reshape(len(full), self.features)
-        return np.concatenate([super().rows(), ring])
+        return np.array(full, np.float64).reshape(len(full), self.features)
+
+    def misfit(self) -> float:
+        """Return how far means are from those of the observations in the window.
+
+        >>> statistics = Window(1, 1, window=3)
+        >>> statistics.update(0, [4.0])
+        >>> statistics.ring_rows[0] = [5.0]
+        >>> statistics.misfit()
+        1.0
+        """
+        ring, arms = self._ring(), np.array(self.ring_arms, np.int64)
+        pulled = np.unique(arms[arms != GONE]).tolist() if self.features else []
+        means = ((ring[arms == j].mean(axis=0), self.column(j)) for j in pulled)
+        return max((float(np.abs(one - other).max()) for one, other in means), default=0.0)

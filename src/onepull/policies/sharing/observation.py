@@ -10,11 +10,11 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import real, shown
-from onepull.errors import InputError, RewardError, StateError
+from onepull.errors import InputError, RewardError
 from onepull.payoff import State
 from onepull.payoff.reward import slack
 from onepull.problem import Problem
-from onepull.spaces import FAILED, Interval
+from onepull.spaces import FAILED
 
 
 def observed_outcome(problem: Problem, arm: int, fields: Mapping[str, Any], reward: Any) -> State:
