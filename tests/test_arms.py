@@ -37,6 +37,7 @@ from onepull import (
     ProblemError,
     RewardError,
     SlidingWindowKL,
+    SlidingWindowUCB,
     StateError,
     recommended,
 )
@@ -517,3 +518,18 @@ def test_hidden_states_of_arms_with_prices_are_simulated_as_in_the_library():
     policy = CoarseKL(environment.problem)
     beside = partial(Interpreted, sees_states=False)
     assert_identical(*blocks(environment, policy, beside, horizon=40, feedback="reward"))
+
+
+@pytest.mark.parametrize("kind", [SlidingWindowUCB, SlidingWindowKL])
+def test_a_window_that_saw_a_removed_arm_is_loaded(kind):
+    problem = Problem(
+        arms={"dear": {"price": 1e9}, "cheap": {"price": 1}},
+        state={"x": Interval(0, 1)},
+        reward="x - price",
+    )
+    policy = kind(problem, window=9)
+    policy.observe_many(["dear", "cheap"] * 3, x=[0.5, 0.25] * 3)
+    policy.remove_arm("dear")
+    again = Policy.from_bytes(policy.to_bytes())
+    assert again.to_bytes() == policy.to_bytes()
+    assert again.estimates() == pytest.approx([-0.75])

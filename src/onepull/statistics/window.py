@@ -153,12 +153,17 @@ class Window(Forgetting):
                 self.fresh.update(arm, unpacked(row, self.features))
 
     def rows(self) -> Array:
-        """Return every mean and every observation that is kept, one row of features each."""
-        return np.concatenate([super().rows(), self._ring()])
+        """Return every mean and every observation of an arm, one row of features each."""
+        return np.concatenate([super().rows(), *(self._seen_of(j) for j in self._present())])
 
-    def _ring(self) -> Array:
-        """Return the observations in the ring, one row of features each."""
-        full = [unpacked(row, self.features) for row in self.ring_rows]
+    def _present(self) -> list[int]:
+        """Return the arms that have observations in the window."""
+        return sorted({*self.ring_arms} - {GONE})
+
+    def _seen_of(self, arm: int) -> Array:
+        """Return the observations of an arm, one row of features each."""
+        pairs = zip(self.ring_arms, self.ring_rows, strict=True)
+        full = [unpacked(row, self.features) for j, row in pairs if j == arm]
         return np.array(full, np.float64).reshape(len(full), self.features)
 
     def misfit(self) -> float:
@@ -170,7 +175,7 @@ class Window(Forgetting):
         >>> statistics.misfit()
         1.0
         """
-        ring, arms = self._ring(), np.array(self.ring_arms, np.int64)
-        pulled = np.unique(arms[arms != GONE]).tolist() if self.features else []
-        means = ((ring[arms == j].mean(axis=0), self.column(j)) for j in pulled)
-        return max((float(np.abs(one - other).max()) for one, other in means), default=0.0)
+        if not self.features:
+            return 0.0
+        apart = (np.abs(self._seen_of(j).mean(axis=0) - self.column(j)) for j in self._present())
+        return max((float(each.max()) for each in apart), default=0.0)
