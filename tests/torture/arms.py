@@ -1,4 +1,4 @@
-"""Arms as they are: attributes, failures, words, states without bounds, and all that operators do."""
+"""Arms as they are: attributes, failures, words and no bounds, and all that operators do."""
 
 from __future__ import annotations
 
@@ -108,13 +108,19 @@ def arm_case(seed: int) -> bool:
         return False
     for _ in range(20):
         before = policy.to_bytes()
-        try:
-            chance.of(CALLS)(policy, chance)
-        except OnepullError as error:
-            assert str(error), "an error without a message"
+        if error := refusal(chance.of(CALLS), policy, chance):
             assert policy.to_bytes() == before, f"changed by a refused call: {error}"
     look(policy)
     return True
+
+
+def refusal(call: Callable[[Policy, Chance], None], policy: Policy, chance: Chance) -> str:
+    """Return the words with which a call is refused; empty if it works."""
+    try:
+        call(policy, chance)
+    except OnepullError as error:
+        return str(error) or "an error without a message"
+    return ""
 
 
 def random_maker(problem: Problem, chance: Chance) -> Maker:
