@@ -20,8 +20,37 @@ from torture.area import Area
 
 WORDS = ("eu", "us", "a b", "é")
 PRICES = (0, 1, -1, 1e-4, 1e-300, 5e-324, 1e9, 1e150, 2**60)
-ODD = (math.nan, math.inf, -math.inf, None, "eu", "mars", "", [], True, 10**400, 1e308, -1e-320)
-VALUES = (0, 1, 0.5, 2, 3, 31, -1, 1e-300, 5e-324, 1e-9, 1e9, 1e100, 1e150, 1e300, *WORDS)
+ODD: tuple[Any, ...] = (
+    math.nan,
+    math.inf,
+    -math.inf,
+    None,
+    "eu",
+    "mars",
+    "",
+    [],
+    True,
+    10**400,
+    1e308,
+    -1e-320,
+)
+VALUES: tuple[Any, ...] = (
+    0,
+    1,
+    0.5,
+    2,
+    3,
+    31,
+    -1,
+    1e-300,
+    5e-324,
+    1e-9,
+    1e9,
+    1e100,
+    1e150,
+    1e300,
+    *WORDS,
+)
 REWARDS = (
     "-x * (1 + abs(price))",
     "-(x + y * price) - z",
