@@ -205,7 +205,7 @@ def test_bad_calls_say_what_is_wrong_and_change_nothing(call, words):
         ({"arms": {"a": {"min": 1}}}, "reserved"),
         ({"arms": {"a": {"2": 1}}}, "a name is a letter"),
         ({"arms": {"a": 1}}, "takes its attributes by name"),
-        ({"failure": "rate"}, "failure: unknown name 'rate'"),
+        ({"failure": "rate"}, r"failure \(a failed pull shows no state\): unknown name 'rate'"),
         ({"failure": "failed"}, "failure: unknown name 'failed'"),
         ({"failure": "1 / (size - 1)"}, "failure: "),
         ({"failure": math.nan}, "failure takes a finite number or a formula"),

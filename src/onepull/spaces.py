@@ -141,7 +141,10 @@ def _words(given: list[Any]) -> tuple[str, ...]:
         if not word.strip() or not word.isprintable():
             raise ProblemError(f"Finite takes words of printable characters, given {shown(word)}")
         if _is_number(word):
-            raise ProblemError(f"Finite takes a list of numbers or of words, given {shown(given)}")
+            raise ProblemError(
+                f"Finite takes a list of numbers or of words, given {shown(given)}; "
+                f"{shown(word)} is a number in quotes"
+            )
     return words
 
 
@@ -367,7 +370,10 @@ class Box(Mapping[str, Space]):
                     "and not a Python keyword"
                 )
             if not isinstance(space, (Finite, Interval)):
-                raise ProblemError(f"field {name!r} takes Finite or Interval, given {shown(space)}")
+                raise ProblemError(
+                    f"field {name!r} takes Finite or Interval, as in Interval(0, 1), "
+                    f"given {shown(space)}"
+                )
             self._spaces[plain_text(name)] = space
         self.names = tuple(self._spaces)
         self.words: Mapping[str, tuple[str, ...]] = {

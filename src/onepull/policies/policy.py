@@ -554,7 +554,8 @@ class Policy(ABC):
             raise MergeError(f"only a policy can be merged, given {shown(other)}")
         if type(other) is not type(self):
             raise MergeError(
-                f"a {type(other).__name__} cannot be merged into a {type(self).__name__}"
+                f"{type(other).__name__} cannot be merged into {type(self).__name__}, "
+                "only the same policy"
             )
         if other is self:
             raise MergeError("a policy cannot be merged with itself")

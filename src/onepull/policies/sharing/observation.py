@@ -10,7 +10,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import real, shown
-from onepull.errors import InputError, RewardError
+from onepull.errors import ContextError, InputError, RewardError
 from onepull.payoff import State
 from onepull.payoff.reward import slack
 from onepull.problem import Problem
@@ -59,7 +59,7 @@ def observed_reward(
         return context, problem.payoff.scalar(*context, *problem.failed_outcome_of(arm))
     given, state = _split(problem, fields) if fields else (set(), set())
     if reward is None:
-        context = problem.context.read(fields)
+        context = _context(problem, fields)
         outcome = problem.outcome_of(arm, problem.state.read(fields))
         return context, problem.payoff.scalar(*context, *outcome)
     if state:
@@ -114,6 +114,14 @@ def _check_failed(problem: Problem, fields: Mapping[str, Any], reward: Any) -> N
         )
     if given:
         problem.context.read(fields)
+
+
+def _context(problem: Problem, fields: Mapping[str, Any]) -> State:
+    """Return the context; an error speaks of its fields alone."""
+    try:
+        return problem.context.read(fields)
+    except ContextError:
+        raise problem.context.refusal(problem.context.among(fields)) from None
 
 
 def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
