@@ -286,6 +286,9 @@ OPERATED = Area(
     case=arm_case,
     in_tests=150,
     share=2.0,
+    fixed=(
+        "a window that had seen an arm that was removed since was saved and could not be loaded",
+    ),
 )
 FLEETS = Area(
     name="fleet-updates",
