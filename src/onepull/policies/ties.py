@@ -18,8 +18,7 @@ def best_of(indices: Any, allowed: Sequence[int]) -> list[int]:
     [1, 3]
     """
     values = [indices[j] for j in allowed]
-    # The sum tells it quickly, but is NaN for opposite infinities, too.
-    if math.isnan(sum(values)) and any(map(math.isnan, values)):
+    if any(map(math.isnan, values)):
         raise ParameterError(f"an index is NaN, given {list(indices)}")
     highest = max(values)
     return [j for j, value in zip(allowed, values, strict=True) if value == highest]
