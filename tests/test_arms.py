@@ -19,6 +19,7 @@ from onepull import (
     KLUCB,
     UCB1,
     CoarseKL,
+    ContextError,
     Discrete,
     EmpiricalBernstein,
     EmpiricalKL,
@@ -36,6 +37,7 @@ from onepull import (
     ProblemError,
     RewardError,
     SlidingWindowKL,
+    SlidingWindowUCB,
     StateError,
     recommended,
 )
@@ -203,7 +205,7 @@ def test_bad_calls_say_what_is_wrong_and_change_nothing(call, words):
         ({"arms": {"a": {"min": 1}}}, "reserved"),
         ({"arms": {"a": {"2": 1}}}, "a name is a letter"),
         ({"arms": {"a": 1}}, "takes its attributes by name"),
-        ({"failure": "rate"}, "failure: unknown name 'rate'"),
+        ({"failure": "rate"}, r"failure \(a failed pull shows no state\): unknown name 'rate'"),
         ({"failure": "failed"}, "failure: unknown name 'failed'"),
         ({"failure": "1 / (size - 1)"}, "failure: "),
         ({"failure": math.nan}, "failure takes a finite number or a formula"),
@@ -360,6 +362,34 @@ def test_a_state_whose_reward_would_overflow_is_refused():
         policy.observe("a", tokens=1, seconds=1e140)
 
 
+def test_contexts_need_no_bounds_either():
+    problem = Problem(
+        arms=["a", "b"],
+        context={"tokens": Interval(1, math.inf)},
+        state={"seconds": Interval(0, math.inf)},
+        reward="-seconds * tokens",
+    )
+    for policy in (recommended(problem), EpsilonGreedy(problem, sharing="blind", seed=1)):
+        policy.observe("a", tokens=1e100, seconds=0.1)
+        before = policy.to_bytes()
+        with pytest.raises(ContextError, match=r"rewards are too large .* at most 3\.\d+e\+150"):
+            policy.choose(tokens=1e160)
+        with pytest.raises(StateError, match="rewards are too large"):
+            policy.observe("a", tokens=1, seconds=1e160)
+        assert policy.to_bytes() == before
+        assert policy.choose(tokens=1e100) == "b"
+    with pytest.raises(ContextError, match="rewards are too large"):
+        problem.payoff(tokens=1e160, seconds=1)
+
+
+def test_a_reward_that_overflows_everywhere_is_refused():
+    with pytest.raises(ProblemError, match="too large to compute with"):
+        Problem(
+            arms=["a"], state={"x": Interval(0, 1), "y": Interval(0, math.inf)},
+            reward="-1e305 * x - y",
+        )  # fmt: skip
+
+
 def test_a_reward_that_overflows_between_bounds_is_refused():
     with pytest.raises(ProblemError, match="too large to compute with"):
         Problem(arms=["a"], state={"x": Interval(0, 1e200)}, reward="-x * x")
@@ -488,3 +518,18 @@ def test_hidden_states_of_arms_with_prices_are_simulated_as_in_the_library():
     policy = CoarseKL(environment.problem)
     beside = partial(Interpreted, sees_states=False)
     assert_identical(*blocks(environment, policy, beside, horizon=40, feedback="reward"))
+
+
+@pytest.mark.parametrize("kind", [SlidingWindowUCB, SlidingWindowKL])
+def test_a_window_that_saw_a_removed_arm_is_loaded(kind):
+    problem = Problem(
+        arms={"dear": {"price": 1e9}, "cheap": {"price": 1}},
+        state={"x": Interval(0, 1)},
+        reward="x - price",
+    )
+    policy = kind(problem, window=9)
+    policy.observe_many(["dear", "cheap"] * 3, x=[0.5, 0.25] * 3)
+    policy.remove_arm("dear")
+    again = Policy.from_bytes(policy.to_bytes())
+    assert again.to_bytes() == policy.to_bytes()
+    assert again.estimates() == pytest.approx([-0.75])

@@ -265,3 +265,9 @@ def test_texts_that_are_no_json_are_refused(text):
     with pytest.raises(ProblemError) as caught:
         Problem.from_json(text)
     assert "\x1b" not in str(caught.value)
+
+
+def test_a_range_wider_than_any_number_is_refused_without_a_warning():
+    wide = {"a": Interval(0, 1e308), "b": Interval(0, 1e308)}
+    with pytest.raises(ProblemError, match="too large to compute with"):
+        problem(state=wide, reward="a - b + y")

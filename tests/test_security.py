@@ -25,13 +25,14 @@ from formula.random_formulas import random_formula, random_text
 from policies.misuse import CONSTRUCTORS, calls, refusals
 from policies.mutations import loads_or_refuses, mutated
 from problems import channels
-from torture import results
+from torture import arms, results
 
 from onepull import (
     DCB,
     Finite,
     FormulaError,
     Interval,
+    MergeError,
     OnepullError,
     ParameterError,
     Policy,
@@ -225,6 +226,18 @@ def test_save_files(tmp_path):
     for made_up in (pickle.dumps(Touches(ran)), b"", b"{}", b"[" * 10**5, generator.bytes(100)):
         with pytest.raises(SaveFileError):
             Policy.from_bytes(made_up)
+    assert not ran.exists()
+
+
+def test_updates_of_a_fleet(tmp_path):
+    ran = tmp_path / "ran"
+    assert sum(arms.fleet_case(seed) for seed in range(60)) > 0
+    policy = DCB(channels(3))
+    policy.join("here")
+    for made_up in (pickle.dumps(Touches(ran)), b"", b"{}", b"[" * 10**5, policy.to_bytes()):
+        with pytest.raises((MergeError, SaveFileError)):
+            policy.absorb(made_up)
+    assert policy.is_fresh
     assert not ran.exists()
 
 

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 from policies.mutations import signed
+from policy_cases import CASES
 from problems import alone, worded
 
 from onepull import (
@@ -124,6 +125,23 @@ def test_explanations_and_errors_speak_in_words():
     assert DCB(alone()).explain().context == {}
     with pytest.raises(ContextError, match="unknown field 'bits'; allowed here: none"):
         DCB(alone()).choose(bits=1)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, made) in CASES.items() if made() == alone()])
+def test_nobody_gives_the_context_of_a_problem_without_one(name):
+    build, problem = CASES[name]
+    policy = build(problem())
+    calls = [
+        lambda: policy.choose(no_context=0),
+        lambda: policy.explain(no_context=0),
+        lambda: policy.pulled("a", no_context=0),
+        lambda: policy.observe("a", rate=1, no_context=0),
+        lambda: policy.observe("a", reward=1, no_context=0),
+        lambda: problem().payoff(rate=1, no_context=0),
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match="unknown field 'no_context'"):
+            call()
 
 
 def test_linear_features_have_one_number_for_each_further_word():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import math
 import re
 import sys
@@ -18,6 +20,8 @@ from onepull.html import printable
 LARGEST = sys.float_info.max
 TINY, HUGE = 1e-100, 1e100  # limits of parameters without a unit
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+MOST_LIKENED = 1000  # names among which the nearest to an unknown one is looked for
+LONGEST_LIKENED = 100  # characters of that name
 MOST = 2**53  # whole numbers up to here are exact as floats
 
 # What a save file may contain.  The states of policies are declared with these types, and
@@ -142,6 +146,30 @@ def some(names: Iterable[str], most: int = 20) -> str:
     if len(listed) <= most:
         return ", ".join(listed)
     return f"{', '.join(listed[: most - 1])}, …, {listed[-1]} ({len(listed):,} in all)"
+
+
+def nearest(given: Any, names: Iterable[str]) -> str | None:
+    """Return the name that was probably meant, None if none is similar.
+
+    >>> nearest("Glod", ["plain", "gold"]), nearest("x", ["plain", "gold"])
+    ('gold', None)
+    """
+    known = {name.casefold(): name for name in itertools.islice(names, MOST_LIKENED)}
+    text = given.casefold()[:LONGEST_LIKENED] if isinstance(given, str) else ""
+    near = difflib.get_close_matches(text, known, 1)
+    return known[near[0]] if near else None
+
+
+def unknown(what: str, given: Any, names: Iterable[str], known: str) -> str:
+    """Return that a name is unknown, with the nearest one, and a sentence that lists the known.
+
+    >>> unknown("field", "capcity", ["capacity"], "the fields are capacity")
+    "unknown field 'capcity', did you mean 'capacity'? The fields are capacity"
+    """
+    told = f"unknown {what} {shown(given)}"
+    if (near := nearest(given, names)) is None:
+        return f"{told}; {known}" if known else told
+    return f"{told}, did you mean {near!r}? {known[:1].upper()}{known[1:]}"
 
 
 def is_field_name(name: Any) -> bool:

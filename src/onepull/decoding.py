@@ -6,7 +6,6 @@ fields that a table may have, the words that are allowed, the range of a number.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import inspect
 
-from onepull.checks import shown, some
+from onepull.checks import shown, some, unknown
 from onepull.errors import ProblemError
 from onepull.html import printable
 
@@ -84,12 +83,14 @@ def complaint(
         return Complaint(f"{_name(path)}has a key that is not text", path.removeprefix("."))
     got = _GOT.fullmatch(message)
     found = list(_values(given, steps, "", got[1] if got else None))
-    # Where several values could be meant, the error does not tell which one it is.
-    where, value = found[0] if len(found) == 1 else (path, None)
-    told = f", given {'null' if value is None else shown(value)}" if len(found) == 1 else ""
-    if unknown := _UNKNOWN.fullmatch(message):
-        words = f"{_within(where)}{_unknown(unknown[1], declared)}"
-        where = f"{where}.{unknown[1]}"
+    # Where several values could be meant, it is the first of a wrong type; of those outside a
+    # range the error does not tell which one it is.
+    is_known = len(found) == 1 or (got is not None and bool(found))
+    where, value = found[0] if is_known else (path, None)
+    told = f", given {'null' if value is None else shown(value)}" if is_known else ""
+    if stray := _UNKNOWN.fullmatch(message):
+        words = f"{_within(where)}{_unknown(stray[1], declared)}"
+        where = f"{where}.{stray[1]}"
     elif missing := _MISSING.fullmatch(message):
         words = f"{_within(where)}field {shown(missing[1])} is missing"
         where = f"{where}.{missing[1]}"
@@ -97,6 +98,8 @@ def complaint(
         fits := _fitting(_meant(declared, message), table)
     ):
         words = f"{_name(where)}must be {fits}{told}"
+        if fits.startswith("a list") and isinstance(value, Mapping) and table == "a table":
+            words += f"; write [[{where.removeprefix('.')}]]"
     else:
         words = f"{_name(where)}is wrong: {printable(message[:1].lower() + message[1:])}"
     return Complaint(words, where.removeprefix("."))
@@ -149,12 +152,7 @@ def _unknown(name: str, declared: list[Any]) -> str:
     """Return that a field is unknown, with the nearest known one and all of them."""
     structs = [node for node in declared if isinstance(node, inspect.StructType)]
     known = list(dict.fromkeys(field.encode_name for node in structs for field in node.fields))
-    near = difflib.get_close_matches(name, known, n=1)
-    told = f"unknown field {shown(name)}"
-    if near:
-        told += f", did you mean {near[0]!r}?"
-    fields = f"he fields are {some(known, MOST_NAMES)}" if known else ""
-    return f"{told} T{fields}" if near else f"{told}; t{fields}" if known else told
+    return unknown("field", name, known, f"the fields are {some(known, MOST_NAMES)}" * bool(known))
 
 
 def _meant(declared: list[Any], message: str) -> list[Any]:

@@ -39,6 +39,12 @@ RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self", FAILED, NO_CO
 # The analysis of a reward takes longer with every field.
 FIELDS = 16
 MOST_PARTS = 64  # of a dotted key in a file
+# What Python says about TOML, and what we say.
+TOML_ERRORS = {
+    "Invalid value": "expected a number, a list, a table, or text in quotes",
+    "Cannot overwrite a value": "a key is given twice",
+    "Cannot declare": "a table is given twice:",
+}
 QUOTED = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
 TOML_STRING = re.compile(r"""\"(?:[^"\\\n]|\\.)*+\"|'[^'\n]*+'""")
 
@@ -130,8 +136,8 @@ class Problem:
         set_ = object.__setattr__
         set_(self, "arms", arm_names(arms))
         set_(self, "attributes", arm_attributes(arms))
-        set_(self, "context", _context(context).acting_as("context"))
-        set_(self, "state", Box(state).acting_as("state"))
+        set_(self, "context", _box(context, "context"))
+        set_(self, "state", _box(state, "state"))
         set_(self, "reward", reward if isinstance(reward, Reward) else Reward(reward))
         set_(self, "failure", _failure(failure))
         known = attribute_spaces(self.attributes)
@@ -145,9 +151,16 @@ class Problem:
         failing = self._failing(known)
         fixed = Fixed(words=self._spoken)
         try:
-            set_(self, "payoff", bind(self.reward, self.context, outcome, failing, fixed))
+            payoff = bind(self.reward, self.context, outcome, failing, fixed)
         except FormulaError as error:
             raise self._with_remedy(error) from None
+        if payoff.reach < math.inf:  # Larger numbers are refused, for their rewards overflow.
+            is_state = outcome is self.state
+            set_(self, "context", self.context.within(payoff.reach))
+            set_(self, "state", self.state.within(payoff.reach))
+            set_(self, "outcome", self.state if is_state else outcome.within(payoff.reach))
+            payoff = payoff.parted(self.context, self.outcome)
+        set_(self, "payoff", payoff)
         set_(self, "known", tuple(known.read(self.attributes.get(a, {})) for a in self.arms))
         set_(self, "_payoffs", {})
 
@@ -192,7 +205,10 @@ class Problem:
             # Raises if it is undefined somewhere.
             formula.enclose({name: (space.low, space.high) for name, space in boxes.items()})
         except FormulaError as error:
-            raise ProblemError(f"failure: {self._with_remedy(error)}") from None
+            told = self._with_remedy(error)
+            unseen = error.text[error.start : error.stop] in self.state
+            why = " (a failed pull shows no state)" if unseen else ""
+            raise ProblemError(f"failure{why}: {told}") from None
         return formula
 
     def payoff_of(self, arm: str) -> Payoff:
@@ -461,8 +477,8 @@ class Problem:
         read = converted(written, _Written, "a problem")
         return cls(
             arms=read.arms,
-            context={name: _space_in(space) for name, space in read.context.items()},
-            state={name: _space_in(space) for name, space in read.state.items()},
+            context=_spaces_in(read.context, "context"),
+            state=_spaces_in(read.state, "state"),
             reward=_reward_in(read.reward),
             failure=read.failure,
             words=read.words,
@@ -490,7 +506,10 @@ def toml_values(text: str | bytes, what: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = msgspec.toml.decode(written.removeprefix("\ufeff"))
     except msgspec.DecodeError as error:
-        raise ProblemError(f"not {what}: {printable(str(error))}") from None
+        told = str(error)
+        for words, ours in TOML_ERRORS.items():
+            told = told.replace(words, ours)
+        raise ProblemError(f"not {what}: {printable(told)}") from None
     except ValueError:  # Python converts no longer text to a number
         raise ProblemError(f"not {what}: has a number of thousands of digits") from None
     except RecursionError:
@@ -530,12 +549,17 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
     words: dict[str, list[str]] = {}
 
 
-def _context(spaces: Any) -> Box:
-    if spaces is None or (isinstance(spaces, Mapping) and not spaces):
-        return Box.without_fields()
+def _box(spaces: Any, role: str) -> Box:
+    """Return the fields of the context or the state."""
+    nothing = spaces is None or (isinstance(spaces, Mapping) and not spaces)
+    if role == "context" and nothing:
+        return Box.without_fields().acting_as(role)
     if isinstance(spaces, Box) and not spaces.has_fields:
-        return spaces
-    return Box(spaces)
+        return spaces.acting_as(role)
+    try:
+        return Box(spaces).acting_as(role)
+    except ProblemError as error:
+        raise ProblemError(f"{role}: {error}") from None
 
 
 def _check_fields(context: Box, state: Box, attributes: Box) -> None:
@@ -595,6 +619,16 @@ def _space_out(space: Space) -> Any:
     outside = {"outside": space.outside} if space.clips else {}
     scale = {"scale": space.scale} if space.is_log else {}
     return {"low": _whole(space.low), "high": _whole(space.high), **outside, **scale}
+
+
+def _spaces_in(spaces: Mapping[str, list[float | str] | _Range], role: str) -> dict[str, Space]:
+    found: dict[str, Space] = {}
+    for name, space in spaces.items():
+        try:
+            found[name] = _space_in(space)
+        except ProblemError as error:
+            raise ProblemError(f"{role}, field {shown(name)}: {error}") from None
+    return found
 
 
 def _space_in(space: list[float | str] | _Range) -> Space:

@@ -141,7 +141,10 @@ def _words(given: list[Any]) -> tuple[str, ...]:
         if not word.strip() or not word.isprintable():
             raise ProblemError(f"Finite takes words of printable characters, given {shown(word)}")
         if _is_number(word):
-            raise ProblemError(f"Finite takes a list of numbers or of words, given {shown(given)}")
+            raise ProblemError(
+                f"Finite takes a list of numbers or of words, given {shown(given)}; "
+                f"{shown(word)} is a number in quotes"
+            )
     return words
 
 
@@ -290,6 +293,30 @@ class Interval:
             return min(max(number, self._least), self._most)
         raise ValueError(f"is not {self}")
 
+    def within(self, size: float) -> Interval:
+        """Return this interval with numbers of at most a size towards an end that is infinite.
+
+        >>> Interval(0, math.inf).within(1e9).accept(1e10)
+        Traceback (most recent call last):
+        ValueError: is not a finite number in [0, inf]
+        """
+        twin = Interval(self.low, self.high, outside=self.outside, scale=self.scale)
+        if math.isinf(self.low):
+            object.__setattr__(twin, "_least", max(min(-size, self.high), self._least))
+        if math.isinf(self.high):
+            object.__setattr__(twin, "_most", min(max(size, self.low), self._most))
+        return twin
+
+    def too_far(self, value: float) -> float | None:
+        """Return the largest size that is accepted, if a number of this interval is beyond it.
+
+        >>> Interval(0, math.inf).within(1e9).too_far(1e10)
+        1000000000.0
+        """
+        if not self.low <= value <= self.high or self._least <= value <= self._most:
+            return None
+        return abs(self._most if value > self._most else self._least)
+
     def clips_off(self, value: Any) -> bool:
         """Whether a number is outside, so that `accept` replaces it by the nearest end.
 
@@ -327,7 +354,7 @@ class Box(Mapping[str, Space]):
         The fields that nobody gives, with their values: the one of a context without fields.
     """
 
-    __slots__ = ("_error", "_readers", "_spaces", "implied", "names", "role", "words")
+    __slots__ = ("_error", "_readers", "_spaces", "_start", "implied", "names", "role", "words")
 
     def __init__(self, spaces: Mapping[str, Space] | None = None, /, **named: Space) -> None:
         if spaces is not None and not isinstance(spaces, Mapping):
@@ -343,7 +370,10 @@ class Box(Mapping[str, Space]):
                     "and not a Python keyword"
                 )
             if not isinstance(space, (Finite, Interval)):
-                raise ProblemError(f"field {name!r} takes Finite or Interval, given {shown(space)}")
+                raise ProblemError(
+                    f"field {name!r} takes Finite or Interval, as in Interval(0, 1), "
+                    f"given {shown(space)}"
+                )
             self._spaces[plain_text(name)] = space
         self.names = tuple(self._spaces)
         self.words: Mapping[str, tuple[str, ...]] = {
@@ -352,6 +382,7 @@ class Box(Mapping[str, Space]):
             if isinstance(space, Finite) and space.words
         }
         self._readers = [(name, space.accept) for name, space in self._spaces.items()]
+        self._start: tuple[float, ...] = ()
         self.implied: Mapping[str, float] = {}
         self.role = "field"
         self._error: type[InputError] = InputError
@@ -368,6 +399,7 @@ class Box(Mapping[str, Space]):
         """
         box = cls({NO_CONTEXT: Finite([0])})
         box.implied = {NO_CONTEXT: 0.0}
+        box._start, box._readers = (0.0,), []
         return box
 
     @property
@@ -404,8 +436,23 @@ class Box(Mapping[str, Space]):
         """Return a copy whose errors speak of the 'context' or the 'state' of a problem."""
         box = Box(self._spaces)
         box.role, box.implied = role, self.implied
+        box._start, box._readers = self._start, self._readers
         box._error = {"context": ContextError, "state": StateError}[role]
         return box
+
+    def within(self, size: float) -> Box:
+        """Return this context or state with numbers of at most a size where there is no bound.
+
+        >>> Box(x=Interval(0, math.inf)).acting_as("state").within(1e9).read({"x": 1e10})
+        Traceback (most recent call last):
+        onepull.errors.StateError: state field 'x' must be a finite number in [0, inf], given \
+10000000000.0; its rewards are too large to compute with; expected at most 1e+09 in size
+        """
+        spaces = {
+            name: space.within(size) if isinstance(space, Interval) else space
+            for name, space in self._spaces.items()
+        }
+        return self if self.implied else Box(spaces).acting_as(self.role)
 
     def read(self, fields: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the values of this box's fields from `fields`, in order.
@@ -413,13 +460,11 @@ class Box(Mapping[str, Space]):
         Other fields are ignored; the caller checks for unknown names.
         """
         try:
-            values: tuple[float, ...] = ()
+            values = self._start
             for name, accept in self._readers:  # for one field, twice as fast as a comprehension
                 values += (accept(fields[name]),)
             return values  # noqa: TRY300 - the loop is what may raise
         except (KeyError, TypeError, ValueError):
-            if self.implied and NO_CONTEXT not in fields:
-                return tuple(self.implied.values())
             raise self.refusal(fields) from None
 
     def refusal(self, fields: Mapping[str, Any]) -> InputError:
@@ -499,11 +544,13 @@ class Box(Mapping[str, Space]):
 
 
 def _remedy(space: Space, value: Any) -> str:
-    """Return how to allow a number outside an interval."""
+    """Return how to allow a number outside an interval, or why one inside is refused."""
     try:
-        outside = isinstance(space, Interval) and math.isfinite(real(value))
+        number = real(value)
     except TypeError:
-        outside = False
-    if not outside:
         return ""
+    if not isinstance(space, Interval) or not math.isfinite(number):
+        return ""
+    if (most := space.too_far(number)) is not None:
+        return f"; its rewards are too large to compute with; expected at most {most:.6g} in size"
     return "; declare it with outside='clip' to use the nearest end instead"

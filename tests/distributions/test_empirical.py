@@ -98,10 +98,24 @@ def test_parquet_reads_like_csv(tmp_path):
     path = tmp_path / "trace.parquet"
     parquet.write_table(arrow.table({"gain": [1.5, 2.5], "name": ["a", None]}), path)
     assert empirical(path, ["gain"]).atoms[0].tolist() == [[1.5], [2.5]]
-    with pytest.raises(ParameterError, match="row 2: not a finite number"):
+    with pytest.raises(ParameterError, match="row 3: not a word"):
         empirical(path, ["name"])
     with pytest.raises(ParameterError, match="no column 'rate'"):
         empirical(path, ["rate"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("eu\n1", "row 2: not a finite number; a column holds numbers or words"),
+        ("1\neu", "row 3: not a finite number"),
+        ("1\nnan", "row 3: not a finite number"),
+        ('eu\n" "', "row 3: not a word; .* no cell is empty"),
+    ],
+)
+def test_a_column_holds_numbers_or_words(write, rows, said):
+    with pytest.raises(ParameterError, match=said):
+        empirical(write(f"region\n{rows}\n"), ["region"])
 
 
 @pytest.mark.parametrize("header", ["gain,gain", "time,gain,gain", "rate,gain,rate"])

@@ -200,7 +200,7 @@ BACKLOG = 'kind = "backlog"\ncapacity = 3\namounts = [0.5, 1.0]\ncosts = {far = 
         ("weight = 2.0", "weight = [2.0, 2.0]", "another controller is called 'DriftPlus"),
         ('policy = "DCB"', "", "controller 1: needs the key 'policy'; the policies are Adaptive"),
         ('policy = "DCB"', "policy = []", "controller 1: empty list for policy"),
-        ('policy = "DCB"', 'policy = "DBC"', "unknown policy 'DBC'; the policies are"),
+        ('policy = "DCB"', 'policy = "DBC"', "'DBC', did you mean 'DCB'? The policies are"),
         ('policy = "DCB"', "policy = {alpha = 1}", "controller 1: needs the key 'policy'"),
         ('policy = "DCB"', 'policy = {policy = "DCB", alpha = 1}', "DCB does not take alpha"),
         ('policy = "DCB"', 'policy = {policy = "DCB", epsilon = []}', "empty list for epsilon"),

@@ -187,7 +187,7 @@ GOOD = HEAD + OWN + DCB
         ("low = 4, high = 10", "low = 4, hig = 10", "arm 'far', field 'rate': law 'uniform' does"),
         ("values = [1, 4]", "values = [1, 5]", "the contexts"),
         ("size = {law", "sizes = {law", "contexts: needs a law for each of size, given sizes"),
-        ('policy = "DCB"', 'policy = "DBC"', "unknown policy 'DBC'; the policies are Adaptive"),
+        ('policy = "DCB"', 'policy = "DBC"', "'DBC', did you mean 'DCB'? The policies are"),
         ('policy = "DCB"', 'policy = ["DCB"]', "policy 1: unknown policy ['DCB']"),
         ('policy = "DCB"', 'kind = "DCB"', "policy 1: needs the key 'policy'"),
         ('policy = "DCB"', 'policy = "DCB"\nepsilom = 1', "policy DCB does not take epsilom; it "),

@@ -169,7 +169,7 @@ def test_a_trace_for_one_field(tmp_path):
         ('{gian = {law = "uniform", low = 0, high = 1}}', "each of gain, given gian"),
         ("{gain = 3}", "field 'gain': a law must be a table with the key 'law', given 3"),
         ("{gain = {low = 0, high = 1}}", "a table with the key 'law'"),
-        ('{law = "unifrom", low = 0, high = 1}', "unknown law 'unifrom'; the laws are discrete, "),
+        ('{law = "unifrom", low = 0, high = 1}', "unknown law 'unifrom', did you mean 'uniform'?"),
         ('{gain = {law = ["uniform"]}}', "unknown law ['uniform']"),
         ('{law = "uniform", low = 0, hihg = 1}', "law 'uniform' does not take hihg; it takes low"),
         ('{law = "uniform", low = 0}', "law 'uniform' needs high"),

@@ -229,7 +229,9 @@ def test_without_a_lowest_reward_there_is_a_plan_too():
         states={"a": Failing(Exponential(1.0), 0.1), "b": Exponential(0.5)},
         contexts=Uniform(1, 4000),
     )
-    made = plan(problem, environment=world, horizon=60, replications=2, timing=False)
+    made = plan(problem, environment=world, horizon=60, replications=2)
+    assert all(option.microseconds for option in made.options)
+    assert "No bounds: the reward has no lowest value." in made.notes
     assert {option.name for option in made.options} == {
         "AdaptiveKL recommended", "AdaptiveKL 64 states an arm", "DSEE blind",
     }  # fmt: skip

@@ -1,14 +1,16 @@
-"""The checks on names and places of arms catch a policy that goes by either."""
+"""The checks catch policies that go by names or places, forget arms or have no index."""
 
 from __future__ import annotations
 
 import pytest
 from problems import channels
 
-from onepull import DCB, DSEE, FixedArm
+from onepull import DCB, DSEE, FixedArm, ParameterError
 from onepull.testing.policies import (
+    explanation_agrees_with_choice,
     renaming_arms_changes_nothing,
     reordering_arms_reorders_indices,
+    unpulled_arms_come_first,
 )
 
 
@@ -32,6 +34,40 @@ class BiasedByPlace(DSEE):
 
     def _estimates(self, request):
         return [None if e is None else e + j for j, e in enumerate(super()._estimates(request))]
+
+
+class Confident(DCB):
+    """Takes arms that were never pulled for bad ones."""
+
+    def _indices(self, request):
+        return [min(index, 0.0) for index in super()._indices(request)]
+
+
+class Undefined(DCB):
+    """Divides 0 by 0 for an arm."""
+
+    undefined = 0
+
+    def _indices(self, request):
+        indices = super()._indices(request)
+        return [float("nan") if j == self.undefined else index for j, index in enumerate(indices)]
+
+    def _leader(self, request):
+        return self._foremost(request, self._indices(request))[0]
+
+
+def test_a_policy_that_does_not_try_every_arm_is_caught():
+    with pytest.raises(AssertionError, match=r"channel-1 was never pulled and has the index 0\.0"):
+        unpulled_arms_come_first(Confident, channels(3))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_index_that_is_no_number_is_caught_wherever_it_is(place):
+    kind = type("Undefined", (Undefined,), {"undefined": place})
+    with pytest.raises(ParameterError, match="an index is NaN"):
+        kind(channels(3)).choose(bits=1)
+    with pytest.raises(ParameterError, match="an index is NaN"):
+        explanation_agrees_with_choice(kind, channels(3))
 
 
 def test_a_policy_that_goes_by_names_is_caught():

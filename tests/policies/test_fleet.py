@@ -17,6 +17,7 @@ from onepull import (
     CCB,
     DCB,
     UCB1,
+    CoarseKL,
     ContextualZooming,
     DiscountedUCB,
     DoublingCCB,
@@ -24,6 +25,7 @@ from onepull import (
     Finite,
     Interval,
     MergeError,
+    MultiUCB,
     ParameterError,
     Policy,
     Problem,
@@ -31,6 +33,7 @@ from onepull import (
     SaveFileError,
     SlidingWindowKL,
     SlidingWindowUCB,
+    recommended,
 )
 from onepull.policies import savefile
 from onepull.policies.fleet.updates import Absorbed
@@ -348,6 +351,83 @@ def test_arms_may_be_in_any_order_and_come_and_go(name):
     members["one"].remove_arm("added-arm")
     exchange(members)
     assert members["one"].stats().trials == members["two"].stats().trials == 30
+
+
+def priced(price=1.0):
+    return Problem(
+        arms={"a": {"price": 1}, "b": {"price": price}},
+        context={"y": Finite([1, 2])},
+        state={"x": Finite(range(9))},
+        reward="x * y - price",
+    )
+
+
+STATES = [recommended, EmpiricalKL, CoarseKL, lambda p: SlidingWindowKL(p, window=20)]
+MEANS = [DCB, UCB1, MultiUCB]
+
+
+@pytest.mark.parametrize("build", STATES)
+def test_a_member_values_all_states_with_its_own_attributes(build):
+    members = fleet(build, priced(), ["one", "two"])
+    one, two = members.values()
+    alone = build(priced())
+    pulls = observations(priced(), 12, np.random.default_rng(2))
+    for i, pull in enumerate(pulls):
+        members[["one", "two"][i % 2]].observe(**pull)
+    exchange(members)
+    one.set_attributes("b", price=-4)
+    exchange(members)
+    alone.observe_many(**{"arms" if n == "arm" else n: [p[n] for p in pulls] for n in pulls[0]})
+    assert two.estimates(y=2) == pytest.approx(alone.estimates(y=2))
+    alone.set_attributes("b", price=-4)
+    assert one.estimates(y=2) == pytest.approx(alone.estimates(y=2))
+    again = Policy.from_bytes(one.to_bytes())
+    assert again.to_bytes() == one.to_bytes()
+    assert again.estimates(y=2) == one.estimates(y=2)
+
+
+@pytest.mark.parametrize("build", MEANS)
+def test_means_of_rewards_with_other_attributes_are_refused(build):
+    one, two = build(priced()), build(priced(price=-4))
+    for name, policy in (("one", one), ("two", two)):
+        policy.join(name)
+        policy.observe("b", y=1, x=3)
+    before = one.to_bytes()
+    with pytest.raises(MergeError, match="attributes can change only where states are stored"):
+        one.absorb(two.updates())
+    assert one.to_bytes() == before
+
+
+@pytest.mark.parametrize("build", MEANS)
+def test_an_arm_that_does_not_fit_what_others_told_is_not_added(build):
+    members = fleet(build, priced(), ["one", "two"])
+    one, two = members.values()
+    two.observe("b", y=1, x=3)
+    exchange(members)
+    one.remove_arm("b")
+    one.pulled("a", y=1)
+    before = one.to_bytes()
+    with pytest.raises(MergeError, match="attributes can change only where states are stored"):
+        one.add_arm("b", price=-4)
+    assert one.to_bytes() == before
+    assert one.stats().arms[0].in_flight == 1
+    one.add_arm("b", price=1)
+    assert one.estimates(y=1) == two.estimates(y=1)
+
+
+def test_rewards_that_tell_no_state_forbid_other_attributes():
+    one, two = fleet(recommended, priced(), ["one", "two"]).values()
+    one.observe("b", y=1, reward=2)
+    before = one.to_bytes()
+    with pytest.raises(MergeError, match="rewards of arm 'b' were observed when it had other"):
+        one.set_attributes("b", price=-4)
+    assert one.to_bytes() == before
+    two.set_attributes("b", price=-4)
+    with pytest.raises(MergeError, match="rewards of arm 'b' were observed when it had other"):
+        two.absorb(one.updates())
+    two.set_attributes("b", price=1)
+    two.absorb(one.updates())
+    assert two.estimates(y=1) == one.estimates(y=1)
 
 
 # In flight, batches and other calls

@@ -74,14 +74,14 @@ def test_a_doubling_policy_merges_within_a_phase_and_moves_on():
 def refused():
     problem = channels()
     other = Reward("min(bits, capacity)", high=4)
-    yield DCB(problem), UCB1(problem), "a UCB1 cannot be merged into a DCB"
+    yield DCB(problem), UCB1(problem), "UCB1 cannot be merged into DCB"
     yield DCB(problem), DCB(channels(4)), "the arms differ: channel-5, channel-6, channel-7"
     yield DCB(channels(3)), DCB(offloading()), "the arms differ"
     yield DCB(problem), DCB(problem, epsilon=0.5), "the parameters differ: .*0.01.*0.5"
     declared = type(problem)(
         arms=problem.arms, context=problem.context, state=problem.state, reward=other
     )
-    yield DCB(problem), DCB(declared), "the problems differ in context, state or reward"
+    yield DCB(problem), DCB(declared), "the problems differ in context, state, reward or attributes"
     grids = [CCB(harvesting(), delta=d) for d in (0.1, 0.2)]
     yield *grids, "the parameters differ"
     lone = DCB(problem)

@@ -107,6 +107,7 @@ def seeded(kind="PCG64"):
         (discounted(), "learned/all/scale", 0.0, "scale"),
         (discounted(), "learned/all/weights/0", 1e-300, "below 1e-200"),
         (windowed(), "learned/all/rows/0/0", 0.5, "do not sum to 1|are not those of"),
+        (windowed(), "learned/all/rows/0", [0.0, 0.0, 0.0, 0.0, 1.0], "are not those of"),
         (windowed(), "learned/all/arms/0", -2, ">= -1"),
         (restarting(), "learned/all/detectors/0/tests", 9, "tests"),
         (restarting(), "learned/all/detectors/0/filling", [], "observations of an arm with"),

@@ -53,6 +53,20 @@ def test_a_refused_observation_does_not_stay_in_flight():
     assert (in_flight(policy), policy.trials) == (0, 1)
 
 
+def test_a_late_answer_leaves_another_pull_of_its_arm_in_flight():
+    policy = DCB(channels(1))
+    with policy.pull(bits=2) as late:
+        pass
+    with policy.pull(bits=2) as other:
+        with pytest.raises(StateError):
+            late.observe(capacity=99)
+        assert in_flight(policy) == 1
+        late.observe(capacity=1)
+        assert (in_flight(policy), policy.stats().arms[0].in_flight, policy.trials) == (1, 1, 1)
+        other.observe(capacity=2)
+    assert (in_flight(policy), policy.trials) == (0, 2)
+
+
 def test_an_answer_after_the_block_is_learned():
     policy = DCB(channels(3))
     with policy.pull(bits=2) as pull:

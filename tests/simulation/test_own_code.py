@@ -229,6 +229,23 @@ def test_features_and_laws_of_ones_own_are_compiled():
     assert_identical(*blocks(world, EmpiricalKL(world.problem, knots=9), horizon=400))
 
 
+def untyped_powers(state, out):
+    powers(state, out)
+    out[0] += len({"any": [object()]}["any"]) - 1
+
+
+def test_features_that_the_compiler_does_not_take_run_in_the_interpreter():
+    world = smooth_world()
+    policy: Any = OnPowers(world.problem)
+    policy.sharing.factor.plain_psi = PlainPsi(untyped_powers)
+    simulation = Simulation(world, {"own": policy}, horizon=50)
+    assert "its features do not compile" in simulation.notes[0]
+    found = simulation.block(0, 1).regrets
+    compiled = Simulation(world, {"own": OnPowers(world.problem)}, horizon=50)
+    assert compiled._prepared[0].is_compiled
+    assert found.tolist() == compiled.block(0, 1).regrets.tolist()
+
+
 def test_a_law_of_ones_own_has_its_mean():
     """A mean of 20,000 draws is within 5 standard errors: fails once in a million seeds."""
     world = smooth_world()

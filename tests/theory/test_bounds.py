@@ -114,10 +114,20 @@ def test_the_tail_of_under_exploited_trials_is_a_bound(seven):
 def test_theorem_2_needs_no_positive_epsilon(seven):
     assert theorem_2(seven, 0.0, 1e5).c_epsilon == math.inf
     assert np.all(np.isfinite(theorem_2(seven, -0.4, 1e5).total[:4]))
-    with pytest.raises(ParameterError, match="epsilon must be a number > 0 here, given 0"):
+    with pytest.raises(ParameterError, match=r"epsilon must be a number > 0 .* given 0"):
         theorem_2(seven, 0, 1e5, printed=True)
     with pytest.raises(ParameterError, match=r"epsilon must be a number > -0\.5"):
         theorem_2(seven, -0.5, 1e5)
+
+
+@pytest.mark.parametrize("epsilon", [100.0, 1000.0, 1e6, 1e99])
+def test_bounds_of_a_large_epsilon_are_numbers(seven, epsilon):
+    for printed in (True, False):
+        found = theorem_2(seven, epsilon, 1e5, printed=printed)
+        assert np.all(np.isfinite(found.bound[:4]))
+        assert np.all(found.bound[:4] >= theorem_2(seven, 1.0, 1e5, printed=printed).bound[:4])
+    with pytest.raises(ParameterError, match=r"<= 1e\+100 here, given 1e\+300"):
+        theorem_2(seven, 1e300, 1e5)
 
 
 def test_theorem_3(seven):

@@ -1,6 +1,6 @@
 """All areas, in the order in which they run."""
 
-from torture import calls, files, formulas, kills, results, saves, scales
+from torture import arms, calls, files, formulas, kills, results, saves, scales
 from torture.area import Area
 
 AREAS: dict[str, Area] = {
@@ -12,9 +12,11 @@ AREAS: dict[str, Area] = {
         calls.CONSTRUCTIONS,
         calls.METHODS,
         scales.AREA,
+        arms.OPERATED,
         files.AREA,
         saves.VALUES,
         saves.BYTES,
+        arms.FLEETS,
         results.AREA,
         kills.SAVES,
         kills.RUNS,

@@ -169,6 +169,7 @@ TEXTS = Area(
         "50 nested `min` passed `Problem` and failed in `CCB`",
         "190 brackets ended a process with a stack of 256 kB",
         "a name such as `y=<code>` was run as code",
+        "if contexts had no bounds, every state was refused as too large",
     ),
 )
 RANGES = Area(

@@ -64,6 +64,7 @@ VALUES = Area(
     fixed=(
         "`IndexError` when a file with other lengths was loaded",
         "weights, laws and generator states that failed only later",
+        "a window with other observations than its means, which gave negative shares later",
     ),
 )
 BYTES = Area(

@@ -285,16 +285,16 @@ def _column(columns: Mapping[str, Sequence[Any]], name: str, path: str | Path) -
     if not len(columns[name]):
         raise ParameterError(f"trace {str(path)!r} has no rows below its header")
     numbers = [_number(text) for text in columns[name]]
-    if all(number is None for number in numbers) and all(
-        isinstance(text, str) and text.strip() for text in columns[name]
-    ):
-        return list(columns[name])  # words
-    for row, number in enumerate(numbers, start=2):
-        if number is None or not math.isfinite(number):
+    words = all(number is None for number in numbers)
+    for row, (text, number) in enumerate(zip(columns[name], numbers, strict=True), start=2):
+        is_word = isinstance(text, str) and bool(text.strip())
+        if not (is_word if words else number is not None and math.isfinite(number)):
+            wanted = "a word" if words else "a finite number"
             raise ParameterError(
-                f"trace {str(path)!r}, column {name!r}, row {row}: not a finite number"
+                f"trace {str(path)!r}, column {name!r}, row {row}: not {wanted}; a column holds "
+                "numbers or words, and no cell is empty"
             )
-    return numbers
+    return list(columns[name]) if words else numbers
 
 
 def _number(text: Any) -> float | None:

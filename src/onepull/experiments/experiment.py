@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from onepull.checks import unknown
 from onepull.decoding import converted
 from onepull.distributions import Distribution
 from onepull.environment import (
@@ -266,10 +267,11 @@ def check_policy(name: Any, where: str) -> None:
     if is_own(name):
         own_class(name, Policy, where)
     elif not isinstance(name, str) or name not in names:
-        given = "needs the key 'policy'" if name is None else f"unknown policy {name!r}"
-        raise ProblemError(
-            f'{where}: {given}; the policies are {", ".join(names)}, or your own "module:Class"'
-        )
+        known = f'the policies are {", ".join(names)}, or your own "module:Class"'
+        told = unknown("policy", name, names, known)
+        if name is None:
+            told = f"needs the key 'policy'; {known}"
+        raise ProblemError(f"{where}: {told}")
 
 
 def policy_of(name: str, parameters: Mapping[str, Any], known: Known) -> Policy:

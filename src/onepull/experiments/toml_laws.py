@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from onepull import distributions as d
+from onepull.checks import unknown as unknown_name
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.own_code import is_own, own_class
 from onepull.problem import Problem
@@ -148,10 +149,8 @@ def _build(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
     elif isinstance(name, str) and name in LAWS:
         build = LAWS[name]
     else:
-        raise ProblemError(
-            f"{where}: unknown law {name!r}; the laws are {', '.join(LAWS)}, or your own "
-            '"module:Class"'
-        )
+        known = f'the laws are {", ".join(LAWS)}, or your own "module:Class"'
+        raise ProblemError(f"{where}: {unknown_name('law', name, LAWS, known)}")
     taken = inspect.signature(build).parameters
     allowed = list(taken)
     if unknown := [key for key in stated if key not in allowed]:

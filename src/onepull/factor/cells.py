@@ -120,14 +120,15 @@ class Cells(Factorisation):
 
     def __init__(self, problem: Problem, axes: Mapping[str, Axis]) -> None:
         self.problem = problem
-        self._axes = [(name, axis.cell, len(axis.centres)) for name, axis in axes.items()]
-        self.features = math.prod(count for _, _, count in self._axes)
+        self.features = math.prod(len(axis.centres) for axis in axes.values())
         if self.features > MOST_CELLS:
             raise ParameterError(
                 f"{self.features:,} context cells are more than the {MOST_CELLS:,} allowed; "
                 "take a larger delta or fewer context fields"
             )
         self._parts = axes
+        given = {} if problem.context.implied else axes
+        self._axes = [(name, axis.cell, len(axis.centres)) for name, axis in given.items()]
         columns = product({name: axis.centres for name, axis in axes.items()})
         self.centres = list(zip(*(column.tolist() for column in columns.values()), strict=True))
         self.at_contexts = self.centres
@@ -153,8 +154,6 @@ class Cells(Factorisation):
                 return number
         except (KeyError, TypeError, ValueError):
             pass
-        if self.problem.context.implied and not fields:
-            return 0
         raise self.problem.context.refusal(fields)
 
     def look(self, means: Any, fields: Mapping[str, Any]) -> tuple[Any, Any, Any]:

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, NamedTuple, TypeAlias
 
-from onepull.checks import is_field_name
+from onepull.checks import is_field_name, nearest, unknown
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.operations import Operation
-from onepull.formula.words import MOST_COMMON, are_aligned, common, nearest, some
+from onepull.formula.words import MOST_COMMON, are_aligned, common, some
 
 LENGTH = 4000
 SIZE = 1000
@@ -195,6 +195,19 @@ _INFIX = {
 }
 _BASES = frozenset("xXoObB")
 _END = "the end of the formula"
+_CHOOSING = "a choice is written 'a if condition else b'"
+# What is written otherwise in other languages.
+_HINTS = {
+    "^": "a power is written x**2",
+    "=": "equality is written ==",
+    "&": "conditions are joined by 'and'",
+    "|": "conditions are joined by 'or'",
+    "!": "a condition is negated by 'not'",
+    "?": _CHOOSING,
+    "if": _CHOOSING,
+    "then": _CHOOSING,
+}
+_ELSEWHERE = {"ln": "log(x)", "pow": "x**y", "power": "x**y", "round": "floor(x + 0.5)"}
 
 
 class _Parser:
@@ -237,7 +250,8 @@ class _Parser:
     def unexpected(self, wanted: str) -> FormulaError:
         token = self.next
         given = _END if token.kind == "end" else repr(token.text)
-        return self.refuse(token[2:], f"not a formula: {wanted}, given {given}")
+        hint = f"; {_HINTS[token.text]}" if token.text in _HINTS else ""
+        return self.refuse(token[2:], f"not a formula: {wanted}, given {given}{hint}")
 
     def refuse(self, span: tuple[int, int], reason: str) -> FormulaError:
         return FormulaError(reason, text=self.text, start=span[0], stop=span[1])
@@ -311,12 +325,18 @@ class _Parser:
     def field(self, token: _Token) -> Field:
         self.count(1, token[2:])
         if token.text not in self.names:
-            hint = "call it with parentheses" if token.text in op.FUNCTIONS else self.vocabulary()
-            raise self.refuse(token[2:], f"unknown name {token.text!r}; {hint}")
+            raise self.refuse(token[2:], self.unknown(token.text))
         return Field(token.text, token[2:])
 
-    def vocabulary(self) -> str:
-        return f"the fields are {', '.join(self.names) or 'none'}"
+    def unknown(self, name: str) -> str:
+        """Return that a name is unknown, and what it may have meant."""
+        if name in op.FUNCTIONS:
+            return f"unknown name {name!r}; call it with parentheses"
+        if any(name in words for words in self.words.values()):
+            return f"unknown name {name!r}; a word is written in quotes"
+        return unknown(
+            "name", name, self.names, f"the fields are {', '.join(self.names) or 'none'}"
+        )
 
     def signed(self, sign: _Token, term: Term) -> Term:
         if sign.text == "+":
@@ -434,7 +454,9 @@ class _Parser:
         operation = op.FUNCTIONS.get(name.text)
         if operation is None:
             known = ", ".join(sorted(op.FUNCTIONS))
-            raise self.refuse(name[2:], f"not a function of the formula language; use {known}")
+            hint = f"; write {_ELSEWHERE[name.text]}" if name.text in _ELSEWHERE else ""
+            reason = f"not a function of the formula language; use {known}{hint}"
+            raise self.refuse(name[2:], reason)
         self.take()
         operands: list[Operand] = []
         while self.next.text != ")":

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 MOST_COMMON = 64  # words that two fields have in common and number differently
-MOST_LIKENED = 1000  # words among which the nearest to an unknown one is looked for
-LONGEST_LIKENED = 100  # characters of that word
 
 # The number of each word of a field.
 Numbers: TypeAlias = Mapping[str, int]
@@ -42,14 +39,3 @@ def some(words: Collection[str]) -> str:
     """
     shown = [repr(word) for word in itertools.islice(words, 12)]
     return ", ".join(shown) + ", …" * (len(words) > 12)
-
-
-def nearest(word: str, words: Collection[str]) -> str | None:
-    """Return the word that was probably meant, if one is similar.
-
-    >>> nearest("glod", ["plain", "gold"])
-    'gold'
-    """
-    known = list(itertools.islice(words, MOST_LIKENED))
-    near = difflib.get_close_matches(word[:LONGEST_LIKENED], known, 1, 0.5)
-    return near[0] if near else None

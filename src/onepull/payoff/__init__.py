@@ -38,7 +38,7 @@ def bind(
         math.isfinite(space.low) and math.isfinite(space.high)
         for space in (*context.values(), *state.values())
     )
-    if max(0.0 if is_endless else abs(low), abs(high)) > LARGEST:
+    if max(0.0 if is_endless else abs(low), abs(high)) > LARGEST or payoff.reach == 0.0:
         raise ProblemError(
             f"the reward is too large to compute with: it goes from {low:.6g} to {high:.6g} over "
             f"the declared spaces; expected at most {LARGEST:.6g} in size: divide it by a constant"

@@ -16,7 +16,7 @@ from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import Payoff, State
 from onepull.payoff.reward import LARGEST, Fixed, Reward, slack
-from onepull.spaces import FAILED, Box, Finite, Interval
+from onepull.spaces import FAILED, Box, Finite, Interval, Space
 
 PIECES = 4096  # pieces that the spaces are cut into, fewer for a large formula
 STATE_PIECES = (1, 64, 1024)  # the states are cut finer until the bounds are tight
@@ -65,24 +65,29 @@ class FormulaPayoff(Payoff):
 
     @cached_property
     def reach(self) -> float:
-        """The largest size of a state at which no reward overflows; infinite if none can."""
+        """The largest size of a context and a state at which no reward overflows.
+
+        It concerns the fields that have no bounds.  It is infinite if no reward can overflow, and
+        0 if all do.
+        """
         if math.isfinite(self.whole_range[0]):
             return math.inf
         least, most = -1000, 1000
+        if not self._fits(2.0**least):
+            return 0.0
         while most - least > 1:
             middle = (least + most) // 2
             least, most = (middle, most) if self._fits(2.0**middle) else (least, middle)
         return 2.0**least
 
     def _fits(self, size: float) -> bool:
-        """Whether no reward of a state of this size is too large to compute with."""
-        state = {
-            name: (np.maximum(space.low, -size), np.minimum(space.high, size))
-            for name, space in self.state.items()
-        }
-        boxes = box_points.pieces(self.context, 256)
+        """Whether no reward is too large to compute with, if fields without bounds have a size."""
+        known = {n: s for n, s in self.context.items() if math.isfinite(s.high - s.low)}
+        others = {n: s for n, s in (*self.context.items(), *self.state.items()) if n not in known}
+        pieces = box_points.pieces(Box(known), 256) if known else {}
+        ends = {name: _ends(space, size) for name, space in others.items()}
         try:
-            found = self.formula.enclose({**boxes, **state})
+            found = self.formula.enclose({**pieces, **ends})
         except FormulaError:
             return False
         return bool(np.min(found.low) >= -LARGEST)
@@ -220,3 +225,10 @@ def _direction(low: Array, high: Array) -> str | None:
     if np.all(high <= 0):
         return "nonincreasing"
     return None
+
+
+def _ends(space: Space, size: float) -> tuple[float, float]:
+    """Return the ends of a space; an end that is infinite is replaced by one of this size."""
+    low = min(-size, space.high) if math.isinf(space.low) else space.low
+    high = max(size, space.low) if math.isinf(space.high) else space.high
+    return low, high

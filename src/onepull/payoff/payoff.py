@@ -69,7 +69,7 @@ class Payoff(ABC):
 
     def __call__(self, **fields: Any) -> float:
         """Return the reward of a context and a state, all fields by name."""
-        if stray := set(fields) - set(self.names):
+        if stray := set(fields) - set(self.names).difference(self.context.implied):
             raise self.context.stray(stray, self.state.names)
         if self.failure is not None:
             fields.setdefault(FAILED, False)
@@ -139,7 +139,7 @@ class Payoff(ABC):
 
     @property
     def reach(self) -> float:
-        """The largest size of a state at which no reward overflows; infinite if none can."""
+        """The largest size of a context and a state at which no reward overflows, if known."""
         return math.inf
 
     @abstractmethod

@@ -131,7 +131,7 @@ def slack(low: Any, high: Any) -> Any:
     """Return the difference up to which rewards between low and high count as equal.
 
     Both are numbers or arrays.  It is a share of the range, plus the rounding error of the
-    largest of them.  An end that is infinite does not count.
+    largest of them.  An end that is infinite does not count.  Half the width cannot overflow.
 
     >>> slack(0.0, 4.0) < 5e-9, slack(1.7e9 - 12.0, 1.7e9) < 1e-5, slack(-math.inf, 4.0) < 5e-9
     (True, True, True)
@@ -139,9 +139,9 @@ def slack(low: Any, high: Any) -> Any:
     if isinstance(low, float) and isinstance(high, float):
         if math.isinf(high - low):
             low, high = (0.0 if math.isinf(end) else end for end in (low, high))
-        return 1e-9 * abs(high - low) + ROUNDING * max(abs(low), abs(high))
+        return 2e-9 * abs(0.5 * high - 0.5 * low) + ROUNDING * max(abs(low), abs(high))
     low, high = (np.where(np.isinf(end), 0.0, end) for end in (low, high))
-    return 1e-9 * np.abs(high - low) + ROUNDING * np.maximum(abs(low), abs(high))
+    return 2e-9 * np.abs(0.5 * high - 0.5 * low) + ROUNDING * np.maximum(abs(low), abs(high))
 
 
 def _finite(what: str, value: Any) -> float:

@@ -180,7 +180,9 @@ def plan(  # noqa: PLR0913 - a full statement
     worlds = _worlds(problem, runs, seed) if environment is None else [environment]
     met = Circumstances(worlds, horizon, judged, runs, feedback)
     found, known = offered(problem, met)
-    unproved = beyond(worlds[0]) or ("they assume prompt feedback" if met.is_late else "")
+    endless = "the reward has no lowest value" if is_endless(problem) else ""
+    prompt = "they assume prompt feedback" if met.is_late else ""
+    unproved = beyond(worlds[0]) or endless or prompt
     if unproved:
         found = [replace(candidate, bound=None) for candidate in found]
     drafts = [_draft(candidate, trial) for trial in trials for candidate in found]

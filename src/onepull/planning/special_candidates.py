@@ -159,7 +159,9 @@ def without_bounds(problem: Problem, horizon: int | None) -> Iterator[Candidate]
     yield Candidate("AdaptiveKL", "64 states an arm", small, None, caution=UNPROVED)
     blind = partial(DSEE, problem, sharing="blind")
     several = problem.context.has_fields  # then the best arm may depend on the context
-    yield Candidate("DSEE", "blind", blind, None, caution=UNPROVED, is_linear=several)
+    yield Candidate(
+        "DSEE", "blind", blind, None, learns_rewards=True, caution=UNPROVED, is_linear=several
+    )
 
 
 def forgetting(problem: Problem, trials: int, changes: int) -> Iterator[Candidate]:

@@ -122,9 +122,16 @@ class Policy(ABC):
             for name, space in problem.state.items()
             if isinstance(space, Interval) and space.clips
         ]
-        if self._fleet is not None:
-            self._fleet.change_arms(problem)
-            self._knowledge = self._fleet.rebuilt(self._knowledge)
+
+    def _switch(self, problem: Problem, change: Callable[[Knowledge], None]) -> None:
+        """Switch to a problem with other arms or attributes; `change` tells what is known."""
+        if self._fleet is None:
+            change(self._knowledge)
+        else:  # On copies, since what other members told may not fit.
+            knowledge, fleet = self._knowledge.copy(), self._fleet.copy()
+            change(knowledge)
+            fleet.change_arms(problem)
+            self._knowledge, self._fleet = fleet.rebuilt(knowledge), fleet
 
     # Defined by each policy
 
@@ -213,7 +220,8 @@ class Policy(ABC):
         known = [1.0] if len(left.allowed) == 1 else self._chances(request)
         chances = dict(zip(request.allowed, known, strict=True)) if known else {}
         allowed = set(request.allowed)
-        in_flight = self._knowledge.in_flight_in(context)
+        some = self._knowledge.in_flight_in(context)
+        in_flight = self._counts.in_flight if some is None else some
         columns = (all_pulls, in_flight, self._told(request), indices)
         rows = [
             ArmExplanation(
@@ -480,7 +488,7 @@ class Policy(ABC):
             arms[arm] = attributes
         problem = self.problem.with_arms(arms)
         self._check_range(problem)
-        self._knowledge.change_arms(problem)
+        self._switch(problem, lambda knowledge: knowledge.change_arms(problem))
         self._set_problem(problem)
 
     def set_attributes(self, arm: str, **attributes: float | str) -> None:
@@ -509,7 +517,7 @@ class Policy(ABC):
             )
         problem = self.problem.with_arms({**known, arm: {**known[arm], **attributes}})
         self._check_range(problem)
-        self._knowledge.set_attributes(problem)
+        self._switch(problem, lambda knowledge: knowledge.set_attributes(problem))
         self._set_problem(problem)
 
     def _check_range(self, problem: Problem) -> None:
@@ -530,7 +538,7 @@ class Policy(ABC):
             raise InputError(f"arm {arm!r} is the only one left and cannot be removed")
         problem = self.problem.with_arms([a for a in self._arms if a != arm])
         self._check_range(problem)
-        self._knowledge.change_arms(problem, gone)
+        self._switch(problem, lambda knowledge: knowledge.change_arms(problem, gone))
         self._counts.remove_arm(gone)
         self._set_problem(problem)
         self._control(self.controls.without(name))
@@ -546,7 +554,8 @@ class Policy(ABC):
             raise MergeError(f"only a policy can be merged, given {shown(other)}")
         if type(other) is not type(self):
             raise MergeError(
-                f"a {type(other).__name__} cannot be merged into a {type(self).__name__}"
+                f"{type(other).__name__} cannot be merged into {type(self).__name__}, "
+                "only the same policy"
             )
         if other is self:
             raise MergeError("a policy cannot be merged with itself")
@@ -557,7 +566,7 @@ class Policy(ABC):
                 "on one side only"
             )
         if mine.with_arms(theirs.arms) != theirs:
-            raise MergeError("the problems differ in context, state or reward")
+            raise MergeError("the problems differ in context, state, reward or attributes of arms")
         if self.parameters != other.parameters:
             raise MergeError(f"the parameters differ: {self.parameters} and {other.parameters}")
         if self._fleet is not None or other._fleet is not None:

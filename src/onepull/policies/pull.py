@@ -71,9 +71,17 @@ class Pull:
                     f"this pull was chosen for {name}={shown(self.context[name])}, "
                     f"given {name}={shown(state[name])}"
                 )
-        told = {**state, **self.context}
-        self._policy.observe(self.arm, reward=reward, failed=failed, **told)
-        self._is_observed, self._is_in_flight = True, False
+        was_given_up = not self._is_in_flight
+        if was_given_up:  # Otherwise the answer would end another pull of this arm.
+            self._policy.pulled(self.arm, **self.context)
+            self._is_in_flight = True
+        try:
+            told = {**state, **self.context}
+            self._policy.observe(self.arm, reward=reward, failed=failed, **told)
+            self._is_observed, self._is_in_flight = True, False
+        finally:
+            if was_given_up:
+                self.give_up()
 
     def fail(self) -> None:
         """Learn that the pull failed; an exception in the block does this by itself.

@@ -17,11 +17,11 @@ def best_of(indices: Any, allowed: Sequence[int]) -> list[int]:
     >>> best_of([5, 7, 9, 7], [0, 1, 3])
     [1, 3]
     """
-    highest = max(indices[j] for j in allowed)
-    found = [j for j in allowed if indices[j] == highest]
-    if not found:
+    values = [indices[j] for j in allowed]
+    if any(map(math.isnan, values)):
         raise ParameterError(f"an index is NaN, given {list(indices)}")
-    return found
+    highest = max(values)
+    return [j for j, value in zip(allowed, values, strict=True) if value == highest]
 
 
 def foremost(indices: Any, allowed: Sequence[int], pulls: Sequence[float] | None) -> list[int]:

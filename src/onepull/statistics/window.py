@@ -153,7 +153,29 @@ class Window(Forgetting):
                 self.fresh.update(arm, unpacked(row, self.features))
 
     def rows(self) -> Array:
-        """Return every mean and every observation that is kept, one row of features each."""
-        full = [unpacked(row, self.features) for row in self.ring_rows]
-        ring = np.array(full, np.float64).reshape(len(full), self.features)
-        return np.concatenate([super().rows(), ring])
+        """Return every mean and every observation of an arm, one row of features each."""
+        return np.concatenate([super().rows(), *(self._seen_of(j) for j in self._present())])
+
+    def _present(self) -> list[int]:
+        """Return the arms that have observations in the window."""
+        return sorted({*self.ring_arms} - {GONE})
+
+    def _seen_of(self, arm: int) -> Array:
+        """Return the observations of an arm, one row of features each."""
+        pairs = zip(self.ring_arms, self.ring_rows, strict=True)
+        full = [unpacked(row, self.features) for j, row in pairs if j == arm]
+        return np.array(full, np.float64).reshape(len(full), self.features)
+
+    def misfit(self) -> float:
+        """Return how far means are from those of the observations in the window.
+
+        >>> statistics = Window(1, 1, window=3)
+        >>> statistics.update(0, [4.0])
+        >>> statistics.ring_rows[0] = [5.0]
+        >>> statistics.misfit()
+        1.0
+        """
+        if not self.features:
+            return 0.0
+        apart = (np.abs(self._seen_of(j).mean(axis=0) - self.column(j)) for j in self._present())
+        return max((float(each.max()) for each in apart), default=0.0)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import real
+from onepull.checks import HUGE, real
 from onepull.errors import ParameterError
 from onepull.theory.instance import Instance
 from onepull.theory.series import settled, settled_printed, zeta
 
+LARGEST_LOG = 690.0  # of a bound, so that a sum over contexts stays finite
 LAST = math.pi**2 / 3  # ≥ 2 Σ t^(1-2α) for α ≥ 3/2: trials with a mean outside its interval
 
 
@@ -130,7 +131,6 @@ def _printed_2(instance: Instance, epsilon: float) -> WrongPulls:
     arms, p = len(instance.arms), instance.probabilities
     best = np.where(instance.gaps == 0, 1.0, 0.0)
     never = instance.never_optimal
-    scale = 2 ** (3 + 2 * epsilon) * arms ** (4 + 2 * epsilon) * zeta(1 + 2 * epsilon)
     start = 0.0  # all arms are always optimal
     if math.isfinite(instance.smallest_gap):
         cost = 4 * (2 + epsilon) / instance.smallest_gap**2
@@ -138,7 +138,7 @@ def _printed_2(instance: Instance, epsilon: float) -> WrongPulls:
     found = WrongPulls(
         n_o=np.full(arms, start),
         under_realised=(2 / p**2) @ best,
-        under_exploited=scale * (p ** -(2 + 2 * epsilon)) @ best,
+        under_exploited=_under_exploited(arms, epsilon, p) @ best,
         dominated=LAST * (1 - instance.q),
         c_epsilon=zeta(1 + 2 * epsilon),
         bound=np.zeros(arms),
@@ -147,6 +147,13 @@ def _printed_2(instance: Instance, epsilon: float) -> WrongPulls:
         part[never] = math.nan
     found.bound[:] = found.total
     return found
+
+
+def _under_exploited(arms: int, epsilon: float, p: Array) -> Array:
+    """Return 2^(3+2ε) K^(4+2ε) c_ε p_i^-(2+2ε), or the largest number if it is larger."""
+    scale = (3 + 2 * epsilon) * math.log(2) + (4 + 2 * epsilon) * math.log(arms)
+    logs = scale + math.log(zeta(1 + 2 * epsilon)) - (2 + 2 * epsilon) * np.log(p)
+    return np.asarray(np.exp(np.minimum(logs, LARGEST_LOG)))
 
 
 def _corrected_2(instance: Instance, epsilon: float, trial: float) -> WrongPulls:
@@ -240,8 +247,10 @@ def alpha_of(epsilon: float, *, least: float = -0.5) -> float:
         value = real(epsilon)
     except TypeError:
         value = math.nan
-    if not least < value < math.inf:
-        raise ParameterError(f"epsilon must be a number > {least:g} here, given {epsilon!r}")
+    if not least < value <= HUGE:
+        raise ParameterError(
+            f"epsilon must be a number > {least:g} and <= {HUGE:g} here, given {epsilon!r}"
+        )
     return 2 + value
 
 

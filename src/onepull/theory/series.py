@@ -17,6 +17,8 @@ def zeta(s: float) -> float:
     """
     if s <= 1:
         return math.inf
+    if s > 64:  # the other terms are less than a rounding error
+        return 1.0
     n = 32.0
     head = math.fsum(k**-s for k in range(1, int(n)))
     tail = n ** (1 - s) / (s - 1) + n**-s / 2

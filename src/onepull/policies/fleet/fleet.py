@@ -262,7 +262,9 @@ class Fleet(ABC):
 def fit(knowledge: Knowledge, problem: Problem, *, in_order: bool = False) -> None:
     """Give knowledge the arms of a problem: add those that are missing and remove the others.
 
-    With `in_order` they also get its order; an arm that must move loses what was learned of it.
+    They get its attributes, which where states are stored keeps what was learned; otherwise
+    MergeError is raised.  With `in_order` they also get its order; an arm that must move loses
+    what was learned of it.
     """
     try:
         for arm in problem.arms:
@@ -276,6 +278,9 @@ def fit(knowledge: Knowledge, problem: Problem, *, in_order: bool = False) -> No
                 moved = knowledge.problem.arms[j]
                 _remove(knowledge, moved)
                 _add(knowledge, moved, problem)
+        known = {arm: problem.attributes[arm] for arm in problem.attributes}
+        if known != knowledge.problem.attributes:
+            knowledge.set_attributes(knowledge.problem.with_arms(known))
     except MergeError:
         raise
     except OnepullError as error:

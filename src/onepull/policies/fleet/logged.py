@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Self
 
@@ -9,7 +10,7 @@ import msgspec
 import numpy as np
 
 from onepull.checks import Count, restored, shown
-from onepull.errors import SaveFileError
+from onepull.errors import MergeError, SaveFileError
 from onepull.policies.fleet.fleet import Fleet, Member, fit
 from onepull.policies.fleet.updates import Contribution
 from onepull.policies.pull_counts import PullCounts
@@ -58,6 +59,8 @@ class LoggedFleet(Fleet):
 
     def rebuilt(self, whole: Knowledge) -> Knowledge:
         """Return what all observations tell in the order of their numbers."""
+        for member in self.members.values():
+            _check_attributes(member.learned, member.problem, self.blank.problem)
         logs = {name: member.learned for name, member in self.members.items()}
         here = {arm: j for j, arm in enumerate(self.blank.problem.arms)}
         everything = sorted(
@@ -84,6 +87,7 @@ class LoggedFleet(Fleet):
 
     def change_arms(self, problem: Problem) -> None:
         """Change to the arms of a problem; observations of removed arms are dropped."""
+        _check_attributes(self.own, self.blank.problem, problem)
         super().change_arms(problem)
         self.own = [event for event in self.own if event.arm in problem.arms]
 
@@ -140,3 +144,18 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(inner) for inner in value]
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_attributes(events: Sequence[Event], then: Problem, now: Problem) -> None:
+    """Raise MergeError if an arm had other attributes when a reward of it was told.
+
+    A state is valued anew; what state gave a reward is not known.
+    """
+    for event in events:
+        arm, reward = event.arm, event.told[1:]
+        known = now.attributes.get(arm)
+        if known is not None and reward != [None] and then.attributes.get(arm) != known:
+            raise MergeError(
+                f"rewards of arm {shown(arm)} were observed when it had other attributes, and "
+                "their states are not known"
+            )

@@ -105,11 +105,6 @@ class Sightings(Knowledge):
         del context
         return self.counts, self.trial - 1
 
-    def in_flight_in(self, context: Mapping[str, Any]) -> Sequence[int]:
-        """Return each arm's pulls in flight; they count in every context."""
-        del context
-        return self.in_flight
-
     def unanswered(self, context: Mapping[str, Any]) -> Collection[int]:
         """Return the arms with pulls in flight and no observation."""
         del context

@@ -67,10 +67,10 @@ class Knowledge(ABC):
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return each arm's number of pulls that count in a context, and their number of trials."""
 
-    def in_flight_in(self, context: Mapping[str, Any]) -> Sequence[int]:
-        """Return how many of the pulls that `seen` counts are in flight, for each arm."""
+    def in_flight_in(self, context: Mapping[str, Any]) -> Sequence[int] | None:
+        """Return how many of the pulls that `seen` counts are in flight; None if all in flight."""
         del context
-        return [0] * len(self.problem.arms)
+        return None if self.counts_in_flight else [0] * len(self.problem.arms)
 
     def unanswered(self, context: Mapping[str, Any]) -> Collection[int]:
         """Return the arms with pulls in flight in a context and no observation there."""

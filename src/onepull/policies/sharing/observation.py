@@ -10,11 +10,11 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import real, shown
-from onepull.errors import InputError, RewardError, StateError
+from onepull.errors import ContextError, InputError, RewardError
 from onepull.payoff import State
 from onepull.payoff.reward import slack
 from onepull.problem import Problem
-from onepull.spaces import FAILED, Interval
+from onepull.spaces import FAILED
 
 
 def observed_outcome(problem: Problem, arm: int, fields: Mapping[str, Any], reward: Any) -> State:
@@ -30,26 +30,13 @@ def observed_outcome(problem: Problem, arm: int, fields: Mapping[str, Any], rewa
         # Usually nothing but the state is given.
         if len(fields) != len(box.names) and _split(problem, fields)[0]:
             problem.context.read(fields)
-        state = _computable(problem, box.read(fields))
+        state = box.read(fields)
     elif _split(problem, fields)[1]:
         raise InputError("give the state or the reward, not both")
     else:
         payoff = problem.payoff_of(problem.arms[arm])
         state = payoff.invert(_reward(reward), problem.context.read(fields))
     return state if problem.outcome is problem.state else problem.outcome_of(arm, state)
-
-
-def _computable(problem: Problem, state: State) -> State:
-    """Return a state; raises StateError if a reward of it would be too large to compute with."""
-    reach = problem.payoff.reach
-    if reach < math.inf:
-        for name, value in zip(problem.state, state, strict=True):
-            if abs(value) > reach and isinstance(problem.state[name], Interval):
-                raise StateError(
-                    f"state field {name!r} is {value:g}, for which rewards are too large to "
-                    f"compute with; expected at most {reach:.6g} in size"
-                )
-    return state
 
 
 def rewarded_context(
@@ -72,8 +59,8 @@ def observed_reward(
         return context, problem.payoff.scalar(*context, *problem.failed_outcome_of(arm))
     given, state = _split(problem, fields) if fields else (set(), set())
     if reward is None:
-        context = problem.context.read(fields)
-        outcome = problem.outcome_of(arm, _computable(problem, problem.state.read(fields)))
+        context = _context(problem, fields)
+        outcome = problem.outcome_of(arm, problem.state.read(fields))
         return context, problem.payoff.scalar(*context, *outcome)
     if state:
         raise InputError("give the state or the reward, not both")
@@ -129,10 +116,19 @@ def _check_failed(problem: Problem, fields: Mapping[str, Any], reward: Any) -> N
         problem.context.read(fields)
 
 
+def _context(problem: Problem, fields: Mapping[str, Any]) -> State:
+    """Return the context; an error speaks of its fields alone."""
+    try:
+        return problem.context.read(fields)
+    except ContextError:
+        raise problem.context.refusal(problem.context.among(fields)) from None
+
+
 def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
     """Return the context names and the state names among the fields; raises for other names."""
     names = set(fields)
-    context, state = names & set(problem.context), names & set(problem.state)
+    given = set(problem.context) - set(problem.context.implied)
+    context, state = names & given, names & set(problem.state)
     if stray := names - context - state:
         raise problem.state.stray(stray, problem.context)
     return context, state

@@ -145,11 +145,21 @@ class Sharing(Knowledge):
             except ParameterError:  # of a factorisation that does not know them
                 continue
             self._check_rows(rows, *bounds)
+            if statistics.misfit() > self._slack:
+                raise SaveFileError("the saved means are not those of the saved observations")
 
     def bounds_for(self, key: str) -> tuple[Sequence[float], Sequence[float]]:
         """Return the bounds of the features of the statistics with a key."""
         del key
         return self.feature_bounds()
+
+    @property
+    def _slack(self) -> float:
+        """How far rounding may take means and observations out of their bounds."""
+        if self.keeps_states:
+            return 1e-6 if self.forgets else 0.0
+        low, high = self.problem.payoff.whole_range
+        return (1e-6 + self.extrapolates) * (high - low) + 1e-9 * max(abs(low), abs(high))
 
     def _check_rows(self, rows: Array, lows: Sequence[float], highs: Sequence[float]) -> None:
         """Raise SaveFileError if means or observations are outside the bounds of the features.
@@ -157,12 +167,9 @@ class Sharing(Knowledge):
         A share of states is never below 0, except for rounding when old ones are subtracted.
         Rewards may be outside their range by the tolerance with which they are accepted.
         """
-        low, high = self.problem.payoff.whole_range
-        slack = (1e-6 + self.extrapolates) * (high - low) + 1e-9 * max(abs(low), abs(high))
-        if self.keeps_states:
-            slack = 1e-6 if self.forgets else 0.0
-            if np.any(np.abs(rows.sum(axis=1) - 1.0) > 1e-6):
-                raise SaveFileError("the saved shares of states do not sum to 1")
+        slack = self._slack
+        if self.keeps_states and np.any(np.abs(rows.sum(axis=1) - 1.0) > 1e-6):
+            raise SaveFileError("the saved shares of states do not sum to 1")
         outside = (rows < np.subtract(lows, slack)) | (rows > np.add(highs, slack + ROUNDING))
         if outside.any():
             row, feature = np.argwhere(outside)[0]

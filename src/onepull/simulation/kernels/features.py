@@ -15,7 +15,7 @@ from numba.extending import overload
 
 from onepull.factor import Factorisation
 from onepull.factor.plain_psi import PlainPsi, shared_out, shared_out_log
-from onepull.simulation.compiled import inlined
+from onepull.simulation.compiled import compiled, inlined
 
 
 class NoPsi(NamedTuple):
@@ -95,3 +95,9 @@ def _write_psi(psi: Any, shown: Any, out: Any) -> Any:
         function(shown, out)
 
     return with_constants if has_constants else without
+
+
+@compiled
+def write_once(psi: Any, shown: Any, out: Any) -> None:
+    """Write ψ of one state."""
+    write_psi(psi, shown, out)

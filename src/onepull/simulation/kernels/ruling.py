@@ -11,12 +11,14 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, TypeAlias
 
+import numba
 import numpy as np
 from numba.core.errors import NumbaError
 
+from onepull.factor import Factorisation
 from onepull.index.rules import MeanRule, PosteriorRule, Rule, StateRule, TurnRule
 from onepull.simulation.compiled import compiled
-from onepull.simulation.kernels.features import KernelPsi, is_own_psi
+from onepull.simulation.kernels.features import KernelPsi, is_own_psi, kernel_psi, write_once
 from onepull.simulation.kernels.rule_types import (
     LOCK,
     NAMED,
@@ -100,8 +102,21 @@ def _tried(ruling: Ruling) -> Ruling:
     return ruling
 
 
+def try_psi(factor: Factorisation | None) -> None:
+    """Compile a user's own ψ; raises CannotCompile if that fails."""
+    psi = None if factor is None else kernel_psi(factor)
+    if psi is None or not is_own_psi(psi):
+        return
+    numbers = numba.float64[::1]
+    try:
+        kind = numba.typeof(psi)  # type: ignore[no-untyped-call]  # numba has no types
+        fresh(write_once).compile((kind, numbers, numbers))
+    except (NumbaError, TypeError) as error:
+        raise CannotCompile(_cause(error)) from error
+
+
 class CannotCompile(Exception):  # noqa: N818 - not an error: the policy runs interpreted
-    """Raised if a user's own rule does not compile, with the compiler's message."""
+    """Raised if a user's own rule or ψ does not compile, with the compiler's message."""
 
 
 # What tells the cause in the compiler's long messages, the most telling first.

@@ -1,0 +1,97 @@
+"""Typical mistakes: an error says what was given, what is allowed, and where."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from onepull import DCB, UCB1, EmpiricalKL, Finite, Interval, OnepullError, Problem
+from onepull.experiments import read_experiment
+
+PARTS: dict[str, Any] = {
+    "arms": {"a": {"price": 1, "tier": "gold"}, "b": {"price": 2, "tier": "plain"}},
+    "context": {"size": Finite([1, 2]), "region": Finite(["eu", "us"])},
+    "state": {"rate": Interval(0, 1)},
+    "reward": "rate * size - price",
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"reward": "rate - prise"}, "unknown name 'prise', did you mean 'price'? The fields are"),
+        ({"reward": "Rate"}, "unknown name 'Rate', did you mean 'rate'?"),
+        ({"reward": "rate * (region == eu)"}, "unknown name 'eu'; a word is written in quotes"),
+        ({"reward": "rate * (region == 'EU')"}, "one of the words 'eu', 'us'; did you mean 'eu'?"),
+        ({"reward": "rate ^ 2"}, "given '^'; a power is written x**2"),
+        ({"reward": "rate = 1"}, "given '='; equality is written =="),
+        ({"reward": "rate > 0 && size > 1"}, "given '&'; conditions are joined by 'and'"),
+        ({"reward": "rate > 0 || size > 1"}, "given '|'; conditions are joined by 'or'"),
+        ({"reward": "rate > 0.5 ? 1 : 0"}, "a choice is written 'a if condition else b'"),
+        ({"reward": "if rate > 0.5 then 1 else 0"}, "a choice is written 'a if condition else b'"),
+        ({"reward": "ln(rate + 1)"}, "use abs, ceil, clip, exp, floor, log,"),
+        ({"reward": "ln(rate + 1)"}, "write log(x)"),
+        ({"failure": "-rate"}, "failure (a failed pull shows no state): unknown name 'rate'; the"),
+        ({"state": {"rate": (0, 1)}}, "state: field 'rate' takes Finite or Interval, as in"),
+        ({"context": [1]}, "context: fields are given with their spaces, as in {'x': Interval(0,"),
+        ({"context": {"my size": Finite([1])}}, "context: field 'my size': a name is a letter"),
+    ],
+)
+def test_of_a_problem(changes, said):
+    with pytest.raises(OnepullError, match=re.escape(said)):
+        Problem(**{**PARTS, **changes})
+
+
+def test_of_a_call():
+    problem = Problem(**PARTS)
+    with pytest.raises(OnepullError, match=r"^context field 'size' is missing: it must be one of"):
+        UCB1(problem).observe("a", rate=0.5)
+    with pytest.raises(OnepullError, match="EmpiricalKL cannot be merged into DCB"):
+        DCB(problem).merge(EmpiricalKL(problem))
+
+
+FILE = """
+horizon = 100
+replications = 2
+[problem]
+arms = ["a"]
+reward = "rate * size"
+[problem.context]
+size = [1, 2]
+[problem.state]
+rate = {low = 0, high = 1}
+[environment.contexts]
+size = {law = "discrete", values = [1, 2], probabilities = [0.5, 0.5]}
+[environment.states.a]
+law = "uniform"
+low = 0
+high = 1
+[[policies]]
+policy = "DCB"
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("horizon =", "horizn =", "unknown field 'horizn', did you mean 'horizon'? The fields are"),
+        ('"rate * size"', "rate * size", "or text in quotes (at line 6, column 10)"),
+        ("replications = 2", "horizon = 2", "a key is given twice (at line 3"),
+        ("[1, 2]\n[pr", "{low = 2, high = 1}\n[pr", "context, field 'size': Interval takes low <"),
+        ("high = 1}", "high = 1, scale = 'log'}", "state, field 'rate': scale='log' takes ends"),
+        ("[[policies]]", "[policies]", "'policies' must be a list, given {'policy': 'DCB'}; write"),
+        ('"DCB"', '"dcb"', "policy 1: unknown policy 'dcb', did you mean 'DCB'? The policies are"),
+        ('"uniform"', '"unifrom"', "unknown law 'unifrom', did you mean 'uniform'? The laws are"),
+        ('arms = ["a"]', "arms = {a = 1, b = 2}", "'arms.a' must be a table, given 1"),
+    ],
+)
+def test_of_a_file(tmp_path, before, after, said):
+    path = tmp_path / "file.toml"
+    path.write_text(FILE, encoding="utf-8")
+    read_experiment(path)
+    assert before in FILE
+    path.write_text(FILE.replace(before, after, 1), encoding="utf-8")
+    with pytest.raises(OnepullError, match=rf"file\.toml: .*{re.escape(said)}"):
+        read_experiment(path)
