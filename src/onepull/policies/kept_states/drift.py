@@ -195,7 +195,7 @@ class Drift:
         """Take rewards in another unit from now on."""
         with np.errstate(over="ignore", invalid="ignore"):
             for array in (self.levels, self.squares, self.squares, self.pooled, self.pooled):
-                array *= factor
+                np.multiply(array, factor, out=array)
         for array in (self.levels, self.squares, self.pooled):
             np.nan_to_num(array, copy=False, posinf=LARGEST, neginf=-LARGEST)
             np.clip(array, -LARGEST, LARGEST, out=array)
