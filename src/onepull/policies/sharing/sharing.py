@@ -14,6 +14,7 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.errors import ParameterError, SaveFileError
+from onepull.payoff.reward import NARROWEST
 from onepull.policies.sharing.in_flight import View
 from onepull.policies.sharing.inherited import (
     Inheritance,
@@ -145,7 +146,7 @@ class Sharing(Knowledge):
             except ParameterError:  # of a factorisation that does not know them
                 continue
             self._check_rows(rows, *bounds)
-            if statistics.misfit() > self._slack:
+            if statistics.misfit() > self._slack + NARROWEST:
                 raise SaveFileError("the saved means are not those of the saved observations")
 
     def bounds_for(self, key: str) -> tuple[Sequence[float], Sequence[float]]:
