@@ -13,7 +13,7 @@ from onepull.distributions import Failing, Gamma, Independent, Switching, Unifor
 from onepull.environment import Environment, channel_selection
 from onepull.index.kept_likelihood import CLOSE, likely_means
 from onepull.policies.kept_states.drift import DECAYS, Drift
-from onepull.policies.kept_states.merging import uniform
+from onepull.policies.kept_states.merging import RECENT, uniform
 from onepull.simulation import Simulation
 from onepull.simulation.draws import keys, place, show
 from onepull.simulation.kernels.kept_bounds import SETTLED, begin, improve, no_search
@@ -250,7 +250,7 @@ def test_states_count_as_in_the_library(count):
         assert memory.drift is not None
         memory.drift.chosen = q
         counts, gains = np.zeros((2, 300)), np.zeros((3, 300))
-        recount(q, count, memory.stands_for[0], memory.seen_at[0], counts, gains)
+        recount(q, count, RECENT, memory.stands_for[0], memory.seen_at[0], counts, gains)
         for mine, theirs in zip(counts, memory._recount(), strict=True):
             assert mine[:count] == pytest.approx(theirs[0, :count], rel=1e-12, abs=1e-15)
 

@@ -12,6 +12,18 @@ from onepull.arrays import Array
 from onepull.policies.kept_states.drift import DECAYS, DEVIATIONS
 from onepull.policies.kept_states.merging import RECENT
 
+REPLAYED = 800  # states of all arms that a filter runs over again, so that it takes a millisecond
+LEAST = 8  # of each arm
+
+
+def replayed(arms: int) -> int:
+    """Return how many of an arm's newest states a filter runs over again.
+
+    >>> replayed(4), replayed(50), replayed(1000)
+    (128, 16, 8)
+    """
+    return max(LEAST, min(RECENT, REPLAYED // arms))
+
 
 def counts_under(
     candidate: int, kept: Sequence[int], stands_for: Array, seen_at: NDArray[np.int64]
@@ -29,10 +41,11 @@ def counts_under(
     """
     for_mean, for_deviation = np.zeros_like(stands_for), np.zeros_like(stands_for)
     decay, spread = float(DECAYS[candidate]), float(DEVIATIONS[candidate])
+    again = replayed(len(kept))
     for arm, count in enumerate(kept):
         if not count:
             continue
-        first = max(count - RECENT, 1)
+        first = max(count - again, 1)
         older = stands_for[arm, :first]
         number = float(older.sum())
         for_mean[arm, :first] = older / number

@@ -24,7 +24,6 @@ from onepull.policies.kept_states.drift import (
     TINY,
     Drift,
 )
-from onepull.policies.kept_states.merging import RECENT
 from onepull.simulation.compiled import compiled, inlined
 
 MANY = len(DECAYS)
@@ -166,16 +165,19 @@ def unexplained(filters: Any, arm: Any) -> Any:
 
 
 @compiled
-def recount(chosen: Any, kept: Any, stands_for: Any, seen_at: Any, counts: Any, gains: Any) -> None:
+def recount(
+    chosen: Any, kept: Any, again: Any, stands_for: Any, seen_at: Any, counts: Any, gains: Any
+) -> None:
     """Write how much each of an arm's states counts for its mean and its deviation.
 
-    `counts` has a row for the mean and one for the deviation.  `gains` is scratch.
+    The filter runs over the newest `again` states.  `counts` has a row for the mean and one for
+    the deviation.  `gains` is scratch.
     """
     for_mean, for_deviation = counts[0], counts[1]
     if kept == 0:
         return
     decay, spread = DECAYS[chosen], DEVIATIONS[chosen]
-    first = max(kept - RECENT, 1)
+    first = max(kept - again, 1)
     number = 0.0
     for s in range(first):
         number += stands_for[s]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.payoff.reward import NARROWEST
+from onepull.policies.kept_states import counting
 from onepull.policies.kept_states.adaptive_kl import AT_FIRST, EXPLORING, FEW_ARMS
 from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.merging import FARTHEST
@@ -28,6 +29,8 @@ from onepull.simulation.kernels.kept_drift import (
     unexplained,
 )
 from onepull.simulation.kernels.kept_merging import gather, merge_old, mixed
+
+replayed = inlined(counting.replayed)
 
 
 class Memory(NamedTuple):
@@ -245,9 +248,10 @@ def keep_state(
 def count_again(memory: Any, filters: Any, known: Any) -> None:
     """Compute how much every state counts under the chosen candidate."""
     gains = np.zeros((3, memory.stands_for.shape[1]))
+    again = replayed(memory.pulls.size)
     for j in range(memory.pulls.size):
         recount(
-            filters.chosen[0], memory.kept[j], memory.stands_for[j], memory.seen_at[j],
+            filters.chosen[0], memory.kept[j], again, memory.stands_for[j], memory.seen_at[j],
             memory.counts[j], gains,
         )  # fmt: skip
         if known.is_joined:
