@@ -101,7 +101,7 @@ class Reader:
         self.lock = threading.Lock()
         self.waits = threading.Event()
 
-    def sync(self):
+    def sync(self, _stored):
         self.waits.set()
         with self.lock:
             pass

@@ -26,7 +26,7 @@ from onepull.router.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
 from onepull.store.ids import Ids
-from onepull.store.store import Snapshot
+from onepull.store.store import Snapshot, Stored
 
 CHUNK = 200  # events folded at once, so that decisions do not wait long
 SHORT = 0.02  # seconds that the thread that writes waits for one that reads
@@ -153,16 +153,29 @@ class Core:
         with self._sync_lock:
             return self._fold_new()
 
-    def _after_commit(self) -> None:
+    def _after_commit(self, stored: Stored) -> None:
         """Fold what was just stored, on the thread that writes to the log for all problems.
 
         It leaves to other threads what takes long: a change of the problem.
         """
         if not self._is_revising and self._sync_lock.acquire(timeout=SHORT):
             try:
-                self._fold_new(revises=False)
+                if self._fold.sequence < stored.before:  # others have written, too
+                    self._fold_new(revises=False)
+                else:
+                    self._fold_stored(stored)
             finally:
                 self._sync_lock.release()
+
+    def _fold_stored(self, stored: Stored) -> None:
+        """Fold the newest events, which need not be read from the log."""
+        done = self._fold.sequence
+        new = [event for event in stored.events if event.seq > done]
+        quick = _before_revision(new)
+        self._take(quick)
+        if len(quick) == len(new):
+            with self._lock:
+                self._fold.sequence = max(self._fold.sequence, stored.last)
 
     def _fold_new(self, *, revises: bool = True) -> int:
         last = self._store.last_sequence
@@ -176,13 +189,16 @@ class Core:
                     self._fold.sequence = last  # the rest is of other problems
                 break
             if not revises:
-                batch = list(takewhile(lambda event: not isinstance(event, REVISIONS), batch))
+                batch = _before_revision(batch)
             if not batch:
                 break
-            self._apply(batch)
-            for follower in self._followers:
-                follower(batch)
+            self._take(batch)
         return self._fold.sequence
+
+    def _take(self, batch: list[Any]) -> None:
+        self._apply(batch)
+        for follower in self._followers:
+            follower(batch)
 
     def follow(self, follower: Callable[[list[Any]], None]) -> None:
         """Hand every event of this problem to a function after it was folded, in order.
@@ -333,6 +349,11 @@ class Core:
     ) -> None:
         """Close the router."""
         self.close()
+
+
+def _before_revision(events: list[Any]) -> list[Any]:
+    """Return the first events, up to one that changes the problem."""
+    return list(takewhile(lambda event: not isinstance(event, REVISIONS), events))
 
 
 _everyone: weakref.WeakSet[Core] = weakref.WeakSet()

@@ -16,7 +16,6 @@ from onepull.problem import Problem
 from onepull.router.definition import apply_changes
 from onepull.router.flights import Flights
 from onepull.router.log_counts import LogCounts
-from onepull.spaces import Interval
 from onepull.store import events as e
 
 FORMAT = 1
@@ -208,8 +207,8 @@ class Fold:
                 self._unexpect(arm, context)
             raise
         self.counts.learn(event)
-        for name, space in self.policy.problem.state.items():
-            if name in state and isinstance(space, Interval) and space.clips_off(state[name]):
+        for name, space in self.policy._clips:  # noqa: SLF001 - quick to ask
+            if name in state and space.clips_off(state[name]):
                 self.counts.clip(name)
 
     def _is_flying(self, arm: str) -> bool:

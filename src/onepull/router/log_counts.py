@@ -51,7 +51,7 @@ class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
 
     def learn(self, event: Any) -> None:
         """Count an outcome."""
-        kind = type(event).__name__.lower()
+        kind = event.__struct_config__.tag
         kinds = self.answers.setdefault(event.arm, {})
         kinds[kind] = kinds.get(kind, 0) + 1
         if not isinstance(event, Expired):

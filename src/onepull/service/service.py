@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
@@ -17,7 +16,7 @@ from onepull.problem import Problem
 from onepull.router import Router
 from onepull.router.definition import Settings
 from onepull.service import demonstration
-from onepull.service.handlers.deciding import Work, decided, observed
+from onepull.service.handlers.deciding import ShortCut, short_cuts
 from onepull.service.handlers.gathering import Gathering
 from onepull.service.http.hub import TICK, Hub
 from onepull.service.http.problem_details import Refused
@@ -62,8 +61,7 @@ class Service:
         self.files = StaticFiles()
         self.hub = Hub(most=self.settings.streams)
         self.problems: dict[str, Hosted] = {}
-        # Most of the traffic, by path.
-        self.short_cuts: dict[bytes, tuple[Work, Router]] = {}
+        self.short_cuts: dict[bytes, ShortCut] = {}  # by path
         self.is_ready = False
         self.is_draining = False
         self._gatherings: dict[str, Gathering] = {}
@@ -122,12 +120,7 @@ class Service:
             hosted = Hosted(router)
             before = self.problems.get(hosted.name)
             self.problems = {**self.problems, hosted.name: hosted}
-            path = f"/v1/problems/{quote(hosted.name, safe='')}"
-            self.short_cuts = {
-                **self.short_cuts,
-                f"{path}/decisions".encode(): (decided, hosted.router),
-                f"{path}/observations".encode(): (observed, hosted.router),
-            }
+            self.short_cuts = {**self.short_cuts, **short_cuts(hosted.path, hosted.router)}
         if before is not None:
             before.router.close()
         return hosted

@@ -24,29 +24,33 @@ class Ids:
     (True, 36, '7')
     """
 
-    __slots__ = ("_at", "_count", "_luck", "_milliseconds")
+    __slots__ = ("_at", "_count", "_luck", "_milliseconds", "_text")
 
     def __init__(self) -> None:
         self._milliseconds = self._count = 0
-        self._luck, self._at = b"", 0
+        self._text = ""
+        self._luck, self._at = "", 0
 
     def next(self) -> str:
         """Return the next id."""
         now = time.time_ns() // 1_000_000
         if now > self._milliseconds:
-            self._milliseconds, self._count = now, 0
+            self._begin(now)
         else:
             self._count += 1
             if self._count == 4096:  # of 12 bits
-                self._milliseconds, self._count = self._milliseconds + 1, 0
+                self._begin(self._milliseconds + 1)
         at = self._at
         if at >= len(self._luck):
-            self._luck, at = os.urandom(AT_ONCE), 0
-        self._at = at + 8
-        luck = self._luck[at : at + 8].hex()
-        text = f"{self._milliseconds:012x}"
-        variant = VARIANT[luck[0]]
-        return f"{text[:8]}-{text[8:]}-7{self._count:03x}-{variant}{luck[1:4]}-{luck[4:]}"
+            self._luck, at = os.urandom(AT_ONCE).hex(), 0
+        self._at = at + 16
+        luck = self._luck[at : at + 16]
+        return f"{self._text}{self._count:03x}-{VARIANT[luck[0]]}{luck[1:4]}-{luck[4:]}"
+
+    def _begin(self, milliseconds: int) -> None:
+        self._milliseconds, self._count = milliseconds, 0
+        text = f"{milliseconds:012x}"
+        self._text = f"{text[:8]}-{text[8:]}-7"
 
 
 _own = threading.local()

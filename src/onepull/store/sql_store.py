@@ -12,7 +12,7 @@ from onepull.errors import StoreError
 from onepull.store.events import Event, Slot, decode, storable
 from onepull.store.forgetting import horizon_of, is_old
 from onepull.store.group_commit import GroupCommit, Rows
-from onepull.store.store import BATCH, KEPT, Appended, Snapshot, Store
+from onepull.store.store import BATCH, KEPT, Appended, Follower, Snapshot, Store
 from onepull.store.tables import Tables
 
 
@@ -52,8 +52,8 @@ class SQLStore(Store):
         """Store an event in the background."""
         self._group.record(event)
 
-    def follow(self, problem: str, follower: Callable[[], Any]) -> None:
-        """Call a method when events of a problem were stored here, before `append` returns."""
+    def follow(self, problem: str, follower: Follower) -> None:
+        """Call a method with what was stored here of a problem, before `append` returns."""
         self._group.follow(problem, follower)
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from os import PathLike
 from types import TracebackType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from onepull.store.events import Event, Slot
 
@@ -30,6 +30,27 @@ class Appended(NamedTuple):
 
     seq: int
     before: Any = None
+
+
+class Stored(NamedTuple):
+    """What one commit stored of a problem: the newest part of the log, with nothing between.
+
+    Attributes
+    ----------
+    before
+        The number of the last event before the commit, of any problem.
+    last
+        The number of its last event, of any problem.
+    events
+        Its events of the problem, as they are read from the log.
+    """
+
+    before: int
+    last: int
+    events: list[Any]
+
+
+Follower: TypeAlias = Callable[[Stored], Any]
 
 
 class Forgotten:
@@ -111,8 +132,8 @@ class Store(ABC):
         """Return when everything that was recorded so far is on disk."""
         self.append([])
 
-    def follow(self, problem: str, follower: Callable[[], Any]) -> None:  # noqa: B027 - optional
-        """Call a method when events of a problem were stored here, before `append` returns.
+    def follow(self, problem: str, follower: Follower) -> None:  # noqa: B027 - optional
+        """Call a method with what was stored here of a problem, before `append` returns.
 
         A store may leave it out.  It ends when the object of the method is gone.
         """

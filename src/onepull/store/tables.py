@@ -21,9 +21,14 @@ class Tables:
         # Appending
         self.HORIZONS: Final = statement("SELECT problem, time FROM [horizons]")
         self.LAST: Final = statement("SELECT max(seq) FROM [events]")
-        self.INSERT: Final = statement(
-            "INSERT INTO [events] (seq, problem, id, slot, body) VALUES (?, ?, ?, ?, ?)"
-        )
+        # Many rows in a statement: Python's lock changes hands twice for each one that is executed.
+        self.INSERTS: Final = {
+            count: statement(
+                "INSERT INTO [events] (seq, problem, id, slot, body) VALUES "  # noqa: S608 - marks only
+                + ", ".join(["(?, ?, ?, ?, ?)"] * count)
+            )
+            for count in (100, 10, 1)
+        }
         self.LEFT: Final = statement("SELECT 1 FROM [events] WHERE problem = ? AND id = ? LIMIT 1")
         self.NAMED: Final = statement("SELECT 1 FROM [settled] WHERE problem = ? AND id = ?")
 

@@ -39,15 +39,15 @@ class Gathering:
         self._waiting: list[tuple[Observation, asyncio.Future[Receipt]]] = []
         self._running: set[asyncio.Task[None]] = set()
 
-    async def observe(self, observation: Observation) -> Receipt:
-        """Return the receipt of an observation when it is on disk."""
+    def observe(self, observation: Observation) -> asyncio.Future[Receipt]:
+        """Return the future receipt of an observation, which is there when it is on disk."""
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         self._waiting.append((observation, future))
         if len(self._running) < TOGETHER:
             task = asyncio.ensure_future(self._store())
             self._running.add(task)
             task.add_done_callback(self._running.discard)
-        return await future
+        return future
 
     async def _store(self) -> None:
         """Store what waits, until nothing does."""
