@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 PARTS = ("decide", "observe", "batch", "flight", "start")
 TICKS = os.sysconf("SC_CLK_TCK")
 LINKS = """
-policy = "{policy}"
+policy = "{}"
 [problem]
 arms = ["wifi", "lte", "5g", "satellite"]
 reward = "min(bits, capacity)"
@@ -43,6 +43,7 @@ state = {{capacity = {{low = 0, high = 7}}}}
 [router]
 expires = 3600
 """
+DCB = LINKS.format("DCB")
 HEAD = 'local head = {["Content-Type"] = "application/json"}\n'
 DECIDE = (
     HEAD
@@ -177,11 +178,11 @@ def bare(kind: str, folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def onepull(
-    name: str, folder: Path, path: str, *, policy: str = "DCB", workers: int = 1, text: str = LINKS
+    name: str, folder: Path, path: str, *, text: str = DCB, workers: int = 1
 ) -> Iterator[Server]:
     """Run the service."""
     folder.mkdir(exist_ok=True)
-    (folder / "links.toml").write_text(text.format(policy=policy))
+    (folder / "links.toml").write_text(text)
     port = _free_port()
     options = ["--port", port, "--workers", workers, "--log", "json"]
     command = ["-m", "onepull", "serve", folder / "links.toml", *options]
@@ -240,7 +241,7 @@ def in_flight(folder: Path, counts: list[int], script: Path, times: tuple[int, i
     for count in counts:
         place = folder / f"flight{count}"
         place.mkdir()
-        (place / "links.toml").write_text(LINKS.format(policy="DCB"))
+        (place / "links.toml").write_text(DCB)
         with Router.open(place / "links.toml", store=place / "router.db") as router:
             for _ in range(count):
                 router.choose(bits=3)
@@ -259,7 +260,7 @@ def starts(folder: Path, events: int) -> dict[str, float]:
     """Measure how long a start takes with a long log, with and without a snapshot."""
     place = folder / "start"
     place.mkdir()
-    (place / "links.toml").write_text(LINKS.format(policy="DCB"))
+    (place / "links.toml").write_text(DCB)
     with Router.open(place / "links.toml", store=place / "router.db") as router:
         for start in range(0, events, 2000):
             router.observe_many([
@@ -280,7 +281,7 @@ def soak(folder: Path, minutes: float, console: Console) -> list[dict[str, float
     Every decision is answered, so nothing piles up, and `keep` bounds the log.
     """
     place = folder / "soak"
-    text = LINKS.replace("expires = 3600", "expires = 5\nkeep = 100000")
+    text = DCB.replace("expires = 3600", "expires = 5\nkeep = 100000")
     rows: list[dict[str, float]] = []
     with onepull("soak", place, "decisions", text=text) as server:
         until, began = time.monotonic() + 60 * minutes, time.monotonic()
@@ -367,7 +368,7 @@ def main() -> None:
             "Decisions", "decide", 32,
             bare("echo", folder),
             onepull("onepull, DCB", folder / "a", "decisions"),
-            onepull("onepull, recommended", folder / "b", "decisions", policy="recommended"),
+            onepull("onepull, recommended", folder / "b", "decisions", text=LINKS.format("recommended")),
             onepull("onepull, DCB, 2 workers", folder / "c", "decisions", workers=2),
         )  # fmt: skip
         run(
