@@ -43,7 +43,7 @@ state = {{capacity = {{low = 0, high = 7}}}}
 [router]
 expires = 3600
 """
-DCB = LINKS.format("DCB")
+DCB, RECOMMENDED = LINKS.format("DCB"), LINKS.format("recommended")
 HEAD = 'local head = {["Content-Type"] = "application/json"}\n'
 DECIDE = (
     HEAD
@@ -368,7 +368,7 @@ def main() -> None:
             "Decisions", "decide", 32,
             bare("echo", folder),
             onepull("onepull, DCB", folder / "a", "decisions"),
-            onepull("onepull, recommended", folder / "b", "decisions", text=LINKS.format("recommended")),
+            onepull("onepull, recommended", folder / "b", "decisions", text=RECOMMENDED),
             onepull("onepull, DCB, 2 workers", folder / "c", "decisions", workers=2),
         )  # fmt: skip
         run(

@@ -77,7 +77,7 @@ class Choosing(Core):
                 choice=None if choice.arm == arm else choice.arm,
             )
             fold.policy.pulled(arm, **context)
-            fold.flights.add(event, time.monotonic())
+            fold.flights.add(event, time.monotonic() + fold.flights.expires)
             if mode != "off":
                 self._store.record(event)  # before anybody can observe it
         return Decision(

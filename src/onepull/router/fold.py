@@ -338,7 +338,7 @@ class Fold:
         """Wait for the decisions of this process that another fold waits for."""
         for id_, (event, deadline) in other.flights.own.items():
             self.land(id_)
-            self.flights.wait(event, deadline)
+            self.flights.add(event, deadline)
             self._expect(event)
 
     def written(self) -> FoldState:
