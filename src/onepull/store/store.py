@@ -91,7 +91,7 @@ class Store(ABC):
       number appears later.
     - **Durable.** When `append` returns, or the result of `submit` is there, the events are on
       disk and survive a loss of power.  `record` promises nothing: its events are stored
-      together with the next ones, or after a few milliseconds.  Events of one thread keep their
+      together with the next ones, or after 50 milliseconds.  Events of one thread keep their
       order, whichever of the three wrote them.
     - **All or nothing.** The events of one call are stored together or not at all.
     - **Once.** Events with an id have a slot, such as its decision or its outcome.  The first

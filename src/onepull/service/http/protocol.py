@@ -55,6 +55,8 @@ class JoinedWrites:
 
     def write(self, data: bytes) -> None:
         """Send data; the head waits for what follows."""
+        if self.is_closing():
+            return  # the client has left
         if self._is_begun:
             if self._head is not None:
                 data, self._head = self._head + data, None
@@ -66,7 +68,7 @@ class JoinedWrites:
 
     def flush(self) -> None:
         """Send a head that nothing follows."""
-        if self._head is not None:
+        if self._head is not None and not self.is_closing():
             head, self._head = self._head, None
             self._transport.write(head)
 
@@ -120,6 +122,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._arrived = 0  # bytes of a head that is not complete
         self._is_in_head = True
         self._is_arriving = True
+        self._has_completed = False  # whether a request has, with the data that came last
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -139,12 +142,14 @@ class LimitedProtocol(HttpToolsProtocol):
         """Read what has arrived; a request that is not complete keeps the clock running."""
         if self.transport.is_closing():
             return
+        self._has_completed = False
         super().data_received(data)
         # Most requests arrive at once and need no clock.
         if self._is_arriving and not self.transport.is_closing():
             if self._timer is None:
                 self._timer = self.loop.call_later(self.seconds, self._too_slow)
-            self._arrived += len(data)
+            # After a request that is complete, how much of the data is of the next is not known.
+            self._arrived += 1 if self._has_completed else len(data)
             if self._is_in_head and self._arrived > self.head:
                 self._refuse(431, f"the head of a request may have at most {self.head} bytes")
 
@@ -189,6 +194,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Stop the clock: a request has arrived."""
         self._is_arriving = False
+        self._has_completed = True
         self._arrived = 0
         if self._timer is not None:
             self._stop_clock()
