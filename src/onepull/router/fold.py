@@ -231,6 +231,7 @@ class Fold:
             self._learn(event, event.state or {}, reward=None, failed=event.failed)
         else:
             self.land(event.id)
+            self.counts.learn(event)
         self.counts.expired += 1
 
     # Controls

@@ -17,7 +17,7 @@ class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
     decisions
         The decisions by arm and mode.
     answers
-        The outcomes by arm and kind: observed, failed or expired.
+        The outcomes by arm and kind: observed, failed, or expired, whether that teaches or not.
     gave_up, expired, late
         Decisions that were given up or expired, and answers that came afterwards.
     clipped
