@@ -251,6 +251,7 @@ def in_flight(folder: Path, counts: list[int], script: Path, times: tuple[int, i
         rows.append({
             "in_flight": count,
             "rate": statistics.median(load.rate for load in loads),
+            "p99": statistics.median(load.p99 for load in loads),
             "cpu": statistics.median(load.cpu for load in loads),
         })  # fmt: skip
     return rows

@@ -317,8 +317,9 @@ class Core:
         self._check()
         with self._lock:
             keys = self._sticky.kept(time.time())
-            seq, body = self._fold.sequence, self._fold.snapshot(keys)
-        self._store.put_snapshot(self.name, Snapshot(seq, body))
+            seq, kept = self._fold.sequence, self._fold.snapshot(keys)
+        # Many decisions may be in flight, so others need not wait while they are written.
+        self._store.put_snapshot(self.name, Snapshot(seq, msgspec.msgpack.encode(kept)))
         self._last_snapshot = seq
         if (keep := self._settings.keep) is not None:
             oldest = self._store.snapshots(self.name)[-1].seq

@@ -307,9 +307,9 @@ class Fold:
             number=self.number,
         )
 
-    def snapshot(self, keys: dict[str, tuple[str, float]]) -> bytes:
-        """Return the state, the decisions in flight and the arms of keys as bytes."""
-        return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), list(self.flights), keys))
+    def snapshot(self, keys: dict[str, tuple[str, float]]) -> SnapshotBody:
+        """Return the state, the decisions in flight and the arms of keys, as values that stay."""
+        return SnapshotBody(FORMAT, self.written(), list(self.flights), keys)
 
     def restore(self, body: bytes, seq: int) -> dict[str, tuple[str, float]]:
         """Continue from a snapshot, and return the arms of keys; StoreError if unreadable."""
