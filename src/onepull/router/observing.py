@@ -12,17 +12,17 @@ import msgspec
 from onepull.checks import shown
 from onepull.decoding import complaint
 from onepull.errors import ConflictError, InputError, OnepullError
-from onepull.router.core import Core
 from onepull.router.decision import Decision
+from onepull.router.following import Following
+from onepull.router.outcomes import Outcome, answered, prepared, receipt_for
 from onepull.router.plain_values import plain, text
 from onepull.router.receipts import BatchReceipt, Observation, Receipt
-from onepull.router.reports import Outcome, answered, prepared, receipt_for
 from onepull.store import events as e
 
 Told: TypeAlias = Outcome | OnepullError  # what an observation says, or why it is refused
 
 
-class Observing(Core):
+class Observing(Following):
     """The part of a router that takes in outcomes."""
 
     def observe(

@@ -1,4 +1,4 @@
-"""The heart of a router: its log, the state that follows from it, and the locks."""
+"""How a router follows its log: the state that comes from it, expiries, snapshots, locks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHORT = 0.02  # seconds that the thread that writes waits for one that reads
 ATTEMPTS = 100  # to define a router, while others do so, too
 
 
-class Core:
+class Following:
     """Follows the log: folds new events, writes expiries, keeps snapshots.
 
     `_lock` guards the fold, and is held for microseconds.  `_sync_lock` is held by the one thread
@@ -357,10 +357,10 @@ def _before_revision(events: list[Any]) -> list[Any]:
     return list(takewhile(lambda event: not isinstance(event, REVISIONS), events))
 
 
-_everyone: weakref.WeakSet[Core] = weakref.WeakSet()
+_everyone: weakref.WeakSet[Following] = weakref.WeakSet()
 
 
-_held: list[Core] = []  # by the thread that forks
+_held: list[Following] = []  # by the thread that forks
 
 
 def _before_fork() -> None:
