@@ -123,19 +123,20 @@ class SQLStore(Store):
         def delete(cursor: Any) -> int:
             last = cursor.execute(tables.LAST).fetchone()[0] or 0
             end = min(until, last - 1)  # the newest stays, so that its number is not given again
-            rows = cursor.execute(tables.OUTCOMES, (end, problem, int(Slot.OUTCOME))).fetchall()
-            times = [(id_, decode(body, seq=seq, problem=problem).time) for seq, id_, body in rows]
+            outcomes = end, problem, int(Slot.OUTCOME)
+            # Row by row: there may be many.
+            times = (
+                decode(body, seq=seq, problem=problem).time
+                for seq, body in cursor.execute(tables.OUTCOMES, outcomes)
+            )
             horizon = horizon_of(times, time.time())
-            cursor.execute(tables.MOVE_HORIZON, (problem, end, horizon))
-            deleted: int = cursor.execute(tables.DELETE, (end, problem)).rowcount
-            named = [
-                (problem, id_)
-                for id_, _ in times
-                if not is_old(id_, horizon)
-                or cursor.execute(tables.LEFT, (problem, id_)).fetchone() is not None
-            ]
+            ids = cursor.execute(tables.OUTCOME_IDS, outcomes)
+            named = [(problem, id_) for (id_,) in ids if not is_old(id_, horizon)]
+            split = cursor.execute(tables.SPLIT_IDS, (*outcomes, end))
+            named += [(problem, id_) for (id_,) in split if is_old(id_, horizon)]
             cursor.executemany(tables.SETTLE, named)
-            return deleted
+            cursor.execute(tables.MOVE_HORIZON, (problem, end, horizon))
+            return int(cursor.execute(tables.DELETE, (end, problem)).rowcount)
 
         return int(self._change(delete))
 
