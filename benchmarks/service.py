@@ -167,6 +167,7 @@ def _free_port() -> int:
 @contextmanager
 def bare(kind: str, folder: Path) -> Iterator[Server]:
     """Run a bare server."""
+    folder.mkdir(exist_ok=True)
     port = _free_port()
     command = [HERE / "bare_servers.py", kind, port, folder / f"{kind}.db"]
     server = Server(f"bare {kind}", command, port, "/", "/")
@@ -380,6 +381,7 @@ def main() -> None:
         )  # fmt: skip
         run(
             f"Durable observations, {given.batch} a request", "batch", 4,
+            bare("commit", folder / "h"),
             onepull("onepull, DCB", folder / "f", "observations"),
             onepull("onepull, DCB, 2 workers", folder / "g", "observations", workers=2),
         )  # fmt: skip
