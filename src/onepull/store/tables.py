@@ -27,7 +27,7 @@ class Tables:
                 "INSERT INTO [events] (seq, problem, id, slot, body) VALUES "  # noqa: S608 - marks only
                 + ", ".join(["(?, ?, ?, ?, ?)"] * count)
             )
-            for count in (100, 10, 1)
+            for count in (199, 40, 8, 1)
         }
         self.NAMED: Final = statement("SELECT 1 FROM [settled] WHERE problem = ? AND id = ?")
 
