@@ -1,7 +1,7 @@
 """Servers that do nothing but what cannot be left out, to compare the service with.
 
-`echo` reads JSON and sends it back.  `commit` puts each body into a SQLite file and answers when it
-is on disk; requests that arrive while the disk is busy share the next transaction.
+`echo` reads JSON and sends it back.  `commit` puts each object of a body into a SQLite file and
+answers when all are on disk; what arrives while the disk is busy shares the next transaction.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import uvicorn
 
-decode = msgspec.json.Decoder(dict[str, Any]).decode
+decode = msgspec.json.Decoder(dict[str, Any] | list[dict[str, Any]]).decode
 encode = msgspec.json.Encoder().encode
 
 
@@ -41,10 +41,16 @@ class Commit:
 
     async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:
         """Answer when a body is on disk."""
-        told = decode((await receive())["body"])
+        message = await receive()
+        body = message["body"]
+        while message.get("more_body", False):
+            message = await receive()
+            body += message["body"]
+        told = decode(body)
+        rows = [(one["id"], encode(one)) for one in (told if isinstance(told, list) else [told])]
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        self._waiting.put((loop, future, told["id"], encode(told)))
+        self._waiting.put((loop, future, rows))
         await future
         await _send(send, b'{"learned":1}')
 
@@ -58,10 +64,10 @@ class Commit:
             while len(jobs) < 4000 and not self._waiting.empty():
                 jobs.append(self._waiting.get())
             database.execute("begin immediate")
-            rows = [(id_, body) for _, _, id_, body in jobs]
+            rows = [row for _, _, rows in jobs for row in rows]
             database.executemany("insert into t (id, body) values (?, ?)", rows)
             database.execute("commit")
-            jobs[0][0].call_soon_threadsafe(_done, [future for _, future, _, _ in jobs])
+            jobs[0][0].call_soon_threadsafe(_done, [future for _, future, _ in jobs])
 
 
 def _done(futures: list[asyncio.Future[None]]) -> None:

@@ -6,6 +6,7 @@ slows them equally.  The result is the ratios within a round, not the times.  Th
 """
 
 import argparse
+import http.client
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -29,9 +31,10 @@ from rich.table import Table
 from onepull import Router
 
 HERE = Path(__file__).parent
+PARTS = ("decide", "observe", "batch", "flight", "start")
 TICKS = os.sysconf("SC_CLK_TCK")
 LINKS = """
-policy = "{policy}"
+policy = "{}"
 [problem]
 arms = ["wifi", "lte", "5g", "satellite"]
 reward = "min(bits, capacity)"
@@ -40,6 +43,7 @@ state = {{capacity = {{low = 0, high = 7}}}}
 [router]
 expires = 3600
 """
+DCB, RECOMMENDED = LINKS.format("DCB"), LINKS.format("recommended")
 HEAD = 'local head = {["Content-Type"] = "application/json"}\n'
 DECIDE = (
     HEAD
@@ -117,6 +121,11 @@ class Server:
                 total += (int(fields[11]) + int(fields[12])) / TICKS
         return total
 
+    def memory(self) -> float:
+        """Return the megabytes that the process holds in memory."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
     def load(self, script: Path, connections: int, seconds: int) -> Load:
         """Load the server for some seconds."""
         before = self.cpu()
@@ -158,6 +167,7 @@ def _free_port() -> int:
 @contextmanager
 def bare(kind: str, folder: Path) -> Iterator[Server]:
     """Run a bare server."""
+    folder.mkdir(exist_ok=True)
     port = _free_port()
     command = [HERE / "bare_servers.py", kind, port, folder / f"{kind}.db"]
     server = Server(f"bare {kind}", command, port, "/", "/")
@@ -169,11 +179,11 @@ def bare(kind: str, folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def onepull(
-    name: str, folder: Path, path: str, *, policy: str = "DCB", workers: int = 1
+    name: str, folder: Path, path: str, *, text: str = DCB, workers: int = 1
 ) -> Iterator[Server]:
     """Run the service."""
     folder.mkdir(exist_ok=True)
-    (folder / "links.toml").write_text(LINKS.format(policy=policy))
+    (folder / "links.toml").write_text(text)
     port = _free_port()
     options = ["--port", port, "--workers", workers, "--log", "json"]
     command = ["-m", "onepull", "serve", folder / "links.toml", *options]
@@ -232,7 +242,7 @@ def in_flight(folder: Path, counts: list[int], script: Path, times: tuple[int, i
     for count in counts:
         place = folder / f"flight{count}"
         place.mkdir()
-        (place / "links.toml").write_text(LINKS.format(policy="DCB"))
+        (place / "links.toml").write_text(DCB)
         with Router.open(place / "links.toml", store=place / "router.db") as router:
             for _ in range(count):
                 router.choose(bits=3)
@@ -242,6 +252,7 @@ def in_flight(folder: Path, counts: list[int], script: Path, times: tuple[int, i
         rows.append({
             "in_flight": count,
             "rate": statistics.median(load.rate for load in loads),
+            "p99": statistics.median(load.p99 for load in loads),
             "cpu": statistics.median(load.cpu for load in loads),
         })  # fmt: skip
     return rows
@@ -251,7 +262,7 @@ def starts(folder: Path, events: int) -> dict[str, float]:
     """Measure how long a start takes with a long log, with and without a snapshot."""
     place = folder / "start"
     place.mkdir()
-    (place / "links.toml").write_text(LINKS.format(policy="DCB"))
+    (place / "links.toml").write_text(DCB)
     with Router.open(place / "links.toml", store=place / "router.db") as router:
         for start in range(0, events, 2000):
             router.observe_many([
@@ -266,6 +277,59 @@ def starts(folder: Path, events: int) -> dict[str, float]:
         return {"events": events, "seconds": seconds, "seconds_empty": server.seconds_to_start}
 
 
+def soak(folder: Path, minutes: float, console: Console) -> list[dict[str, float]]:
+    """Load the service for minutes with decisions and their outcomes; return its memory on the way.
+
+    Every decision is answered, so nothing piles up, and `keep` bounds the log.
+    """
+    place = folder / "soak"
+    text = DCB.replace("expires = 3600", "expires = 5\nkeep = 100000")
+    rows: list[dict[str, float]] = []
+    with onepull("soak", place, "decisions", text=text) as server:
+        until, began = time.monotonic() + 60 * minutes, time.monotonic()
+        stop = threading.Event()
+        threads = [threading.Thread(target=_live, args=(server.url, stop)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while time.monotonic() < until:
+            time.sleep(min(30.0, 6 * minutes))
+            stats = json.load(urllib.request.urlopen(f"{server.url}/v1/problems/links/stats"))  # noqa: S310 - ours
+            row = {
+                "minute": (time.monotonic() - began) / 60,
+                "events": stats["sequence"],
+                "in_flight": stats["in_flight"],
+                "megabytes": server.memory(),
+                "file_megabytes": sum(f.stat().st_size for f in place.glob("router.db*")) / 1e6,
+            }
+            rows.append(row)
+            console.print({name: round(value, 1) for name, value in row.items()})
+        stop.set()
+        for thread in threads:
+            thread.join()
+    return rows
+
+
+def _live(url: str, stop: threading.Event) -> None:
+    """Decide, and answer most of it: a hundredth fails, and another expires."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+
+    def post(path: str, body: Any) -> Any:
+        head = {"Content-Type": "application/json"}
+        connection.request("POST", f"/v1/problems/links/{path}", json.dumps(body), head)
+        return json.loads(connection.getresponse().read())
+
+    count = 0
+    while not stop.is_set():
+        told = []
+        for _ in range(20):
+            count += 1
+            decision = post("decisions", {"context": {"bits": 1 + count % 4}})
+            if count % 100:
+                told.append({"id": decision["id"], "state": {"capacity": count % 8}})
+        post("observations", told)
+    connection.close()
+
+
 def main() -> None:
     """Run everything and print tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -273,11 +337,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=2, help="of each load")
     parser.add_argument("--events", type=int, default=200_000, help="of the long log")
     parser.add_argument("--batch", type=int, default=200, help="observations in one request")
+    parser.add_argument("--soak", type=float, default=0.0, help="minutes of a long load")
+    parser.add_argument("--only", nargs="*", default=[*PARTS], choices=PARTS)
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     given = parser.parse_args()
     if shutil.which("wrk") is None:
         raise SystemExit("needs wrk: apt-get install wrk")
     times, console = (given.rounds, given.seconds), Console(stderr=given.json)
+    console.print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -291,6 +358,8 @@ def main() -> None:
             scripts[script].write_text(text)
 
         def run(title: str, script: str, connections: int, *contestants: Any) -> None:
+            if script not in given.only:
+                return
             with ExitStack() as these:
                 servers = [these.enter_context(each) for each in contestants]
                 told = compare(title, servers, scripts[script], connections, times)
@@ -301,7 +370,7 @@ def main() -> None:
             "Decisions", "decide", 32,
             bare("echo", folder),
             onepull("onepull, DCB", folder / "a", "decisions"),
-            onepull("onepull, recommended", folder / "b", "decisions", policy="recommended"),
+            onepull("onepull, recommended", folder / "b", "decisions", text=RECOMMENDED),
             onepull("onepull, DCB, 2 workers", folder / "c", "decisions", workers=2),
         )  # fmt: skip
         run(
@@ -312,12 +381,18 @@ def main() -> None:
         )  # fmt: skip
         run(
             f"Durable observations, {given.batch} a request", "batch", 4,
+            bare("commit", folder / "h"),
             onepull("onepull, DCB", folder / "f", "observations"),
             onepull("onepull, DCB, 2 workers", folder / "g", "observations", workers=2),
         )  # fmt: skip
-        found["in_flight"] = in_flight(folder, [10, 1000, 100_000], scripts["decide"], times)
-        found["start"] = starts(folder, given.events)
-        console.print(found["in_flight"], found["start"])
+        if "flight" in given.only:
+            found["in_flight"] = in_flight(folder, [10, 1000, 100_000], scripts["decide"], times)
+            console.print(found["in_flight"])
+        if "start" in given.only:
+            found["start"] = starts(folder, given.events)
+            console.print(found["start"])
+        if given.soak:
+            found["soak"] = soak(folder, given.soak, console)
     if given.json:
         print(json.dumps(found, indent=2))
 

@@ -28,7 +28,7 @@ def test_expiry_by_definition(steps):
         id_ = f"{number}"
         if kind == "add" and id_ not in expected:
             flights.expires = seconds
-            flights.add(Decided(id=id_, arm="a"), now)
+            flights.add(Decided(id=id_, arm="a"), now + flights.expires)
             expected[id_] = now + seconds
         elif kind == "read":
             event = Decided(id=id_, arm="a", time=wall + now, expires_at=wall + now + seconds)
@@ -48,7 +48,7 @@ def test_expiry_by_definition(steps):
 def test_answered_decisions_do_not_pile_up():
     flights = Flights(1e6)
     for i in range(20 * SPARE):
-        flights.add(Decided(id=str(i), arm="a"), now=0.0)
+        flights.add(Decided(id=str(i), arm="a"), deadline=60.0)
         flights.pop(str(i))
     assert len(flights) == 0
     assert len(flights._deadlines) <= SPARE + 1

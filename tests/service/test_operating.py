@@ -61,7 +61,7 @@ def test_streams_are_limited_and_end_with_the_service(tmp_path):
         assert client.get("/events").status_code == 503
         assert client.get("/events?problem=none").status_code == 404
         assert client.head("/events").status_code == 503
-        client.service.hub.close()
+        client.service.subscribers.close()
         assert len(list(lines)) < 5
     # The service has stopped although a stream was open.
 

@@ -8,12 +8,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import httpx
 import pytest
+from service_kills import children_of, killed_service
 from serving import Process, decide, observe, wait_for, write_problem
 
 from onepull.router import Router
@@ -107,20 +107,6 @@ def test_workers_end_with_their_parent(tmp_path):
         wait_for(lambda: not any(is_running(child) for child in children))
 
 
-def children_of(parent):
-    """Return the worker processes of a process; its resource tracker is none."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            command = (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if int(fields[1]) == parent and fields[0] != "Z" and b"resource_tracker" not in command:
-            found.append(int(folder.name))
-    return found
-
-
 def is_running(process):
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -128,49 +114,11 @@ def is_running(process):
         return False
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_was_acknowledged_survives_a_kill(tmp_path, workers):
-    """Acknowledged ⊆ stored, and no id twice, however the server ends."""
-    file = write_problem(tmp_path)
-    acknowledged, sent = set(), set()
-    for number in range(2):
-        server = Process(file, "--workers", workers)
-        stop = threading.Event()
-
-        def load(thread, url=server.url, number=number, stop=stop):
-            client = httpx.Client(base_url=url, timeout=5)
-            count = 0
-            while not stop.is_set():
-                names = [f"{number}-{thread}-{count}-{i}" for i in range(1 + count % 3)]
-                count += 1
-                sent.update(names)
-                batch = [
-                    {"id": n, "arm": "beta", "context": {"tokens": 1}, "state": {"seconds": 1}}
-                    for n in names
-                ]  # fmt: skip
-                try:
-                    body = batch if len(batch) > 1 else batch[0]
-                    answer = client.post("/v1/problems/llm/observations", json=body)
-                except httpx.TransportError:
-                    break
-                if answer.status_code == 200:
-                    acknowledged.update(names)
-            client.close()
-
-        threads = [threading.Thread(target=load, args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        enough = len(acknowledged) + 200
-        wait_for(lambda enough=enough: len(acknowledged) > enough)
-        for child in [*children_of(server.process.pid), server.process.pid]:
-            os.kill(child, signal.SIGKILL)
-        stop.set()
-        for thread in threads:
-            thread.join()
-        server.end(signal.SIGKILL)
-        found = stored(tmp_path / "router.db")
-        assert len(found) == len(set(found))
-        assert acknowledged <= set(found) <= sent
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_was_acknowledged_survives_kills(tmp_path, workers):
+    killing = killed_service(tmp_path, seed=workers, workers=workers, starts=2)
+    assert killing.kills == (2 if workers == 1 else 14)
+    assert len(killing.acknowledged) > 100
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ import threading
 from collections import deque
 from typing import Any
 
+import msgspec
 import pytest
 
 from onepull import StoreError
-from onepull.store import Appended, Decided
+from onepull.store import Appended, Decided, Observed, Paused, SQLiteStore
 from onepull.store.group_commit import GroupCommit
 
 
@@ -101,7 +102,7 @@ class Reader:
         self.lock = threading.Lock()
         self.waits = threading.Event()
 
-    def sync(self):
+    def sync(self, _stored):
         self.waits.set()
         with self.lock:
             pass
@@ -137,3 +138,28 @@ def test_closing_while_a_caller_holds_what_a_follower_needs():
     assert not caller.is_alive()
     assert not closing.is_alive()
     assert not group._queue
+
+
+class Follower:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def follow(self, stored):
+        self.told.append(stored)
+
+
+def test_a_follower_gets_what_was_stored_as_it_is_read(tmp_path):
+    follower = Follower()
+    with SQLiteStore(tmp_path / "log.db") as store:
+        store.follow("p", follower.follow)
+        one = Observed(problem="p", id="1", arm="a", state={"x": 1}, time=1.0)
+        other = Observed(problem="q", id="1", arm="a", time=1.0)
+        store.append([other, one, other])  # the third is there already
+        store.append([one])
+        store.append([other, msgspec.structs.replace(one, id="2"), Paused(problem="p", arm="a")])
+        assert [(told.before, told.last) for told in follower.told] == [(0, 2), (2, 4)]
+        told = [event for stored in follower.told for event in stored.events]
+        assert told == store.read("p")
+        assert isinstance(told[0].state["x"], float)  # it was a whole number

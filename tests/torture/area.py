@@ -31,6 +31,8 @@ class Area:
         How many cases `make test` runs.
     seconds
         The longest CPU time of a case.
+    silence
+        The longest time of a case by the clock; one that takes longer hangs.
     share
         The share of the time that `make torture` spends here, beside the others.
     fixed
@@ -42,6 +44,7 @@ class Area:
     case: Callable[[int], bool]
     in_tests: int
     seconds: float = 1.0
+    silence: float = 60.0
     share: float = 1.0
     fixed: tuple[str, ...] = ()
 

@@ -21,5 +21,6 @@ AREAS: dict[str, Area] = {
         kills.SAVES,
         kills.RUNS,
         kills.LOGS,
+        kills.SERVICES,
     )
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from router_kills import killed
+from service_kills import killed_service
 
 from onepull import Policy
 from torture.area import Area
@@ -133,6 +134,13 @@ def killed_log_case(seed: int) -> bool:
     return True
 
 
+def killed_service_case(seed: int) -> bool:
+    """Kill the workers of a service, and then all of it; see `service_kills` for what must hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        killed_service(Path(folder), seed, workers=1 + seed % 4, starts=2)
+    return True
+
+
 SAVES = Area(
     name="killed-saves",
     tries="a process that saves in a loop is killed with SIGKILL; the file is loaded and saved",
@@ -159,4 +167,14 @@ LOGS = Area(
     in_tests=1,
     seconds=30.0,
     share=2.0,
+)
+SERVICES = Area(
+    name="killed-services",
+    tries="workers of `onepull serve` are killed with SIGKILL under load, and then all of it, "
+    "twice; nothing that was acknowledged over HTTP is lost or counted twice",
+    case=killed_service_case,
+    in_tests=0,
+    seconds=60.0,
+    silence=600.0,  # it starts many processes, and the machine may be busy
+    share=3.0,
 )

@@ -14,8 +14,6 @@ from torture.area import Area, Outcome
 from torture.record import Record
 from torture.worker import work
 
-SILENCE = 60.0  # seconds after which a case hangs
-
 
 def torture(
     areas: Iterable[Area],
@@ -50,10 +48,10 @@ def _run(area: Area, seconds: float, record: Record, tell: Callable[[Area, Outco
         record.save()
 
 
-def outcomes(area: Area, first: int, until: float, silence: float = SILENCE) -> Iterable[Outcome]:
+def outcomes(area: Area, first: int, until: float) -> Iterable[Outcome]:
     """Run cases in a new process until the time is up, or until one of them ends the process.
 
-    A case that takes longer than `silence` hangs; it ends the process, too.
+    A case that hangs ends the process, too.
     """
     spawn: Any = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe(duplex=False)
@@ -64,13 +62,13 @@ def outcomes(area: Area, first: int, until: float, silence: float = SILENCE) -> 
     ready.register(ours, select.POLLIN)
     seed = first  # the case that is running
     try:
-        while ready.poll(1000 * silence):
+        while ready.poll(1000 * area.silence):
             outcome = ours.recv()
             if outcome is None:
                 return
             seed = outcome.seed + 1
             yield outcome
-        yield Outcome(seed, False, silence, f"hung for {silence:g} s")
+        yield Outcome(seed, False, area.silence, f"hung for {area.silence:g} s")
     except EOFError:
         process.join()
         yield Outcome(seed, False, 0.0, f"ended the process with code {process.exitcode}")

@@ -76,7 +76,7 @@ def hangs_at_5(seed):
     ],
 )
 def test_the_case_that_ends_the_process_or_hangs_is_named(case, said):
-    found = list(outcomes(area(case), 2, time.monotonic() + 60, silence=5.0))
+    found = list(outcomes(area(case, silence=5.0), 2, time.monotonic() + 60))
     assert [outcome.seed for outcome in found] == [2, 3, 4, 5]
     assert [outcome.failure for outcome in found] == [None, None, None, said]
     assert [outcome.accepted for outcome in found[:3]] == [case(seed) for seed in (2, 3, 4)]

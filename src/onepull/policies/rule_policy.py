@@ -21,7 +21,7 @@ from onepull.policies.policy import Policy
 from onepull.policies.request import Request
 from onepull.policies.sharing.in_flight import of_each_arm
 from onepull.policies.sharing.sharing import Sharing
-from onepull.policies.ties import best_of, even
+from onepull.policies.ties import best_of
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
@@ -370,15 +370,16 @@ class TurnPolicy(RulePolicy):
         if not self._rule.draws:
             return super()._chances(request)
         indices, allowed = request.view[1], request.allowed
-        greedy = even(best_of(indices, allowed)[:1], allowed)
         rate = self._rate(request)
-        return [rate / len(allowed) + (1.0 - rate) * chance for chance in greedy]
+        chances = [rate / len(allowed)] * len(allowed)
+        chances[allowed.index(best_of(indices, allowed)[0])] += 1.0 - rate
+        return chances
 
     def _rate(self, request: Request) -> float:
         """Return the probability of exploring; 0 while an allowed arm was never pulled."""
         rule, statistics = self._rule, request.view[0]
-        unpulled = any(isinf(request.view[1][j]) for j in request.allowed)
-        if rule.chance is None or unpulled:
+        estimates = request.view[1]
+        if rule.chance is None or inf in [estimates[j] for j in request.allowed]:
             return 0.0
         return rule.chance(statistics.trial, len(self._arms), *rule.parameters)
 

@@ -9,14 +9,14 @@ from typing import Any
 from onepull.checks import plain_text, shown
 from onepull.errors import ConflictError, InputError
 from onepull.policies.choice import Choice, chosen
-from onepull.router.core import Core
 from onepull.router.decision import Decision
 from onepull.router.draws import Draw
+from onepull.router.following import Following
 from onepull.router.plain_values import is_plain, plain, text
 from onepull.store import events as e
 
 
-class Choosing(Core):
+class Choosing(Following):
     """The part of a router that chooses; it never waits for the disk."""
 
     def choose(
@@ -77,7 +77,7 @@ class Choosing(Core):
                 choice=None if choice.arm == arm else choice.arm,
             )
             fold.policy.pulled(arm, **context)
-            fold.flights.add(event, time.monotonic())
+            fold.flights.add(event, time.monotonic() + fold.flights.expires)
             if mode != "off":
                 self._store.record(event)  # before anybody can observe it
         return Decision(

@@ -8,12 +8,12 @@ from contextlib import suppress
 import msgspec
 
 from onepull.errors import StoreError
-from onepull.router.core import Core
+from onepull.router.following import Following
 from onepull.router.plain_values import plain, text
 from onepull.store import events as e
 
 
-class Controlling(Core):
+class Controlling(Following):
     """The part of a router that takes orders."""
 
     def _control(self, event: e.Control) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """An arm to pull, with the id under which its outcome is reported.
 
     Attributes

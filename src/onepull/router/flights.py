@@ -30,7 +30,7 @@ class Flights:
     Examples
     --------
     >>> flights = Flights(60.0)
-    >>> flights.add(Decided(id="one", arm="a"), now=100.0)
+    >>> flights.add(Decided(id="one", arm="a"), deadline=160.0)
     >>> [event.id for event in flights.expired(now=161.0)], len(flights)
     (['one'], 1)
     >>> flights.pop("one").arm
@@ -59,11 +59,7 @@ class Flights:
         found: Any = self.own.get(id_) or self.foreign.get(id_)
         return found[0] if found else None
 
-    def add(self, event: Decided, now: float) -> None:
-        """Add a decision of this process."""
-        self.wait(event, now + self.expires)
-
-    def wait(self, event: Decided, deadline: float) -> None:
+    def add(self, event: Decided, deadline: float) -> None:
         """Add a decision of this process that expires at a time of its clock."""
         self.own[event.id] = event, deadline
         self._note(deadline, event.id)
@@ -85,7 +81,7 @@ class Flights:
 
     def _note(self, deadline: float, id_: str) -> None:
         heapq.heappush(self._deadlines, (deadline, id_))
-        if len(self._deadlines) > 2 * len(self) + SPARE:
+        if len(self._deadlines) > 2 * (len(self.own) + len(self.foreign)) + SPARE:
             flying = (*self.own.items(), *self.foreign.items())
             self._deadlines = [(deadline, id_) for id_, (_, deadline) in flying]
             heapq.heapify(self._deadlines)

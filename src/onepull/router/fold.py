@@ -16,7 +16,6 @@ from onepull.problem import Problem
 from onepull.router.definition import apply_changes
 from onepull.router.flights import Flights
 from onepull.router.log_counts import LogCounts
-from onepull.spaces import Interval
 from onepull.store import events as e
 
 FORMAT = 1
@@ -208,8 +207,8 @@ class Fold:
                 self._unexpect(arm, context)
             raise
         self.counts.learn(event)
-        for name, space in self.policy.problem.state.items():
-            if name in state and isinstance(space, Interval) and space.clips_off(state[name]):
+        for name, space in self.policy._clips:  # noqa: SLF001 - quick to ask
+            if name in state and space.clips_off(state[name]):
                 self.counts.clip(name)
 
     def _is_flying(self, arm: str) -> bool:
@@ -232,6 +231,7 @@ class Fold:
             self._learn(event, event.state or {}, reward=None, failed=event.failed)
         else:
             self.land(event.id)
+            self.counts.learn(event)
         self.counts.expired += 1
 
     # Controls
@@ -307,9 +307,9 @@ class Fold:
             number=self.number,
         )
 
-    def snapshot(self, keys: dict[str, tuple[str, float]]) -> bytes:
-        """Return the state, the decisions in flight and the arms of keys as bytes."""
-        return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), list(self.flights), keys))
+    def snapshot(self, keys: dict[str, tuple[str, float]]) -> SnapshotBody:
+        """Return the state, the decisions in flight and the arms of keys, as values that stay."""
+        return SnapshotBody(FORMAT, self.written(), list(self.flights), keys)
 
     def restore(self, body: bytes, seq: int) -> dict[str, tuple[str, float]]:
         """Continue from a snapshot, and return the arms of keys; StoreError if unreadable."""
@@ -339,7 +339,7 @@ class Fold:
         """Wait for the decisions of this process that another fold waits for."""
         for id_, (event, deadline) in other.flights.own.items():
             self.land(id_)
-            self.flights.wait(event, deadline)
+            self.flights.add(event, deadline)
             self._expect(event)
 
     def written(self) -> FoldState:

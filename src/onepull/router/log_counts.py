@@ -17,7 +17,7 @@ class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
     decisions
         The decisions by arm and mode.
     answers
-        The outcomes by arm and kind: observed, failed or expired.
+        The outcomes by arm and kind: observed, failed, or expired, whether that teaches or not.
     gave_up, expired, late
         Decisions that were given up or expired, and answers that came afterwards.
     clipped
@@ -51,7 +51,7 @@ class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
 
     def learn(self, event: Any) -> None:
         """Count an outcome."""
-        kind = type(event).__name__.lower()
+        kind = event.__struct_config__.tag
         kinds = self.answers.setdefault(event.arm, {})
         kinds[kind] = kinds.get(kind, 0) + 1
         if not isinstance(event, Expired):

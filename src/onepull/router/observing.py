@@ -12,17 +12,17 @@ import msgspec
 from onepull.checks import shown
 from onepull.decoding import complaint
 from onepull.errors import ConflictError, InputError, OnepullError
-from onepull.router.core import Core
 from onepull.router.decision import Decision
+from onepull.router.following import Following
+from onepull.router.outcomes import Outcome, answered, prepared, receipt_for
 from onepull.router.plain_values import plain, text
 from onepull.router.receipts import BatchReceipt, Observation, Receipt
-from onepull.router.reports import Outcome, answered, prepared, receipt_for
 from onepull.store import events as e
 
 Told: TypeAlias = Outcome | OnepullError  # what an observation says, or why it is refused
 
 
-class Observing(Core):
+class Observing(Following):
     """The part of a router that takes in outcomes."""
 
     def observe(
@@ -118,18 +118,14 @@ class Observing(Core):
         failed: Any,
         fields: dict[str, Any],
     ) -> Outcome:
-        told = {name: plain(value) for name, value in fields.items()}
+        told = {
+            name: value if type(value) is float else plain(value) for name, value in fields.items()
+        }
+        if reward is not None:
+            reward = plain(reward)
         with self._lock:
-            return prepared(
-                self._fold.policy,
-                id_,
-                arm,
-                *known,
-                reward=None if reward is None else plain(reward),
-                failed=failed,
-                fields=told,
-                problem=self.name,
-            )
+            policy = self._fold.policy
+            return prepared(self.name, policy, id_, arm, *known, reward, failed, told)
 
     def _known(self, id_: str) -> tuple[Any, dict[Any, Any]]:
         """Return the decision of an id, and its other events if it is not in flight here."""
@@ -190,7 +186,7 @@ class Observing(Core):
             if one.gave_up:
                 _check_alone(one)
                 return self._given_up(one.id, one.arm, known)
-            fields = {**(one.context or {}), **(one.state or {})}
+            fields = {**one.context, **(one.state or {})} if one.context else one.state or {}
             return self._prepared(one.id, one.arm, known, one.reward, one.failed, fields)
         except OnepullError as error:
             return error
@@ -282,7 +278,8 @@ def _observation(given: Any) -> Observation:
     if isinstance(given, Observation):
         for name in ("state", "context"):
             fields: Any = getattr(given, name)
-            if fields is not None and not isinstance(fields, Mapping):
+            # A dict first: asking for a mapping takes a while.
+            if not (fields is None or type(fields) is dict or isinstance(fields, Mapping)):
                 raise InputError(f"{name} takes a table of fields by name, given {shown(fields)}")
         return given
     try:

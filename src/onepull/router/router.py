@@ -36,7 +36,7 @@ class Router(Choosing, Observing, Controlling):
 
     - **An acknowledged observation counts once.** When `observe` returns, the observation is on
       disk.  Report it again if you are not sure: it is not learned twice.
-    - **Decisions are recorded in the background.** A crash may lose the last few milliseconds of
+    - **Decisions are recorded in the background.** A crash may lose the last tenth of a second of
       them.  Their observations can be learned all the same, if they name the arm.
     - **State is what the log says.** A restart, or another process, folds the log and continues.
 

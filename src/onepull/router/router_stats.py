@@ -30,7 +30,7 @@ class RouterStats(msgspec.Struct, frozen=True):
     decisions
         The decisions by arm and mode.
     outcomes
-        The outcomes by arm and kind: observed, failed or expired.
+        The outcomes by arm and kind: observed, failed, or expired, whether that teaches or not.
     in_flight
         Decisions whose outcome has not arrived.
     gave_up, expired, late

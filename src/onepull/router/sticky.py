@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 MOST = 100_000  # keys that are remembered
 
 
@@ -19,7 +21,8 @@ class Sticky:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._arms: dict[str, tuple[str, float]] = {}
+        # Ordered, since a plain dict takes long to find its first key after many deletions.
+        self._arms: OrderedDict[str, tuple[str, float]] = OrderedDict()
 
     def kept(self, now: float) -> dict[str, tuple[str, float]]:
         """Return the arm of each key and when that ends, without those that have ended."""
@@ -27,7 +30,7 @@ class Sticky:
 
     def restore(self, kept: dict[str, tuple[str, float]]) -> None:
         """Put keys on the arms that they had, unless they have come again since."""
-        self._arms = {**kept, **self._arms}
+        self._arms = OrderedDict({**kept, **self._arms})
 
     def get(self, key: str, now: float) -> str | None:
         """Return the arm of a key, None if it has none."""
@@ -36,7 +39,7 @@ class Sticky:
 
     def put(self, key: str, arm: str, now: float) -> None:
         """Put a key on an arm; the key that was used least recently gives way."""
-        self._arms.pop(key, None)
         self._arms[key] = arm, now + self.seconds
+        self._arms.move_to_end(key)
         if len(self._arms) > MOST:
-            del self._arms[next(iter(self._arms))]
+            self._arms.popitem(last=False)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
@@ -17,11 +16,11 @@ from onepull.problem import Problem
 from onepull.router import Router
 from onepull.router.definition import Settings
 from onepull.service import demonstration
-from onepull.service.handlers.deciding import Work, decided, observed
+from onepull.service.handlers.deciding import ShortCut, short_cuts
 from onepull.service.handlers.gathering import Gathering
-from onepull.service.http.hub import TICK, Hub
 from onepull.service.http.problem_details import Refused
 from onepull.service.http.static_files import StaticFiles
+from onepull.service.http.subscribers import TICK, Subscribers
 from onepull.service.keys import Keys
 from onepull.service.running.json_log import tell, tell_error
 from onepull.service.running.metrics import Measures
@@ -60,10 +59,9 @@ class Service:
         self.keys = Keys(None if path is None else Path(path))
         self.measures = measures or Measures.alone()
         self.files = StaticFiles()
-        self.hub = Hub(most=self.settings.streams)
+        self.subscribers = Subscribers(most=self.settings.streams)
         self.problems: dict[str, Hosted] = {}
-        # Most of the traffic, by path.
-        self.short_cuts: dict[bytes, tuple[Work, Router]] = {}
+        self.short_cuts: dict[bytes, ShortCut] = {}  # by path
         self.is_ready = False
         self.is_draining = False
         self._gatherings: dict[str, Gathering] = {}
@@ -122,12 +120,7 @@ class Service:
             hosted = Hosted(router)
             before = self.problems.get(hosted.name)
             self.problems = {**self.problems, hosted.name: hosted}
-            path = f"/v1/problems/{quote(hosted.name, safe='')}"
-            self.short_cuts = {
-                **self.short_cuts,
-                f"{path}/decisions".encode(): (decided, hosted.router),
-                f"{path}/observations".encode(): (observed, hosted.router),
-            }
+            self.short_cuts = {**self.short_cuts, **short_cuts(hosted.path, hosted.router)}
         if before is not None:
             before.router.close()
         return hosted
@@ -166,7 +159,7 @@ class Service:
         """Prepare to stop: become unready, and end streams."""
         self.is_draining = True
         self.is_ready = False
-        self.hub.close()
+        self.subscribers.close()
 
     async def stop(self) -> None:
         """Close everything; what was recorded is stored first."""
@@ -232,8 +225,8 @@ class Service:
                 except Exception as error:  # noqa: BLE001 - live messages go on with the next
                     tell_error("no live message", error, problem=hosted.name)
                     continue
-                if news is not None and len(self.hub):
-                    self.hub.publish(
+                if news is not None and len(self.subscribers):
+                    self.subscribers.publish(
                         hosted.name, "tick", msgspec.json.encode(news), news["sequence"]
                     )
             if self.keys.problem:

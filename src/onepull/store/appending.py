@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 from onepull.store.events import Event, Slot, decode
@@ -34,9 +35,16 @@ class Appending:
         """Append the events of several calls; return what became of each."""
         self._look_up(jobs)
         done = [[self._put(*row) for row in rows] for rows in jobs]
-        if self._rows:
-            self._cursor.executemany(self._tables.INSERT, self._rows)
+        self._insert()
         return done
+
+    def _insert(self) -> None:
+        done = 0
+        for count, statement in self._tables.INSERTS.items():
+            while len(self._rows) - done >= count:
+                some = self._rows[done : done + count]
+                self._cursor.execute(statement, [*chain.from_iterable(some)])
+                done += count
 
     def _look_up(self, jobs: list[Rows]) -> None:
         """Find the events that the ids have already, all at once."""
@@ -58,14 +66,14 @@ class Appending:
         if slot is None:
             return self._add(problem, None, None, body)
         id_: str = event.id  # type: ignore[attr-defined]  # an event with a slot has one
-        key = problem, id_, int(slot)
-        if key in self._taken:
-            seq, kept = self._taken[key]
+        key = problem, id_, slot
+        if (taken := self._taken.get(key)) is not None:
+            seq, kept = taken
             return Appended(seq, decode(kept, seq=seq, problem=problem))
         if problem in self._horizons and slot is not Slot.DEFINITION and self._is_settled(key[:2]):
             return Appended(0, FORGOTTEN)
         self._taken[key] = self._last + 1, body
-        return self._add(*key, body)
+        return self._add(problem, id_, int(slot), body)
 
     def _is_settled(self, key: tuple[str, str]) -> bool:
         """Whether an event belongs to a decision whose events were deleted."""

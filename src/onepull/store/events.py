@@ -29,7 +29,13 @@ class Slot(IntEnum):
 
 
 class Event(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True, tag=str.lower
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="event",
+    omit_defaults=True,
+    tag=str.lower,
+    gc=False,  # no cycle can begin at one, and many are in flight
 ):
     """What all events have.
 

@@ -13,13 +13,13 @@ from onepull.store.ids import time_of
 MILLISECOND = 0.001
 
 
-def horizon_of(outcomes: Iterable[tuple[str, float]], now: float) -> float:
-    """Return the time up to which ids are refused, from deleted ids and when they were written.
+def horizon_of(times: Iterable[float], now: float) -> float:
+    """Return the time up to which ids are refused, from when deleted outcomes were written.
 
-    >>> horizon_of([("a", 5.0), ("b", 7.0)], now=100.0), horizon_of([("a", 1e12)], now=100.0)
+    >>> horizon_of([5.0, 7.0], now=100.0), horizon_of([1e12], now=100.0)
     (7.0, 100.0)
     """
-    return min(max((written for _, written in outcomes), default=0.0), now)
+    return min(max(times, default=0.0), now)
 
 
 def is_old(id_: str, horizon: float) -> bool:

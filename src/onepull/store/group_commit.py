@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from onepull.errors import StoreError
-from onepull.store.events import Event, encode
-from onepull.store.store import Appended
+from onepull.store.events import Event, decode, encode
+from onepull.store.store import Appended, Follower, Stored
 
-LINGER = 0.01  # seconds that recorded events wait for others
+LINGER = 0.05  # seconds that recorded events wait for others
 MOST = 4000  # events in one transaction, so that other processes get their turn
 WAITING = 200_000  # recorded events that may wait for a disk that has failed or is slow
 
@@ -52,7 +52,7 @@ class GroupCommit:
 
     def __init__(self, commit: Commit) -> None:
         self._commit = weakref.WeakMethod(commit) if hasattr(commit, "__self__") else lambda: commit
-        self._followers: list[tuple[str, weakref.WeakMethod[Callable[[], Any]]]] = []
+        self._followers: list[tuple[str, weakref.WeakMethod[Follower]]] = []
         self._start()
         _everyone.add(self)
 
@@ -133,24 +133,33 @@ class GroupCommit:
                 if job.future is not None and job.future.set_running_or_notify_cancel():
                     job.future.set_exception(error)
             return
-        self._tell_followers({event.problem for _, rows in ready for event, _ in rows})
+        self._tell_followers([rows for _, rows in ready], results)
         for (job, _), result in zip(ready, results, strict=True):
             if job.future is not None and job.future.set_running_or_notify_cancel():
                 job.future.set_result(result)
 
-    def follow(self, problem: str, follower: Callable[[], Any]) -> None:
-        """Call a method after each commit with events of a problem, while its object lives."""
+    def follow(self, problem: str, follower: Follower) -> None:
+        """Call a method with what each commit stored of a problem, while its object lives."""
         self._followers.append((problem, weakref.WeakMethod(follower)))
 
-    def _tell_followers(self, problems: set[str]) -> None:
+    def _tell_followers(self, jobs: list[Rows], results: list[list[Appended]]) -> None:
         # Before those who wait: they then find the work done, instead of queueing for it.
-        for problem, ref in list(self._followers):
+        new = [
+            (done.seq, event.problem, body)
+            for rows, all_done in zip(jobs, results, strict=True)
+            for (event, body), done in zip(rows, all_done, strict=True)
+            if done.before is None
+        ]
+        for problem, ref in list(self._followers) if new else ():
             follower = ref()
             if follower is None:
                 self._followers.remove((problem, ref))
-            elif problem in problems:
-                with suppress(Exception):  # it tells its own troubles
-                    follower()
+                continue
+            with suppress(Exception):  # it tells its own troubles
+                # As it is read from the log, so that all processes learn the same.
+                own = [decode(body, seq=seq, problem=of) for seq, of, body in new if of == problem]
+                if own:
+                    follower(Stored(new[0][0] - 1, new[-1][0], own))
 
     def _rows(self, job: Job) -> Rows | None:
         """Return events with their written form; None if a recorded one cannot be written."""

@@ -24,29 +24,40 @@ class Ids:
     (True, 36, '7')
     """
 
-    __slots__ = ("_at", "_count", "_luck", "_milliseconds")
+    __slots__ = ("_count", "_luck", "_milliseconds", "_time")
 
     def __init__(self) -> None:
         self._milliseconds = self._count = 0
-        self._luck, self._at = b"", 0
+        self._time = ""  # the first half of an id
+        self._luck: list[str] = []  # the second halves of ids to come
 
     def next(self) -> str:
         """Return the next id."""
         now = time.time_ns() // 1_000_000
         if now > self._milliseconds:
-            self._milliseconds, self._count = now, 0
+            self._begin(now)
         else:
             self._count += 1
             if self._count == 4096:  # of 12 bits
-                self._milliseconds, self._count = self._milliseconds + 1, 0
-        at = self._at
-        if at >= len(self._luck):
-            self._luck, at = os.urandom(AT_ONCE), 0
-        self._at = at + 8
-        luck = self._luck[at : at + 8].hex()
-        text = f"{self._milliseconds:012x}"
-        variant = VARIANT[luck[0]]
-        return f"{text[:8]}-{text[8:]}-7{self._count:03x}-{variant}{luck[1:4]}-{luck[4:]}"
+                self._begin(self._milliseconds + 1)
+        if not self._luck:
+            self._luck = _halves(os.urandom(AT_ONCE).hex())
+        return f"{self._time}{self._count:03x}{self._luck.pop()}"
+
+    def _begin(self, milliseconds: int) -> None:
+        self._milliseconds, self._count = milliseconds, 0
+        text = f"{milliseconds:012x}"
+        self._time = f"{text[:8]}-{text[8:]}-7"
+
+
+def _halves(luck: str) -> list[str]:
+    """Return the second halves of ids from random digits, 16 for each.
+
+    >>> _halves("0123456789abcdef")
+    ['-8123-456789abcdef']
+    """
+    pieces = (luck[at : at + 16] for at in range(0, len(luck), 16))
+    return [f"-{VARIANT[piece[0]]}{piece[1:4]}-{piece[4:]}" for piece in pieces]
 
 
 _own = threading.local()

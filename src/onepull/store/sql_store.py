@@ -12,7 +12,7 @@ from onepull.errors import StoreError
 from onepull.store.events import Event, Slot, decode, storable
 from onepull.store.forgetting import horizon_of, is_old
 from onepull.store.group_commit import GroupCommit, Rows
-from onepull.store.store import BATCH, KEPT, Appended, Snapshot, Store
+from onepull.store.store import BATCH, KEPT, Appended, Follower, Snapshot, Store
 from onepull.store.tables import Tables
 
 
@@ -52,8 +52,8 @@ class SQLStore(Store):
         """Store an event in the background."""
         self._group.record(event)
 
-    def follow(self, problem: str, follower: Callable[[], Any]) -> None:
-        """Call a method when events of a problem were stored here, before `append` returns."""
+    def follow(self, problem: str, follower: Follower) -> None:
+        """Call a method with what was stored here of a problem, before `append` returns."""
         self._group.follow(problem, follower)
 
     @property
@@ -123,19 +123,20 @@ class SQLStore(Store):
         def delete(cursor: Any) -> int:
             last = cursor.execute(tables.LAST).fetchone()[0] or 0
             end = min(until, last - 1)  # the newest stays, so that its number is not given again
-            rows = cursor.execute(tables.OUTCOMES, (end, problem, int(Slot.OUTCOME))).fetchall()
-            times = [(id_, decode(body, seq=seq, problem=problem).time) for seq, id_, body in rows]
+            outcomes = end, problem, int(Slot.OUTCOME)
+            # Row by row: there may be many.
+            times = (
+                decode(body, seq=seq, problem=problem).time
+                for seq, body in cursor.execute(tables.OUTCOMES, outcomes)
+            )
             horizon = horizon_of(times, time.time())
-            cursor.execute(tables.MOVE_HORIZON, (problem, end, horizon))
-            deleted: int = cursor.execute(tables.DELETE, (end, problem)).rowcount
-            named = [
-                (problem, id_)
-                for id_, _ in times
-                if not is_old(id_, horizon)
-                or cursor.execute(tables.LEFT, (problem, id_)).fetchone() is not None
-            ]
+            ids = cursor.execute(tables.OUTCOME_IDS, outcomes)
+            named = [(problem, id_) for (id_,) in ids if not is_old(id_, horizon)]
+            split = cursor.execute(tables.SPLIT_IDS, (*outcomes, end))
+            named += [(problem, id_) for (id_,) in split if is_old(id_, horizon)]
             cursor.executemany(tables.SETTLE, named)
-            return deleted
+            cursor.execute(tables.MOVE_HORIZON, (problem, end, horizon))
+            return int(cursor.execute(tables.DELETE, (end, problem)).rowcount)
 
         return int(self._change(delete))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from os import PathLike
 from types import TracebackType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from onepull.store.events import Event, Slot
 
@@ -30,6 +30,27 @@ class Appended(NamedTuple):
 
     seq: int
     before: Any = None
+
+
+class Stored(NamedTuple):
+    """What one commit stored of a problem: the newest part of the log, with nothing between.
+
+    Attributes
+    ----------
+    before
+        The number of the last event before the commit, of any problem.
+    last
+        The number of its last event, of any problem.
+    events
+        Its events of the problem, as they are read from the log.
+    """
+
+    before: int
+    last: int
+    events: list[Any]
+
+
+Follower: TypeAlias = Callable[[Stored], Any]
 
 
 class Forgotten:
@@ -70,7 +91,7 @@ class Store(ABC):
       number appears later.
     - **Durable.** When `append` returns, or the result of `submit` is there, the events are on
       disk and survive a loss of power.  `record` promises nothing: its events are stored
-      together with the next ones, or after a few milliseconds.  Events of one thread keep their
+      together with the next ones, or after 50 milliseconds.  Events of one thread keep their
       order, whichever of the three wrote them.
     - **All or nothing.** The events of one call are stored together or not at all.
     - **Once.** Events with an id have a slot, such as its decision or its outcome.  The first
@@ -111,8 +132,8 @@ class Store(ABC):
         """Return when everything that was recorded so far is on disk."""
         self.append([])
 
-    def follow(self, problem: str, follower: Callable[[], Any]) -> None:  # noqa: B027 - optional
-        """Call a method when events of a problem were stored here, before `append` returns.
+    def follow(self, problem: str, follower: Follower) -> None:  # noqa: B027 - optional
+        """Call a method with what was stored here of a problem, before `append` returns.
 
         A store may leave it out.  It ends when the object of the method is gone.
         """

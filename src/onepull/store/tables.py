@@ -8,8 +8,8 @@ from typing import Final
 class Tables:
     """The statements, with a prefix of the tables' names and the mark of a parameter.
 
-    >>> Tables("onepull_", "%s").LEFT
-    'SELECT 1 FROM onepull_events WHERE problem = %s AND id = %s LIMIT 1'
+    >>> Tables("onepull_", "%s").FIRST
+    'SELECT seq FROM onepull_horizons WHERE problem = %s'
     """
 
     def __init__(self, prefix: str, mark: str) -> None:
@@ -21,10 +21,14 @@ class Tables:
         # Appending
         self.HORIZONS: Final = statement("SELECT problem, time FROM [horizons]")
         self.LAST: Final = statement("SELECT max(seq) FROM [events]")
-        self.INSERT: Final = statement(
-            "INSERT INTO [events] (seq, problem, id, slot, body) VALUES (?, ?, ?, ?, ?)"
-        )
-        self.LEFT: Final = statement("SELECT 1 FROM [events] WHERE problem = ? AND id = ? LIMIT 1")
+        # Many rows in a statement: Python's lock changes hands twice for each one that is executed.
+        self.INSERTS: Final = {
+            count: statement(
+                "INSERT INTO [events] (seq, problem, id, slot, body) VALUES "  # noqa: S608 - marks only
+                + ", ".join(["(?, ?, ?, ?, ?)"] * count)
+            )
+            for count in (199, 40, 8, 1)
+        }
         self.NAMED: Final = statement("SELECT 1 FROM [settled] WHERE problem = ? AND id = ?")
 
         # Reading
@@ -63,8 +67,12 @@ class Tables:
         )
 
         # Forgetting
-        self.OUTCOMES: Final = statement(
-            "SELECT seq, id, body FROM [events] WHERE seq <= ? AND problem = ? AND slot = ?"
+        of_outcomes = "FROM [events] AS old WHERE old.seq <= ? AND old.problem = ? AND old.slot = ?"
+        self.OUTCOMES: Final = statement(f"SELECT old.seq, old.body {of_outcomes}")
+        self.OUTCOME_IDS: Final = statement(f"SELECT old.id {of_outcomes}")
+        self.SPLIT_IDS: Final = statement(  # of outcomes whose decision, or what else, is kept
+            f"SELECT old.id {of_outcomes} AND EXISTS (SELECT 1 FROM [events] AS kept "  # noqa: S608 - of above
+            "WHERE kept.problem = old.problem AND kept.id = old.id AND kept.seq > ?)"
         )
         self.DELETE: Final = statement("DELETE FROM [events] WHERE seq <= ? AND problem = ?")
         self.MOVE_HORIZON: Final = statement(

@@ -57,7 +57,7 @@ def observed_reward(
         _check_failed(problem, fields, reward)
         context = problem.context.read(fields)
         return context, problem.payoff.scalar(*context, *problem.failed_outcome_of(arm))
-    given, state = _split(problem, fields) if fields else (set(), set())
+    given, state = _split(problem, fields) if fields else ([], [])
     if reward is None:
         context = _context(problem, fields)
         outcome = problem.outcome_of(arm, problem.state.read(fields))
@@ -124,13 +124,13 @@ def _context(problem: Problem, fields: Mapping[str, Any]) -> State:
         raise problem.context.refusal(problem.context.among(fields)) from None
 
 
-def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[set[str], set[str]]:
+def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Return the context names and the state names among the fields; raises for other names."""
-    names = set(fields)
-    given = set(problem.context) - set(problem.context.implied)
-    context, state = names & given, names & set(problem.state)
-    if stray := names - context - state:
-        raise problem.state.stray(stray, problem.context)
+    ours, theirs = problem.context.names, problem.state.names
+    context = [name for name in fields if name in ours]
+    state = [name for name in fields if name in theirs]
+    if len(context) + len(state) < len(fields):
+        raise problem.state.stray({*fields} - {*context, *state}, problem.context)
     return context, state
 
 

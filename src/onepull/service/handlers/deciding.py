@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from onepull.errors import InputError, OnepullError
-from onepull.router import Decision, Observation, Receipt, Router
+from onepull.router import Decision, Receipt, Router
 from onepull.service.http.bodies import Body
-from onepull.service.http.exchange import JSON, PLAIN, Answer, Exchange, Receive, Send, read_body
+from onepull.service.http.exchange import JSON, Answer, Exchange
 from onepull.service.http.messages import (
     Batch,
     DecisionRequest,
@@ -24,107 +24,106 @@ from onepull.service.http.problem_details import Refused, refusal
 
 if TYPE_CHECKING:
     from onepull.service.service import Service
+    from onepull.service.views.hosted import Hosted
 
-Work: TypeAlias = Callable[["Service", Router, bytes], Awaitable[Any]]
+# Gives what to answer to a body, or the future of it if that takes a while.
+Work: TypeAlias = Callable[["Service", Router, bytes], Any]
 
 _decision = Body(DecisionRequest)
 _observations = Body(ObservationRequest | Batch)
 _encode = msgspec.json.Encoder().encode
 _TAKEN = frozenset({"id", "eligible", "key"})  # arguments of `Router.choose`
-_HEADERS = [(b"content-type", JSON), *PLAIN]
+
+
+class ShortCut(NamedTuple):
+    """What answers the requests to a path that much of the traffic has.
+
+    Attributes
+    ----------
+    measure
+        The duration that it counts to, one of `metrics.HISTOGRAMS`.
+    """
+
+    work: Work
+    router: Router
+    measure: str
+
+
+def short_cuts(path: str, router: Router) -> dict[bytes, ShortCut]:
+    """Return the short cuts of a problem by their paths."""
+    return {
+        f"{path}/decisions".encode(): ShortCut(decided, router, "decide"),
+        f"{path}/observations".encode(): ShortCut(observed, router, "commit"),
+    }
 
 
 def check_json(headers: dict[bytes, bytes]) -> None:
     """Refuse bodies that are not JSON; a page elsewhere can send others without being asked."""
-    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if kind != JSON:
+    kind = headers.get(b"content-type", b"")
+    if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
         raise Refused(415, "send the body with `Content-Type: application/json`", kind="NotJSON")
-
-
-async def quickly(  # noqa: PLR0913, PLR0917 - all of it is at hand where it is called
-    service: Service,
-    work: Work,
-    router: Router,
-    headers: dict[bytes, bytes],
-    receive: Receive,
-    send: Send,
-) -> int:
-    """Answer a request for a decision, or an observation, past the table of routes."""
-    if headers.get(b"content-type") != JSON:
-        check_json(headers)
-    body = await read_body(receive, headers, service.settings.body)
-    answer = _encode(await work(service, router, body))
-    length = (b"content-length", str(len(answer)).encode())
-    await send({"type": "http.response.start", "status": 200, "headers": [length, *_HEADERS]})
-    await send({"type": "http.response.body", "body": answer})
-    return 200
 
 
 async def decide(service: Service, exchange: Exchange) -> Answer:
     """Answer a request for a decision."""
-    router = (await known_problem(service, exchange)).router
-    return Answer(_encode(await decided(service, router, exchange.body)))
+    return await _answered(service, exchange, "decisions")
 
 
 async def observe(service: Service, exchange: Exchange) -> Answer:
     """Learn from one observation or many; the answer comes when they are on disk."""
-    router = (await known_problem(service, exchange)).router
-    return Answer(_encode(await observed(service, router, exchange.body)))
+    return await _answered(service, exchange, "observations")
 
 
-async def decided(service: Service, router: Router, body: bytes) -> Decision:
+async def _answered(service: Service, exchange: Exchange, what: str) -> Answer:
+    """Do what a short cut does, for a request that could not take it."""
+    hosted = await known_problem(service, exchange)
+    short = service.short_cuts[f"{hosted.path}/{what}".encode()]
+    started = time.perf_counter()
+    found = short.work(service, short.router, exchange.body)
+    answer = answer_to(await found if isinstance(found, asyncio.Future) else found)
+    service.measures.measured(short.measure, time.perf_counter() - started)
+    return answer
+
+
+def answer_to(found: Any) -> Answer:
+    """Return the result of a short cut as an answer."""
+    if isinstance(found, Receipt):
+        found = ObservationsAnswer(
+            learned=int(found.learned),
+            duplicates=int(found.duplicate),
+            late=int(found.late),
+            seq=found.seq,
+        )
+    return Answer(_encode(found))
+
+
+def decided(service: Service, router: Router, body: bytes) -> Decision | asyncio.Future[Decision]:
     """Choose an arm for a request."""
     asked = _decision.decode(body)
     context: dict[str, Any] = asked.context
     if not _TAKEN.isdisjoint(context):
         raise reserved(_TAKEN & context.keys(), "context")
-    started = time.perf_counter()
     if asked.id is None or service.looks_up_quickly:
-        decision = router.choose(id=asked.id, eligible=asked.eligible, key=asked.key, **context)
-    else:  # asks a database elsewhere whether the id is known
-        decision = await asyncio.to_thread(
+        return router.choose(id=asked.id, eligible=asked.eligible, key=asked.key, **context)
+    return asyncio.ensure_future(  # asks a database elsewhere whether the id is known
+        asyncio.to_thread(
             router.choose, id=asked.id, eligible=asked.eligible, key=asked.key, **context
         )
-    service.measures.measured("decide", time.perf_counter() - started)
-    return decision
-
-
-async def observed(service: Service, router: Router, body: bytes) -> ObservationsAnswer:
-    """Learn from one observation or many."""
-    told = _observations.decode(body)
-    started = time.perf_counter()
-    if isinstance(told, ObservationRequest):
-        receipt = await _observed(service, router, told)
-        answer = ObservationsAnswer(
-            learned=int(receipt.learned),
-            duplicates=int(receipt.duplicate),
-            late=int(receipt.late),
-            seq=receipt.seq,
-        )
-    else:
-        answer = await _observed_all(service, router, told)
-    service.measures.measured("commit", time.perf_counter() - started)
-    return answer
-
-
-async def _observed(service: Service, router: Router, told: ObservationRequest) -> Receipt:
-    _checked(told)
-    return await service.gathering(router).observe(_observation(told))
-
-
-def _observation(told: ObservationRequest) -> Observation:
-    return Observation(
-        id=told.id,
-        arm=told.arm,
-        state=told.state,
-        reward=told.reward,
-        failed=told.failed,
-        context=told.context,
-        gave_up=told.gave_up,
     )
 
 
-def _checked(told: ObservationRequest) -> None:
+def observed(
+    service: Service, router: Router, body: bytes
+) -> asyncio.Future[Receipt] | asyncio.Future[ObservationsAnswer]:
+    """Learn from one observation or many."""
+    told = _observations.decode(body)
+    if isinstance(told, ObservationRequest):
+        check_told(told)
+        return service.gathering(router).observe(told)
+    return asyncio.ensure_future(_observed_all(service, router, told))
+
+
+def check_told(told: ObservationRequest) -> None:
     """Raise InputError if an observation tells nothing, or contradicts itself."""
     if told.state is None and told.reward is None and not told.failed and not told.gave_up:
         raise InputError(
@@ -139,15 +138,15 @@ async def _observed_all(
 ) -> ObservationsAnswer:
     rejected: dict[int, OnepullError] = {}
     places: list[int] = []
-    given: list[Observation] = []
+    given: list[ObservationRequest] = []
     for place, each in enumerate(told):
         try:
-            _checked(each)
+            check_told(each)
         except OnepullError as error:
             rejected[place] = error
             continue
         places.append(place)
-        given.append(_observation(each))
+        given.append(each)
     if service.looks_up_quickly:
         receipt = await router.observe_many_async(given)
     else:
@@ -172,7 +171,7 @@ def reserved(names: Any, where: str) -> InputError:
     return InputError(f"unknown field {first!r} in {where}: no problem has such a field")
 
 
-async def known_problem(service: Service, exchange: Exchange) -> Any:
+async def known_problem(service: Service, exchange: Exchange) -> Hosted:
     """Return the problem that a path names; raises Refused if there is none."""
     name = exchange.names["problem"]
     found = await service.find(name)

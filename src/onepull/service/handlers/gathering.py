@@ -13,7 +13,6 @@ from onepull.errors import OnepullError
 from onepull.router import Observation, Receipt, Router
 
 MOST = 500  # observations that are stored together, so that none waits long
-TOGETHER = 2  # while one lot is on its way to the disk, the next is prepared
 
 
 class Gathering:
@@ -37,20 +36,18 @@ class Gathering:
         self.router = router
         self._is_near = is_near  # whether the log is in a file; a database elsewhere may be slow
         self._waiting: list[tuple[Observation, asyncio.Future[Receipt]]] = []
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: asyncio.Task[None] | None = None
 
-    async def observe(self, observation: Observation) -> Receipt:
-        """Return the receipt of an observation when it is on disk."""
+    def observe(self, observation: Observation) -> asyncio.Future[Receipt]:
+        """Return the future receipt of an observation, which is there when it is on disk."""
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         self._waiting.append((observation, future))
-        if len(self._running) < TOGETHER:
-            task = asyncio.ensure_future(self._store())
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
-        return await future
+        if self._running is None or self._running.done():
+            self._running = asyncio.ensure_future(self._store())
+        return future
 
     async def _store(self) -> None:
-        """Store what waits, until nothing does."""
+        """Store what waits, until nothing does; while the disk is busy, the next lot grows."""
         while self._waiting:
             lot, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
             found: list[Any]

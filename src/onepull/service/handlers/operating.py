@@ -42,7 +42,7 @@ async def events(service: Service, exchange: Exchange) -> Stream:
     name = exchange.query.get("problem", [None])[-1]
     if name is not None and await service.find(name) is None:
         raise Refused(404, f"no problem {name[:100]!r}", kind="NotFound", field="problem")
-    subscription = service.hub.subscribe(name)
+    subscription = service.subscribers.subscribe(name)
     if subscription is None:
         detail = "too many event streams; try again later"
         raise Refused(503, detail, kind="Busy", headers=((b"retry-after", b"5"),))
@@ -52,7 +52,7 @@ async def events(service: Service, exchange: Exchange) -> Stream:
             async for message in subscription.messages():
                 yield message
         finally:
-            service.hub.leave(subscription)
+            service.subscribers.leave(subscription)
 
     return Stream(messages(), b"text/event-stream", ((b"x-accel-buffering", b"no"),))
 
@@ -112,7 +112,9 @@ def _page(service: Service) -> str:
         ({"status": status}, service.measures.count(f"requests_{status}"))
         for status in ("2xx", "3xx", "4xx", "5xx")
     ])  # fmt: skip
-    page.add("event_streams", "gauge", "Event streams of this worker.", [({}, len(service.hub))])
+    page.add(
+        "event_streams", "gauge", "Event streams of this worker.", [({}, len(service.subscribers))]
+    )
     told = {"decide": "Seconds to decide.", "commit": "Seconds until observations are on disk."}
     for name, words in told.items():
         page.add_histogram(f"{name}_duration_seconds", words, *service.measures.buckets(name))

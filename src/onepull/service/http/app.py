@@ -1,16 +1,20 @@
 """The ASGI application: who may ask what, and the way to the handler.
 
-Decisions and observations are most of the traffic and take a short cut past the table of routes.
+Decisions and observations are most of the traffic and take a short cut past ASGI and the table of
+routes; see `protocol`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from functools import partial
 from logging import ERROR
+from typing import Any, NamedTuple
 
 from onepull.errors import OnepullError
-from onepull.service.handlers.deciding import check_json, quickly
+from onepull.service.handlers.deciding import ShortCut, answer_to, check_json
 from onepull.service.http.exchange import (
     PLAIN,
     Answer,
@@ -44,6 +48,15 @@ _PAGE_HEADERS = (
 )
 
 
+class Asked(NamedTuple):
+    """A request that takes a short cut: to where, since when, and whom to give the answer."""
+
+    short: ShortCut
+    url: bytes
+    started: float
+    reply: Callable[[Answer], None]
+
+
 class Application:
     """Answers HTTP requests to a service.
 
@@ -69,19 +82,45 @@ class Application:
         started = time.perf_counter()
         status = 0
         try:
-            short = self._service.short_cuts.get(scope["raw_path"])
-            if short is not None and scope["method"] == "POST":
-                headers = dict(scope["headers"])
-                self._admit(headers, Role.WRITER)
-                work, router = short
-                status = await quickly(self._service, work, router, headers, receive, send)
-            else:
-                status = await self._answer(scope, receive, send)
+            status = await self._answer(scope, receive, send)
         except Gone:
             pass
         except Exception as error:  # noqa: BLE001 - whatever happens, there is an answer
             status = await self._refuse(scope, send, error)
-        self._count(scope, status, time.perf_counter() - started)
+        self._count(scope["method"], scope["path"], status, time.perf_counter() - started)
+
+    def short_cut(self, url: bytes) -> ShortCut | None:
+        """Return what answers the `POST` requests to a path past ASGI; None of most paths."""
+        return self._service.short_cuts.get(url)
+
+    def answer(self, asked: Asked, headers: dict[bytes, bytes], body: bytes) -> None:
+        """Answer a request that takes a short cut, now or later."""
+        try:
+            self._admit(headers, Role.WRITER)
+            check_json(headers)
+            found = asked.short.work(self._service, asked.short.router, body)
+            if isinstance(found, asyncio.Future):
+                found.add_done_callback(partial(self._answer_later, asked))
+                return
+            answer = self._answer_to(asked, found)
+        except Exception as error:  # noqa: BLE001 - whatever happens, there is an answer
+            answer = self._refusing(error, "POST", asked.url.decode("ascii"))
+        self._reply(asked, answer)
+
+    def _answer_later(self, asked: Asked, future: asyncio.Future[Any]) -> None:
+        try:
+            answer = self._answer_to(asked, future.result())
+        except Exception as error:  # noqa: BLE001 - the same
+            answer = self._refusing(error, "POST", asked.url.decode("ascii"))
+        self._reply(asked, answer)
+
+    def _answer_to(self, asked: Asked, found: Any) -> Answer:
+        self._service.measures.measured(asked.short.measure, time.perf_counter() - asked.started)
+        return answer_to(found)
+
+    def _reply(self, asked: Asked, answer: Answer) -> None:
+        asked.reply(answer)
+        self._count("POST", asked.url, answer.status, time.perf_counter() - asked.started)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -189,22 +228,28 @@ class Application:
             await stream.pieces.aclose()
 
     async def _refuse(self, scope: Scope, send: Send, error: Exception) -> int:
-        refused = refusal(error, conflict=422 if scope["path"].endswith("/decisions") else 409)
-        if refused is None:
-            tell_error("internal error", error, path=scope["path"][:200], method=scope["method"])
-            refused = Refused(500, "an error of the service; its log has the details", kind="Ours")
+        answer = self._refusing(error, scope["method"], scope["path"])
         try:
-            await send_answer(send, Answer.refusing(refused))
+            await send_answer(send, answer)
         except RuntimeError as late:  # an answer had begun
             tell_error("an answer broke off", late, path=scope["path"][:200])
-        return refused.details.status
+        return answer.status
 
-    def _count(self, scope: Scope, status: int, seconds: float) -> None:
+    @staticmethod
+    def _refusing(error: Exception, method: str, path: str) -> Answer:
+        refused = refusal(error, conflict=422 if path.endswith("/decisions") else 409)
+        if refused is None:
+            tell_error("internal error", error, path=path[:200], method=method)
+            refused = Refused(500, "an error of the service; its log has the details", kind="Ours")
+        return Answer.refusing(refused)
+
+    def _count(self, method: str, path: str | bytes, status: int, seconds: float) -> None:
         if status:
             self._service.measures.counted(f"requests_{status // 100}xx")
         if self._service.settings.log_requests:
+            shown = path if isinstance(path, str) else path.decode("ascii")
             tell(
-                "request", method=scope["method"], path=scope["path"][:200], status=status,
+                "request", method=method, path=shown[:200], status=status,
                 milliseconds=round(seconds * 1000, 3),
             )  # fmt: skip
 

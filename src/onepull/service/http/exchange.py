@@ -167,11 +167,17 @@ async def read_body(receive: Receive, headers: dict[bytes, bytes], limit: int) -
     return b"".join(parts)
 
 
-async def send_answer(send: Send, answer: Answer) -> None:
-    """Send an answer."""
+def head_of(answer: Answer) -> Headers:
+    """Return the headers of an answer."""
     length = (b"content-length", str(len(answer.body)).encode())
     headers = [(b"content-type", answer.kind), length, *answer.headers]
     if not any(name == b"cache-control" for name, _ in answer.headers):
         headers += PLAIN
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    return headers
+
+
+async def send_answer(send: Send, answer: Answer) -> None:
+    """Send an answer."""
+    start = {"type": "http.response.start", "status": answer.status, "headers": head_of(answer)}
+    await send(start)
     await send({"type": "http.response.body", "body": answer.body})

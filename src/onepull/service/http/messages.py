@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from onepull.router.receipts import Observation
+
 LONGEST_ID = 200
 MOST_OBSERVATIONS = 10_000  # in one batch
 MOST_ELIGIBLE = 10_000
@@ -53,7 +55,7 @@ class DecisionRequest(_Body, frozen=True):
     key: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_ID)] | None = None
 
 
-class ObservationRequest(_Body, frozen=True):
+class ObservationRequest(Observation, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Tell what became of a decision: its state, its reward, or that it failed.
 
     Attributes

@@ -62,9 +62,14 @@ def address_of(listening: socket.socket) -> str:
 def make_server(service: Service) -> Server:
     """Return a server of a service, with its limits."""
     settings = service.settings
+    application = Application(service)
     options: dict[str, Any] = {
         "http": limited_protocol(
-            head=settings.head, seconds=settings.seconds, most=settings.connections
+            application,
+            head=settings.head,
+            body=settings.body,
+            seconds=settings.seconds,
+            most=settings.connections,
         ),
         "ws": "none",
         "lifespan": "on",
@@ -77,6 +82,6 @@ def make_server(service: Service) -> Server:
         "timeout_keep_alive": settings.idle,
         "timeout_graceful_shutdown": settings.drain,
     }
-    made = Server(uvicorn.Config(Application(service), **options))
+    made = Server(uvicorn.Config(application, **options))
     made.service = service
     return made

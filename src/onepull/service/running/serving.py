@@ -27,7 +27,7 @@ COLLECT = (
     20,
     50,
 )  # new objects until garbage is looked for among them, and among older ones
-SWITCH = 0.0005  # seconds that a thread may keep the interpreter
+SWITCH = 0.002  # seconds that a thread may keep the interpreter
 
 
 def check_source(path: Path | None, options: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -46,6 +47,11 @@ class Hosted:
         """Its name."""
         return self.router.name
 
+    @property
+    def path(self) -> str:
+        """Where it is on the network."""
+        return f"/v1/problems/{quote(self.name, safe='')}"
+
     def _read_tail(self) -> None:
         """Read the newest part of the log."""
         last = self._sequence
@@ -56,7 +62,7 @@ class Hosted:
 
     def _fold(self, event: Event) -> None:
         self.timeline.fold(event)
-        self.newest.fold(self.timeline.problem, event)
+        self.newest.fold(event)
         if isinstance(event, Decided | Observed | Failed | Control | Defined):
             self._news.append(event)
 
@@ -156,7 +162,7 @@ class Hosted:
         """Return the newest outcomes of an arm with their contexts."""
         self.catch_up()
         with self._lock:
-            return self.newest.seen(arm)
+            return self.newest.seen(self.router.problem, arm)
 
     def newest_requests(self, count: int) -> list[Decided]:
         """Return the newest decisions."""

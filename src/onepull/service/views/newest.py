@@ -61,8 +61,8 @@ class Newest:
     >>> from onepull import Interval
     >>> problem = Problem(arms=["a"], state={"x": Interval(0, 1)}, reward="x", failure=-1)
     >>> newest = Newest()
-    >>> newest.fold(problem, Observed(id="1", arm="a", state={"x": 0.5}))
-    >>> newest.fold(problem, Failed(id="2", arm="a"))
+    >>> newest.fold(Observed(id="1", arm="a", state={"x": 0.5}))
+    >>> newest.fold(Failed(id="2", arm="a"))
     >>> newest.outcomes(problem, "a")
     Outcomes(rows=[(0.5, 0.0), (0.0, 1.0)], ages=[1, 0])
     """
@@ -70,41 +70,42 @@ class Newest:
     def __init__(self) -> None:
         self.requests: deque[Decided] = deque(maxlen=KEPT)
         self.changes: deque[Any] = deque(maxlen=CHANGES)
-        self._seen: dict[str, deque[Seen]] = {}
+        self._outcomes: dict[str, deque[tuple[int, Any]]] = {}  # each with its number
         self._count = 0  # of all outcomes
 
-    def fold(self, problem: Problem, event: Any) -> None:
+    def fold(self, event: Any) -> None:
         """Keep an event that tells something."""
         if isinstance(event, Decided):
             self.requests.append(event)
         elif isinstance(event, Control | Defined):
             self.changes.append(event)
         elif isinstance(event, Observed | Failed | Expired):
-            self._see(problem, event)
+            if not (_failed(event) or getattr(event, "state", None)):
+                return
+            if not getattr(event, "counts", True):
+                return
+            self._count += 1
+            if (kept := self._outcomes.get(event.arm)) is None:
+                kept = self._outcomes[event.arm] = deque(maxlen=KEPT)
+            kept.append((self._count, event))
 
-    def _see(self, problem: Problem, event: Any) -> None:
-        failed = isinstance(event, Failed) or getattr(event, "failed", False)
-        told = None if failed else getattr(event, "state", None)
-        if not (failed or told) or not getattr(event, "counts", True):
-            return
-        try:
-            context = problem.context.read(event.context)
-            state = None if failed else problem.state.read(told or {})
-        except OnepullError:  # of another problem, before it was changed
-            return
-        self._count += 1
-        seen = self._seen.setdefault(event.arm, deque(maxlen=KEPT))
-        seen.append(Seen(context, state, self._count))
-
-    def seen(self, arm: str) -> list[Seen]:
-        """Return the newest outcomes of an arm with their contexts."""
-        return list(self._seen.get(arm, ()))
+    def seen(self, problem: Problem, arm: str) -> list[Seen]:
+        """Return the newest outcomes of an arm with their contexts, if a problem allows them."""
+        found = []
+        for number, event in self._outcomes.get(arm, ()):
+            try:
+                context = problem.context.read(event.context)
+                state = None if _failed(event) else problem.state.read(event.state)
+            except OnepullError:  # of another problem, before it was changed
+                continue
+            found.append(Seen(context, state, number))
+        return found
 
     def outcomes(self, problem: Problem, arm: str) -> Outcomes:
         """Return the newest outcomes of an arm."""
         j = problem.arms.index(arm)
         rows, ages = [], []
-        for seen in self._seen.get(arm, ()):
+        for seen in self.seen(problem, arm):
             if seen.state is not None:
                 rows.append(problem.outcome_of(j, seen.state))
             elif problem.failure is not None:
@@ -113,3 +114,7 @@ class Newest:
                 continue
             ages.append(self._count - seen.number)
         return Outcomes(rows, ages)
+
+
+def _failed(event: Any) -> bool:
+    return isinstance(event, Failed) or getattr(event, "failed", False)

@@ -46,6 +46,9 @@ class Timeline:
         self.problem = problem
         self._levels: list[dict[int, dict[str, Counts]]] = [{} for _ in LEVELS]
         self._newest = [0 for _ in LEVELS]
+        # Most events are of the same second as the one before, and so of the same buckets.
+        self._second = -1
+        self._of_second: dict[str, list[Counts]] = {}
 
     def fold(self, event: Any) -> None:
         """Count an event."""
@@ -69,6 +72,15 @@ class Timeline:
         """Return the counts of an event's arm at its time, on every level."""
         if not 0.0 <= event.time < 1e12:
             return []
+        second = int(event.time)
+        if second != self._second:
+            self._second, self._of_second = second, {}
+        found = self._of_second.get(event.arm)
+        if found is None:
+            found = self._of_second[event.arm] = self._found(event)
+        return found
+
+    def _found(self, event: Any) -> list[Counts]:
         found = []
         for level, (width, kept) in enumerate(LEVELS):
             bucket = int(event.time // width)

@@ -41,7 +41,18 @@ export function grouped(timeline, leading) {
     counts: timeline.arms[name]?.decisions ?? Array(length).fill(0),
   }));
   if (hasRest) groups.push({ name: OTHERS, counts: rest });
-  return { times, totals, groups };
+  return fromFirst({ times, totals, groups });
+}
+
+/** Without the time before the first decision, so that a new page is not empty; at least a fifth. */
+function fromFirst({ times, totals, groups }) {
+  const first = totals.findIndex((count) => count > 0);
+  const start = Math.max(0, Math.min(first - 1, Math.floor((times.length * 4) / 5)));
+  return {
+    times: times.slice(start),
+    totals: totals.slice(start),
+    groups: groups.map(({ name, counts }) => ({ name, counts: counts.slice(start) })),
+  };
 }
 
 /** A moment on the axis; with the date if days are shown. */
@@ -118,7 +129,7 @@ function options(groups, marks, width, timeline, isLong) {
     axes: [
       axis({
         label: "time",
-        space: 56,
+        space: 64,
         size: 32,
         labelSize: 18,
         values: (_, at) => at.map((time) => clock(time, isLong)),

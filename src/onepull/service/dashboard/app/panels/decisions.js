@@ -65,25 +65,31 @@ export function Decisions({ live, marks, explain }) {
         ? html`<div class="scroll">
             <table
               class="decisions"
+              role="table"
               onMouseEnter=${() => setHeld(true)}
               onMouseLeave=${() => setHeld(false)}
               onFocusIn=${() => setHeld(true)}
               onFocusOut=${leave}
             >
               <thead>
-                <tr>
-                  <th scope="col">Time</th>
-                  <th scope="col">Request</th>
-                  <th scope="col">Arm</th>
-                  <th scope="col" class="num">Estimate</th>
-                  <th scope="col">Outcome</th>
+                <tr role="row">
+                  <th scope="col" role="columnheader">Time</th>
+                  <th scope="col" role="columnheader">Request</th>
+                  <th scope="col" role="columnheader">Arm</th>
+                  <th scope="col" role="columnheader" class="num">Estimate</th>
+                  <th scope="col" role="columnheader">Outcome</th>
                 </tr>
               </thead>
               <tbody>
                 ${rows.map(
                   (one) =>
-                    html`<tr key=${one.id} class="clickable" onClick=${() => explain(one)}>
-                      <td class="num left">
+                    html`<tr
+                      key=${one.id}
+                      role="row"
+                      class="clickable"
+                      onClick=${() => explain(one)}
+                    >
+                      <td role="cell" class="num left">
                         <button
                           class="link"
                           onClick=${(event) => {
@@ -95,15 +101,15 @@ export function Decisions({ live, marks, explain }) {
                           ${moment(one.time)}
                         </button>
                       </td>
-                      <td>${fields(one.context) || "–"}</td>
-                      <td>
+                      <td role="cell" class="request">${fields(one.context) || "–"}</td>
+                      <td role="cell">
                         <span class="arm-name"
                           ><${Swatch} mark=${marks.mark(one.arm)} /><span>${one.arm}</span
                           >${one.mode && one.mode !== "live" ? html`<span class="badge">${one.mode}</span>` : ""}</span
                         >
                       </td>
-                      <td class="num">${figure(one.estimate)}</td>
-                      <td class="outcome">${outcomeOf(live, one)}</td>
+                      <td role="cell" class="num estimate">${figure(one.estimate)}</td>
+                      <td role="cell" class="outcome">${outcomeOf(live, one)}</td>
                     </tr>`,
                 )}
               </tbody>

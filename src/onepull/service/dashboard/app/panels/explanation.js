@@ -29,7 +29,7 @@ function Now({ told, marks }) {
         <thead>
           <tr>
             <th scope="col">Arm</th>
-            <th scope="col" class="num">Pulls</th>
+            <th scope="col" class="num pulls">Pulls</th>
             <th scope="col" class="num">Estimate</th>
             <th scope="col" class="num">Bonus</th>
             <th scope="col" class="num">Index</th>
@@ -46,7 +46,7 @@ function Now({ told, marks }) {
                     ><${Swatch} mark=${marks.mark(row.arm)} /><span>${row.arm}</span></span
                   >
                 </th>
-                <td class="num">${count(row.pulls)}</td>
+                <td class="num pulls">${count(row.pulls)}</td>
                 <td class="num">${figure(row.estimate)}</td>
                 <td class="num">${figure(row.bonus)}</td>
                 <td class="num">${index(row, figure)}</td>

@@ -52,17 +52,16 @@ def repeated(event: Any, before: Any, seq: int) -> Receipt:
     return Receipt(event.id, learned=False, duplicate=True, late=before.late, seq=seq)
 
 
-def prepared(  # noqa: PLR0913 - what was told, and what is known about it
+def prepared(  # noqa: PLR0913, PLR0917 - what was told, and what is known about it
+    problem: str,
     policy: Policy,
     id_: str,
     arm: str | None,
     decided: Any,
     slots: Mapping[Slot, Any],
-    *,
     reward: Any,
     failed: Any,
     fields: dict[str, Any],
-    problem: str,
 ) -> Outcome:
     """Return the event of an outcome; raises an error if it does not fit the problem.
 
@@ -83,7 +82,7 @@ def prepared(  # noqa: PLR0913 - what was told, and what is known about it
             )
         arm = getattr(known, "arm", "")  # a forgotten answer has none
     context, state = _split(policy, decided, fields)
-    has_failed = _truth(failed)
+    has_failed = failed is not False and _truth(failed)
     late = Slot.GIVE_UP in slots
     now = time.time()
     event: Any
@@ -107,7 +106,8 @@ def prepared(  # noqa: PLR0913 - what was told, and what is known about it
         event = msgspec.structs.replace(event, counts=False, late=True)
     if before is not None:
         return Outcome(event, repeated(event, before, getattr(before, "seq", 0)))
-    check_observation(policy, arm, {**context, **state}, reward, failed=has_failed)
+    whole = fields if decided is None else {**context, **state}
+    check_observation(policy, arm, whole, reward, failed=has_failed)
     return Outcome(event)
 
 

@@ -1,4 +1,4 @@
-"""The heart of a router: its log, the state that follows from it, and the locks."""
+"""How a router follows its log: the state that comes from it, expiries, snapshots, locks."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from onepull.router.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
 from onepull.store.ids import Ids
-from onepull.store.store import Snapshot
+from onepull.store.store import Snapshot, Stored
 
 CHUNK = 200  # events folded at once, so that decisions do not wait long
 SHORT = 0.02  # seconds that the thread that writes waits for one that reads
 ATTEMPTS = 100  # to define a router, while others do so, too
 
 
-class Core:
+class Following:
     """Follows the log: folds new events, writes expiries, keeps snapshots.
 
     `_lock` guards the fold, and is held for microseconds.  `_sync_lock` is held by the one thread
@@ -153,16 +153,29 @@ class Core:
         with self._sync_lock:
             return self._fold_new()
 
-    def _after_commit(self) -> None:
+    def _after_commit(self, stored: Stored) -> None:
         """Fold what was just stored, on the thread that writes to the log for all problems.
 
         It leaves to other threads what takes long: a change of the problem.
         """
         if not self._is_revising and self._sync_lock.acquire(timeout=SHORT):
             try:
-                self._fold_new(revises=False)
+                if self._fold.sequence < stored.before:  # others have written, too
+                    self._fold_new(revises=False)
+                else:
+                    self._fold_stored(stored)
             finally:
                 self._sync_lock.release()
+
+    def _fold_stored(self, stored: Stored) -> None:
+        """Fold the newest events, which need not be read from the log."""
+        done = self._fold.sequence
+        new = [event for event in stored.events if event.seq > done]
+        quick = _before_revision(new)
+        self._take(quick)
+        if len(quick) == len(new):
+            with self._lock:
+                self._fold.sequence = max(self._fold.sequence, stored.last)
 
     def _fold_new(self, *, revises: bool = True) -> int:
         last = self._store.last_sequence
@@ -176,13 +189,16 @@ class Core:
                     self._fold.sequence = last  # the rest is of other problems
                 break
             if not revises:
-                batch = list(takewhile(lambda event: not isinstance(event, REVISIONS), batch))
+                batch = _before_revision(batch)
             if not batch:
                 break
-            self._apply(batch)
-            for follower in self._followers:
-                follower(batch)
+            self._take(batch)
         return self._fold.sequence
+
+    def _take(self, batch: list[Any]) -> None:
+        self._apply(batch)
+        for follower in self._followers:
+            follower(batch)
 
     def follow(self, follower: Callable[[list[Any]], None]) -> None:
         """Hand every event of this problem to a function after it was folded, in order.
@@ -301,8 +317,9 @@ class Core:
         self._check()
         with self._lock:
             keys = self._sticky.kept(time.time())
-            seq, body = self._fold.sequence, self._fold.snapshot(keys)
-        self._store.put_snapshot(self.name, Snapshot(seq, body))
+            seq, kept = self._fold.sequence, self._fold.snapshot(keys)
+        # Many decisions may be in flight, so others need not wait while they are written.
+        self._store.put_snapshot(self.name, Snapshot(seq, msgspec.msgpack.encode(kept)))
         self._last_snapshot = seq
         if (keep := self._settings.keep) is not None:
             oldest = self._store.snapshots(self.name)[-1].seq
@@ -335,10 +352,15 @@ class Core:
         self.close()
 
 
-_everyone: weakref.WeakSet[Core] = weakref.WeakSet()
+def _before_revision(events: list[Any]) -> list[Any]:
+    """Return the first events, up to one that changes the problem."""
+    return list(takewhile(lambda event: not isinstance(event, REVISIONS), events))
 
 
-_held: list[Core] = []  # by the thread that forks
+_everyone: weakref.WeakSet[Following] = weakref.WeakSet()
+
+
+_held: list[Following] = []  # by the thread that forks
 
 
 def _before_fork() -> None:

@@ -41,13 +41,13 @@ class Subscription:
             yield message
 
 
-class Hub:
+class Subscribers:
     """All subscribers of a worker.
 
     Examples
     --------
-    >>> hub = Hub(most=1)
-    >>> one, two = hub.subscribe(None), hub.subscribe("llm")
+    >>> subscribers = Subscribers(most=1)
+    >>> one, two = subscribers.subscribe(None), subscribers.subscribe("llm")
     >>> one is None, two is None
     (False, True)
     """
