@@ -149,7 +149,9 @@ def stopped(long, whole):
     """Return a check that an interrupt so many seconds after the start ends the command well."""
     del whole  # the kernels are compiled
     # It does not end by itself, so no delay is too long.
-    (long.parent / "long.toml").write_text(TEXT.replace("replications = 240", "replications = 24_000"))
+    (long.parent / "long.toml").write_text(
+        TEXT.replace("replications = 240", "replications = 24_000")
+    )
 
     def check(delay, *arguments):
         # The interpreter itself cannot be interrupted well until the command takes over.
