@@ -57,10 +57,9 @@ PROBE = 4096  # bytes: less free space is a full disk
 
 _SWAPPED = RLock()
 
-# The forms of a function for CPython and for C contain all of it again.  Where nobody calls them,
-# compiling is quicker without.
+# The form of a function for C contains all of it again, and nobody calls it.  Compiling is a tenth
+# quicker without.
 _NO_C: Any = {"no_cfunc_wrapper": True}  # numba's types do not know the option
-_NO_C_OR_CPYTHON: Any = {"no_cpython_wrapper": True, **_NO_C}
 
 
 def source_digest() -> str:
@@ -262,14 +261,14 @@ def compiled(function: Function, *, keep: bool = True) -> Function:
     return made
 
 
-@cache  # a kernel compiles again what it gets under another name
+@cache  # what calls it would be compiled again for another compiled form of it
 def inlined(function: Any) -> Any:
     """Compile a small function and inline it into the compiled functions that call it.
 
     It is inlined as machine code.  Inlined as source, its arrays would become new variables with
-    reference counts.  Only compiled functions can call it.
+    reference counts.
     """
-    return numba.njit(function, error_model="numpy", forceinline=True, **_NO_C_OR_CPYTHON)
+    return numba.njit(function, error_model="numpy", forceinline=True, **_NO_C)
 
 
 def reachable(*functions: Callable[..., Any], **options: Any) -> None:
