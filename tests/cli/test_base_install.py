@@ -7,8 +7,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from onepull.cli import COMMANDS
 
 EXTRAS = [
