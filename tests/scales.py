@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ STATES: dict[str, Finite | Interval] = {
 }
 
 
+@cache  # an analysis of a reward takes longer than any test of a policy with it
 def problem(reward: str, context: str = "listed", state: str = "listed") -> Problem:
     """Return a problem with this reward of y and x."""
     return Problem(

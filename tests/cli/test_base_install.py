@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-
-import pytest
 
 from onepull.cli import COMMANDS
 
@@ -46,9 +45,8 @@ def test_every_name_can_be_imported_and_is_documented(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_what_needs_the_simulator_says_what_to_install(tmp_path):
+    calls = [
         "simulate(channels, [DCB(channels.problem)], horizon=100, replications=2)",
         (
             "simulate_buffer(battery, {'all': Myopic(DCB(battery.problem), battery.buffer)},"
@@ -56,9 +54,7 @@ def test_every_name_can_be_imported_and_is_documented(tmp_path):
         ),
         "Simulation(channels, {'DCB': DCB(channels.problem)}, horizon=100)",
         "plan(channels.problem, environment=channels, horizon=100)",
-    ],
-)
-def test_what_needs_the_simulator_says_what_to_install(tmp_path, call):
+    ]
     code = (
         "from onepull import *\n"
         "from onepull.cli.plan import BUFFERED\n"
@@ -66,23 +62,43 @@ def test_what_needs_the_simulator_says_what_to_install(tmp_path, call):
         "from onepull.planning import plan\n"
         "from onepull.simulation import Simulation\n"
         "channels, battery = channel_selection(4), BUFFERED['harvesting-battery']()\n"
-        f"try: {call}\nexcept MissingExtra as error: print('onepull:', error)"
     )
+    for call in calls:
+        code += f"try: {call}\nexcept MissingExtra as error: print('onepull:', error)\n"
     done = python(code, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == SIMULATE
+    assert done.stdout == SIMULATE * len(calls)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself(tmp_path, name):
-    done = command(tmp_path, name, "--help")
+# Runs several commands and prints how each ended; starting an interpreter takes longer than any.
+COMMANDS_IN_TURN = """
+import json
+from click.testing import CliRunner
+from onepull.cli import main
+ended = []
+for arguments in {calls!r}:
+    done = CliRunner().invoke(main, arguments, prog_name="onepull")
+    ended.append((done.exit_code, done.stdout, done.stderr))
+print(json.dumps(ended))
+"""
+
+
+def commands(cwd, calls):
+    """Run commands one after another where the extras cannot be imported."""
+    done = python(COMMANDS_IN_TURN.format(calls=calls), cwd)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"Usage: onepull {name} ")
+    return [tuple(ended) for ended in json.loads(done.stdout)]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_every_command_explains_itself(tmp_path):
+    ended = commands(tmp_path, [[name, "--help"] for name in COMMANDS])
+    for name, (code, shown, told) in zip(COMMANDS, ended, strict=True):
+        assert code == 0, told
+        assert shown.startswith(f"Usage: onepull {name} ")
+
+
+def test_a_command_without_its_extra_says_what_to_install(small, tmp_path):
+    calls = [
         ["run", "small.toml"],
         ["plan", "small.toml"],
         ["theory", "small.toml"],
@@ -90,11 +106,9 @@ def test_every_command_explains_itself(tmp_path, name):
         ["plot", "small", "--out", "figure.svg"],
         ["report", "small"],
         ["reproduce", "--quick"],
-    ],
-)
-def test_a_command_without_its_extra_says_what_to_install(small, tmp_path, arguments):
-    done = command(tmp_path, *arguments)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", SIMULATE)
+    ]
+    for arguments, ended in zip(calls, commands(tmp_path, calls), strict=True):
+        assert ended == (1, "", SIMULATE), arguments
     assert list(tmp_path.iterdir()) == [small]
 
 

@@ -35,6 +35,8 @@ QUICK = ("--horizon", 60, "--replications", 2)
 @pytest.fixture
 def invoke(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # To start processes takes longer than these runs.
+    monkeypatch.setattr("onepull.cli.buffers.EVERYWHERE", "serial")
     (tmp_path / "battery.toml").write_text(BATTERY)
 
     def call(*arguments):

@@ -162,6 +162,19 @@ def in_a_process(code, cache):
 WHERE = "from onepull.simulation.compiled import cache_folder; print(cache_folder())"
 
 
+@pytest.fixture
+def where(monkeypatch, caplog):
+    """Return a function that finds the folder as a new process does; it returns the notes, too."""
+
+    def find(cache):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+        caplog.clear()
+        folder = cache_folder.__wrapped__()
+        return str(folder), "\n".join(caplog.messages)
+
+    return find
+
+
 @POSIX
 def test_the_folder_is_for_this_user_only(tmp_path):
     deep = tmp_path / "not" / "there" / "yet"
@@ -173,11 +186,11 @@ def test_the_folder_is_for_this_user_only(tmp_path):
 
 
 @POSIX
-def test_a_folder_that_others_may_read_is_closed(tmp_path):
-    folder, _ = in_a_process(WHERE, tmp_path)
+def test_a_folder_that_others_may_read_is_closed(where, tmp_path):
+    folder, _ = where(tmp_path)
     Path(folder).chmod(0o755)
     Path(folder).parent.chmod(0o755)
-    assert in_a_process(WHERE, tmp_path) == (folder, "")
+    assert where(tmp_path) == (folder, "")
     assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
     assert stat.S_IMODE(Path(folder).parent.stat().st_mode) == 0o700
 
@@ -185,14 +198,16 @@ def test_a_folder_that_others_may_read_is_closed(tmp_path):
 @POSIX
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o2770, 0o1777, 0o702])
 @pytest.mark.parametrize("levels", [[0], [1], [0, 1]])
-def test_a_folder_of_ours_that_others_may_write_is_closed_and_emptied(tmp_path, levels, mode):
-    folder, _ = in_a_process(WHERE, tmp_path)
+def test_a_folder_of_ours_that_others_may_write_is_closed_and_emptied(
+    where, tmp_path, levels, mode
+):
+    folder, _ = where(tmp_path)
     ours = Path(folder).parent / "notes.txt"
     ours.write_text("text")
     (Path(folder) / "kernel.nbi").write_bytes(sealed("kernel.nbi", b"code"))
     for level in levels:
         [Path(folder), *Path(folder).parents][level].chmod(mode)
-    assert in_a_process(WHERE, tmp_path) == (folder, "")
+    assert where(tmp_path) == (folder, "")
     assert list(Path(folder).iterdir()) == []
     assert sorted(Path(folder).parent.iterdir()) == sorted([Path(folder), ours])
     for place in (Path(folder), Path(folder).parent):
@@ -202,14 +217,13 @@ def test_a_folder_of_ours_that_others_may_write_is_closed_and_emptied(tmp_path, 
 @POSIX
 @pytest.mark.parametrize("mode", [0o777, 0o770])
 @pytest.mark.parametrize("level", [2, 3])
-def test_a_folder_that_others_may_write_is_not_used(tmp_path, level, mode):
+def test_a_folder_that_others_may_write_is_not_used(where, tmp_path, level, mode):
     cache = tmp_path / "outer place" / "cache"
-    folder, _ = in_a_process(WHERE, cache)
+    folder, _ = where(cache)
     open_to_all = [Path(folder), *Path(folder).parents][level]
     open_to_all.chmod(mode)
-    elsewhere, told = in_a_process(WHERE, cache)
+    elsewhere, told = where(cache)
     assert elsewhere != folder
-    assert not Path(elsewhere).exists()  # removed at the end of the process
     (line,) = told.splitlines()
     assert line == (
         "onepull: compiled code is not kept after this run: "
@@ -217,47 +231,46 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path, level, mode):
         f"to prevent that: chmod go-w {shlex.quote(str(open_to_all))}"
     )
     subprocess.run(line.partition("to prevent that: ")[2], shell=True, check=True)  # noqa: S602
-    assert in_a_process(WHERE, cache) == (folder, "")
+    assert where(cache) == (folder, "")
 
 
 @POSIX
-def test_a_sticky_folder_may_be_shared(tmp_path):
+def test_a_sticky_folder_may_be_shared(where, tmp_path):
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o1777)
-    folder, told = in_a_process(WHERE, tmp_path / "shared")
+    folder, told = where(tmp_path / "shared")
     assert told == ""
     assert Path(folder).is_relative_to(tmp_path / "shared" / "onepull")
 
 
 @POSIX
-def test_a_link_is_followed_to_a_folder_that_is_checked(tmp_path):
+def test_a_link_is_followed_to_a_folder_that_is_checked(where, tmp_path):
     good, bad = tmp_path / "good", tmp_path / "bad"
     for place in (good, bad):
         place.mkdir()
         (tmp_path / f"to {place.name}").symlink_to(place)
     bad.chmod(0o777)
-    folder, told = in_a_process(WHERE, tmp_path / "to good")
+    folder, told = where(tmp_path / "to good")
     assert (Path(folder).parents[1], told) == (good, "")
-    _, told = in_a_process(WHERE, tmp_path / "to bad")
+    _, told = where(tmp_path / "to bad")
     assert f"other users may write to {bad}" in told
     (good / "onepull").rename(good / "moved")
     (good / "onepull").symlink_to(bad)
-    _, told = in_a_process(WHERE, good)
+    _, told = where(good)
     assert f"other users may write to {bad}" in told
     assert stat.S_IMODE(bad.stat().st_mode) == 0o777  # it may be open on purpose
 
 
 @POSIX
 @pytest.mark.parametrize("mode", [0o700, 0o777])
-def test_the_folder_itself_may_not_be_a_link(tmp_path, mode):
-    folder, _ = in_a_process(WHERE, tmp_path / "cache")
+def test_the_folder_itself_may_not_be_a_link(where, tmp_path, mode):
+    folder, _ = where(tmp_path / "cache")
     elsewhere = tmp_path / "elsewhere"
     Path(folder).rename(elsewhere)
     elsewhere.chmod(0o755)
     Path(folder).symlink_to(elsewhere)
     Path(folder).parent.chmod(mode)
-    used, told = in_a_process(WHERE, tmp_path / "cache")
-    assert not Path(used).exists()
+    _, told = where(tmp_path / "cache")
     assert told.endswith(f"{folder} is not a folder")
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o755
 
@@ -265,18 +278,18 @@ def test_the_folder_itself_may_not_be_a_link(tmp_path, mode):
 def test_a_file_where_the_folder_should_be(tmp_path):
     (tmp_path / "onepull").write_text("text")
     folder, told = in_a_process(WHERE, tmp_path)
-    assert not Path(folder).exists()
+    assert not Path(folder).exists()  # removed at the end of the process
     assert "compiled code is not kept after this run" in told
     assert (tmp_path / "onepull").read_text() == "text"
 
 
 @ROOT
 @pytest.mark.parametrize("level", range(3))
-def test_the_folder_of_another_user_is_not_used(tmp_path, level):
-    folder, _ = in_a_process(WHERE, tmp_path / "cache")
+def test_the_folder_of_another_user_is_not_used(where, tmp_path, level):
+    folder, _ = where(tmp_path / "cache")
     theirs = [Path(folder), *Path(folder).parents][level]
     os.chown(theirs, NOBODY, NOBODY)
-    elsewhere, told = in_a_process(WHERE, tmp_path / "cache")
+    elsewhere, told = where(tmp_path / "cache")
     assert elsewhere != folder
     assert told.endswith(f"{theirs} belongs to another user ({NOBODY})")
 
@@ -447,11 +460,11 @@ def test_an_interrupt_leaves_no_part_of_a_file(cached, monkeypatch):
 
 
 @POSIX
-def test_code_that_cannot_be_kept_runs_and_the_folder_is_named(tmp_path):
+def test_code_that_cannot_be_kept_runs_and_the_folder_is_named(where, tmp_path):
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))"
     out, told = in_a_process(f"{limit}\n{USE}", tmp_path)
     assert out == in_a_process(USE, tmp_path)[0]
-    folder, _ = in_a_process(WHERE, tmp_path)
+    folder, _ = where(tmp_path)
     assert told == f"onepull: compiled code cannot be kept in {folder}: File too large"
     assert not list(tmp_path.rglob("*.part"))
 

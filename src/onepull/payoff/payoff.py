@@ -24,6 +24,8 @@ State: TypeAlias = tuple[float, ...]
 COMPACT = 64  # up to this length plain lists are faster than arrays
 SAMPLES = 2048
 LISTING = 65536  # the most states to enumerate
+REMEMBERED = 32  # ranges, of at most so many bytes each
+REMEMBERED_BYTES = 16384
 
 
 class Payoff(ABC):
@@ -66,6 +68,7 @@ class Payoff(ABC):
                 raise ProblemError(f"reward lipschitz: {name!r} is not a context field")
         self.low = self._declared_bound("low")
         self.high = self._declared_bound("high")
+        self._ranges: dict[tuple[Any, ...], Bounds] = {}
 
     def __call__(self, **fields: Any) -> float:
         """Return the reward of a context and a state, all fields by name."""
@@ -105,14 +108,26 @@ class Payoff(ABC):
     # Properties
 
     def range(self, contexts: Mapping[str, Bounds]) -> Bounds:
-        """Bound the reward over all states, for each of an array of context boxes."""
-        shape = np.shape(next(iter(contexts.values()))[0])
+        """Bound the reward over all states, for each of an array of context boxes.
+
+        Parts of a policy, and policies on one problem, ask for the same ranges, which take
+        milliseconds to find.  So the last ones are remembered.
+        """
+        ends = [np.asarray(end) for bounds in contexts.values() for end in bounds]
+        key = (*contexts, *((end.shape, end.tobytes()) for end in ends))
+        if (found := self._ranges.get(key)) is not None:
+            return found
         try:
             lows, highs = self._bounds(contexts)
         except FormulaError:
             # A declared bound is defined on all contexts, but these boxes are too large to tell.
             lows, highs = (np.full((), end) for end in self.whole_range)
-        return np.broadcast_to(lows, shape), np.broadcast_to(highs, shape)
+        found = np.broadcast_to(lows, ends[0].shape), np.broadcast_to(highs, ends[0].shape)
+        if sum(end.nbytes for end in ends) <= REMEMBERED_BYTES:
+            if len(self._ranges) >= REMEMBERED:
+                self._ranges.clear()
+            self._ranges[key] = found
+        return found
 
     def _bounds(self, contexts: Mapping[str, Bounds]) -> Bounds:
         low, high = self.low, self.high

@@ -43,6 +43,7 @@ __all__ = [
     "is_warm",
     "kept",
     "numba",
+    "overload",
     "prune",
     "reachable",
     "source_digest",
@@ -55,6 +56,10 @@ DAYS_UNUSED = 30  # caches of other versions are deleted after this time
 PROBE = 4096  # bytes: less free space is a full disk
 
 _SWAPPED = RLock()
+
+# The form of a function for C contains all of it again, and nobody calls it.  Compiling is a tenth
+# quicker without.
+_NO_C: Any = {"no_cfunc_wrapper": True}  # numba's types do not know the option
 
 
 def source_digest() -> str:
@@ -252,20 +257,35 @@ def kept() -> Iterator[None]:
 def compiled(function: Function, *, keep: bool = True) -> Function:
     """Compile a function that runs without the GIL; `keep` caches it on disk."""
     with kept():
-        made: Function = numba.njit(function, cache=keep, nogil=True, error_model="numpy")
+        made: Function = numba.njit(function, cache=keep, nogil=True, error_model="numpy", **_NO_C)
     return made
 
 
-def inlined(function: Function) -> Function:
+@cache  # what calls it would be compiled again for another compiled form of it
+def inlined(function: Any) -> Any:
     """Compile a small function and inline it into the compiled functions that call it.
 
     It is inlined as machine code.  Inlined as source, its arrays would become new variables with
     reference counts.
     """
-    return numba.njit(function, error_model="numpy", forceinline=True)  # type: ignore[no-any-return]
+    return numba.njit(function, error_model="numpy", forceinline=True, **_NO_C)
 
 
-def reachable(*functions: Callable[..., Any]) -> None:
+def reachable(*functions: Callable[..., Any], **options: Any) -> None:
     """Let compiled functions call these plain functions by name."""
     for function in functions:
-        numba.extending.register_jitable(error_model="numpy")(function)
+        numba.extending.register_jitable(error_model="numpy", **_NO_C, **options)(function)
+
+
+def overload(
+    function: Callable[..., Any], *, strict: bool = True, **options: Any
+) -> Callable[[Function], Function]:
+    """Decorate a function that returns the compiled form of `function` for some types.
+
+    If it is `strict`, both have the same parameters.
+    """
+    jit_options: Any = {**_NO_C, **options}  # numba's types do not know all of them
+    decorate: Callable[[Function], Function] = numba.extending.overload(
+        function, jit_options=jit_options, strict=strict
+    )
+    return decorate

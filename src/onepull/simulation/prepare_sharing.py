@@ -237,7 +237,9 @@ class PreparedDense(Prepared):
 
     def _of(self, contexts: Array) -> tuple[Array, Array, Array]:
         lows, highs = self.factor.bounds_many(contexts)
-        return self.factor.phi_many(contexts), np.array(lows), np.array(highs)
+        # To the compiler a read-only array is of another type, which needs another kernel.
+        phi = np.require(self.factor.phi_many(contexts), np.float64, ["C", "W"])
+        return phi, np.array(lows), np.array(highs)
 
     def _of_atoms(self, world: World) -> tuple[Array, Array, Array]:
         assert world.contexts is not None  # noqa: S101 - `parts` has checked

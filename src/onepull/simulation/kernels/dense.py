@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload
 
-from onepull.simulation.compiled import compiled
+from onepull.simulation.compiled import compiled, overload
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.features import write_psi
 from onepull.simulation.kernels.means import spread

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload
 
 from onepull.factor import Factorisation
 from onepull.factor.plain_psi import PlainPsi, shared_out, shared_out_log
-from onepull.simulation.compiled import compiled, inlined
+from onepull.simulation.compiled import compiled, inlined, overload
 
 
 class NoPsi(NamedTuple):

@@ -19,11 +19,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload, register_jitable
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.simulation.compiled import inlined, reachable
+from onepull.simulation.compiled import inlined, overload, reachable
 from onepull.simulation.kernels.rule_types import KernelRule
 from onepull.statistics import (
     ArmStatistics,
@@ -53,8 +52,7 @@ reachable(
     change_detector.coin_divergence,
     discounted.rescale,
 )
-for _function in (change_detector.alarm_level, change_detector.tidied):
-    register_jitable(error_model="numpy", forceinline=True)(_function)
+reachable(change_detector.alarm_level, change_detector.tidied, forceinline=True)
 
 BUCKETS = ALIKE * 32 + 1  # enough for any number of observations
 
@@ -247,7 +245,7 @@ def _watch(memory: Any, arm: Any, table: Any, row: Any) -> None:
 _STEPS = {Lasting: _add, Fading: _fade, Sliding: _slide, Watched: _watch}
 
 
-@overload(take_in, jit_options={"forceinline": True, "error_model": "numpy"})
+@overload(take_in, forceinline=True, error_model="numpy")
 def _step(memory: Any, arm: Any, table: Any, row: Any) -> Any:
     """Return the step for the type of a memory."""
     return _STEPS.get(_class_of(memory))
@@ -261,7 +259,7 @@ def _not_always(memory: Any) -> bool:
     return False
 
 
-@overload(lasts, jit_options={"forceinline": True})
+@overload(lasts, forceinline=True)
 def _lasts(memory: Any) -> Any:
     """Return the answer for the type of a memory."""
     return _always if _class_of(memory) is Lasting else _not_always
@@ -286,9 +284,7 @@ def _compiled_for(
             del rest
             return body if _class_of(memory) is kind else None
 
-        overload(step, jit_options={"forceinline": True, "error_model": "numpy"}, strict=False)(
-            chosen
-        )
+        overload(step, forceinline=True, error_model="numpy", strict=False)(chosen)
         return body
 
     return register
@@ -339,9 +335,7 @@ def _reset_detector(detectors: Any, arm: int) -> None:
     detectors.filling[arm] = 0.0
 
 
-@overload(
-    change_detector.any_cut_exceeds, jit_options={"forceinline": True, "error_model": "numpy"}
-)
+@overload(change_detector.any_cut_exceeds, forceinline=True, error_model="numpy")
 def _any_cut_exceeds(sizes: Any, sums: Any, count: int, level: float) -> Any:
     """Return the body for arrays."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
@@ -13,7 +12,7 @@ from onepull.factor import Atoms
 from onepull.index import empirical_kl, empirical_likelihood, patient_kl, rules
 from onepull.policies import PatientKL
 from onepull.policies.states.patient_kl import NEVER, centre_rewards
-from onepull.simulation.compiled import compiled, inlined, reachable
+from onepull.simulation.compiled import compiled, inlined, overload, reachable
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.dense import of_arm
 from onepull.simulation.kernels.features import kernel_psi, write_psi
@@ -30,7 +29,7 @@ reachable(
 )
 
 
-@overload(patient_kl.due_arm, jit_options={"error_model": "numpy"})
+@overload(patient_kl.due_arm, error_model="numpy")
 def _due_arm(
     values: Any, laws: Any, pulls: Any, means: Any, low: Any, top: Any, risk: float
 ) -> Any:

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload
 
 from onepull.index import bernstein, empirical_likelihood, hoeffding, rules, schedules
 from onepull.index.rules import StateRule, TurnRule
-from onepull.simulation.compiled import compiled, inlined, reachable
+from onepull.simulation.compiled import compiled, inlined, overload, reachable
 from onepull.simulation.draws import ASIDE, bits, gamma, place, uniform
 from onepull.simulation.kernels.rule_types import FUNCTIONS, Functions, Posterior
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
@@ -24,7 +23,7 @@ from onepull.policies.hidden_states.level_groups import (
     sets_of_groups,
 )
 from onepull.policies.hidden_states.told_sets import LevelSet
-from onepull.simulation.compiled import compiled, inlined, reachable
+from onepull.simulation.compiled import compiled, inlined, overload, reachable
 from onepull.simulation.draws import atom, place
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
