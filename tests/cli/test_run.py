@@ -206,26 +206,28 @@ def test_brackets_and_trailing_blanks(capsys, monkeypatch):
     ]
 
 
-def test_damaged_results_are_told_of_and_the_exit_code_is_1(onepull, small, tmp_path):
-    assert onepull("run", small).returncode == 0
-    whole = onepull("compare", "small").stdout
+def test_damaged_results_are_told_of_and_the_exit_code_is_1(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert invoke("run", small).exit_code == 0
+    whole = invoke("compare", "small").stdout
     blocks = sorted((tmp_path / "small" / "blocks").iterdir())
     blocks[-1].write_bytes(blocks[-1].read_bytes()[:-9])
     lost = 8 if len(blocks) == 1 else int(blocks[-1].stem[8:]) - int(blocks[-1].stem[:7])
     if len(blocks) == 1:  # nothing is left to show
-        done = onepull("compare", "small")
-        assert (done.returncode, done.stdout) == (2, "")
+        done = invoke("compare", "small")
+        assert (done.exit_code, done.stdout) == (2, "")
         assert "all blocks are damaged" in done.stderr
     else:
         for command in (["compare"], ["report"], ["plot", "--out", "a.svg"]):
-            done = onepull(*command, "small")
-            assert done.returncode == 1
+            done = invoke(*command, "small")
+            assert done.exit_code == 1
             last = done.stderr.splitlines()[-1]
             said = f"small: {lost} replications are missing, damaged: blocks/{blocks[-1].name}"
             assert last == f"onepull: {said}; run it again"
         assert "replications are missing" in (tmp_path / "small" / "report.html").read_text()
-        assert "replications are missing" in onepull("compare", "small").stdout
-    again = onepull("run", small)
-    assert again.returncode == 0
+        assert "replications are missing" in invoke("compare", "small").stdout
+    again = invoke("run", small)
+    assert again.exit_code == 0
     assert f"were run again: blocks/{blocks[-1].name}" in again.stderr
-    assert onepull("compare", "small").stdout == whole
+    assert invoke("compare", "small").stdout == whole
