@@ -126,8 +126,8 @@ def _context(problem: Problem, fields: Mapping[str, Any]) -> State:
 
 def _split(problem: Problem, fields: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Return the context names and the state names among the fields; raises for other names."""
-    ours, theirs = problem.context.names, problem.state.names
-    context = [name for name in fields if name in ours]
+    ours, theirs, implied = problem.context.names, problem.state.names, problem.context.implied
+    context = [name for name in fields if name in ours and name not in implied]
     state = [name for name in fields if name in theirs]
     if len(context) + len(state) < len(fields):
         raise problem.state.stray({*fields} - {*context, *state}, problem.context)
