@@ -52,6 +52,7 @@ format: $(READY)
 ## A decision and a simulated trial, beside plain loops and other packages.
 benchmark: $(PEERS)
 	$(BIN)/python benchmarks/step.py
+	$(BIN)/python benchmarks/default_cost.py --rounds 20
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/baselines.py
 
