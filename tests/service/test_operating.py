@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from serving import decide, observe, served, wait_for, write_problem
+from serving import ENDPOINTS, decide, observe, served, wait_for, write_problem
 
 from onepull.service.http.static_files import FOLDER, StaticFiles
 
@@ -169,6 +169,15 @@ def test_curves_have_estimates_and_intervals(client):
     assert curve["states"] == len(seconds)
     for query in ("field=colour", "points=1", "points=x", "points=201"):
         assert client.get(f"/v1/problems/llm/curves?{query}").status_code == 422
+
+
+def test_the_log_that_a_file_names_is_the_only_one(tmp_path):
+    text = ENDPOINTS.replace("[router]\n", '[router]\nstore = "mine.db"\n')
+    with served(write_problem(tmp_path, text)) as client:
+        observe(client, {"id": "one", "arm": "alpha", "state": {"seconds": 2.0}})
+        definition = {"problem": client.get("/v1/problems/llm").json()["problem"]}
+        assert client.put("/v1/problems/other", json=definition).status_code == 201
+    assert {path.name for path in tmp_path.glob("*.db")} == {"mine.db"}
 
 
 def test_the_timeline_counts_what_happened(tmp_path):

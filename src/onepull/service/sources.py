@@ -64,7 +64,9 @@ def read_source(
         if names.count(name) > 1:
             raise ProblemError(f"{path}: two files describe the problem {name!r}; rename one")
     # Served decisions must last, so a file that names no log gets one beside it.
-    where = settings.store or str(settings_file.parent / STORE)
+    named = {str(router["store"]) for router in routers if router.get("store") is not None}
+    beside = named.pop() if len(named) == 1 else str(settings_file.parent / STORE)
+    where = settings.store or beside
     routers = [{"store": where, **router} for router in routers]
     if settings.store is not None:
         routers = [{**router, "store": where} for router in routers]

@@ -64,9 +64,10 @@ def serve(path: Path | None, options: Mapping[str, Any]) -> int:
         pass  # what is wrong is told before anything starts
     listening = bound_socket(settings)
     start_logging(settings.log)
+    stores = dict.fromkeys(str(router["store"]) for router in source.routers)
     tell(
         "listening", url=address_of(listening), workers=settings.workers,
-        store=settings.store or "memory", keys=settings.keys or "none",
+        store=", ".join(stores) or settings.store or "memory", keys=settings.keys or "none",
     )  # fmt: skip
     if settings.workers == 1:
         return run_one(source, listening)
