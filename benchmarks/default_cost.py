@@ -66,9 +66,11 @@ BUILD: dict[str, dict[str, Callable[[Problem], Policy]]] = {
 }
 
 
-def drawn(arms: int, count: int, luck: np.random.Generator) -> list[list[dict[str, float]]]:
+def drawn(
+    arms: int, count: int, spread: float, luck: np.random.Generator
+) -> list[list[dict[str, float]]]:
     """Return states: a row for each draw, a state for each arm, each arm with its own speed."""
-    speed = np.linspace(1.0, 2.0, arms)
+    speed = np.linspace(1.0, 1.0 + spread, arms)
     first = np.minimum(0.3 * speed * luck.lognormal(0.0, 0.5, (count, arms)), 10.0)
     each = np.minimum(0.01 * speed * luck.lognormal(0.0, 0.3, (count, arms)), 0.1)
     pairs = np.stack([first, each], axis=2).tolist()
@@ -114,11 +116,11 @@ def serve(
         observed.append(end - between)
 
 
-def compete(arms: int, contexts: str, rounds: int) -> list[Row]:
+def compete(arms: int, contexts: str, rounds: int, spread: float) -> list[Row]:
     """Time the policies of one problem in turns."""
     luck = np.random.default_rng(1)
     built = {name: build(problem(arms, contexts)) for name, build in BUILD[contexts].items()}
-    known = drawn(arms, LEARNED, luck)
+    known = drawn(arms, LEARNED, spread, luck)
     for policy in built.values():
         for row in known:
             for arm, state in zip(policy.problem.arms, row, strict=True):
@@ -126,7 +128,7 @@ def compete(arms: int, contexts: str, rounds: int) -> list[Row]:
     taken: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in built}
     for turn in range(rounds + 1):
         tokens = luck.choice(TOKENS, STEPS).tolist()
-        states = drawn(arms, STEPS, luck)
+        states = drawn(arms, STEPS, spread, luck)
         for name, policy in built.items():
             into = taken[name] if turn else ([], [])  # the first turn warms up
             serve(policy, [{"tokens": count} for count in tokens], states, into)
@@ -180,6 +182,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--arms", default="4,50", help="numbers of arms, separated by commas")
     parser.add_argument("--rounds", type=int, default=10, help=f"turns of {STEPS} requests")
+    parser.add_argument(
+        "--spread", type=float, default=1.0, help="how much slower the slowest arm is; 0: all alike"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     stated = parser.parse_args()
     gc.disable()  # as timeit does, so that no policy pays for the garbage of another
@@ -187,7 +192,7 @@ def main() -> None:
         row
         for arms in map(int, stated.arms.split(","))
         for contexts in BUILD
-        for row in compete(arms, contexts, stated.rounds)
+        for row in compete(arms, contexts, stated.rounds, stated.spread)
     ]
     if stated.json:
         print(json.dumps([row._asdict() for row in rows]))
