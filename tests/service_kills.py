@@ -51,7 +51,9 @@ class Killed:
             for _ in range(ROUNDS if self.workers > 1 else 0):
                 self._kill(self.luck.choice(children_of(server.process.pid)))
                 self._wait()
-                wait_for(lambda: len(children_of(server.process.pid)) == self.workers)
+                wait_for(
+                    lambda: len(children_of(server.process.pid)) == self.workers, seconds=300.0
+                )
             workers = children_of(server.process.pid)
             for process in self.luck.sample([*workers, server.process.pid], len(workers) + 1):
                 self._kill(process)
@@ -64,7 +66,7 @@ class Killed:
 
     def _wait(self) -> None:
         enough = len(self.acknowledged) + ENOUGH
-        wait_for(lambda: len(self.acknowledged) > enough, seconds=60.0)
+        wait_for(lambda: len(self.acknowledged) > enough, seconds=300.0)
         time.sleep(self.luck.random() * 0.03)
 
     def _kill(self, process: int) -> None:
