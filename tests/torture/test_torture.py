@@ -17,3 +17,14 @@ def test_the_first_cases_pass(area):
         if (outcome := run_case(area, seed)).failure and "CPU time" not in outcome.failure
     ]
     assert not failed, "\n".join(failed)
+
+
+@pytest.mark.parametrize(
+    ("area", "seed"),
+    [
+        ("save-values", 17182),  # the middle of edges whose sum overflows
+        ("fleet-updates", 3451),  # more observations together than can be counted
+    ],
+)
+def test_cases_that_failed_once(area, seed):
+    assert run_case(AREAS[area], seed).failure is None

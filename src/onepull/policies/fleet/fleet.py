@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from onepull.checks import restored, shown
+from onepull.checks import MOST, restored, shown
 from onepull.errors import MergeError, OnepullError, ParameterError, SaveFileError
 from onepull.html import printable
 from onepull.policies.fleet.updates import Absorbed, Contribution, FleetState, Told, as_text
@@ -164,6 +164,7 @@ class Fleet(ABC):
             twin.members.update(new)
             if new or not twin.is_in_order:
                 whole = twin.rebuilt(whole)
+                _check_number(whole)
         except (MergeError, SaveFileError):
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:  # and all of onepull's
@@ -300,3 +301,12 @@ def _add(knowledge: Knowledge, arm: str, problem: Problem) -> None:
     if known:
         arms = {**known, arm: problem.attributes[arm]}
     knowledge.change_arms(knowledge.problem.with_arms(arms))
+
+
+def _check_number(whole: Knowledge) -> None:
+    """Raise MergeError if there are more observations than can be counted or saved."""
+    if whole.trials > MOST:
+        raise MergeError(
+            f"the updates have {whole.trials:,} observations together; at most {MOST:,} can be "
+            "counted"
+        )

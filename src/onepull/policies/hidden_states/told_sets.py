@@ -176,7 +176,7 @@ class Readings:
         inner_lows, inner_highs = self._ends(context, known, NEAR_END)
         edges = np.array(self.edges)
         middles = np.zeros(self._shown)
-        middles[1::2] = self._at(context, known, (edges[:-1] + edges[1:]) / 2)
+        middles[1::2] = self._at(context, known, 0.5 * edges[:-1] + 0.5 * edges[1:])
         lows, highs = lows.copy(), highs.copy()
         for k in range(1, self._shown, 2):
             if highs[k] - lows[k] <= close:
