@@ -12,7 +12,7 @@ from onepull.arrays import Array
 from onepull.policies.kept_states.drift import DECAYS, DEVIATIONS
 from onepull.policies.kept_states.merging import RECENT
 
-REPLAYED = 800  # states of all arms that a filter runs over again, which takes one or two milliseconds
+REPLAYED = 800  # states of all arms that a filter runs over again, in one or two milliseconds
 LEAST = 8  # of each arm
 
 
