@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from onepull.arrays import Array
 from onepull.policies.kept_states.drift import DECAYS, DEVIATIONS
 from onepull.policies.kept_states.merging import RECENT
 
-REPLAYED = 800  # states of all arms that a filter runs over again, in one or two milliseconds
+REPLAYED = 800  # states of all arms that a filter runs over again, in less than a millisecond
 LEAST = 8  # of each arm
 
 
@@ -48,14 +47,13 @@ def counts_under(
         first = max(count - again, 1)
         older = stands_for[arm, :first]
         number = float(older.sum())
-        for_mean[arm, :first] = older / number
-        times = seen_at[arm, :count].tolist()
+        times = seen_at[arm, :count]
+        gaps = np.diff(times[first - 1 :])
         # Over a long time deviations even out.
-        span = 1.0 + 0.5 * decay * (times[first - 1] - times[0])
+        span = 1.0 + 0.5 * decay * float(times[first - 1] - times[0])
         mean, both, deviation = 1.0 / number + spread / span, -spread / span, spread
         gains = []
-        for last, now in zip(times[first - 1 : -1], times[first:], strict=True):
-            left = exp(decay * (last - now))
+        for left in np.exp(-decay * gaps).tolist():
             both *= left
             deviation = left * left * (deviation - spread) + spread
             to_mean, to_deviation = mean + both, both + deviation
@@ -65,31 +63,28 @@ def counts_under(
             both -= gain * to_deviation
             deviation -= more * to_deviation
             gains.append((gain, more, left))
-        _spread_back(gains, for_mean[arm, :count], for_deviation[arm, :count], first)
+        to_means, to_deviations, of_older, of_older_too = _spread_back(gains)
+        for_mean[arm, first:count], for_deviation[arm, first:count] = to_means, to_deviations
+        older = older / number
+        for_mean[arm, :first], for_deviation[arm, :first] = of_older * older, of_older_too * older
     return for_mean, for_deviation
 
 
 def _spread_back(
-    gains: Sequence[tuple[float, float, float]], for_mean: Array, for_deviation: Array, first: int
-) -> None:
-    """Turn the gains of a filter into how much each state counts at the end.
+    gains: Sequence[tuple[float, float, float]],
+) -> tuple[list[float], list[float], float, float]:
+    """Return how much the state of each step counts at the end, for the mean and the deviation.
 
-    Rows (m, d) say how much a unit of the mean and of the deviation at a step counts at the end,
-    for the mean and for the deviation.
+    The two last numbers are how much the mean before the first step counts for both.
     """
-    mean_row, deviation_row = (1.0, 0.0), (0.0, 1.0)
-    for step in range(len(gains) - 1, -1, -1):
-        gain, more, left = gains[step]
-        place = first + step
-        for_mean[place] = mean_row[0] * gain + mean_row[1] * more
-        for_deviation[place] = deviation_row[0] * gain + deviation_row[1] * more
-        mean_row, deviation_row = (
-            (
-                row[0] * (1.0 - gain) - row[1] * more,
-                left * (row[1] * (1.0 - more) - row[0] * gain),
-            )
-            for row in (mean_row, deviation_row)
-        )
-    older = for_mean[:first].copy()
-    for_mean[:first] = mean_row[0] * older
-    for_deviation[:first] = deviation_row[0] * older
+    for_mean: list[float] = []
+    for_deviation: list[float] = []
+    # How much a unit of the mean and of the deviation counts at the end, for both.
+    a, b, c, d = 1.0, 0.0, 0.0, 1.0
+    for gain, more, left in reversed(gains):
+        mean, deviation = a * gain + b * more, c * gain + d * more
+        for_mean.append(mean)
+        for_deviation.append(deviation)
+        a, b = a - mean, left * (b - mean)
+        c, d = c - deviation, left * (d - deviation)
+    return for_mean[::-1], for_deviation[::-1], a, c

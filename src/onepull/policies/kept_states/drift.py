@@ -32,6 +32,8 @@ FEW = 3  # observations of noise before candidates are compared
 TINY = 1e-30
 LARGEST = 1e200  # level or square after the unit of rewards has changed
 
+add, divide, log1p, multiply, subtract = np.add, np.divide, np.log1p, np.multiply, np.subtract
+
 
 def most_likely(likelihood: Sequence[float]) -> int:
     """Return the candidate to go by: no change, unless change is more likely.
@@ -51,29 +53,74 @@ def most_likely(likelihood: Sequence[float]) -> int:
 
 
 class Fading(NamedTuple):
-    """What some trials without a pull do to the filters of all candidates."""
+    """What some trials without a pull do to the filters of all candidates, in all contexts."""
 
     left: Array  # of a deviation
-    of_errors: Array  # factors of the covariances
+    of_errors: Array  # factors of the errors: of mean and deviation together, of the deviation
     regained: Array  # variance of a deviation
-    of_levels: Array  # factors of means and deviations
 
 
-@lru_cache(maxsize=1024)
-def fading_after(trials: int) -> Fading:
+@lru_cache(maxsize=512)
+def fading_after(trials: int, contexts: int) -> Fading:
     """Return what a number of trials without a pull does to the filters."""
     left = np.exp(-DECAYS * trials)
-    ones = np.ones(len(DECAYS))
-    return Fading(
-        left,
-        np.array([[ones, left], [left, left * left]]),
-        DEVIATIONS * (1.0 - left * left),
-        np.array([ones, left])[:, :, None],
-    )
+    rows = np.array([left, left, left * left, DEVIATIONS * (1.0 - left * left)])
+    each = np.repeat(rows[:, :, None], contexts, axis=2)
+    return Fading(each[0], each[1:3], each[3])
+
+
+class _Filter(NamedTuple):
+    """The numbers of one arm, as views of the arrays of all arms."""
+
+    errors: Array
+    of_mean: Array  # the errors of the mean, then those of mean and deviation together
+    of_deviation: Array  # those of mean and deviation together, then of the deviation
+    own: Array  # those of the deviation
+    levels: Array
+    means: Array
+    deviations: Array
+    squares: Array
+    steady: Array  # the squares of the candidate without deviations
+
+
+class _Workspace(NamedTuple):
+    """Room for the numbers between two steps, so that none is made for an observation."""
+
+    off: Array  # how far mean and deviation may be off
+    of_mean: Array  # its rows
+    of_deviation: Array
+    size: Array  # expected square of an error of prediction
+    one: Array
+    gain: Array  # of the mean
+    more: Array  # of the deviation
+    left: Array  # of the deviation before
+    wrong: Array  # errors of prediction
+    squares: Array
+    steady: Array  # those of the candidate without deviations
+    steps: Array  # changes of the errors
+    changes: Array  # of mean and deviation: the first two rows
+    first: Array  # its rows
+    second: Array
+    third: Array
+    repeated: Array  # a number for each context
+
+
+def _workspace(contexts: int) -> _Workspace:
+    many = len(CANDIDATES)
+    off, steps = np.zeros((2, many, contexts)), np.zeros((3, many, contexts))
+    size, gain, more, left, wrong, squares, repeated = np.zeros((7, many, contexts))
+    one = np.ones((many, contexts))
+    return _Workspace(
+        off, *off, size, one, gain, more, left, wrong, squares, squares[STEADY], steps, steps[:2],
+        *steps, repeated,
+    )  # fmt: skip
 
 
 class Drift:
     """What is believed about changes of the arms, and the filters behind it.
+
+    The errors of a filter are the same in all contexts.  They are stored for each of them, since
+    numpy takes four times as long where shapes differ.
 
     Parameters
     ----------
@@ -86,16 +133,17 @@ class Drift:
     --------
     >>> drift = Drift(arms=1, contexts=1)
     >>> for trial in range(200):
-    ...     _ = drift.learn(0, trial, np.array([1.0 if trial % 100 < 50 else 0.0]))
+    ...     drift.learn(0, trial, np.array([1.0 if trial % 100 < 50 else 0.0]))
     >>> drift.half_life
     4.0
     """
 
     def __init__(self, *, arms: int, contexts: int) -> None:
         many = len(CANDIDATES)
-        # Covariances of the errors of mean and deviation, in units of the noise.
-        first = np.array([[DEVIATIONS + 1.0, -DEVIATIONS], [-DEVIATIONS, DEVIATIONS]])
-        self.errors = np.tile(first, (arms, 1, 1, 1))
+        # Covariances of the errors of mean and deviation, in units of the noise: of the mean, of
+        # both, of the deviation.
+        first = np.array([DEVIATIONS + 1.0, -DEVIATIONS, DEVIATIONS])
+        self.errors = np.tile(first[:, :, None], (arms, 1, 1, contexts))
         self.levels = np.zeros((arms, 2, many, contexts))  # means and deviations
         # Sums of squared errors of prediction, each in units of its own expected size.
         self.squares = np.zeros((arms, many, contexts))
@@ -104,7 +152,25 @@ class Drift:
         self.latest = [-1] * arms  # the trial of the newest observation; -1 if there is none
         self.compared = [0] * arms  # how many observations were predicted
         self.chosen = STEADY
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make what follows from the numbers above, after some of them were replaced."""
+        contexts, arms = len(self.pooled), len(self.latest)
         self._average = np.full(contexts, 1.0 / contexts)
+        self._total = sum(self.compared)
+        self._filters: list[_Filter | None] = [None] * arms
+        # With as many observations of noise, all contexts of an arm are known to vary.
+        self._varies_until = [0.0] * arms
+        self._workspace = _workspace(contexts)
+
+    def _filter(self, arm: int) -> _Filter:
+        errors, levels, squares = self.errors[arm], self.levels[arm], self.squares[arm]
+        found = _Filter(
+            errors, errors[:2], errors[1:], errors[2], levels, *levels, squares, squares[STEADY]
+        )
+        self._filters[arm] = found
+        return found
 
     @property
     def half_life(self) -> float:
@@ -112,62 +178,91 @@ class Drift:
         decay = float(DECAYS[self.chosen])
         return float(np.log(2.0)) / decay if decay else float("inf")
 
-    def learn(self, arm: int, trial: int, rewards: Array) -> tuple[Array, Array]:
-        """Learn the rewards of one pull in all contexts; return the gains and the fading.
-
-        The gains say how much the error of prediction changes the mean and the deviation.  The
-        fading is what is left of the deviation since the newest observation of the arm.
-        """
+    def learn(self, arm: int, trial: int, rewards: Array) -> None:
+        """Learn the rewards of one pull in all contexts."""
         before = self.latest[arm]
         self.latest[arm] = trial
+        errors, of_mean, of_deviation, own, levels, means, deviations, all_squares, raw = (
+            self._filters[arm] or self._filter(arm)
+        )
+        (
+            off, to_mean, to_deviation, size, one, gain, more, left, wrong, squares, steady, steps,
+            changes, first, second, third, repeated,
+        ) = self._workspace  # fmt: skip
         if before < 0:
-            self.levels[arm, 0] = rewards
-            return FIRST_GAINS, NOTHING_LEFT
-        left, of_errors, regained, of_levels = fading_after(trial - before)
-        errors, levels = self.errors[arm], self.levels[arm]
-        errors *= of_errors
-        errors[1, 1] += regained
-        off = errors[0] + errors[1]
-        size = off[0] + off[1]
-        size += 1.0
-        gains = off / size
-        errors -= gains[:, None] * off
-        levels *= of_levels
-        wrong = rewards - levels[0]
-        wrong -= levels[1]
-        squares = wrong * wrong
-        self._compare(arm, squares)
-        squares /= size[:, None]
-        self.squares[arm] += squares
-        self.pooled += squares[STEADY]
-        levels += gains[:, :, None] * wrong
+            means[...] = rewards
+            gain[...], more[...], left[...] = 1.0, 0.0, 0.0
+            return
+        left[...], of_errors, regained = fading_after(trial - before, len(rewards))
+        multiply(of_deviation, of_errors, of_deviation)
+        add(own, regained, own)
+        add(of_mean, of_deviation, off)
+        add(to_mean, to_deviation, size)
+        add(size, one, size)
+        divide(to_mean, size, gain)
+        divide(to_deviation, size, more)
+        multiply(gain, to_mean, first)
+        multiply(gain, to_deviation, second)
+        multiply(more, to_deviation, third)
+        subtract(errors, steps, errors)
+        multiply(deviations, left, deviations)
+        add(means, deviations, wrong)
+        repeated[...] = rewards
+        subtract(repeated, wrong, wrong)
+        multiply(wrong, wrong, squares)
+        self._compare(arm, squares, raw, repeated)
+        divide(squares, size, squares)
+        add(all_squares, squares, all_squares)
+        add(self.pooled, steady, self.pooled)
+        multiply(gain, wrong, first)
+        multiply(more, wrong, second)
+        add(levels, changes, levels)
         self.compared[arm] += 1
-        return gains, left
+        self._total += 1
 
-    def _compare(self, arm: int, squares: Array) -> None:
+    def gains(self, candidate: int) -> tuple[float, float, float]:
+        """Return what the newest observation did to the filter of its arm.
+
+        These are how much the error of prediction changed the mean and the deviation, and what
+        was left of the deviation before.
+        """
+        work = self._workspace
+        gain, more, left = (each.item(candidate, 0) for each in (work.gain, work.more, work.left))
+        return gain, more, left
+
+    def _compare(self, arm: int, squares: Array, raw: Array, repeated: Array) -> None:
         """Add how well each candidate predicted the mean, as a log-likelihood of Student's t.
 
         All candidates are measured by the noise that the steady one sees.  If each had its own,
         one could win by guessing the shape of the noise instead of the mean.
         """
-        total = sum(self.compared)
+        total = self._total
         if total < FEW:
             return
         freedom = POOLED + self.compared[arm]
         spread = self.pooled * (POOLED / total)
-        spread += self.squares[arm, STEADY]
+        add(spread, raw, spread)
         average = self._average
-        if not np.minimum.reduce(spread) > TINY * freedom:
-            # In a context where nothing varies there is nothing to predict.
+        tells = None
+        if freedom >= self._varies_until[arm]:
             tells = spread > TINY * freedom
-            if not tells.any():
-                return
-            spread, squares = spread[tells], squares[:, tells]
-            average = np.full(len(spread), 1.0 / len(spread))
-        unlikely = np.log1p(squares / spread).dot(average)
+            if tells.all():
+                # The squares of an arm never become less.
+                self._varies_until[arm], tells = raw.min() / TINY, None
+        if tells is None:
+            repeated[...] = spread
+            divide(squares, repeated, repeated)
+        elif tells.any():
+            # In a context where nothing varies there is nothing to predict.
+            repeated = squares[:, tells] / spread[tells]
+            average = np.full(repeated.shape[1], 1.0 / repeated.shape[1])
+        else:
+            return
+        unlikely = log1p(repeated, repeated).dot(average)
         unlikely *= 0.5 * (freedom + 1.0)
-        self.likelihood -= unlikely
-        self.chosen = most_likely(self.likelihood.tolist())
+        likelihood = self.likelihood
+        subtract(likelihood, unlikely, likelihood)
+        self.chosen = most_likely(likelihood.tolist())
 
     def fading(self, trial: int) -> tuple[Array, Array]:
         """Return what is left of each arm's deviation at a trial, and the variance of its mean.
@@ -177,9 +272,9 @@ class Drift:
         q = self.chosen
         decay, deviation = DECAYS[q], DEVIATIONS[q]
         left = np.exp(decay * (np.array(self.latest) - trial))
-        errors = self.errors[..., q]
-        spread = errors[:, 0, 0] + 2.0 * left * errors[:, 0, 1]
-        return left, spread + left * left * (errors[:, 1, 1] - deviation) + deviation
+        of_mean, of_both, of_deviation = self.errors[:, :, q, 0].T
+        spread = of_mean + 2.0 * left * of_both
+        return left, spread + left * left * (of_deviation - deviation) + deviation
 
     def unexplained(self) -> Array:
         """Return what share of each arm's variance is noise, by the chosen candidate."""
@@ -199,58 +294,86 @@ class Drift:
         for array in (self.levels, self.squares, self.pooled):
             np.nan_to_num(array, copy=False, posinf=LARGEST, neginf=-LARGEST)
             np.clip(array, -LARGEST, LARGEST, out=array)
+        self._prepare()
 
     def add_arm(self) -> None:
         """Add an arm that was never observed."""
         fresh = Drift(arms=1, contexts=len(self.pooled))
-        for name in ARRAYS:
+        for name in OF_ARMS:
             setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
         self.latest.append(-1)
         self.compared.append(0)
+        self._prepare()
 
     def remove_arm(self, arm: int) -> None:
         """Remove an arm; what it showed about noise and change stays."""
-        for name in ARRAYS:
+        for name in OF_ARMS:
             setattr(self, name, np.delete(getattr(self, name), arm, axis=0))
         del self.latest[arm], self.compared[arm]
+        self._prepare()
 
     def copy(self) -> Drift:
         """Return an independent copy."""
         twin = object.__new__(Drift)
         twin.__dict__.update(self.__dict__)
-        for name in (*ARRAYS, "pooled", "likelihood"):
+        for name in ARRAYS:
             setattr(twin, name, getattr(self, name).copy())
         twin.latest, twin.compared = list(self.latest), list(self.compared)
+        twin._prepare()
         return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Drift:
+        """Return an independent copy, whose views are of its own arrays."""
+        return self.copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: no views, which would become arrays of their own."""
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled, and make the views."""
+        self.__dict__.update(state)
+        self._prepare()
 
     def state(self) -> Any:
         """Return everything learned as plain values."""
-        arrays = {name: getattr(self, name).tolist() for name in (*ARRAYS, "pooled", "likelihood")}
-        return DriftState(**arrays, latest=self.latest, compared=self.compared, chosen=self.chosen)
+        of_mean, of_both, of_deviation = np.moveaxis(self.errors[..., 0], 1, 0)
+        errors = np.array([[of_mean, of_both], [of_both, of_deviation]])
+        return DriftState(
+            errors=np.moveaxis(errors, 2, 0).tolist(),
+            **{name: getattr(self, name).tolist() for name in ARRAYS[1:]},
+            latest=self.latest,
+            compared=self.compared,
+            chosen=self.chosen,
+        )
 
     def restore(self, saved: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
         told = restored(DriftState, saved, "numbers of the drift")
-        for name in (*ARRAYS, "pooled", "likelihood"):
-            own = getattr(self, name)
+        arms, contexts = len(self.latest), len(self.pooled)
+        shapes = {name: getattr(self, name).shape for name in ARRAYS}
+        read: dict[str, Array] = {}
+        for name, shape in {**shapes, "errors": (arms, 2, 2, len(CANDIDATES))}.items():
             try:
-                read = np.array(getattr(told, name), dtype=np.float64)
+                read[name] = np.array(getattr(told, name), dtype=np.float64)
             except ValueError:
-                read = np.zeros(0)
-            if read.shape != own.shape or not np.isfinite(read).all():
+                read[name] = np.zeros(0)
+            if read[name].shape != shape or not np.isfinite(read[name]).all():
                 raise SaveFileError(f"the saved {name} of the drift have a wrong size or value")
-            setattr(self, name, read)
         alike = len(told.latest) == len(told.compared) == len(self.latest)
         if not alike or not 0 <= told.chosen < len(CANDIDATES):
             raise SaveFileError("the saved drift has a wrong number of arms or candidates")
-        if min(self.squares.min(), self.pooled.min(), self.errors[:, 0, 0].min()) < 0.0:
+        if min(read["squares"].min(), read["pooled"].min(), read["errors"][:, 0, 0].min()) < 0.0:
             raise SaveFileError("a saved variance of the drift is below 0")
+        errors = read["errors"][:, (0, 0, 1), (0, 1, 1)]
+        read["errors"] = np.repeat(errors[..., None], contexts, axis=-1)
+        self.__dict__.update(read)
         self.latest, self.compared, self.chosen = told.latest, told.compared, told.chosen
+        self._prepare()
 
 
-ARRAYS = ("errors", "levels", "squares")
-FIRST_GAINS = np.array([np.ones(len(DECAYS)), np.zeros(len(DECAYS))])
-NOTHING_LEFT = np.zeros(len(DECAYS))
+OF_ARMS = ("errors", "levels", "squares")
+ARRAYS = (*OF_ARMS, "pooled", "likelihood")
 
 
 class DriftState(msgspec.Struct, forbid_unknown_fields=True):

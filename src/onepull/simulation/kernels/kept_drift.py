@@ -51,9 +51,7 @@ def filters_of(drift: Drift) -> Filters:
     """Return the filters of a drift that has seen nothing."""
     twin = drift.copy()
     return Filters(
-        twin.errors[:, 0, 0].copy(),
-        twin.errors[:, 0, 1].copy(),
-        twin.errors[:, 1, 1].copy(),
+        *(twin.errors[:, row, :, 0].copy() for row in range(3)),
         twin.levels[:, 0].copy(),
         twin.levels[:, 1].copy(),
         twin.squares,
@@ -201,8 +199,8 @@ def recount(
         gain, more, left = gains[0, s], gains[1, s], gains[2, s]
         for_mean[s] = a * gain + b * more
         for_deviation[s] = c * gain + d * more
-        a, b = a * (1.0 - gain) - b * more, left * (b * (1.0 - more) - a * gain)
-        c, d = c * (1.0 - gain) - d * more, left * (d * (1.0 - more) - c * gain)
+        a, b = a - for_mean[s], left * (b - for_mean[s])
+        c, d = c - for_deviation[s], left * (d - for_deviation[s])
     for s in range(first):
         for_mean[s] = a * (stands_for[s] / number)
         for_deviation[s] = c * (stands_for[s] / number)
