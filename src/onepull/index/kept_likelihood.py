@@ -2,7 +2,7 @@
 
 Rewards need a top and no lower bound.  What is computed for each state is computed in numpy, since
 a loop in Python over hundreds of kept states would take longer than the rest of a decision.  What
-is computed for each arm are plain functions of numbers, which the simulator compiles.
+is computed for each arm are plain functions of numbers, which are compiled, too.
 
 In these functions, the unit is the mean distance of an arm's rewards X from the top, and β is how
 far λ is above the top.  The bound is a distance below the top, the *fall*: the maximum over β of
@@ -11,7 +11,9 @@ exp(E ln(top - X + β) - budget) - β.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import exp, inf, log, log1p, sqrt
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ from onepull.payoff.reward import NARROWEST
 
 HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
 STEPS = 60
+FEW = 2  # rows that are improved one by one
+MANY = 16  # rows that are improved at once; with more, their first numbers are an array
 AT_LEAST = 0.01  # first guess of β
 CLOSE = 1e-8  # accuracy of a fall
 NEAREST = 1e-12  # least β
@@ -82,122 +86,207 @@ def next_beyond(
     return max(step, NEAREST), low, high, most
 
 
+def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a plain function of numbers as one of arrays, which is quicker for many rows.
+
+    >>> on_arrays(first_beyond)(np.array([0.0, 0.5]), np.array([0.5, 0.01]))
+    array([0.01, 4.  ])
+    """
+    names: dict[str, Any] = {"exp": np.exp, "log1p": np.log1p, "sqrt": np.sqrt}
+    names |= {"max": np.maximum, "min": np.minimum, "AT_LEAST": AT_LEAST}
+    return FunctionType(function.__code__, names)
+
+
+first_beyonds, first_falls = on_arrays(first_beyond), on_arrays(first_fall)
+
+
 def likely_means(
-    rewards: Array,
-    stands_for: Array,
-    pulls: Array,
-    budgets: Array,
-    tops: Any,
-    exact: bool,  # noqa: FBT001 - called once
+    rewards: Array, stands_for: Array, pulls: Array, budgets: Sequence[float], tops: Any
 ) -> Array:
     """Return, for each row, the highest mean that is likely: the empirical-likelihood bound.
 
-    It is the minimum over λ ≥ top of λ - exp(E ln(λ - X) - budget), as in `likely_mean`.  Mean and
-    variance alone give a number that is at least the bound.  If not `exact`, only the highest of
-    these are improved, until one is known to belong to the highest bound.
+    It is the minimum over λ ≥ top of λ - exp(E ln(λ - X) - budget), as in `likely_mean`.
 
     >>> from onepull.index.empirical_likelihood import likely_mean
     >>> rewards, counts = np.array([[0.0, 0.5, 1.0]]), np.array([[2.0, 5.0, 3.0]])
-    >>> bound = likely_means(rewards, counts, np.array([10.0]), np.array([0.05]), 1.0, True)[0]
+    >>> bound = likely_means(rewards, counts, np.array([10.0]), [0.05], 1.0)[0]
     >>> bool(abs(bound - likely_mean(rewards[0], counts[0] / 10, 3, 1.0, 0.05)) < 1e-7)
     True
     """
     bounds = Bounds(rewards, stands_for, pulls, budgets, tops)
-    if exact:
-        for row in range(len(bounds.uppers)):
-            while bounds.improve(row):
-                pass
-    else:
-        bounds.find_highest()
+    for row in range(len(bounds.uppers)):
+        while bounds.improve(row):
+            pass
     return bounds.levelled()
+
+
+def likely_leaders(
+    rewards: Array,
+    stands_for: Array,
+    pulls: Array,
+    budgets: Sequence[float],
+    tops: Any,
+    allowed: Sequence[int],
+) -> list[int]:
+    """Return those of the allowed rows whose bound is the highest, but for rounding.
+
+    Mean and variance alone give a number that is at least the bound.  Only the highest of these
+    are improved, until one is known to belong to the highest bound.
+
+    >>> rewards, counts = np.array([[0.0, 0.5], [0.9, 0.9], [0.9, 0.9]]), np.ones((3, 2))
+    >>> likely_leaders(rewards, counts, np.full(3, 2.0), [0.1, 0.1, 0.1], 1.0, range(3))
+    [1, 2]
+    """
+    return Bounds(rewards, stands_for, pulls, budgets, tops).highest(allowed)
 
 
 class Bounds:
     """Numbers between which the bound of each row lies, and the search for it."""
 
+    __slots__ = (
+        "_away", "_beyond", "_budgets", "_falls", "_gaps", "_intervals", "_logs", "_means",
+        "_pulls", "_slack", "_stands_for", "_steps", "_tops", "_units", "lowers", "uppers",
+    )  # fmt: skip
+
     def __init__(
-        self, rewards: Array, stands_for: Array, pulls: Array, budgets: Array, tops: Any
+        self,
+        rewards: Array,
+        stands_for: Array,
+        pulls: Array,
+        budgets: Sequence[float],
+        tops: Any,
     ) -> None:
-        high = np.asarray(tops, np.float64)
-        gaps = (high[:, None] if high.ndim else high) - rewards
-        np.maximum(gaps, 0.0, out=gaps)
-        weighted = stands_for * gaps
-        means = np.add.reduce(weighted, axis=1)
-        means /= pulls  # of the way to the top
-        self._scale = 1.0
-        scale = float(means.max())
+        is_shared = isinstance(tops, float)
+        gaps = (tops if is_shared else tops[:, None]) - rewards
+        if np.minimum.reduce(gaps, None) < 0.0:
+            np.maximum(gaps, 0.0, out=gaps)
+        means = row_products(stands_for, gaps) / pulls  # of the way to the top
+        self._means: list[float] = means.tolist()
+        scale = max(self._means)
         if not (scale <= 0.0 or SIZES[0] < scale < SIZES[1]):
             # Another unit, so that no square overflows or vanishes.
-            self._scale = scale = max(scale, NARROWEST)
+            scale = max(scale, NARROWEST)
             gaps, means = np.where(stands_for > 0.0, gaps, 0.0) / scale, means / scale
-            weighted = stands_for * gaps
-        squares = np.einsum("js,js->j", weighted, gaps).tolist()
-        self._gaps, self._stands_for = gaps, stands_for
-        self._budgets: list[float] = budgets.tolist()
+        units = np.maximum(means, SIZES[0])
+        spreads = row_products(stands_for * gaps, gaps) / (units * units * pulls) - 1.0
+        np.maximum(spreads, 0.0, out=spreads)
+        self._units: list[float] = units.tolist()
         self._pulls: list[float] = pulls.tolist()
-        rows = range(len(squares))
-        self._tops = high.tolist() if high.ndim else [float(high)] * len(squares)
-        self._units = [max(mean, SIZES[0]) for mean in means.tolist()]
-        self._intervals = [(0.0, inf)] * len(squares)
-        self._falls = [inf] * len(squares)
-        self._steps = [0] * len(squares)
-        spreads = [
-            max(squares[j] / (self._units[j] * self._units[j] * self._pulls[j]) - 1.0, 0.0)
-            for j in rows
-        ]
-        beyond = [first_beyond(spreads[j], self._budgets[j]) for j in rows]
-        falls = [first_fall(spreads[j], self._budgets[j], beyond[j]) for j in rows]
-        self._beyond = beyond
-        self._means = [mean * self._scale for mean in means.tolist()]
+        count = len(self._pulls)
+        self._tops: list[float] = [tops] * count if is_shared else tops.tolist()
+        if count > MANY:
+            limits = np.array(budgets)
+            beyonds = first_beyonds(spreads, limits)
+            falls = first_falls(spreads, limits, beyonds).tolist()
+            self._beyond: list[float] = beyonds.tolist()
+        else:
+            spread = spreads.tolist()
+            self._beyond = list(map(first_beyond, spread, budgets))
+            falls = list(map(first_fall, spread, budgets, self._beyond))
+        rows = zip(self._tops, falls, self._means, strict=True)
+        self.uppers = [top - fall * mean for top, fall, mean in rows]
+        self.lowers = [top - mean for top, mean in zip(self._tops, self._means, strict=True)]
+        self._gaps, self._stands_for, self._budgets = gaps, stands_for, budgets
         self._slack = TIED * max(self._means)
-        self.uppers = [self._tops[j] - falls[j] * self._means[j] for j in rows]
-        self.lowers = [self._tops[j] - self._means[j] for j in rows]
+        self._intervals = [(0.0, inf)] * count
+        self._falls = [inf] * count
+        self._steps = [0] * count
+        self._logs = [0.0] * count
+        self._away: list[Array | None] = [None] * count
 
     def improve(self, row: int) -> bool:
-        """Take a step to the bound of a row; return whether there was one to take."""
+        """Take half a step to the bound of a row; return whether there was one to take.
+
+        The first half improves the upper end.  Often that is enough to see that the row is not the
+        highest, and the other half, the lower end and the next β, is left out.
+        """
         if self.uppers[row] <= self.lowers[row]:
             return False
-        beyond, unit, pulls = self._beyond[row], self._units[row], self._pulls[row]
-        stands_for, top, mean = self._stands_for[row], self._tops[row], self._means[row]
-        away = self._gaps[row] + beyond * unit
-        logs = float(stands_for.dot(np.log(away))) / pulls - log(unit)
-        fall = exp(logs - self._budgets[row]) - beyond
-        before, self._falls[row] = self._falls[row], fall
+        away = self._away[row]
+        if away is None:
+            self._lower_upper(row)
+        else:
+            self._raise_lower(row, away)
+        return True
+
+    def _lower_upper(self, row: int) -> None:
+        away = self._gaps[row] + self._beyond[row] * self._units[row]
+        self._take(row, float(self._stands_for[row].dot(np.log(away))), away)
+
+    def _lower_uppers(self, rows: list[int]) -> None:
+        """Improve the upper ends of some rows at once, which is quicker than one by one."""
+        steps = [self._beyond[row] * self._units[row] for row in rows]
+        gaps, stands_for = self._gaps, self._stands_for
+        if len(rows) < len(gaps):
+            gaps, stands_for = gaps[rows], stands_for[rows]
+        away = gaps + np.array(steps)[:, None]
+        sums = row_products(stands_for, np.log(away)).tolist()
+        for row, total, one in zip(rows, sums, away, strict=True):
+            self._take(row, total, one)
+
+    def _take(self, row: int, total: float, away: Array) -> None:
+        """Take over the sum of ln u at the present β; `away` are the u themselves."""
+        beyond = self._beyond[row]
+        logs = total / self._pulls[row] - log(self._units[row])
+        before, fall = self._falls[row], exp(logs - self._budgets[row]) - beyond
+        self._falls[row] = fall
         self._steps[row] += 1
-        self.uppers[row] = upper = top - min(max(fall, 0.0), 1.0) * mean
+        self.uppers[row] = upper = self._tops[row] - min(max(fall, 0.0), 1.0) * self._means[row]
         if abs(before - fall) <= CLOSE or beyond <= NEAREST or self._steps[row] == STEPS:
             self.lowers[row] = upper
-            return True
-        np.divide(unit, away, out=away)
+        else:
+            self._logs[row], self._away[row] = logs, away
+
+    def _raise_lower(self, row: int, away: Array) -> None:
+        pulls, stands_for = self._pulls[row], self._stands_for[row]
+        np.divide(self._units[row], away, out=away)
         one = float(stands_for.dot(away)) / pulls
         away *= away
         two = float(stands_for.dot(away)) / pulls
-        self._beyond[row], *ends, most = next_beyond(
-            logs, one, two, self._budgets[row], beyond, *self._intervals[row]
+        self._beyond[row], low, high, most = next_beyond(
+            self._logs[row], one, two, self._budgets[row], self._beyond[row], *self._intervals[row]
         )
-        self._intervals[row] = (ends[0], ends[1])
-        self.lowers[row] = max(self.lowers[row], min(top - most * mean, upper))
-        return True
+        self._intervals[row], self._away[row] = (low, high), None
+        lower = min(self._tops[row] - most * self._means[row], self.uppers[row])
+        self.lowers[row] = max(self.lowers[row], lower)
 
-    def find_highest(self) -> None:
-        """Improve the highest bounds until one is known to be the highest."""
-        uppers, slack = self.uppers, self._slack
+    def highest(self, allowed: Sequence[int]) -> list[int]:
+        """Return the rows with the highest bound: improve the highest until that is known."""
+        uppers, lowers, slack = self.uppers, self.lowers, self._slack
+        least = max([lowers[row] for row in allowed])
+        able = [row for row in allowed if uppers[row] >= least - slack]
+        if len(able) > FEW:
+            rows = [row for row in able if uppers[row] > lowers[row]]
+            if len(rows) > MANY:
+                rows = sorted(sorted(rows, key=uppers.__getitem__)[-MANY:])
+            self._lower_uppers(rows)
         while True:
-            highest = max(uppers)
-            leading = [row for row, upper in enumerate(uppers) if upper >= highest - slack]
+            ends = [uppers[row] for row in able]
+            least = max(ends) - slack
+            leading = [row for row, end in zip(able, ends, strict=True) if end >= least]
             if len(leading) == 1:
-                uppers[leading[0]] = -inf
-                second = max(uppers)
-                uppers[leading[0]] = highest
-                if self.lowers[leading[0]] > second + slack:
-                    return
+                if len(ends) == 1:
+                    return leading
+                ends.remove(uppers[leading[0]])
+                if lowers[leading[0]] > max(ends) + slack:
+                    return leading
             if not any([self.improve(row) for row in leading]):  # noqa: C419 - all take a step
-                return
+                return leading
 
     def levelled(self) -> Array:
         """Return the bounds; those that are the highest but for rounding are equal."""
         highest = max(self.uppers)
         return np.array([highest if highest - u <= self._slack else u for u in self.uppers])
+
+
+def row_products(one: Array, two: Array) -> Array:
+    """Return the sum of the products in each row.
+
+    >>> row_products(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0], [7.0, 8.0]]))
+    array([17., 53.])
+    """
+    # Quicker than einsum.
+    return np.asarray(np.matmul(one[:, None, :], two[:, :, None])[:, 0, 0])
 
 
 def drifting_costs(

@@ -27,7 +27,7 @@ from onepull import (
 )
 from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
-from onepull.index.kept_likelihood import likely_means
+from onepull.index.kept_likelihood import likely_leaders, likely_means
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
 from onepull.policies.kept_states.merging import RECENT
 from onepull.policies.kept_states.tops import Tops
@@ -63,7 +63,7 @@ values = st.floats(-1e3, 1.0)
 @settings(max_examples=300, deadline=None)
 def test_bounds_are_those_of_the_plain_function(rewards, budgets, weights):
     shares = weights / weights.sum(axis=1, keepdims=True)
-    found = likely_means(rewards, weights, weights.sum(axis=1), budgets, 1.0, True)
+    found = likely_means(rewards, weights, weights.sum(axis=1), budgets.tolist(), 1.0)
     for row, share, budget, one in zip(rewards, shares, budgets, found, strict=True):
         expected = likely_mean(row.tolist(), share.tolist(), 7, 1.0, float(budget))
         near = 1e-7 * (1.0 - float(row @ share))  # of the way from the mean to the top
@@ -76,10 +76,29 @@ def test_bounds_are_those_of_the_plain_function(rewards, budgets, weights):
 )
 @settings(max_examples=300, deadline=None)
 def test_leaving_out_hopeless_arms_changes_no_choice(rewards, pulls):
-    told = rewards, np.ones((5, 9)), np.full(5, 9.0), 8.0 / np.array(pulls, float), 1.0
-    quick, exact = likely_means(*told, False), likely_means(*told, True)
-    assert exact[int(np.argmax(quick))] == pytest.approx(exact.max(), abs=1e-7)
-    assert (quick >= exact - 1e-7).all()
+    told = rewards, np.ones((5, 9)), np.full(5, 9.0), [8.0 / count for count in pulls], 1.0
+    exact = likely_means(*told)
+    for allowed in (range(5), [1, 2, 4], [3]):
+        leaders = likely_leaders(*told, allowed)
+        assert {*leaders} <= {*allowed}
+        assert exact[leaders] == pytest.approx(exact[list(allowed)].max(), abs=1e-7)
+
+
+@pytest.mark.parametrize("arms", [2, 3, 16, 17, 60])
+@pytest.mark.parametrize("apart", [0.0, 0.01, 1.0])
+def test_the_highest_bounds_are_found_among_many_rows(arms, apart):
+    generator = np.random.default_rng(arms)
+    for scale in (1.0, 1e-120, 1e120):
+        rewards = scale * (apart * np.linspace(0, 1, arms)[:, None] - generator.random((arms, 40)))
+        stands_for = generator.integers(0, 4, rewards.shape).astype(float)
+        pulls = np.maximum(stands_for.sum(axis=1), 1.0)
+        tops = scale * (1.0 + generator.random(arms))
+        told = rewards, stands_for, pulls, (9.0 / pulls).tolist(), tops
+        exact = likely_means(*told)
+        for allowed in (range(arms), range(1, arms, 2)):
+            leaders = likely_leaders(*told, allowed)
+            highest = exact[list(allowed)].max()
+            assert exact[leaders] == pytest.approx(highest, abs=1e-9 * scale)
 
 
 @pytest.mark.parametrize("problem", [channels(), failing(), endless(), harvesting(), mixed()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -31,7 +32,7 @@ def numbers(drift):
     return {name: getattr(drift, name).tolist() for name in ARRAYS}
 
 
-COPIES = {
+COPIES: dict[str, Callable[[Drift], Drift]] = {
     "copy": Drift.copy,
     "deepcopy": copy.deepcopy,
     "pickle": lambda drift: pickle.loads(pickle.dumps(drift)),  # noqa: S301 - our own

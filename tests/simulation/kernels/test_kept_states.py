@@ -267,9 +267,7 @@ def test_the_bounds_are_those_of_the_library():
         weights = generator.integers(1, 6, (1, count)).astype(float)
         pulls = weights.sum()
         level = float(10.0 ** generator.uniform(-2, 1.2))
-        exact = likely_means(
-            values, weights, np.array([pulls]), np.array([level / pulls]), 0.0, True
-        )[0]
+        exact = likely_means(values, weights, np.array([pulls]), [level / pulls], 0.0)[0]
         search = no_search(1)
         begin(search, 0, values[0], weights[0], count, pulls, level)
         near = 1e-6 * scale

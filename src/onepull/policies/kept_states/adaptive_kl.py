@@ -12,7 +12,13 @@ from onepull.arms import Words
 from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
 from onepull.errors import ParameterError
-from onepull.index.kept_likelihood import drifting_costs, explored, likely_means
+from onepull.index.kept_likelihood import (
+    drifting_costs,
+    explored,
+    likely_leaders,
+    likely_means,
+    row_products,
+)
 from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
 from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
@@ -50,9 +56,9 @@ class Sight:
         if self._means is None:
             view = self.view
             if view.weights is None:
-                means = np.einsum("js,js->j", view.rewards, view.stands_for) / view.pulls
+                means = row_products(view.rewards, view.stands_for) / view.pulls
             else:
-                means = within(view, np.einsum("js,js->j", view.rewards, view.weights))
+                means = within(view, row_products(view.rewards, view.weights))
             if 0 in self._pulls:
                 means = np.where(np.array(self._pulls) > 0, means, np.nan)
             self._means = means
@@ -222,61 +228,89 @@ class AdaptiveKL(Policy):
         return [UNPULLED if mean != mean else mean for mean in means]  # noqa: PLR0124 - NaN
 
     def _indices(self, request: Request) -> Any:
-        return self._scores(request, exact=True)
+        sight = request.view
+        if not self._is_exploring(request):
+            return np.nan_to_num(sight.means, nan=-np.inf)
+        unpulled = self._unpulled()
+        if not unpulled:
+            return self._bounds(request, slice(None))
+        scores = np.full(len(self._arms), UNPULLED)
+        for arm, is_due in unpulled.items():
+            if not is_due:
+                scores[arm] = UNANSWERED
+        known = np.flatnonzero(np.array(self._knowledge.pulls) > 0)
+        if len(known):
+            scores[known] = self._bounds(request, known)
+        return scores
+
+    def _is_exploring(self, request: Request) -> bool:
+        """Whether bounds decide, and not estimates; there may be no estimate."""
+        sight = request.view
+        if sight.explores:
+            return True
+        pulls = self._knowledge.pulls
+        return not any(pulls[j] for j in request.allowed)
+
+    def _unpulled(self) -> dict[int, bool]:
+        """Return the arms that were never observed, and whether each is to be tried now.
+
+        An arm whose first answers are lost is tried again, about ln n times in n trials.
+        """
+        knowledge = self._knowledge
+        if 0 not in knowledge.pulls:
+            return {}
+        enough = math.log(max(knowledge.clock + sum(knowledge.in_flight), 1))
+        pairs = enumerate(zip(knowledge.pulls, knowledge.in_flight, strict=True))
+        return {arm: not flying or flying < enough for arm, (count, flying) in pairs if count == 0}
 
     def _leader(self, request: Request) -> int:
-        # Among some of the arms the highest bound of all would end the search too early.
-        some = len(request.allowed) < len(self._arms)
-        scores = self._scores(request, exact=some)
-        if not some:
-            best = int(scores.argmax())
-            if np.count_nonzero(scores == scores[best]) == 1:
+        knowledge, drift, allowed = self._knowledge, self._knowledge.drift, request.allowed
+        is_steady = drift is None or drift.chosen == STEADY
+        if not self._is_exploring(request) and 0 not in knowledge.pulls:
+            means = request.view.means
+            best = int(means.argmax())
+            if best in allowed and np.count_nonzero(means == means[best]) == 1:
                 return best
-        return self._foremost(request, scores.tolist())[0]
+        if not is_steady or not self._is_exploring(request):
+            return self._foremost(request, self._indices(request).tolist())[0]
+        unpulled = self._unpulled()
+        if unpulled:
+            known = [j for j in allowed if j not in unpulled]
+            due = [j for j in allowed if unpulled.get(j)]
+            if due or not known:
+                return min(due or allowed, key=knowledge.counts.__getitem__)
+            allowed = known
+        view = request.view.view
+        leaders = likely_leaders(
+            view.rewards, view.stands_for, view.pulls, self._budgets(), view.tops, allowed
+        )
+        if len(leaders) == 1:
+            return leaders[0]
+        return min(leaders, key=knowledge.counts.__getitem__)
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         """Return the arms that tie: the least pulled to explore, else the most pulled."""
-        means = request.view.means
-        known = any(means[j] == means[j] for j in request.allowed)
-        sign = -1 if known and not request.view.explores else 1
+        sign = 1 if self._is_exploring(request) else -1
         counts = [sign * count for count in self._knowledge.counts]
         return foremost(indices, request.allowed, counts)
 
-    def _scores(self, request: Request, *, exact: bool) -> Array:
-        """Return the index of each arm; an upper bound of a low one is enough if not `exact`."""
-        knowledge, sight = self._knowledge, request.view
-        if not sight.explores:
-            known = np.nan_to_num(sight.means, nan=-np.inf)
-            if np.isfinite(known[list(request.allowed)]).any():
-                return np.asarray(known)
-        pulls = knowledge.pulls
-        if 0 not in pulls:
-            return self._explored(request, exact=exact, arms=slice(None))
-        scores = np.full(len(pulls), UNPULLED)
-        # An arm whose first answers are lost is tried again, about ln n times in n trials.
-        enough = math.log(max(knowledge.clock + sum(knowledge.in_flight), 1))
-        for arm, (count, flying) in enumerate(zip(pulls, knowledge.in_flight, strict=True)):
-            if count == 0 and flying and flying >= enough:
-                scores[arm] = UNANSWERED
-        known = np.flatnonzero(np.array(pulls) > 0)
-        if len(known):
-            scores[known] = self._explored(request, exact=exact, arms=known)
-        return scores
+    def _budgets(self) -> list[float]:
+        """Return how unlikely the mean of each arm may be that it is given credit for."""
+        knowledge = self._knowledge
+        trial = knowledge.clock + sum(knowledge.in_flight)
+        return [explored(trial, max(n, 1)) / max(n, 1) for n in knowledge.counts]
 
-    def _explored(self, request: Request, *, exact: bool, arms: Any) -> Array:
+    def _bounds(self, request: Request, arms: Any) -> Array:
         """Return the indices of arms that were observed."""
         knowledge, view = self._knowledge, request.view.view
         drift = knowledge.drift
         if drift is not None and drift.chosen != STEADY:
             return self._drifting(request, drift, arms)
-        pulls = view.pulls[arms]
-        counts, trial = pulls.tolist(), knowledge.clock
-        if any(knowledge.in_flight):
-            counts = (pulls + np.array(knowledge.in_flight)[arms]).tolist()
-            trial += sum(knowledge.in_flight)
-        budgets = np.array([explored(trial, count) / count for count in counts])
+        budgets = np.array(self._budgets())[arms].tolist()
         tops = view.tops[arms] if np.ndim(view.tops) else view.tops
-        return likely_means(view.rewards[arms], view.stands_for[arms], pulls, budgets, tops, exact)
+        return likely_means(
+            view.rewards[arms], view.stands_for[arms], view.pulls[arms], budgets, tops
+        )
 
     def _drifting(self, request: Request, drift: Drift, arms: Any) -> Array:
         """Return the indices of arms that change."""

@@ -107,6 +107,7 @@ class KeptStates(Knowledge):
         self.columns[:] = self._nothing[:, None, None]
         self.stands_for = np.zeros((arms, room))
         self.seen_at = np.zeros((arms, room), np.int64)
+        self._divisors = np.maximum(np.array(self.pulls, np.float64), 1.0)
 
     def _bind(self) -> None:
         """Prepare what depends on the reward."""
@@ -155,10 +156,15 @@ class KeptStates(Knowledge):
         self.stands_for[arm, slot] = 1.0
         self.seen_at[arm, slot] = trial
         self.kept[arm] = slot + 1
-        self.pulls[arm] += 1
+        self._count(arm, 1)
         self.clock = trial + 1
         if self.drift is not None and rewards is not None:
             self._predict(arm, slot, trial, rewards)
+
+    def _count(self, arm: int, more: int) -> None:
+        """Count observations of an arm."""
+        self.pulls[arm] += more
+        self._divisors[arm] = self.pulls[arm]
 
     def _predict(self, arm: int, slot: int, trial: int, rewards: Array) -> None:
         """Let the filters learn, and keep up how much each state counts."""
@@ -251,14 +257,13 @@ class KeptStates(Knowledge):
 
     def view(self, context: State) -> View:
         """Return the rewards of the kept states in a context, and how much each counts."""
-        pulls = np.array(self.pulls, np.float64)
-        if 0 in self.pulls:
-            np.maximum(pulls, 1.0, out=pulls)
         weights = None
         if self.drift is not None and self._counts_for is not None:
             left, _ = self.drift.fading(self.clock)
             weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
-        return View(self._rewards(context), self.stands_for, pulls, self.tops.at(context), weights)
+        return View(
+            self._rewards(context), self.stands_for, self._divisors, self.tops.at(context), weights
+        )
 
     @property
     def counts(self) -> list[int]:
@@ -290,7 +295,7 @@ class KeptStates(Knowledge):
 
     @property
     def drift_storage(self) -> int:
-        """How many numbers the filters store."""
+        """How many numbers the filters store, without copies for each context."""
         if self.drift is None:
             return 0
         return len(self.pulls) * len(DECAYS) * (4 + 3 * len(self.tracked))
@@ -324,6 +329,7 @@ class KeptStates(Knowledge):
             self.columns = np.delete(self.columns, removed, axis=1)
             self.stands_for = np.delete(self.stands_for, removed, axis=0)
             self.seen_at = np.delete(self.seen_at, removed, axis=0)
+            self._divisors = np.delete(self._divisors, removed)
             if self._counts_for is not None:
                 mean, deviation = (np.delete(each, removed, axis=0) for each in self._counts_for)
                 self._counts_for = mean, deviation
@@ -353,7 +359,7 @@ class KeptStates(Knowledge):
                 fresh._keep(each.arm, each.shown, each.trial, is_whole=is_whole)
                 slot = fresh.kept[each.arm] - 1
                 fresh.stands_for[each.arm, slot] = each.stands_for
-                fresh.pulls[each.arm] += round(each.stands_for) - 1
+                fresh._count(each.arm, round(each.stands_for) - 1)
         fresh.clock = max(fresh.clock, self.clock, sum(fresh.pulls))
         fresh.in_flight = self.in_flight
         self.__dict__.update(fresh.__dict__)
@@ -423,6 +429,7 @@ class KeptStates(Knowledge):
             raise SaveFileError("the saved states and the policy differ in whether memory adapts")
         if self.drift is not None:
             self.drift.restore(saved.drift)
+        self.pulls, self.clock, self.merges = saved.pulls, saved.clock, saved.merges
         self.kept = [len(rows) for rows in saved.states]
         self._make_room(arms, self._saved_room(saved.room, max(self.kept)))
         for j, count in enumerate(self.kept):
@@ -430,7 +437,6 @@ class KeptStates(Knowledge):
                 self.columns[:, j, :count] = np.array(saved.states[j]).T
                 self.stands_for[j, :count] = saved.stands_for[j]
                 self.seen_at[j, :count] = saved.seen_at[j]
-        self.pulls, self.clock, self.merges = saved.pulls, saved.clock, saved.merges
         self._counts_for = None
         if saved.counts_for is not None:
             room = self.stands_for.shape[1]
@@ -451,7 +457,7 @@ class KeptStates(Knowledge):
         twin.__dict__.update(self.__dict__)
         for name in ("pulls", "in_flight", "kept"):
             setattr(twin, name, list(getattr(self, name)))
-        for name in ("columns", "stands_for", "seen_at"):
+        for name in ("columns", "stands_for", "seen_at", "_divisors"):
             setattr(twin, name, getattr(self, name).copy())
         twin.drift = None if self.drift is None else self.drift.copy()
         if self._counts_for is not None:
