@@ -7,6 +7,8 @@ Every policy knows 500 states of each arm before anything is timed, with two sta
 the policies of a size serve the same requests in turns.  Each call is timed alone, in CPU time
 less what reading the clock takes, so that other processes on the machine count little.  Ratios are
 to the paper's policy on the same problem: DCB if contexts are listed, CCB if they are an interval.
+If numba is installed, there is one more row: the recommended policy after `compile_decisions()`.
+The other rows do without it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import gc
 import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from statistics import median
 from time import process_time
 from typing import Any, NamedTuple
@@ -22,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tables import markdown
 
-from onepull import CCB, DCB, Finite, Interval, Policy, Problem, recommended
+from onepull import CCB, DCB, Finite, Interval, Policy, Problem, compile_decisions, recommended
 
 LEARNED = 500  # states of each arm
 STEPS = 200  # requests in a turn
@@ -60,9 +63,13 @@ def ccb(given: Problem) -> Policy:
     return CCB(given, delta=10)
 
 
+COMPILED = "the same, compiled"
+OURS: dict[str, Callable[[Problem], Policy]] = {"recommended": recommended}
+if find_spec("numba") is not None:
+    OURS[COMPILED] = recommended
 BUILD: dict[str, dict[str, Callable[[Problem], Policy]]] = {
-    LISTED: {"DCB": DCB, "recommended": recommended},
-    BETWEEN: {"CCB, 100 cells": ccb, "recommended": recommended},
+    LISTED: {"DCB": DCB, **OURS},
+    BETWEEN: {"CCB, 100 cells": ccb, **OURS},
 }
 
 
@@ -131,6 +138,7 @@ def compete(arms: int, contexts: str, rounds: int, spread: float) -> list[Row]:
         states = drawn(arms, STEPS, spread, luck)
         for name, policy in built.items():
             into = taken[name] if turn else ([], [])  # the first turn warms up
+            compile_decisions(use=name == COMPILED)
             serve(policy, [{"tokens": count} for count in tokens], states, into)
     read = clock()
     times = {name: [summary(calls, read) for calls in both] for name, both in taken.items()}

@@ -50,7 +50,7 @@ OTHERS = {
     "payoff": ["Fact", "Payoff", "Reward"],
     "problem": ["Problem"],
     "router": ["BatchReceipt", "Decision", "Observation", "Receipt", "Router", "RouterStats"],
-    "simulation": ["Result", "simulate", "simulate_buffer"],
+    "simulation": ["Result", "compile_decisions", "simulate", "simulate_buffer"],
     "spaces": ["Box", "Finite", "Interval"],
     "statistics": ["ArmStatistics"],
     "store": ["MemoryStore", "PostgresStore", "SQLiteStore", "Store", "open_store"],

@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     )
     from onepull.problem import Problem
     from onepull.router import BatchReceipt, Decision, Observation, Receipt, Router, RouterStats
-    from onepull.simulation import Result, simulate, simulate_buffer
+    from onepull.simulation import Result, compile_decisions, simulate, simulate_buffer
     from onepull.spaces import Box, Finite, Interval
     from onepull.statistics import ArmStatistics
     from onepull.store import MemoryStore, PostgresStore, SQLiteStore, Store, open_store
@@ -151,7 +151,7 @@ _HOMES = {
     "payoff": ["Fact", "Payoff", "Reward"],
     "problem": ["Problem"],
     "router": ["BatchReceipt", "Decision", "Observation", "Receipt", "Router", "RouterStats"],
-    "simulation": ["Result", "simulate", "simulate_buffer"],
+    "simulation": ["Result", "compile_decisions", "simulate", "simulate_buffer"],
     "spaces": ["Box", "Finite", "Interval"],
     "statistics": ["ArmStatistics"],
     "store": ["MemoryStore", "PostgresStore", "SQLiteStore", "Store", "open_store"],
@@ -317,6 +317,7 @@ __all__ = [
     "UCB1Epsilon",
     "UnknownArm",
     "UpperConfidence",
+    "compile_decisions",
     "open_store",
     "recommended",
     "shared",

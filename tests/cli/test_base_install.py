@@ -54,6 +54,7 @@ def test_what_needs_the_simulator_says_what_to_install(tmp_path):
         ),
         "Simulation(channels, {'DCB': DCB(channels.problem)}, horizon=100)",
         "plan(channels.problem, environment=channels, horizon=100)",
+        "compile_decisions()",
     ]
     code = (
         "from onepull import *\n"

@@ -8,6 +8,7 @@ from typing import Any
 
 from onepull.errors import MissingExtra
 from onepull.simulation.buffered import BufferResult, simulate_buffer
+from onepull.simulation.compile_decisions import compile_decisions
 from onepull.simulation.replicate import simulate
 from onepull.simulation.result import Result
 
@@ -23,4 +24,11 @@ except MissingExtra as _missing:
             raise MissingExtra(_reason)
 
 
-__all__ = ["BufferResult", "Result", "Simulation", "simulate", "simulate_buffer"]
+__all__ = [
+    "BufferResult",
+    "Result",
+    "Simulation",
+    "compile_decisions",
+    "simulate",
+    "simulate_buffer",
+]

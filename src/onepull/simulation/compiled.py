@@ -254,10 +254,10 @@ def kept() -> Iterator[None]:
                 module.FunctionCache = cache_class
 
 
-def compiled(function: Function, *, keep: bool = True) -> Function:
-    """Compile a function that runs without the GIL; `keep` caches it on disk."""
+def compiled(function: Function, *, keep: bool = True, nogil: bool = True) -> Function:
+    """Compile a function; `keep` caches it on disk, and `nogil` lets other threads run."""
     with kept():
-        made: Function = numba.njit(function, cache=keep, nogil=True, error_model="numpy", **_NO_C)
+        made: Function = numba.njit(function, cache=keep, nogil=nogil, error_model="numpy", **_NO_C)
     return made
 
 

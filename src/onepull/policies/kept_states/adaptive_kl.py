@@ -21,6 +21,7 @@ from onepull.index.kept_likelihood import (
 )
 from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
+from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
 from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
 from onepull.policies.kept_states.memory import KeptStates, View
 from onepull.policies.kept_states.merging import uniform
@@ -280,13 +281,15 @@ class AdaptiveKL(Policy):
             if due or not known:
                 return min(due or allowed, key=knowledge.counts.__getitem__)
             allowed = known
-        view = request.view.view
+        view, counts = request.view.view, knowledge.counts
+        budgets, search = self._budgets(counts), COMPILED.leader
+        if search is not None:
+            rewards, *others = as_arrays(view.rewards, counts, budgets, view.tops, allowed)
+            return search(rewards, view.stands_for, view.pulls, *others)
         leaders = likely_leaders(
-            view.rewards, view.stands_for, view.pulls, self._budgets(), view.tops, allowed
+            view.rewards, view.stands_for, view.pulls, budgets, view.tops, allowed
         )
-        if len(leaders) == 1:
-            return leaders[0]
-        return min(leaders, key=knowledge.counts.__getitem__)
+        return leaders[0] if len(leaders) == 1 else min(leaders, key=counts.__getitem__)
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         """Return the arms that tie: the least pulled to explore, else the most pulled."""
@@ -294,11 +297,14 @@ class AdaptiveKL(Policy):
         counts = [sign * count for count in self._knowledge.counts]
         return foremost(indices, request.allowed, counts)
 
-    def _budgets(self) -> list[float]:
-        """Return how unlikely the mean of each arm may be that it is given credit for."""
+    def _budgets(self, counts: Sequence[int]) -> list[float]:
+        """Return how unlikely the mean of each arm may be that it is given credit for.
+
+        `counts` are the pulls of each arm with those in flight.
+        """
         knowledge = self._knowledge
         trial = knowledge.clock + sum(knowledge.in_flight)
-        return [explored(trial, max(n, 1)) / max(n, 1) for n in knowledge.counts]
+        return [explored(trial, count or 1) / (count or 1) for count in counts]
 
     def _bounds(self, request: Request, arms: Any) -> Array:
         """Return the indices of arms that were observed."""
@@ -306,7 +312,7 @@ class AdaptiveKL(Policy):
         drift = knowledge.drift
         if drift is not None and drift.chosen != STEADY:
             return self._drifting(request, drift, arms)
-        budgets = np.array(self._budgets())[arms].tolist()
+        budgets = np.array(self._budgets(knowledge.counts))[arms].tolist()
         tops = view.tops[arms] if np.ndim(view.tops) else view.tops
         return likely_means(
             view.rewards[arms], view.stands_for[arms], view.pulls[arms], budgets, tops

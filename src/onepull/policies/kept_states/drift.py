@@ -111,8 +111,8 @@ def _workspace(contexts: int) -> _Workspace:
     size, gain, more, left, wrong, squares, repeated = np.zeros((7, many, contexts))
     one = np.ones((many, contexts))
     return _Workspace(
-        off, *off, size, one, gain, more, left, wrong, squares, squares[STEADY], steps, steps[:2],
-        *steps, repeated,
+        off, off[0], off[1], size, one, gain, more, left, wrong, squares, squares[STEADY],
+        steps, steps[:2], steps[0], steps[1], steps[2], repeated,
     )  # fmt: skip
 
 
@@ -167,8 +167,9 @@ class Drift:
     def _filter(self, arm: int) -> _Filter:
         errors, levels, squares = self.errors[arm], self.levels[arm], self.squares[arm]
         found = _Filter(
-            errors, errors[:2], errors[1:], errors[2], levels, *levels, squares, squares[STEADY]
-        )
+            errors, errors[:2], errors[1:], errors[2],
+            levels, levels[0], levels[1], squares, squares[STEADY],
+        )  # fmt: skip
         self._filters[arm] = found
         return found
 

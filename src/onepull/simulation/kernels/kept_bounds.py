@@ -22,35 +22,44 @@ first_beyond = inlined(kept_likelihood.first_beyond)
 first_fall = inlined(kept_likelihood.first_fall)
 next_beyond = inlined(kept_likelihood.next_beyond)
 
-SETTLED = STEPS
 VANISHING = 1e-290  # a distance to the top that counts as none
+FACTORS = 1e-150, 1e150  # between these, a product takes another factor
 
 
 class Search(NamedTuple):
     """What is known of the bound of each arm while the highest is searched."""
 
+    budget: Array  # how unlikely the bound may be, for each observation
     top: Array
     unit: Array  # the mean distance to the top
-    budget: Array
     beyond: Array  # how far λ is from the top, in the unit; with the ends of its interval
     low: Array
     high: Array
     fall: Array  # the newest value: how far the bound is below the top
+    logs: Array  # the mean of ln u for it
     upper: Array  # the bound is not above this
     lower: Array  # nor below this
     steps: NDArray[np.int64]
+    is_half: NDArray[np.int64]  # whether the newest step is not finished
+    allowed: NDArray[np.int64]  # the arms among which the highest is searched
 
 
 def no_search(arms: int) -> Search:
-    """Return room for a search."""
-    numbers = (np.zeros(arms) for _ in range(9))
-    return Search._make((*numbers, np.zeros(arms, np.int64)))
+    """Return room for a search among all arms."""
+    numbers = (np.zeros(arms) for _ in range(10))
+    counts = (np.zeros(arms, np.int64) for _ in range(2))
+    return Search._make((*numbers, *counts, np.arange(arms)))
 
 
 @inlined
-def begin(
-    search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any, level: Any
-) -> None:
+def set_budgets(search: Any, pulls: Any, trial: Any) -> None:
+    """Write how unlikely the mean of each arm may be that it is given credit for."""
+    for j in range(pulls.size):
+        search.budget[j] = explored(trial, pulls[j]) / pulls[j]
+
+
+@inlined
+def begin(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any) -> None:
     """Bound an arm by the mean and the variance of its rewards."""
     top = search.top[j]
     total, squares = 0.0, 0.0
@@ -70,83 +79,121 @@ def begin(
     search.unit[j] = unit
     if unit <= VANISHING:
         search.upper[j] = search.lower[j] = top
-        search.steps[j] = SETTLED
         return
     squares = (squares + more_squares) / (unit * unit)
     if not SIZES[0] < unit < SIZES[1]:  # where a square overflows or vanishes
         squares = 0.0
         for s in range(count):
             squares += weights[s] * (max(top - values[s], 0.0) / unit) ** 2
-    budget = level / pulls
+    budget = search.budget[j]
     spread = max(squares / pulls - 1.0, 0.0)
     beyond = first_beyond(spread, budget)
-    search.budget[j], search.beyond[j] = budget, beyond
+    search.beyond[j] = beyond
     search.low[j], search.high[j], search.fall[j] = 0.0, np.inf, np.inf
     search.upper[j] = top - first_fall(spread, budget, beyond) * unit
     search.lower[j] = top - unit
-    search.steps[j] = 0
+    search.steps[j] = search.is_half[j] = 0
 
 
 @compiled
 def improve(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any) -> None:
-    """Take one more step to the bound of an arm, as `likely_means` does."""
-    top, unit, budget, beyond = search.top[j], search.unit[j], search.budget[j], search.beyond[j]
-    logs, one, two = 0.0, 0.0, 0.0
+    """Take half a step to the bound of an arm, as `Bounds.improve` does."""
+    if search.is_half[j]:
+        search.is_half[j] = 0
+        raise_lower(search, j, values, weights, count, pulls)
+    else:
+        lower_upper(search, j, values, weights, count, pulls)
+
+
+@inlined
+def lower_upper(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any) -> None:
+    """Improve the upper end."""
+    top, unit, beyond = search.top[j], search.unit[j], search.beyond[j]
     scale = 1.0 / unit
+    logs, product = 0.0, 1.0
     for s in range(count):
         weight = weights[s]
         if weight > 0.0:
             away = max(top - values[s], 0.0) * scale + beyond
-            part = weight / away
-            one += part
-            two += part / away
-            logs += weight * log(away)
-    logs, one, two = logs / pulls, one / pulls, two / pulls
-    before = search.fall[j]
-    fall = exp(logs - budget) - beyond
-    search.fall[j] = fall
+            if weight <= 2.0:
+                # One logarithm of a product is faster than those of its factors.
+                product *= away if weight == 1.0 else away * away
+                if not FACTORS[0] < product < FACTORS[1]:
+                    logs += log(product)
+                    product = 1.0
+            else:
+                logs += weight * log(away)
+    logs = (logs + log(product)) / pulls
+    before, fall = search.fall[j], exp(logs - search.budget[j]) - beyond
+    search.fall[j], search.logs[j] = fall, logs
     search.steps[j] += 1
     search.upper[j] = top - min(max(fall, 0.0), 1.0) * unit
-    if abs(before - fall) <= CLOSE or beyond <= NEAREST:
-        search.steps[j] = SETTLED
+    if abs(before - fall) <= CLOSE or beyond <= NEAREST or search.steps[j] == STEPS:
         search.lower[j] = search.upper[j]
-        return
+    else:
+        search.is_half[j] = 1
+
+
+@inlined
+def raise_lower(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any) -> None:
+    """Improve the lower end, and find the next β."""
+    top, unit, beyond = search.top[j], search.unit[j], search.beyond[j]
+    scale = 1.0 / unit
+    one, two = 0.0, 0.0
+    for s in range(count):
+        part = 1.0 / (max(top - values[s], 0.0) * scale + beyond)
+        one += weights[s] * part
+        two += weights[s] * part * part
     search.beyond[j], search.low[j], search.high[j], most = next_beyond(
-        logs, one, two, budget, beyond, search.low[j], search.high[j]
+        search.logs[j],
+        one / pulls,
+        two / pulls,
+        search.budget[j],
+        beyond,
+        search.low[j],
+        search.high[j],
     )
     search.lower[j] = max(search.lower[j], min(top - most * unit, search.upper[j]))
 
 
 @compiled
 def likely_leader(
-    values: Any, weights: Any, counts: Any, pulls: Any, tops: Any, trial: Any, search: Any
+    values: Any, weights: Any, points: Any, pulls: Any, counts: Any, tops: Any, search: Any
 ) -> Any:
-    """Return the arm with the highest bound; of equal ones the least pulled."""
-    arms, slack = pulls.size, 0.0
-    for j in range(arms):
+    """Return the arm with the highest bound; of equal ones that with the lowest count.
+
+    The first `points` of an arm's values count for its bound.  The budgets are those of the search.
+    """
+    slack = 0.0
+    for j in range(pulls.size):
         search.top[j] = tops[j if tops.size > 1 else 0]
-        level = explored(trial, pulls[j])
-        begin(search, j, values[j], weights[j], counts[j], pulls[j], level)
+        begin(search, j, values[j], weights[j], points[j], pulls[j])
         slack = max(slack, TIED * search.unit[j])
-    upper, lower, steps = search.upper, search.lower, search.steps
+    upper, lower, allowed = search.upper, search.lower, search.allowed
     while True:
-        best, next_best = 0, -np.inf
-        for j in range(1, arms):
-            ahead = upper[j] - upper[best]
-            if ahead > slack or (ahead >= -slack and before(search, pulls, j, best)):
-                next_best = max(next_best, upper[best])
-                best = j
-            elif upper[j] > next_best:
-                next_best = upper[j]
-        if steps[best] == SETTLED or lower[best] > next_best + slack:
+        highest, rest = -np.inf, -np.inf
+        for j in allowed:
+            highest = max(highest, upper[j])
+        best, leading = -1, 0
+        for j in allowed:
+            if upper[j] >= highest - slack:
+                leading += 1
+                if best < 0 or before(search, counts, j, best):
+                    best = j
+            else:
+                rest = max(rest, upper[j])
+        if best < 0:  # a bound that is no number, or the loop would not end
+            return allowed[0]
+        is_clear = leading == 1 and lower[best] > rest + slack
+        if is_clear or upper[best] <= lower[best]:
             return best
-        improve(search, best, values[best], weights[best], counts[best], pulls[best])
+        improve(search, best, values[best], weights[best], points[best], pulls[best])
 
 
 @inlined
-def before(search: Any, pulls: Any, j: Any, best: Any) -> Any:
-    """Whether arm j goes before an arm with the same bound: an unsettled one, then by pulls."""
-    settled, other = search.steps[j] == SETTLED, search.steps[best] == SETTLED
-    if settled != other:
-        return other
-    return pulls[j] < pulls[best]
+def before(search: Any, counts: Any, j: Any, best: Any) -> Any:
+    """Whether arm j goes before an arm with the same bound: an unsettled one, then by counts."""
+    is_open = search.upper[j] > search.lower[j]
+    if is_open != (search.upper[best] > search.lower[best]):
+        return is_open
+    return counts[j] < counts[best]

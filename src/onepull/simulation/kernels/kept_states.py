@@ -20,7 +20,7 @@ from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.merging import FARTHEST
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
-from onepull.simulation.kernels.kept_bounds import likely_leader
+from onepull.simulation.kernels.kept_bounds import likely_leader, set_budgets
 from onepull.simulation.kernels.kept_drift import (
     drifting_cost,
     faded,
@@ -134,8 +134,9 @@ def decide(
         values = written
         value_points(memory, known, row, context, g, values)
     if explores and memory.clock[2] == 0:
+        set_budgets(search, memory.pulls, trial)
         return likely_leader(
-            values, memory.weights, memory.points, memory.pulls, tops, trial, search
+            values, memory.weights, memory.points, memory.pulls, memory.pulls, tops, search
         )
     estimate(memory, filters, values, trial, means)
     if explores:

@@ -1,0 +1,36 @@
+"""The search for the leading arm of one decision of `AdaptiveKL`, outside of a simulation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onepull.simulation.compiled import compiled
+from onepull.simulation.kernels.kept_bounds import Search, likely_leader
+
+
+def search_leader(
+    rewards: Any, stands_for: Any, pulls: Any, counts: Any, budgets: Any, tops: Any, allowed: Any
+) -> Any:
+    """Return the arm with the highest bound, as `CompiledSearch` says."""
+    arms, room = rewards.shape
+    numbers, steps = np.zeros((9, arms)), np.zeros((2, arms), np.int64)
+    search = Search(
+        budgets, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5],
+        numbers[6], numbers[7], numbers[8], steps[0], steps[1], allowed,
+    )  # fmt: skip
+    # A place without a state stands for nothing.
+    points = np.full(arms, room)
+    return likely_leader(rewards, stands_for, points, pulls, counts, tops, search)
+
+
+# It takes microseconds.  A thread that let go of the interpreter would wait milliseconds for it.
+leading_arm: Any = compiled(search_leader, nogil=False)
+
+
+def prepare() -> None:
+    """Compile the search, or load it; from then on it is compiled for no other types."""
+    one = np.ones((1, 1))
+    leading_arm(one, one, one[0], np.ones(1, np.int64), one[0], one[0], np.zeros(1, np.int64))
+    leading_arm.disable_compile()

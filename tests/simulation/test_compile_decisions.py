@@ -1,0 +1,110 @@
+"""Compiled decisions are those of the interpreter, ties included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import channels, endless, failing, harvesting, mixed
+
+from onepull import AdaptiveKL, Finite, Interval, Problem, compile_decisions
+from onepull.index.kept_likelihood import likely_leaders
+from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
+from onepull.testing.random_data import draw, observations
+
+
+@pytest.fixture
+def both():
+    """Return a function that chooses in both ways, one after the other."""
+    compile_decisions()
+    search = COMPILED.leader
+
+    def chosen(policy, **request):
+        found = []
+        for COMPILED.leader in (None, search):
+            found.append(policy.choose(**request))
+        return found
+
+    yield chosen
+    compile_decisions(use=False)
+
+
+def priced():
+    """Arms whose tops differ."""
+    return Problem(
+        arms={name: {"price": 0.1 * j} for j, name in enumerate("abcde")},
+        context={"y": Interval(0, 1)},
+        state={"x": Interval(0, 1)},
+        reward="min(x, y) - price",
+    )
+
+
+def tied(arms=6):
+    """Few rewards, so that bounds are often equal."""
+    return Problem(
+        arms=[f"a{j}" for j in range(arms)],
+        context={"y": Finite([1, 2])},
+        state={"x": Finite([0, 1])},
+        reward="x * y",
+    )
+
+
+def stateless():
+    """A reward that no state changes."""
+    return Problem(
+        arms=["a", "b"], context={"y": Interval(0, 1)}, state={"x": Interval(0, 1)}, reward="y"
+    )
+
+
+PROBLEMS = [channels, failing, endless, harvesting, mixed, priced, tied, stateless]
+
+
+@pytest.mark.parametrize("make", [*PROBLEMS, lambda: tied(14)])
+def test_the_same_arms_are_chosen(make, both):
+    problem, generator = make(), np.random.default_rng(7)
+    policy = AdaptiveKL(problem, kept=64, adapts=False)
+    arms = list(problem.arms)
+    for trial, record in enumerate(observations(problem, 400, generator)):
+        (context,) = draw(problem.context, 1, generator)
+        one, two = both(policy, **context)
+        assert one == two
+        some = generator.choice(arms, size=int(generator.integers(1, len(arms) + 1)), replace=False)
+        one, two = both(policy, **context, eligible=some.tolist())
+        assert one == two
+        if trial % 3 == 0:
+            policy.pulled(one, **context)
+        policy.observe(**record)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150])
+@pytest.mark.parametrize("arms", [1, 2, 5, 40])
+def test_the_search_finds_the_leader(arms, scale, both):
+    del both
+    search, generator = COMPILED.leader, np.random.default_rng(arms)
+    assert search is not None
+    for trial in range(100):
+        # Small whole numbers make ties; wide weights come from merging.
+        levels = int(generator.integers(2, 5)) if trial % 2 else 10**6
+        rewards = -scale * generator.integers(0, levels, (arms, 30)) / levels
+        stands_for = generator.integers(0, 6, rewards.shape).astype(float)
+        stands_for[:, 0] = 1.0
+        pulls = stands_for.sum(axis=1)
+        counts = (pulls + generator.integers(0, 3, arms)).astype(int).tolist()
+        budgets = [generator.uniform(0.1, 9.0)] * arms if trial % 3 else (9.0 / pulls).tolist()
+        tops = 0.0 if trial % 4 else scale * generator.random(arms)
+        allowed = range(arms) if trial % 5 else [arms - 1]
+        leaders = likely_leaders(rewards, stands_for, pulls, budgets, tops, allowed)
+        given, *others = as_arrays(rewards, counts, budgets, tops, allowed)
+        assert search(given, stands_for, pulls, *others) == min(leaders, key=counts.__getitem__)
+
+
+def test_nothing_is_compiled_while_a_decision_is_made(both):
+    del both
+    assert COMPILED.leader is not None
+    with pytest.raises(TypeError, match="No matching definition"):
+        COMPILED.leader(*[np.ones((1, 1), np.float32)] * 7)
+
+
+def test_going_back_is_possible():
+    compile_decisions()
+    compile_decisions(use=False)
+    assert COMPILED.leader is None
