@@ -29,6 +29,7 @@ AT_LEAST = 0.01  # first guess of β
 CLOSE = 1e-8  # accuracy of a fall
 NEAREST = 1e-12  # least β
 SIZES = 1e-100, 1e100  # units that need no other unit
+LARGEST = 1.7e308  # how far off a mean may be, squared, in units of its variance
 TIED = 1e-10  # bounds that differ by less are equal but for rounding, in the largest unit
 
 
@@ -289,27 +290,22 @@ def row_products(one: Array, two: Array) -> Array:
     return np.asarray(np.matmul(one[:, None, :], two[:, :, None])[:, 0, 0])
 
 
-def drifting_costs(
-    means: Array, errors: Array, waiting: Array, noise: Array, freedom: Array, leader: int
-) -> Array:
-    """Return the cost of each arm if arms change, by Student's t, in units of log-likelihood.
+def drifting_cost(
+    gap: float, error: float, waiting: float, noise: float, freedom: float, arms: float
+) -> float:
+    """Return the cost of an arm if arms change, by Student's t, in units of log-likelihood.
 
-    The arm with the lowest cost is played, as in IMED (Honda and Takemura 2015).  `errors` are the
-    variances of the means in units of the noise, which grow while an arm is not pulled.  `noise`
-    is the variance of each arm's noise, known from `freedom` observations.
+    The arm with the lowest cost is played, as in IMED (Honda and Takemura 2015).  `gap` is how far
+    its mean is below the best.  `error` is the variance of the mean in units of the noise, which
+    grows while an arm is not pulled; `waiting` pulls have not answered yet.  `noise` is the
+    variance of the arm's noise, known from `freedom` observations.
 
-    >>> costs = drifting_costs(
-    ...     np.array([1.0, 0.5]), np.array([0.1, 0.5]), np.zeros(2), np.array([1.0, 1.0]),
-    ...     np.array([8.0, 4.0]), 0,
-    ... )
-    >>> bool(costs[1] < costs[0])
+    >>> drifting_cost(0.5, 0.5, 0, 1.0, 4.0, 2) < drifting_cost(0.0, 0.1, 0, 1.0, 8.0, 2)
     True
     """
-    precision = 1.0 / errors + waiting
-    gaps = means[leader] - means
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        off = precision * gaps * gaps / (freedom * noise)
-    off = np.where(gaps > 0.0, np.nan_to_num(off, nan=np.inf), 0.0)
-    costs = 0.5 * (freedom + 1.0) * np.log1p(off) + np.log(precision) + np.log(len(means))
-    # Arms with the same mean lead together, so that their order does not matter.
-    return np.asarray(np.where(gaps <= 0.0, np.log(precision), costs))
+    precision = 1.0 / error + waiting
+    if gap <= 0.0:  # arms with the same mean lead together, so that their order does not matter
+        return log(precision)
+    scale = freedom * noise
+    off = min(precision * gap * gap / scale, LARGEST) if scale > 0.0 else LARGEST
+    return 0.5 * (freedom + 1.0) * log1p(off) + log(precision) + log(arms)

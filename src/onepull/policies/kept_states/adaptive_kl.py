@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from math import sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
 from onepull.errors import ParameterError
 from onepull.index.kept_likelihood import (
-    drifting_costs,
+    drifting_cost,
     explored,
     likely_leaders,
     likely_means,
@@ -69,8 +70,8 @@ class Sight:
 def within(view: View, means: Array) -> Array:
     """Return means within the rewards seen, which weights below 0 may leave."""
     seen = view.stands_for > 0.0
-    low = np.where(seen, view.rewards, np.inf).min(axis=1)
-    high = np.where(seen, view.rewards, -np.inf).max(axis=1)
+    low = view.rewards.min(axis=1, where=seen, initial=np.inf)
+    high = view.rewards.max(axis=1, where=seen, initial=-np.inf)
     return np.asarray(np.minimum(np.maximum(means, low), high))
 
 
@@ -322,32 +323,43 @@ class AdaptiveKL(Policy):
         """Return the indices of arms that change."""
         knowledge, view, all_means = self._knowledge, request.view.view, request.view.means
         means = all_means[arms]
-        allowed = np.zeros(len(all_means), bool)
-        allowed[list(request.allowed)] = True
-        among = allowed[arms]
-        leader = int(np.argmax(np.where(among, means, -np.inf) if among.any() else means))
+        among = means
+        if len(request.allowed) < len(all_means):
+            allowed = np.zeros(len(all_means), bool)
+            allowed[list(request.allowed)] = True
+            if allowed[arms].any():
+                among = np.where(allowed[arms], means, -np.inf)
+        lead = int(among.argmax())
         rewards, stands_for = view.rewards[arms], view.stands_for[arms]
-        overall = np.einsum("js,js->j", rewards, stands_for) / view.pulls[arms]
+        overall = row_products(rewards, stands_for) / view.pulls[arms]
         apart = np.where(stands_for > 0.0, rewards - overall[:, None], 0.0)
+        low, high = float(means.min()), float(means.max())
         # In units of the largest deviation, so that no square overflows.
-        least = ROUNDING * float(np.abs(means).max())
-        unit = max(float(np.abs(apart).max()), float(np.ptp(means)), least, NARROWEST)
+        least = ROUNDING * max(-low, high)
+        unit = max(float(apart.max()), -float(apart.min()), high - low, least, NARROWEST)
         apart /= unit
-        squares = np.einsum("js,js,js->j", apart, apart, stands_for)
+        squares = row_products(apart * stands_for, apart)
         squares *= drift.unexplained()[arms]
-        errors = drift.fading(knowledge.clock)[1][arms]
-        number = np.array(drift.compared, np.float64)[arms]
-        pooled = squares.sum() / max(number.sum(), 1.0)
-        freedom = POOLED + number
-        noise = (POOLED * pooled + squares) / freedom
-        waiting = np.array(knowledge.in_flight, np.float64)[arms]
-        costs = drifting_costs(
-            (means - means[leader]) / unit, errors, waiting, noise, freedom, leader
+        numbers = np.array(drift.compared, np.float64)[arms].tolist()
+        pooled = float(squares.sum()) / max(sum(numbers), 1.0)
+        columns = (
+            means.tolist(),
+            view.errors[arms].tolist(),
+            np.array(knowledge.in_flight, np.float64)[arms].tolist(),
+            squares.tolist(),
+            numbers,
         )
-        # In units of the reward: the leader has its estimate, and what costs less has more.
-        with np.errstate(invalid="ignore"):
-            more = np.sqrt(pooled) * (costs[leader] - costs)
-        return np.asarray(np.fmax(means, means[leader] + more * unit))
+        best, count = columns[0][lead], len(numbers)
+        cheapest = drifting_cost(0.0, columns[1][lead], columns[2][lead], 1.0, 1.0, count)
+        per_cost = sqrt(pooled) * unit
+        scores = []
+        for mean, error, waiting, square, compared in zip(*columns, strict=True):
+            freedom = POOLED + compared
+            noise = (POOLED * pooled + square) / freedom
+            cost = drifting_cost((best - mean) / unit, error, waiting, noise, freedom, count)
+            # In units of the reward: the leader has its estimate, and what costs less has more.
+            scores.append(max(best + per_cost * (cheapest - cost), mean))
+        return np.array(scores)
 
     def _why(self) -> str:
         drift = self._knowledge.drift

@@ -37,6 +37,7 @@ class View(NamedTuple):
     pulls: Array  # the observations of each arm, 1 if there is none
     tops: Any  # the highest possible reward, for all arms or for each
     weights: Array | None  # the share of each state in the estimate, if arms change
+    errors: Any  # then also the variance of each estimate, in units of the noise
 
 
 class KeptStates(Knowledge):
@@ -257,13 +258,13 @@ class KeptStates(Knowledge):
 
     def view(self, context: State) -> View:
         """Return the rewards of the kept states in a context, and how much each counts."""
-        weights = None
-        if self.drift is not None and self._counts_for is not None:
-            left, _ = self.drift.fading(self.clock)
-            weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
-        return View(
-            self._rewards(context), self.stands_for, self._divisors, self.tops.at(context), weights
-        )
+        weights = errors = None
+        if self.drift is not None and self.drift.chosen != STEADY:
+            left, errors = self.drift.fading(self.clock)
+            if self._counts_for is not None:
+                weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
+        rewards, tops = self._rewards(context), self.tops.at(context)
+        return View(rewards, self.stands_for, self._divisors, tops, weights, errors)
 
     @property
     def counts(self) -> list[int]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
+from onepull.index import kept_likelihood
 from onepull.policies.kept_states.drift import (
     DECAYS,
     DEVIATIONS,
@@ -25,6 +26,8 @@ from onepull.policies.kept_states.drift import (
     Drift,
 )
 from onepull.simulation.compiled import compiled, inlined
+
+drifting_cost = inlined(kept_likelihood.drifting_cost)
 
 MANY = len(DECAYS)
 LARGE = 1e150  # a product above is turned into its logarithm
@@ -204,17 +207,3 @@ def recount(
     for s in range(first):
         for_mean[s] = a * (stands_for[s] / number)
         for_deviation[s] = c * (stands_for[s] / number)
-
-
-@inlined
-def drifting_cost(mean: Any, lead: Any, error: Any, noise: Any, freedom: Any, arms: Any) -> Any:
-    """Return the cost of an arm whose best rival has mean `lead`, as `drifting_costs` does."""
-    precision = 1.0 / error
-    gap = lead - mean
-    if gap <= 0.0:
-        return log(precision)
-    off = precision * gap * gap / (freedom * noise)
-    if np.isnan(off):
-        return np.inf
-    off = min(off, np.finfo(np.float64).max)
-    return 0.5 * (freedom + 1.0) * log1p(off) + log(precision) + log(arms)

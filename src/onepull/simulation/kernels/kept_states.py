@@ -332,14 +332,14 @@ def drifting_leader(
         all_squares += noise[j]
         all_numbers += filters.compared[j]
     pooled = all_squares / max(all_numbers, 1.0)
-    lead = means[leader] / unit
-    least = drifting_cost(lead, lead, errors[leader], 1.0, 1.0, arms)
+    lead = means[leader]
+    least = drifting_cost(0.0, errors[leader], 0.0, 1.0, 1.0, arms)
     best, highest = 0, -np.inf
     for j in range(arms):
         freedom = POOLED + filters.compared[j]
         own = (POOLED * pooled + noise[j]) / freedom
-        cost = drifting_cost(means[j] / unit, lead, errors[j], own, freedom, arms)
-        score = means[leader] + np.sqrt(pooled) * (least - cost) * unit
+        cost = drifting_cost((lead - means[j]) / unit, errors[j], 0.0, own, freedom, arms)
+        score = lead + np.sqrt(pooled) * unit * (least - cost)
         if not score >= means[j]:  # also if it is no number
             score = means[j]
         if score > highest or (score == highest and memory.pulls[j] < memory.pulls[best]):
