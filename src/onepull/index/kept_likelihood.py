@@ -69,8 +69,8 @@ def next_beyond(
     Given are the means of ln u, 1/u and 1/u² for u = top - X + β.  Returned are the next β, its
     new interval, and a fall that is not below the true one.
 
-    >>> next_beyond(0.0, 1.0, 1.0, 0.5, 1.0, 0.0, inf)   # λ is too far from the top
-    (0.5, 0.0, 1.0, 0.0)
+    >>> next_beyond(0.0, 1.0, 1.0, 0.5, 1.0, 0.0, inf)   # all rewards are equal
+    (1e-12, 0.0, 1.0, 0.0)
     """
     most = 1.0
     wrong = logs + log(one) - budget
@@ -81,7 +81,8 @@ def next_beyond(
         # With weights in proportion to 1/u, and the rest at the top, this mean is likely.
         most = exp(logs - budget) * (1.0 - beyond * one)
     slope = (one - two / one) * beyond
-    step = beyond * exp(min(max(-wrong / slope, -20.0), 20.0)) if slope < 0.0 else low
+    # Where all rewards are equal, λ is best at the top.
+    step = beyond * exp(min(max(-wrong / slope, -20.0), 20.0)) if slope < 0.0 else NEAREST
     if not low < step < high:
         step = 0.5 * (low + high) if high < inf else 2.0 * beyond
     return max(step, NEAREST), low, high, most
@@ -256,23 +257,22 @@ class Bounds:
         uppers, lowers, slack = self.uppers, self.lowers, self._slack
         least = max([lowers[row] for row in allowed])
         able = [row for row in allowed if uppers[row] >= least - slack]
-        if len(able) > FEW:
-            rows = [row for row in able if uppers[row] > lowers[row]]
-            if len(rows) > MANY:
-                rows = sorted(sorted(rows, key=uppers.__getitem__)[-MANY:])
+        if len(able) == 1:
+            return able
+        rows = [row for row in able if uppers[row] > lowers[row]]
+        if len(rows) > MANY:
+            rows = sorted(sorted(rows, key=uppers.__getitem__)[-MANY:])
+        if len(rows) > FEW:
             self._lower_uppers(rows)
         while True:
-            ends = [uppers[row] for row in able]
-            least = max(ends) - slack
-            leading = [row for row, end in zip(able, ends, strict=True) if end >= least]
-            if len(leading) == 1:
-                if len(ends) == 1:
+            second, best = sorted(able, key=uppers.__getitem__)[-2:]
+            if uppers[second] < uppers[best] - slack:
+                if lowers[best] > uppers[second] + slack or not self.improve(best):
+                    return [best]
+            else:
+                leading = [row for row in able if uppers[row] >= uppers[best] - slack]
+                if not any([self.improve(row) for row in leading]):  # noqa: C419 - all take a step
                     return leading
-                ends.remove(uppers[leading[0]])
-                if lowers[leading[0]] > max(ends) + slack:
-                    return leading
-            if not any([self.improve(row) for row in leading]):  # noqa: C419 - all take a step
-                return leading
 
     def levelled(self) -> Array:
         """Return the bounds; those that are the highest but for rounding are equal."""
