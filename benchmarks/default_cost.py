@@ -3,6 +3,9 @@
     python benchmarks/default_cost.py
     python benchmarks/default_cost.py --arms 4 --rounds 5 --json
 
+The last lines say how long it takes to compile or load decisions, and to weigh states anew.  That
+is what a rare observation does that changes the belief in change.
+
 Every policy knows 500 states of each arm before anything is timed, with two state fields.  Then
 the policies of a size serve the same requests in turns.  Each call is timed alone, in CPU time
 less what reading the clock takes, so that other processes on the machine count little.  Ratios are
@@ -25,7 +28,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from tables import markdown
 
-from onepull import CCB, DCB, Finite, Interval, Policy, Problem, compile_decisions, recommended
+import onepull
+from onepull import (
+    CCB,
+    DCB,
+    AdaptiveKL,
+    Finite,
+    Interval,
+    Policy,
+    Problem,
+    recommended,
+)
+from onepull.policies.kept_states.counting import counts_under
+from onepull.policies.kept_states.drift import CANDIDATES, STEADY
 
 LEARNED = 500  # states of each arm
 STEPS = 200  # requests in a turn
@@ -138,7 +153,7 @@ def compete(arms: int, contexts: str, rounds: int, spread: float) -> list[Row]:
         states = drawn(arms, STEPS, spread, luck)
         for name, policy in built.items():
             into = taken[name] if turn else ([], [])  # the first turn warms up
-            compile_decisions(use=name == COMPILED)
+            onepull.compile_decisions(use=name == COMPILED)
             serve(policy, [{"tokens": count} for count in tokens], states, into)
     read = clock()
     times = {name: [summary(calls, read) for calls in both] for name, both in taken.items()}
@@ -156,6 +171,21 @@ def compete(arms: int, contexts: str, rounds: int, spread: float) -> list[Row]:
         )
         for name, (choose, observe) in times.items()
     ]
+
+
+def weighing(arms: int) -> float:
+    """Return the longest CPU time in ms to weigh all states anew, for each belief in change."""
+    policy = AdaptiveKL(problem(arms, LISTED))
+    for row in drawn(arms, LEARNED, 1.0, np.random.default_rng(1)):
+        for arm, state in zip(policy.problem.arms, row, strict=True):
+            policy.observe(arm, **state)
+    memory = policy.memory
+    times = []
+    for candidate in range(STEADY + 1, len(CANDIDATES)):
+        begin = process_time()
+        counts_under(candidate, memory.kept, memory.stands_for, memory.seen_at)
+        times.append(process_time() - begin)
+    return max(times) * 1e3
 
 
 def summary(calls: list[float], read: float) -> list[float]:
@@ -195,6 +225,10 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     stated = parser.parse_args()
+    begin = process_time()
+    if COMPILED in OURS:
+        onepull.compile_decisions()  # the first use of the name also loads numba
+    compiling = process_time() - begin
     gc.disable()  # as timeit does, so that no policy pays for the garbage of another
     rows = [
         row
@@ -206,6 +240,9 @@ def main() -> None:
         print(json.dumps([row._asdict() for row in rows]))
     else:
         print(markdown(cells(rows)))
+        print(f"compile_decisions(): {compiling:.1f} s")
+        for arms in map(int, stated.arms.split(",")):
+            print(f"weighing all states of {arms} arms anew: {weighing(arms):.2f} ms")
 
 
 if __name__ == "__main__":

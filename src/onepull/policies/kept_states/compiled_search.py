@@ -34,7 +34,7 @@ class CompiledSearch:
     True
     """
 
-    leader: Callable[[Array, Array, Array, Arms, Array, Array, Arms], int] | None = None
+    leader: Callable[..., int] | None = None
 
 
 COMPILED = CompiledSearch()

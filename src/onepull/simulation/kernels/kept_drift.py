@@ -54,7 +54,9 @@ def filters_of(drift: Drift) -> Filters:
     """Return the filters of a drift that has seen nothing."""
     twin = drift.copy()
     return Filters(
-        *(twin.errors[:, row, :, 0].copy() for row in range(3)),
+        twin.errors[:, 0, :, 0].copy(),
+        twin.errors[:, 1, :, 0].copy(),
+        twin.errors[:, 2, :, 0].copy(),
         twin.levels[:, 0].copy(),
         twin.levels[:, 1].copy(),
         twin.squares,
