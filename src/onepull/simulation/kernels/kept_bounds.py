@@ -115,7 +115,7 @@ def lower_upper(search: Any, j: Any, values: Any, weights: Any, count: Any, pull
         weight = weights[s]
         if weight > 0.0:
             away = max(top - values[s], 0.0) * scale + beyond
-            if weight <= 2.0:
+            if weight == 1.0 or weight == 2.0:  # noqa: PLR1714 - a tuple would be slow
                 # One logarithm of a product is faster than those of its factors.
                 product *= away if weight == 1.0 else away * away
                 if not FACTORS[0] < product < FACTORS[1]:
