@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from problems import channels, endless, failing, harvesting, mixed
 
 from onepull import AdaptiveKL, Finite, Interval, Problem, compile_decisions
-from onepull.index.kept_likelihood import likely_leaders
+from onepull.index.kept_likelihood import Bounds, dearness, explored
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
 from onepull.testing.random_data import draw, observations
 
@@ -89,19 +91,31 @@ def test_the_search_finds_the_leader(arms, scale, both):
         stands_for[:, 0] = 1.0
         pulls = stands_for.sum(axis=1)
         counts = (pulls + generator.integers(0, 3, arms)).astype(int).tolist()
-        budgets = [generator.uniform(0.1, 9.0)] * arms if trial % 3 else (9.0 / pulls).tolist()
         tops = 0.0 if trial % 4 else scale * generator.random(arms)
         allowed = range(arms) if trial % 5 else [arms - 1]
-        leaders = likely_leaders(rewards, stands_for, pulls, budgets, tops, allowed)
-        given, *others = as_arrays(rewards, counts, budgets, tops, allowed)
-        assert search(given, stands_for, pulls, *others) == min(leaders, key=counts.__getitem__)
+        unit = 2.0 ** round(-math.log2(scale))
+        means = -generator.random((arms, 3))
+        bounds = Bounds(rewards, stands_for, pulls, tops)
+        here = np.array(bounds.means)[:, None] * unit
+        everywhere = np.hstack([here, means])
+        among = everywhere[list(allowed)]
+        costs, size = among.max(axis=0) - everywhere, float(np.abs(among).max())
+        number = int(10 ** generator.uniform(0, 6))
+        budgets = [
+            explored(number, count, dearness(cost[0], cost.min(), size)) / count
+            for count, cost in zip(counts, costs, strict=True)
+        ]
+        leaders = bounds.explore(budgets).highest(allowed)
+        given, pulled, limits, some = as_arrays(rewards, counts, tops, allowed)
+        found = search(given, stands_for, pulls, pulled, number, limits, some, means, unit)
+        assert found == min(leaders, key=counts.__getitem__)
 
 
 def test_nothing_is_compiled_while_a_decision_is_made(both):
     del both
     assert COMPILED.leader is not None
     with pytest.raises(TypeError, match="No matching definition"):
-        COMPILED.leader(*[np.ones((1, 1), np.float32)] * 7)
+        COMPILED.leader(*[np.ones((1, 1), np.float32)] * 9)
 
 
 def test_going_back_is_possible():

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import exp, inf, log, log1p, sqrt
 from types import FunctionType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from onepull.arrays import Array
 from onepull.payoff.reward import NARROWEST
 
 HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
+DEAREST = 10.0  # how many times as much a pull costs here as elsewhere, at most, for exploration
+SAME_COST = 1e-9  # costs that differ by less are equal but for rounding, as a share of rewards
 STEPS = 60
 FEW = 2  # rows that are improved one by one
 MANY = 16  # rows that are improved at once; with more, their first numbers are an array
@@ -33,13 +35,33 @@ LARGEST = 1.7e308  # how far off a mean may be, squared, in units of its varianc
 TIED = 1e-10  # bounds that differ by less are equal but for rounding, in the largest unit
 
 
-def explored(trial: float, pulls: float) -> float:
+def dearness(cost: float, least: float, size: float) -> float:
+    """Return how many times as much a pull costs here as in the context where it costs least.
+
+    What it costs is how far the mean of its arm is below the best.  `size` is that of the largest
+    mean, and tells what is rounding.
+
+    >>> round(dearness(0.4, 0.2, 1.0), 6), dearness(0.2, 0.0, 1.0), dearness(0.0, 0.0, 1.0)
+    (2.0, 10.0, 1.0)
+    """
+    rounding = SAME_COST * size
+    if not cost > rounding:  # also if there is no mean
+        return 1.0
+    return min((cost + rounding) / (max(least, 0.0) + rounding), DEAREST)
+
+
+def explored(trial: float, pulls: float, dear: float) -> float:
     """Return how much an arm is explored: the logarithm of how unlikely a mean may be.
 
-    >>> round(explored(1, 1), 2), round(explored(100_000, 500), 2)
+    A pull shows the same state in every context.  So an arm is explored less where that is `dear`:
+    where it costs several times as much as in another context.
+
+    >>> round(explored(1, 1, 1.0), 2), round(explored(100_000, 500, 1.0), 2)
     (10.31, 7.34)
+    >>> round(explored(100_000, 500, DEAREST), 2)
+    5.04
     """
-    return log(trial / pulls + HEAD_START / sqrt(pulls))
+    return log1p((trial / pulls + HEAD_START / sqrt(pulls)) / dear)
 
 
 def first_beyond(spread: float, budget: float) -> float:
@@ -115,86 +137,75 @@ def likely_means(
     >>> bool(abs(bound - likely_mean(rewards[0], counts[0] / 10, 3, 1.0, 0.05)) < 1e-7)
     True
     """
-    bounds = Bounds(rewards, stands_for, pulls, budgets, tops)
+    bounds = Bounds(rewards, stands_for, pulls, tops).explore(budgets)
     for row in range(len(bounds.uppers)):
         while bounds.improve(row):
             pass
     return bounds.levelled()
 
 
-def likely_leaders(
-    rewards: Array,
-    stands_for: Array,
-    pulls: Array,
-    budgets: Sequence[float],
-    tops: Any,
-    allowed: Sequence[int],
-) -> list[int]:
-    """Return those of the allowed rows whose bound is the highest, but for rounding.
+class Bounds:
+    """Numbers between which the bound of each row lies, and the search for it.
 
     Mean and variance alone give a number that is at least the bound.  Only the highest of these
     are improved, until one is known to belong to the highest bound.
 
     >>> rewards, counts = np.array([[0.0, 0.5], [0.9, 0.9], [0.9, 0.9]]), np.ones((3, 2))
-    >>> likely_leaders(rewards, counts, np.full(3, 2.0), [0.1, 0.1, 0.1], 1.0, range(3))
-    [1, 2]
+    >>> bounds = Bounds(rewards, counts, np.full(3, 2.0), 1.0)
+    >>> bounds.means, bounds.explore([0.1, 0.1, 0.1]).highest(range(3))
+    ([0.25, 0.9, 0.9], [1, 2])
     """
-    return Bounds(rewards, stands_for, pulls, budgets, tops).highest(allowed)
-
-
-class Bounds:
-    """Numbers between which the bound of each row lies, and the search for it."""
 
     __slots__ = (
-        "_away", "_beyond", "_budgets", "_falls", "_gaps", "_intervals", "_logs", "_means",
-        "_pulls", "_slack", "_stands_for", "_steps", "_tops", "_units", "lowers", "uppers",
+        "_away", "_beyond", "_budgets", "_distances", "_falls", "_gaps", "_intervals", "_logs",
+        "_pulls", "_slack", "_spreads", "_stands_for", "_steps", "_tops", "_units", "lowers",
+        "means", "uppers",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        rewards: Array,
-        stands_for: Array,
-        pulls: Array,
-        budgets: Sequence[float],
-        tops: Any,
-    ) -> None:
+    def __init__(self, rewards: Array, stands_for: Array, pulls: Array, tops: Any) -> None:
         is_shared = isinstance(tops, float)
         gaps = (tops if is_shared else tops[:, None]) - rewards
         if np.minimum.reduce(gaps, None) < 0.0:
             np.maximum(gaps, 0.0, out=gaps)
-        means = row_products(stands_for, gaps) / pulls  # of the way to the top
-        self._means: list[float] = means.tolist()
-        scale = max(self._means)
+        distances = row_products(stands_for, gaps) / pulls  # of the means from the top
+        self._distances: list[float] = distances.tolist()
+        scale = max(self._distances)
         if not (scale <= 0.0 or SIZES[0] < scale < SIZES[1]):
             # Another unit, so that no square overflows or vanishes.
             scale = max(scale, NARROWEST)
-            gaps, means = np.where(stands_for > 0.0, gaps, 0.0) / scale, means / scale
-        units = np.maximum(means, SIZES[0])
+            gaps, distances = np.where(stands_for > 0.0, gaps, 0.0) / scale, distances / scale
+        units = np.maximum(distances, SIZES[0])
         spreads = row_products(stands_for * gaps, gaps) / (units * units * pulls) - 1.0
-        np.maximum(spreads, 0.0, out=spreads)
+        self._spreads = np.maximum(spreads, 0.0, out=spreads)
         self._units: list[float] = units.tolist()
         self._pulls: list[float] = pulls.tolist()
-        count = len(self._pulls)
-        self._tops: list[float] = [tops] * count if is_shared else tops.tolist()
+        self._tops: list[float] = [tops] * len(self._pulls) if is_shared else tops.tolist()
+        self._gaps, self._stands_for = gaps, stands_for
+        self._slack = TIED * max(self._distances)
+        self.means = [top - far for top, far in zip(self._tops, self._distances, strict=True)]
+
+    def explore(self, budgets: Sequence[float]) -> Self:
+        """Begin the search for bounds with these budgets."""
+        count = len(budgets)
         if count > MANY:
             limits = np.array(budgets)
-            beyonds = first_beyonds(spreads, limits)
-            falls = first_falls(spreads, limits, beyonds).tolist()
+            beyonds = first_beyonds(self._spreads, limits)
+            falls = first_falls(self._spreads, limits, beyonds).tolist()
             self._beyond: list[float] = beyonds.tolist()
         else:
-            spread = spreads.tolist()
+            spread = self._spreads.tolist()
             self._beyond = list(map(first_beyond, spread, budgets))
             falls = list(map(first_fall, spread, budgets, self._beyond))
-        rows = zip(self._tops, falls, self._means, strict=True)
-        self.uppers = [top - fall * mean for top, fall, mean in rows]
-        self.lowers = [top - mean for top, mean in zip(self._tops, self._means, strict=True)]
-        self._gaps, self._stands_for, self._budgets = gaps, stands_for, budgets
-        self._slack = TIED * max(self._means)
+        rows = zip(self._tops, falls, self._distances, strict=True)
+        self.uppers = [top - fall * far for top, fall, far in rows]
+        self.lowers = list(self.means)
+        self._budgets = budgets
         self._intervals = [(0.0, inf)] * count
         self._falls = [inf] * count
         self._steps = [0] * count
         self._logs = [0.0] * count
         self._away: list[Array | None] = [None] * count
+        return self
 
     def improve(self, row: int) -> bool:
         """Take half a step to the bound of a row; return whether there was one to take.
@@ -233,7 +244,7 @@ class Bounds:
         before, fall = self._falls[row], exp(logs - self._budgets[row]) - beyond
         self._falls[row] = fall
         self._steps[row] += 1
-        self.uppers[row] = upper = self._tops[row] - min(max(fall, 0.0), 1.0) * self._means[row]
+        self.uppers[row] = upper = self._tops[row] - min(max(fall, 0.0), 1.0) * self._distances[row]
         if abs(before - fall) <= CLOSE or beyond <= NEAREST or self._steps[row] == STEPS:
             self.lowers[row] = upper
         else:
@@ -249,7 +260,7 @@ class Bounds:
             self._logs[row], one, two, self._budgets[row], self._beyond[row], *self._intervals[row]
         )
         self._intervals[row], self._away[row] = (low, high), None
-        lower = min(self._tops[row] - most * self._means[row], self.uppers[row])
+        lower = min(self._tops[row] - most * self._distances[row], self.uppers[row])
         self.lowers[row] = max(self.lowers[row], lower)
 
     def highest(self, allowed: Sequence[int]) -> list[int]:

@@ -104,6 +104,7 @@ class PreparedKept(Prepared):
             points,
             weights,
             point_counts,
+            np.zeros((arms, self.tracked.shape[1])),
         )
 
     def _of_world(self, world: World) -> Known:

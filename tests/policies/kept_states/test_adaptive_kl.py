@@ -27,7 +27,7 @@ from onepull import (
 )
 from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
-from onepull.index.kept_likelihood import likely_leaders, likely_means
+from onepull.index.kept_likelihood import DEAREST, Bounds, dearness, explored, likely_means
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
 from onepull.policies.kept_states.merging import RECENT
 from onepull.policies.kept_states.tops import Tops
@@ -70,6 +70,11 @@ def test_bounds_are_those_of_the_plain_function(rewards, budgets, weights):
         assert 1.0 - one == pytest.approx(1.0 - expected, rel=1e-6, abs=near + 1e-9)
 
 
+def leading(told, allowed):
+    rewards, stands_for, pulls, budgets, tops = told
+    return Bounds(rewards, stands_for, pulls, tops).explore(budgets).highest(allowed)
+
+
 @given(
     rewards=arrays(float, (5, 9), elements=st.floats(-10, 1)),
     pulls=st.lists(st.integers(1, 400), min_size=5, max_size=5),
@@ -79,7 +84,7 @@ def test_leaving_out_hopeless_arms_changes_no_choice(rewards, pulls):
     told = rewards, np.ones((5, 9)), np.full(5, 9.0), [8.0 / count for count in pulls], 1.0
     exact = likely_means(*told)
     for allowed in (range(5), [1, 2, 4], [3]):
-        leaders = likely_leaders(*told, allowed)
+        leaders = leading(told, allowed)
         assert {*leaders} <= {*allowed}
         assert exact[leaders] == pytest.approx(exact[list(allowed)].max(), abs=1e-7)
 
@@ -96,7 +101,7 @@ def test_the_highest_bounds_are_found_among_many_rows(arms, apart):
         told = rewards, stands_for, pulls, (9.0 / pulls).tolist(), tops
         exact = likely_means(*told)
         for allowed in (range(arms), range(1, arms, 2)):
-            leaders = likely_leaders(*told, allowed)
+            leaders = leading(told, allowed)
             highest = exact[list(allowed)].max()
             assert exact[leaders] == pytest.approx(highest, abs=1e-9 * scale)
 
@@ -469,3 +474,50 @@ def test_the_size_of_rewards_may_change_as_much_as_numbers_can(first, last):
     policy.observe(arm, x=1)
     seen = 1.0 if arm == "a" else 7 / 4
     assert policy.estimates() == pytest.approx([-seen * last])
+
+
+@given(
+    cost=st.floats(0, 1e3), others=st.lists(st.floats(0, 1e3), max_size=7), scale=st.floats(-9, 9)
+)
+def test_a_pull_is_dear_where_it_costs_several_times_as_much(cost, others, scale):
+    costs = [cost, *others]
+    found = dearness(cost, min(costs), max(costs))
+    assert 1.0 <= found <= DEAREST
+    if min(costs) > 1e-3 * max(costs):
+        assert found == pytest.approx(min(cost / min(costs), DEAREST), rel=1e-5)
+    if cost == min(costs):
+        assert found == 1.0
+    unit = 2.0 ** int(scale)  # the unit of rewards does not matter
+    assert dearness(cost * unit, min(costs) * unit, max(costs) * unit) == pytest.approx(found)
+
+
+def test_an_arm_is_explored_where_that_costs_least():
+    """Two arms, of which one is worse everywhere, by four times as much where y is 4."""
+    policy = AdaptiveKL(
+        Problem(
+            arms=["good", "bad"],
+            context={"y": Finite([1, 4])},
+            state={"x": Finite([0, 1])},
+            reward="x * y",
+        ),
+        adapts=False,
+    )
+    policy.observe_many(["good"] * 20 + ["bad"] * 20, x=[1] * 18 + [0] * 2 + [1] * 5 + [0] * 15)
+    cheap, dear = policy.indices(y=1), policy.indices(y=4)
+    assert dear[0] == pytest.approx(4 * cheap[0])  # the best arm is explored everywhere
+    budgets = [explored(40, 20, times) / 20 for times in (1.0, 4.0)]
+    rewards, counts = np.array([[0.0, 1.0]]), np.array([[15.0, 5.0]])
+    for index, budget, y in ((cheap[1], budgets[0], 1.0), (dear[1], budgets[1], 4.0)):
+        expected = likely_means(rewards * y, counts, np.array([20.0]), [budget], y)[0]
+        assert index == pytest.approx(expected, rel=1e-6)
+    assert dear[1] < 4 * cheap[1]
+
+
+def test_arms_that_may_not_be_chosen_do_not_count_for_what_a_pull_costs():
+    policy = taught(channels())
+    arms = list(policy.problem.arms)
+    for context in draw(policy.problem.context, 20, np.random.default_rng(6)):
+        left = arms[1:]
+        choice = policy.choose(**context, eligible=left)
+        told = {row.arm: row.index for row in policy.explain(**context, eligible=left).arms}
+        assert told[choice] == max(told[arm] for arm in left)

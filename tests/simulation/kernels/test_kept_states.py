@@ -16,7 +16,7 @@ from onepull.policies.kept_states.drift import DECAYS, Drift
 from onepull.policies.kept_states.merging import RECENT, uniform
 from onepull.simulation import Simulation
 from onepull.simulation.draws import keys, place, show
-from onepull.simulation.kernels.kept_bounds import begin, improve, no_search
+from onepull.simulation.kernels.kept_bounds import begin, improve, measure, no_search
 from onepull.simulation.kernels.kept_drift import filters_of, learn, recount
 from onepull.simulation.kernels.kept_merging import mixed
 from onepull.simulation.prepare import Interpreted
@@ -270,7 +270,8 @@ def test_the_bounds_are_those_of_the_library():
         exact = likely_means(values, weights, np.array([pulls]), [level / pulls], 0.0)[0]
         search = no_search(1)
         search.budget[0] = level / pulls
-        begin(search, 0, values[0], weights[0], count, pulls)
+        measure(search, 0, values[0], weights[0], count, pulls)
+        begin(search, 0)
         near = 1e-6 * scale
         while search.lower[0] < search.upper[0]:
             assert search.lower[0] - near <= exact <= search.upper[0] + near

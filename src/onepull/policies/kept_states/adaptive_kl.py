@@ -14,9 +14,10 @@ from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
 from onepull.errors import ParameterError
 from onepull.index.kept_likelihood import (
+    Bounds,
+    dearness,
     drifting_cost,
     explored,
-    likely_leaders,
     likely_means,
     row_products,
 )
@@ -25,7 +26,7 @@ from onepull.payoff.reward import NARROWEST, Source
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
 from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
 from onepull.policies.kept_states.memory import KeptStates, View
-from onepull.policies.kept_states.merging import uniform
+from onepull.policies.kept_states.merging import FARTHEST, uniform
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
 from onepull.policies.ties import foremost
@@ -65,6 +66,10 @@ class Sight:
                 means = np.where(np.array(self._pulls) > 0, means, np.nan)
             self._means = means
         return self._means
+
+
+def _least_pulled(arms: Sequence[int], counts: Sequence[int]) -> int:
+    return arms[0] if len(arms) == 1 else min(arms, key=counts.__getitem__)
 
 
 def within(view: View, means: Array) -> Array:
@@ -221,8 +226,7 @@ class AdaptiveKL(Policy):
         share = FEW_ARMS / len(self._arms)
         if share >= 1.0:
             return True
-        knowledge = self._knowledge
-        trial = knowledge.clock + sum(knowledge.in_flight)
+        trial = self._trial
         return trial < AT_FIRST or uniform(EXPLORING, trial) < share
 
     def _estimates(self, request: Request) -> Sequence[float | None]:
@@ -261,7 +265,7 @@ class AdaptiveKL(Policy):
         knowledge = self._knowledge
         if 0 not in knowledge.pulls:
             return {}
-        enough = math.log(max(knowledge.clock + sum(knowledge.in_flight), 1))
+        enough = math.log(max(self._trial, 1))
         pairs = enumerate(zip(knowledge.pulls, knowledge.in_flight, strict=True))
         return {arm: not flying or flying < enough for arm, (count, flying) in pairs if count == 0}
 
@@ -283,14 +287,21 @@ class AdaptiveKL(Policy):
                 return min(due or allowed, key=knowledge.counts.__getitem__)
             allowed = known
         view, counts = request.view.view, knowledge.counts
-        budgets, search = self._budgets(counts), COMPILED.leader
-        if search is not None:
-            rewards, *others = as_arrays(view.rewards, counts, budgets, view.tops, allowed)
-            return search(rewards, view.stands_for, view.pulls, *others)
-        leaders = likely_leaders(
-            view.rewards, view.stands_for, view.pulls, budgets, view.tops, allowed
-        )
-        return leaders[0] if len(leaders) == 1 else min(leaders, key=counts.__getitem__)
+        if COMPILED.leader is not None:
+            rewards, pulled, tops, some = as_arrays(view.rewards, counts, view.tops, allowed)
+            return COMPILED.leader(
+                rewards, view.stands_for, view.pulls, pulled, self._trial, tops, some,
+                knowledge.means, knowledge.unit,
+            )  # fmt: skip
+        bounds = Bounds(view.rewards, view.stands_for, view.pulls, view.tops)
+        best = _least_pulled(bounds.explore(self._budgets(counts)).highest(allowed), counts)
+        means = bounds.means
+        if means[best] < max([means[j] for j in allowed]):
+            # It leads by exploration.  With less of that where it is dear, another may lead.  An
+            # arm with the best mean leads either way.
+            budgets = self._budgets(counts, self._dearness(means, allowed))
+            best = _least_pulled(bounds.explore(budgets).highest(allowed), counts)
+        return best
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         """Return the arms that tie: the least pulled to explore, else the most pulled."""
@@ -298,14 +309,34 @@ class AdaptiveKL(Policy):
         counts = [sign * count for count in self._knowledge.counts]
         return foremost(indices, request.allowed, counts)
 
-    def _budgets(self, counts: Sequence[int]) -> list[float]:
+    @property
+    def _trial(self) -> int:
+        """The number of observations and of pulls in flight."""
+        return self._knowledge.clock + sum(self._knowledge.in_flight)
+
+    def _budgets(self, counts: Sequence[int], dear: Sequence[float] | None = None) -> list[float]:
         """Return how unlikely the mean of each arm may be that it is given credit for.
 
-        `counts` are the pulls of each arm with those in flight.
+        `counts` are the pulls of each arm with those in flight, `dear` is how many times as much
+        it costs here as elsewhere.
+        """
+        trial = self._trial
+        each = zip(counts, dear or [1.0] * len(counts), strict=True)
+        return [explored(trial, count or 1, times) / (count or 1) for count, times in each]
+
+    def _dearness(self, means: Sequence[float], allowed: Sequence[int]) -> list[float]:
+        """Return how many times as much each arm costs here as in the cheapest tracked context.
+
+        `means` are the estimates here, of which the allowed ones count.
         """
         knowledge = self._knowledge
-        trial = knowledge.clock + sum(knowledge.in_flight)
-        return [explored(trial, count or 1) / (count or 1) for count in counts]
+        here = np.clip(np.array(means) * knowledge.unit, -FARTHEST, FARTHEST)[:, None]
+        everywhere = np.concatenate([here, knowledge.means], axis=1)
+        among = everywhere[list(allowed)]
+        costs = among.max(axis=0) - everywhere
+        size = max(float(among.max()), -float(among.min()))
+        columns = costs[:, 0].tolist(), costs.min(axis=1).tolist()
+        return [dearness(cost, least, size) for cost, least in zip(*columns, strict=True)]
 
     def _bounds(self, request: Request, arms: Any) -> Array:
         """Return the indices of arms that were observed."""
@@ -313,7 +344,10 @@ class AdaptiveKL(Policy):
         drift = knowledge.drift
         if drift is not None and drift.chosen != STEADY:
             return self._drifting(request, drift, arms)
-        budgets = np.array(self._budgets(knowledge.counts))[arms].tolist()
+        means, pulls = request.view.means.tolist(), knowledge.pulls
+        allowed = [j for j in request.allowed if pulls[j]]
+        dear = self._dearness(means, allowed) if allowed else None
+        budgets = np.array(self._budgets(knowledge.counts, dear))[arms].tolist()
         tops = view.tops[arms] if np.ndim(view.tops) else view.tops
         return likely_means(
             view.rewards[arms], view.stands_for[arms], view.pulls[arms], budgets, tops

@@ -1,8 +1,8 @@
 """The compiled search for the leading arm, if there is one.
 
 The library does without a compiler.  `compile_decisions`, which is in a layer above, puts the
-compiled form of `likely_leaders` here.  It is one function for all problems, so it is compiled
-before the first decision or not at all.
+compiled form of the search of `Bounds` here.  It is one function for all problems, so it is
+compiled before the first decision or not at all.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class CompiledSearch:
     ----------
     leader
         Takes the rewards of each arm's states, what these stand for, the pulls of each arm, its
-        count by which ties are broken, its budget, the tops and the allowed arms.  Returns an arm.
-        None if there is none.
+        count with pulls in flight, the trial, the tops, the allowed arms, and the means of each arm
+        in other contexts with their unit.  Returns an arm.  None if there is none.
 
     Examples
     --------
@@ -41,22 +41,17 @@ COMPILED = CompiledSearch()
 
 
 def as_arrays(
-    rewards: Array,
-    counts: Sequence[int],
-    budgets: Sequence[float],
-    tops: Any,
-    allowed: Sequence[int],
-) -> tuple[Array, Arms, Array, Array, Arms]:
+    rewards: Array, counts: Sequence[int], tops: Any, allowed: Sequence[int]
+) -> tuple[Array, Arms, Array, Arms]:
     """Return arguments of the search with the types for which it was compiled.
 
-    >>> as_arrays(np.ones((2, 1)), [3, 4], [0.1, 0.2], 1.0, range(2))[3:]
+    >>> as_arrays(np.ones((2, 1)), [3, 4], 1.0, range(2))[2:]
     (array([1.]), array([0, 1]))
     """
     everyone = len(allowed) == len(counts)
     return (
         np.ascontiguousarray(rewards),
         np.array(counts, np.int64),
-        np.array(budgets, np.float64),
         np.array([tops] if isinstance(tops, float) else tops, np.float64),
         np.arange(len(counts)) if everyone else np.array(allowed, np.int64),
     )

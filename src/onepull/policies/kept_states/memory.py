@@ -18,7 +18,12 @@ from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states.counting import counts_under
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
 from onepull.policies.kept_states.merging import FARTHEST, RECENT, merged_pairs, merging_errors
-from onepull.policies.kept_states.saved_states import KeptState, check_arms, restored_counts
+from onepull.policies.kept_states.saved_states import (
+    KeptState,
+    check_arms,
+    restored_counts,
+    restored_means,
+)
 from onepull.policies.kept_states.tops import Tops
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import mean_state, observed_outcome
@@ -89,6 +94,7 @@ class KeptStates(Knowledge):
         self._nothing = np.array(self._some_state())
         self._make_room(arms, min(FIRST, capacity))
         self._bind()
+        self.means = np.zeros((arms, len(self.tracked)))  # of each arm in the tracked contexts
         self.drift = Drift(arms=arms, contexts=len(self.tracked)) if adapts else None
         # How much each state counts for the mean and for the deviation of its arm.
         self._counts_for: tuple[Array, Array] | None = None
@@ -121,8 +127,10 @@ class KeptStates(Knowledge):
         low, high = payoff.whole_range
         before, self.unit = getattr(self, "unit", None), unit_of(high - low)
         self._may_be_far = not max(abs(low), abs(high)) * self.unit < FARTHEST
-        if before is not None and before != self.unit and self.drift is not None:
-            self.drift.rescale(self.unit / before)
+        if before is not None and before != self.unit:
+            self.means = np.clip(self.means * (self.unit / before), -FARTHEST, FARTHEST)
+            if self.drift is not None:
+                self.drift.rescale(self.unit / before)
         self.tops = Tops(problem)
 
     # Learning
@@ -136,30 +144,37 @@ class KeptStates(Knowledge):
     def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Raise what `learn` would raise, and change nothing."""
         outcome = observed_outcome(self.problem, arm, fields, reward)
-        if self.drift is not None:
-            self._psi((*self.problem.known[arm], *outcome[len(self._attributes) :]))
+        self._psi((*self.problem.known[arm], *outcome[len(self._attributes) :]))
 
-    def _keep(self, arm: int, shown: Sequence[float], trial: int, *, is_whole: bool = True) -> None:
+    def _keep(
+        self,
+        arm: int,
+        shown: Sequence[float],
+        trial: int,
+        *,
+        stands_for: float = 1.0,
+        is_whole: bool = True,
+    ) -> None:
         """Keep a state; one that is not whole, as others were merged into it, tells no change."""
-        rewards = None
-        if self.drift is not None and is_whole:
-            # Before anything changes, since a reward in Python may raise.
-            rewards = np.array(self._psi((*self.problem.known[arm], *shown)))
-            if self.unit != 1.0:
-                rewards *= self.unit
-            if self._may_be_far:
-                np.minimum(rewards, FARTHEST, out=rewards)
-                np.maximum(rewards, -FARTHEST, out=rewards)
+        # Before anything changes, since a reward in Python may raise.
+        rewards = np.array(self._psi((*self.problem.known[arm], *shown)))
+        if self.unit != 1.0:
+            rewards *= self.unit
+        if self._may_be_far:
+            np.minimum(rewards, FARTHEST, out=rewards)
+            np.maximum(rewards, -FARTHEST, out=rewards)
         slot = self._free_slot(arm)
         columns = self.columns
         for field, value in enumerate(shown):  # for a few fields quicker than all at once
             columns[field, arm, slot] = value
-        self.stands_for[arm, slot] = 1.0
+        self.stands_for[arm, slot] = stands_for
         self.seen_at[arm, slot] = trial
         self.kept[arm] = slot + 1
-        self._count(arm, 1)
+        self._count(arm, round(stands_for))
         self.clock = trial + 1
-        if self.drift is not None and rewards is not None:
+        means = self.means[arm]
+        means += (rewards - means) * (stands_for / self.pulls[arm])
+        if self.drift is not None and is_whole:
             self._predict(arm, slot, trial, rewards)
 
     def _count(self, arm: int, more: int) -> None:
@@ -290,21 +305,20 @@ class KeptStates(Knowledge):
     @property
     def storage(self) -> int:
         """How many numbers are stored."""
-        per_state = len(self._nothing) + 2
-        numbers = self.drift_storage
-        return sum(self.kept) * per_state + 2 * len(self.pulls) + numbers
+        return sum(self.kept) * (len(self._nothing) + 2) + self._fixed_storage
 
     @property
-    def drift_storage(self) -> int:
-        """How many numbers the filters store, without copies for each context."""
-        if self.drift is None:
-            return 0
-        return len(self.pulls) * len(DECAYS) * (4 + 3 * len(self.tracked))
+    def _fixed_storage(self) -> int:
+        """How many numbers do not depend on the states: counts, means, and those of the filters."""
+        contexts = len(self.tracked)
+        # A filter has copies for each context, which do not count.
+        filters = 0 if self.drift is None else len(DECAYS) * (4 + 3 * contexts)
+        return len(self.pulls) * (2 + contexts + filters)
 
     def storage_after(self, trials: int) -> int:
         """Return the largest possible number of stored numbers after a number of trials."""
         most = min(trials, self.capacity * len(self.pulls))
-        return most * (len(self._nothing) + 2) + 2 * len(self.pulls) + self.drift_storage
+        return most * (len(self._nothing) + 2) + self._fixed_storage
 
     # Arms, merging and files
 
@@ -318,6 +332,7 @@ class KeptStates(Knowledge):
             old = self.columns, self.stands_for, self.seen_at
             self._make_room(len(self.pulls), self.stands_for.shape[1])
             self.columns[:, :-1], self.stands_for[:-1], self.seen_at[:-1] = old
+            self.means = np.vstack([self.means, np.zeros((1, len(self.tracked)))])
             if self._counts_for is not None:
                 nothing = np.zeros((1, self.stands_for.shape[1]))
                 mean, deviation = self._counts_for
@@ -331,6 +346,7 @@ class KeptStates(Knowledge):
             self.stands_for = np.delete(self.stands_for, removed, axis=0)
             self.seen_at = np.delete(self.seen_at, removed, axis=0)
             self._divisors = np.delete(self._divisors, removed)
+            self.means = np.delete(self.means, removed, axis=0)
             if self._counts_for is not None:
                 mean, deviation = (np.delete(each, removed, axis=0) for each in self._counts_for)
                 self._counts_for = mean, deviation
@@ -357,10 +373,13 @@ class KeptStates(Knowledge):
         merged, whole = _parted(sorted(seen, key=lambda one: one.trial))
         for states, is_whole in ((merged, False), (whole, True)):
             for each in states:
-                fresh._keep(each.arm, each.shown, each.trial, is_whole=is_whole)
-                slot = fresh.kept[each.arm] - 1
-                fresh.stands_for[each.arm, slot] = each.stands_for
-                fresh._count(each.arm, round(each.stands_for) - 1)
+                fresh._keep(
+                    each.arm,
+                    each.shown,
+                    each.trial,
+                    stands_for=each.stands_for,
+                    is_whole=is_whole,
+                )
         fresh.clock = max(fresh.clock, self.clock, sum(fresh.pulls))
         fresh.in_flight = self.in_flight
         self.__dict__.update(fresh.__dict__)
@@ -414,6 +433,7 @@ class KeptStates(Knowledge):
             states=[self.columns[:, j, : self.kept[j]].T.tolist() for j in counts],
             stands_for=[self.stands_for[j, : self.kept[j]].tolist() for j in counts],
             seen_at=[self.seen_at[j, : self.kept[j]].tolist() for j in counts],
+            means=self.means.tolist(),
             drift=None if self.drift is None else self.drift.state(),
             counts_for=None
             if self._counts_for is None
@@ -428,6 +448,7 @@ class KeptStates(Knowledge):
         check_arms(saved, self.problem.shown, arms, self.asked)
         if (saved.drift is None) != (self.drift is None):
             raise SaveFileError("the saved states and the policy differ in whether memory adapts")
+        self.means = restored_means(saved.means, self.means.shape)
         if self.drift is not None:
             self.drift.restore(saved.drift)
         self.pulls, self.clock, self.merges = saved.pulls, saved.clock, saved.merges
@@ -458,7 +479,7 @@ class KeptStates(Knowledge):
         twin.__dict__.update(self.__dict__)
         for name in ("pulls", "in_flight", "kept"):
             setattr(twin, name, list(getattr(self, name)))
-        for name in ("columns", "stands_for", "seen_at", "_divisors"):
+        for name in ("columns", "stands_for", "seen_at", "means", "_divisors"):
             setattr(twin, name, getattr(self, name).copy())
         twin.drift = None if self.drift is None else self.drift.copy()
         if self._counts_for is not None:

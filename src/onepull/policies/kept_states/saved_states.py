@@ -23,6 +23,7 @@ class KeptState(msgspec.Struct, forbid_unknown_fields=True):
     states: list[list[list[Finite]]]
     stands_for: list[list[Finite]]
     seen_at: list[list[Count]]
+    means: list[list[Finite]]
     drift: Any = None
     counts_for: list[list[list[Finite]]] | None = None
     room: Count = 0
@@ -80,3 +81,10 @@ def restored_counts(
     if len(found) != 2:
         raise SaveFileError("the saved counts of states are not two lists")
     return found[0], found[1]
+
+
+def restored_means(saved: Sequence[Sequence[float]], shape: tuple[int, ...]) -> Array:
+    """Return the means of each arm; raises SaveFileError if their number is wrong."""
+    if [len(row) for row in saved] != [shape[1]] * shape[0]:
+        raise SaveFileError(f"the saved means are not of {shape[0]} arms in {shape[1]} contexts")
+    return np.array(saved, np.float64).reshape(shape)

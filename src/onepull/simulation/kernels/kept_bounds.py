@@ -17,6 +17,7 @@ from onepull.index import kept_likelihood
 from onepull.index.kept_likelihood import CLOSE, NEAREST, SIZES, STEPS, TIED
 from onepull.simulation.compiled import compiled, inlined
 
+dearness = inlined(kept_likelihood.dearness)
 explored = inlined(kept_likelihood.explored)
 first_beyond = inlined(kept_likelihood.first_beyond)
 first_fall = inlined(kept_likelihood.first_fall)
@@ -32,6 +33,7 @@ class Search(NamedTuple):
     budget: Array  # how unlikely the bound may be, for each observation
     top: Array
     unit: Array  # the mean distance to the top
+    spread: Array  # the variance, in the unit
     beyond: Array  # how far λ is from the top, in the unit; with the ends of its interval
     low: Array
     high: Array
@@ -46,21 +48,22 @@ class Search(NamedTuple):
 
 def no_search(arms: int) -> Search:
     """Return room for a search among all arms."""
-    numbers = (np.zeros(arms) for _ in range(10))
+    numbers = (np.zeros(arms) for _ in range(11))
     counts = (np.zeros(arms, np.int64) for _ in range(2))
     return Search._make((*numbers, *counts, np.arange(arms)))
 
 
-@inlined
-def set_budgets(search: Any, pulls: Any, trial: Any) -> None:
-    """Write how unlikely the mean of each arm may be that it is given credit for."""
-    for j in range(pulls.size):
-        search.budget[j] = explored(trial, pulls[j]) / pulls[j]
+class Elsewhere(NamedTuple):
+    """What is known of other contexts than that of a request."""
+
+    means: Array  # [arm, compared context], in units of `1 / unit`
+    unit: float
+    lead: Array  # the best mean in each compared context
 
 
 @inlined
-def begin(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any) -> None:
-    """Bound an arm by the mean and the variance of its rewards."""
+def measure(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any) -> None:
+    """Write the mean and the variance of an arm's distances to the top."""
     top = search.top[j]
     total, squares = 0.0, 0.0
     more, more_squares = 0.0, 0.0
@@ -76,17 +79,44 @@ def begin(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any
         total += weights[count - 1] * gap
         squares += weights[count - 1] * gap * gap
     unit = (total + more) / pulls
-    search.unit[j] = unit
+    search.unit[j], search.spread[j] = unit, 0.0
     if unit <= VANISHING:
-        search.upper[j] = search.lower[j] = top
         return
     squares = (squares + more_squares) / (unit * unit)
     if not SIZES[0] < unit < SIZES[1]:  # where a square overflows or vanishes
         squares = 0.0
         for s in range(count):
             squares += weights[s] * (max(top - values[s], 0.0) / unit) ** 2
-    budget = search.budget[j]
-    spread = max(squares / pulls - 1.0, 0.0)
+    search.spread[j] = max(squares / pulls - 1.0, 0.0)
+
+
+@inlined
+def set_budgets(search: Any, counts: Any, trial: Any, elsewhere: Any) -> None:
+    """Write how unlikely the mean of each arm may be that it is given credit for."""
+    means, lead, unit = elsewhere.means, elsewhere.lead, elsewhere.unit
+    best, size = -np.inf, 0.0
+    for c in range(lead.size):
+        lead[c] = -np.inf
+    for j in search.allowed:
+        here = (search.top[j] - search.unit[j]) * unit
+        best, size = max(best, here), max(size, abs(here))
+        for c in range(lead.size):
+            lead[c], size = max(lead[c], means[j, c]), max(size, abs(means[j, c]))
+    for j in search.allowed:
+        cost = best - (search.top[j] - search.unit[j]) * unit
+        least = cost
+        for c in range(lead.size):
+            least = min(least, lead[c] - means[j, c])
+        search.budget[j] = explored(trial, counts[j], dearness(cost, least, size)) / counts[j]
+
+
+@inlined
+def begin(search: Any, j: Any) -> None:
+    """Bound an arm by the mean and the variance of its rewards."""
+    top, unit, budget, spread = search.top[j], search.unit[j], search.budget[j], search.spread[j]
+    if unit <= VANISHING:
+        search.upper[j] = search.lower[j] = top
+        return
     beyond = first_beyond(spread, budget)
     search.beyond[j] = beyond
     search.low[j], search.high[j], search.fall[j] = 0.0, np.inf, np.inf
@@ -158,18 +188,28 @@ def raise_lower(search: Any, j: Any, values: Any, weights: Any, count: Any, pull
 
 @compiled
 def likely_leader(
-    values: Any, weights: Any, points: Any, pulls: Any, counts: Any, tops: Any, search: Any
+    values: Any,
+    weights: Any,
+    points: Any,
+    pulls: Any,
+    counts: Any,
+    tops: Any,
+    trial: Any,
+    elsewhere: Any,
+    search: Any,
 ) -> Any:
     """Return the arm with the highest bound; of equal ones that with the lowest count.
 
-    The first `points` of an arm's values count for its bound.  The budgets are those of the search.
+    The first `points` of an arm's values count for its bound.
     """
-    slack = 0.0
-    for j in range(pulls.size):
+    upper, lower, allowed, slack = search.upper, search.lower, search.allowed, 0.0
+    for j in allowed:
         search.top[j] = tops[j if tops.size > 1 else 0]
-        begin(search, j, values[j], weights[j], points[j], pulls[j])
+        measure(search, j, values[j], weights[j], points[j], pulls[j])
         slack = max(slack, TIED * search.unit[j])
-    upper, lower, allowed = search.upper, search.lower, search.allowed
+    set_budgets(search, counts, trial, elsewhere)
+    for j in allowed:
+        begin(search, j)
     while True:
         highest, rest = -np.inf, -np.inf
         for j in allowed:

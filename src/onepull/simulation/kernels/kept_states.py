@@ -20,7 +20,7 @@ from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.merging import FARTHEST
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
-from onepull.simulation.kernels.kept_bounds import likely_leader, set_budgets
+from onepull.simulation.kernels.kept_bounds import Elsewhere, likely_leader
 from onepull.simulation.kernels.kept_drift import (
     drifting_cost,
     faded,
@@ -51,6 +51,7 @@ class Memory(NamedTuple):
     points: NDArray[np.int64]  # how many there are for each arm
     weights: Array  # [arm, point]
     point_counts: Array  # [arm, for the mean or the deviation, point]
+    means: Array  # [arm, tracked context]
 
 
 class Known(NamedTuple):
@@ -93,12 +94,11 @@ def kept_states(
         if best < 0:
             best = decide(
                 memory, filters, search, known, stretch.rows[i], stretch.contexts[i],
-                known.tops[cells[i]], explores, g, values, means, scratch,
+                known.tops[cells[i]], explores, g, values, means, scratch, told,
             )  # fmt: skip
         chosen[i] = best
         at = look(stretch.key, stretch.first + i, best, arms, laws, known, shown)
-        if known.adapts:
-            value_tracked(known, best, at, shown, tracked, g, told)
+        value_tracked(known, best, at, shown, tracked, g, told)
         keep_state(memory, filters, known, best, at, shown, told, g)
 
 
@@ -125,8 +125,9 @@ def decide(
     written: Any,
     means: Any,
     scratch: Any,
+    told: Any,
 ) -> Any:
-    """Return the arm to play in a context."""
+    """Return the arm to play in a context; `told` is scratch, too."""
     trial = memory.clock[0]
     if known.is_joined and known.rewards.size > 0:
         values = known.rewards[row]
@@ -134,10 +135,11 @@ def decide(
         values = written
         value_points(memory, known, row, context, g, values)
     if explores and memory.clock[2] == 0:
-        set_budgets(search, memory.pulls, trial)
+        elsewhere = Elsewhere(memory.means, known.unit, told)
         return likely_leader(
-            values, memory.weights, memory.points, memory.pulls, memory.pulls, tops, search
-        )
+            values, memory.weights, memory.points, memory.pulls, memory.pulls, tops, trial,
+            elsewhere, search,
+        )  # fmt: skip
     estimate(memory, filters, values, trial, means)
     if explores:
         return drifting_leader(memory, filters, values, trial, means, scratch[0], scratch[1])
@@ -224,6 +226,8 @@ def keep_state(
     memory.kept[arm] = slot + 1
     memory.pulls[arm] += 1
     clock[0] = trial + 1
+    for c in range(told.size):
+        memory.means[arm, c] += (told[c] - memory.means[arm, c]) * (1.0 / memory.pulls[arm])
     if known.is_joined:
         memory.weights[arm, at] += 1.0
     else:
