@@ -89,9 +89,11 @@ class AdaptiveKL(Policy):
     with the error of a sample.
 
     While the arms do not change, its index is the empirical-likelihood bound of `EmpiricalKL` with
-    the exploration ln(n/m + 30,000/√m).  Otherwise it compares the means that its memory predicts
-    by Student's t; the variance of a mean grows while its arm is not pulled.  What the other arms
-    have shown about noise counts as two observations of each arm.
+    the exploration ln(1 + (n/m + 30,000/√m) / d).  Here d, the dearness, is how many times as much
+    a pull of the arm costs in this context as where it costs least, up to ten: a pull shows the
+    same state everywhere, so it is made where it is cheap.  If the arms change, it compares the
+    means that its memory predicts by Student's t; the variance of a mean grows while its arm is
+    not pulled.  What the other arms have shown about noise counts as two observations of each arm.
 
     With more than ten arms, trying all of them at first would cost more than it brings if there
     are few requests.  After 32 trials only a share of the requests explores: ten divided by the
