@@ -96,6 +96,10 @@ class Flights:
             self._answered.popitem(last=False)
         return None
 
+    def may_expire(self, now: float) -> bool:
+        """Whether a deadline is over; it can be asked without a lock."""
+        return any(deadline <= now for deadline, _ in self._deadlines[:1])
+
     def expired(self, now: float) -> list[Decided]:
         """Return the decisions that have expired, which stay until their expiry is in the log."""
         found: dict[str, tuple[Decided, float]] = {}

@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import takewhile
+from itertools import groupby, takewhile
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,7 +28,9 @@ from onepull.store import events as e
 from onepull.store.ids import Ids
 from onepull.store.store import Snapshot, Stored
 
-CHUNK = 200  # events folded at once, so that decisions do not wait long
+CHUNK = 200  # outcomes folded at once, so that decisions do not wait long
+DECISIONS = 2000  # decisions folded at once
+REVISION = 0  # says that a change of the problem is folded alone
 SHORT = 0.02  # seconds that the thread that writes waits for one that reads
 ATTEMPTS = 100  # to define a router, while others do so, too
 
@@ -62,6 +64,7 @@ class Following:
         self._is_open = True
         self._error: Exception | None = None  # of the last attempt to follow the log
         self._last_snapshot = 0
+        self._followed = 0.0  # when a commit of this process was folded last
         self._is_revising = False  # whether a change of the problem is being learned
         self.redefinition: Redefinition | None = None
 
@@ -164,6 +167,7 @@ class Following:
                     self._fold_new(revises=False)
                 else:
                     self._fold_stored(stored)
+                self._followed = time.monotonic()
             finally:
                 self._sync_lock.release()
 
@@ -209,20 +213,19 @@ class Following:
             self._followers = (*self._followers, follower)
 
     def _apply(self, batch: list[Any]) -> None:
-        start = 0
-        for place, event in enumerate(batch):
-            if isinstance(event, REVISIONS):
-                self._apply_all(batch[start:place])
-                self._revise(event)
-                start = place + 1
-        self._apply_all(batch[start:])
+        for kind, events in groupby(batch, _kind):
+            if kind is REVISION:
+                for event in events:
+                    self._revise(event)
+            else:
+                self._apply_all([*events], kind)
 
-    def _apply_all(self, events: list[Any]) -> None:
-        for start in range(0, len(events), CHUNK):
+    def _apply_all(self, events: list[Any], at_once: int) -> None:
+        for start in range(0, len(events), at_once):
             with self._lock:
-                for event in events[start : start + CHUNK]:
+                for event in events[start : start + at_once]:
                     self._fold.apply(event)
-                    if isinstance(event, e.Decided) and event.key and event.mode == "live":
+                    if type(event) is e.Decided and event.key and event.mode == "live":
                         self._sticky.put(event.key, event.arm, event.time)
 
     def _revise(self, event: Any) -> None:
@@ -277,7 +280,8 @@ class Following:
         try:
             if not self._store.is_healthy:
                 self._store.flush()  # tries to open it anew
-            self.sync()
+            if time.monotonic() - self._followed > self._poll:  # else a commit told what is new
+                self.sync()
             self.expire()
             if self._is_snapshot_due():
                 self.snapshot()
@@ -286,15 +290,21 @@ class Following:
             self._error = error
 
     def _is_snapshot_due(self) -> bool:
-        """Whether neither this process nor another has kept one for a while."""
-        due = self._last_snapshot + self._settings.snapshot_every
-        if self._fold.sequence >= due:
+        """Whether neither this process nor another has kept one for a while.
+
+        A snapshot has all decisions in flight.  With many of them the next one waits for as many
+        events, so that no event pays for more than one of them.
+        """
+        every = max(self._settings.snapshot_every, len(self._fold.flights))
+        if self._fold.sequence >= self._last_snapshot + every:
             kept = self._store.snapshots(self.name)
             self._last_snapshot = max(self._last_snapshot, *(each.seq for each in kept[:1]), 0)
-        return self._fold.sequence >= self._last_snapshot + self._settings.snapshot_every
+        return self._fold.sequence >= self._last_snapshot + every
 
     def expire(self) -> int:
         """Write to the log which decisions have expired; return how many."""
+        if not self._fold.flights.may_expire(time.monotonic()):
+            return 0
         with self._lock:
             overdue = self._fold.flights.expired(time.monotonic())
             if not overdue:
@@ -350,6 +360,17 @@ class Following:
     ) -> None:
         """Close the router."""
         self.close()
+
+
+def _kind(event: Any) -> int:
+    """Return how many events like this one are folded at once, REVISION if it changes the problem.
+
+    Decisions are quick to fold, and they come while others are made.  A thread that asks often for
+    a lock that others need all the time waits for it most of the time.
+    """
+    if isinstance(event, REVISIONS):
+        return REVISION
+    return DECISIONS if type(event) is e.Decided else CHUNK
 
 
 def _before_revision(events: list[Any]) -> list[Any]:
