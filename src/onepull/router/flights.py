@@ -42,6 +42,7 @@ class Flights:
         self.own: dict[str, tuple[Decided, float]] = {}
         self.foreign: dict[str, tuple[Decided, float]] = {}
         self._deadlines: list[tuple[float, str]] = []  # a heap; answered decisions stay for a while
+        self._clear_at = SPARE  # so many, with those that were answered
         # Ordered, since a plain dict takes long to find its first key after many deletions.
         self._answered: OrderedDict[str, None] = OrderedDict()
 
@@ -81,10 +82,11 @@ class Flights:
 
     def _note(self, deadline: float, id_: str) -> None:
         heapq.heappush(self._deadlines, (deadline, id_))
-        if len(self._deadlines) > 2 * (len(self.own) + len(self.foreign)) + SPARE:
+        if len(self._deadlines) > self._clear_at:
             flying = (*self.own.items(), *self.foreign.items())
             self._deadlines = [(deadline, id_) for id_, (_, deadline) in flying]
             heapq.heapify(self._deadlines)
+            self._clear_at = 2 * len(flying) + SPARE
 
     def pop(self, id_: str) -> Decided | None:
         """Remove a decision that is answered; return it if it was in flight."""

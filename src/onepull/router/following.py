@@ -213,12 +213,12 @@ class Following:
             self._followers = (*self._followers, follower)
 
     def _apply(self, batch: list[Any]) -> None:
-        for kind, events in groupby(batch, _kind):
-            if kind is REVISION:
+        for at_once, events in groupby(batch, _at_once):
+            if at_once == REVISION:
                 for event in events:
                     self._revise(event)
             else:
-                self._apply_all([*events], kind)
+                self._apply_all([*events], at_once)
 
     def _apply_all(self, events: list[Any], at_once: int) -> None:
         for start in range(0, len(events), at_once):
@@ -362,20 +362,19 @@ class Following:
         self.close()
 
 
-def _kind(event: Any) -> int:
-    """Return how many events like this one are folded at once, REVISION if it changes the problem.
+# How many events of a kind are folded at once, if not CHUNK.  Decisions are quick to fold, and they
+# come while others are made.  A thread that asks often for a lock that others need all the time
+# waits for it most of the time.
+_AT_ONCE: dict[type[Any], int] = {e.Decided: DECISIONS, **dict.fromkeys(REVISIONS, REVISION)}
 
-    Decisions are quick to fold, and they come while others are made.  A thread that asks often for
-    a lock that others need all the time waits for it most of the time.
-    """
-    if isinstance(event, REVISIONS):
-        return REVISION
-    return DECISIONS if type(event) is e.Decided else CHUNK
+
+def _at_once(event: Any) -> int:
+    return _AT_ONCE.get(type(event), CHUNK)
 
 
 def _before_revision(events: list[Any]) -> list[Any]:
     """Return the first events, up to one that changes the problem."""
-    return list(takewhile(lambda event: not isinstance(event, REVISIONS), events))
+    return list(takewhile(_at_once, events))
 
 
 _everyone: weakref.WeakSet[Following] = weakref.WeakSet()

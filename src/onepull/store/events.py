@@ -29,6 +29,8 @@ class Slot(IntEnum):
     LATE = 3  # an answer after an expiry that was learned in its place
     DEFINITION = 4
 
+    __hash__ = int.__hash__  # that of an Enum takes longer than the rest of looking one up
+
 
 class Event(
     msgspec.Struct,
