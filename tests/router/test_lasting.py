@@ -357,6 +357,7 @@ def test_settings_are_checked():
         {"snapshot_every": 0},
         {"keep": -1},
         {"policy": 7},
+        {"policy": {"gamma": 1}},
         {"policy": {"name": "DCB", "gamma": 1}},
         {"store": 7},
         {"store": ":memory:"},

@@ -64,7 +64,7 @@ def chosen(
         own, policy._generator = policy._generator, generator  # noqa: SLF001 - the same
         try:
             if len(allowed) > 1:
-                arm, chance = policy._drawn(request)  # noqa: SLF001 - the same
+                arm, chance = policy._draw_with_chance(request)  # noqa: SLF001 - the same
             else:
                 arm = policy._draw(request)  # noqa: SLF001 - the same
         finally:

@@ -173,7 +173,7 @@ class Policy(ABC):
             raise NotImplementedError(f"{type(self).__name__} must define _draw or _chances")
         return drawn(request.allowed, chances, self._generator)
 
-    def _drawn(self, request: Request) -> tuple[int, float | None]:
+    def _draw_with_chance(self, request: Request) -> tuple[int, float | None]:
         """Return what `_draw` returns, and its probability; None if that is not known."""
         arm = self._draw(request)
         chances = self._chances(request)

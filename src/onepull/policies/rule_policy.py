@@ -356,9 +356,9 @@ class TurnPolicy(RulePolicy):
             return super()._draw(request)
         return self._drawn_beside(best_of(request.view[1], request.allowed)[0], request)
 
-    def _drawn(self, request: Request) -> tuple[int, float | None]:
-        if not self._rule.draws:
-            return super()._drawn(request)
+    def _draw_with_chance(self, request: Request) -> tuple[int, float | None]:
+        if not (self._rule.draws and self._keeps_to_rule):
+            return super()._draw_with_chance(request)
         best = best_of(request.view[1], request.allowed)[0]
         arm, rate = self._drawn_beside(best, request), self._rate(request)
         return arm, _turn_chance(rate, len(request.allowed), leads=arm == best)
