@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from onepull import StoreError
 from onepull.store import Decided, GaveUp, Observed, Paused, SQLiteStore, new_id
 from onepull.store import sqlite_store as stores
 
@@ -91,6 +92,6 @@ def test_a_lot_is_stored_whole_or_not_at_all(tmp_path):
             "CREATE TEMP TRIGGER full BEFORE INSERT ON main.events WHEN new.id = 'c' "
             "BEGIN SELECT RAISE(ABORT, 'no room'); END"
         )
-        with pytest.raises(stores.StoreError, match="no room"):
+        with pytest.raises(StoreError, match="no room"):
             store.append([Decided(problem="p", id=id_, arm="a") for id_ in "bc"])
         assert [event.id for event in store.read("p")] == ["a"]

@@ -63,7 +63,7 @@ class Following:
         self._followers: tuple[Callable[[list[Any]], None], ...] = ()
         self._is_open = True
         self._error: Exception | None = None  # of the last attempt to follow the log
-        self._last_snapshot = 0
+        self._last_snapshot = self._last_flights = 0  # its number, and decisions in flight then
         self._followed = 0.0  # when a commit of this process was folded last
         self._is_revising = False  # whether a change of the problem is being learned
         self.redefinition: Redefinition | None = None
@@ -75,7 +75,7 @@ class Following:
     ) -> None:
         """Continue from the log, write to it what it is about, and begin to follow it."""
         self._restore(self._fold)
-        self._last_snapshot = self._fold.sequence
+        self._note_snapshot(self._fold.sequence)
         self._follow_settings()
         self.sync()
         self._define(problem, made, asked, redefine=redefine)
@@ -292,14 +292,21 @@ class Following:
     def _is_snapshot_due(self) -> bool:
         """Whether neither this process nor another has kept one for a while.
 
-        A snapshot has all decisions in flight.  With many of them the next one waits for as many
-        events, so that no event pays for more than one of them.
+        A snapshot has all decisions in flight.  After one with many of them the next waits for as
+        many events, so that no event pays for more than one of them.
         """
-        every = max(self._settings.snapshot_every, len(self._fold.flights))
-        if self._fold.sequence >= self._last_snapshot + every:
-            kept = self._store.snapshots(self.name)
-            self._last_snapshot = max(self._last_snapshot, *(each.seq for each in kept[:1]), 0)
+        if self._is_overdue():
+            for newest in self._store.snapshots(self.name)[:1]:
+                if newest.seq > self._last_snapshot:  # another process has kept it
+                    self._note_snapshot(newest.seq)
+        return self._is_overdue()
+
+    def _is_overdue(self) -> bool:
+        every = max(self._settings.snapshot_every, self._last_flights)
         return self._fold.sequence >= self._last_snapshot + every
+
+    def _note_snapshot(self, seq: int) -> None:
+        self._last_snapshot, self._last_flights = seq, len(self._fold.flights)
 
     def expire(self) -> int:
         """Write to the log which decisions have expired; return how many."""
@@ -330,7 +337,7 @@ class Following:
             seq, kept = self._fold.sequence, self._fold.snapshot(keys)
         # Many decisions may be in flight, so others need not wait while they are written.
         self._store.put_snapshot(self.name, Snapshot(seq, msgspec.msgpack.encode(kept)))
-        self._last_snapshot = seq
+        self._note_snapshot(seq)
         if (keep := self._settings.keep) is not None:
             oldest = self._store.snapshots(self.name)[-1].seq
             self._store.forget(self.name, until=min(oldest, seq - keep))
