@@ -42,7 +42,7 @@ class Flights:
         self.own: dict[str, tuple[Decided, float]] = {}
         self.foreign: dict[str, tuple[Decided, float]] = {}
         self._deadlines: list[tuple[float, str]] = []  # a heap; answered decisions stay for a while
-        self._clear_at = SPARE  # so many, with those that were answered
+        self._look_at = SPARE  # deadlines, to see whether most are of answered decisions
         # Ordered, since a plain dict takes long to find its first key after many deletions.
         self._answered: OrderedDict[str, None] = OrderedDict()
 
@@ -82,11 +82,15 @@ class Flights:
 
     def _note(self, deadline: float, id_: str) -> None:
         heapq.heappush(self._deadlines, (deadline, id_))
-        if len(self._deadlines) > self._clear_at:
-            flying = (*self.own.items(), *self.foreign.items())
-            self._deadlines = [(deadline, id_) for id_, (_, deadline) in flying]
-            heapq.heapify(self._deadlines)
-            self._clear_at = 2 * len(flying) + SPARE
+        if len(self._deadlines) > self._look_at:
+            self._look_at = 2 * len(self) + SPARE
+            if len(self._deadlines) > self._look_at:
+                self._clear()
+
+    def _clear(self) -> None:
+        flying = (*self.own.items(), *self.foreign.items())
+        self._deadlines = [(deadline, id_) for id_, (_, deadline) in flying]
+        heapq.heapify(self._deadlines)
 
     def pop(self, id_: str) -> Decided | None:
         """Remove a decision that is answered; return it if it was in flight."""

@@ -8,7 +8,7 @@ import threading
 import time
 
 COUNTS = [f"{count:03x}" for count in range(4096)]  # of the ids of a millisecond
-AT_ONCE = 2048  # random bytes fetched from the system, since each call takes a while
+AT_ONCE = 8192  # random bytes fetched from the system, since each call may lose Python's lock
 VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 VERSION_7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
