@@ -222,11 +222,20 @@ class Following:
 
     def _apply_all(self, events: list[Any], at_once: int) -> None:
         for start in range(0, len(events), at_once):
+            some = events[start : start + at_once]
             with self._lock:
-                for event in events[start : start + at_once]:
-                    self._fold.apply(event)
-                    if type(event) is e.Decided and event.key and event.mode == "live":
-                        self._sticky.put(event.key, event.arm, event.time)
+                if at_once == DECISIONS:
+                    self._fold.apply_decisions(some)
+                    self._stick(some)
+                else:
+                    for event in some:
+                        self._fold.apply(event)
+
+    def _stick(self, decisions: list[e.Decided]) -> None:
+        """Remember the arms of keys."""
+        for event in decisions:
+            if event.key and event.mode == "live":
+                self._sticky.put(event.key, event.arm, event.time)
 
     def _revise(self, event: Any) -> None:
         """Apply an event that changes the problem beside the fold, while decisions go on.

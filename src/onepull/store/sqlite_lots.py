@@ -66,7 +66,7 @@ def append_lot(
     problem = rows[0][0].problem
     horizon = horizons.get(problem, NO_HORIZON)
     ids = [getattr(event, "id", None) for event, _ in rows]
-    if any(event.problem != problem for event, _ in rows) or (
+    if len({event.problem for event, _ in rows}) > 1 or (
         horizon != NO_HORIZON and any(id_ is not None and is_old(id_, horizon) for id_ in ids)
     ):
         return None
