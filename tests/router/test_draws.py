@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from problems import channels
 
+from onepull import EpsilonGreedy, Router
 from onepull.router.draws import Draw
 
 IDS = [f"id {i}" for i in range(4000)]
@@ -37,3 +39,30 @@ def test_numbers_of_one_id_are_independent():
         rows.append([draw.random(), draw.random(), draw.standard_normal(), draw.random(1)[0]])
     correlations = np.corrcoef(np.array(rows).T) - np.eye(4)
     assert np.abs(correlations).max() < 5 / np.sqrt(len(IDS))
+
+
+class AlwaysLast(EpsilonGreedy):
+    """Redefines how it draws, and so its chances."""
+
+    def _draw(self, request):
+        return request.allowed[-1]
+
+    def _chances(self, request):
+        return [float(arm == request.allowed[-1]) for arm in request.allowed]
+
+
+def test_a_policy_that_draws_in_its_own_way():
+    with Router(channels(3), policy=AlwaysLast) as router:
+        decision = router.choose(bits=1)
+        assert (decision.arm, decision.chance) == (router.problem.arms[-1], 1.0)
+
+
+def test_the_chance_of_a_draw_is_that_of_its_explanation():
+    with Router(channels(3), policy={"name": "EpsilonGreedy", "c": 0.5, "seed": 1}) as router:
+        for i, arm in enumerate(router.problem.arms * 5):
+            router.observe(str(i), arm=arm, bits=1, capacity=float(i % 4))
+        for _ in range(50):
+            told = {row.arm: row.chance for row in router.explain(bits=1).arms}
+            decision = router.choose(bits=1)
+            assert decision.chance == told[decision.arm]
+            router.gave_up(decision)

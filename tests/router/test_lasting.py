@@ -103,6 +103,22 @@ def test_snapshots_are_made_in_the_background(tmp_path):
         assert len(router.store.snapshots("default")) == 1
 
 
+def test_snapshots_of_many_decisions_in_flight_are_rare():
+    """Each has all of them, so with one after 20 events each event would pay for 20 times more."""
+    store = MemoryStore()
+    with quiet(DCB, channels(3), store, snapshot_every=20) as router:
+        kept = []
+        for _ in range(60):
+            for _ in range(10):
+                router.choose(bits=1)
+            router.sync()
+            router.tend()
+            kept += [shot.seq for shot in store.snapshots("default") if shot.seq not in kept]
+        written = sum(kept)  # about as many decisions as events before it
+        assert 4 <= len(kept) <= 8
+        assert written <= 2.5 * router.sequence
+
+
 def test_retention_keeps_the_state_and_what_is_settled(tmp_path):
     path = tmp_path / "router.db"
     with taught(path, keep=10) as router:
@@ -357,6 +373,7 @@ def test_settings_are_checked():
         {"snapshot_every": 0},
         {"keep": -1},
         {"policy": 7},
+        {"policy": {"gamma": 1}},
         {"policy": {"name": "DCB", "gamma": 1}},
         {"store": 7},
         {"store": ":memory:"},

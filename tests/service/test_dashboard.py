@@ -44,6 +44,11 @@ addEventListener("securitypolicyviolation", (event) => {
   console.error("refused by the policy:", event.violatedDirective, event.blockedURI);
 });
 """
+CUT_OFF = """
+[...document.querySelectorAll("table.decisions, table.decisions tbody tr")]
+  .filter((one) => one.scrollWidth > one.clientWidth)
+  .map((one) => one.outerHTML)
+"""
 UNNAMED = """
 [...document.querySelectorAll("button, select, input, textarea, a")]
   .filter((one) => !(one.textContent.trim() || one.ariaLabel || one.labels?.length))
@@ -241,7 +246,7 @@ def test_many_arms_on_a_phone(browser, tmp_path):
     with served(write_problem(tmp_path, text)) as client:
         for arm in arms * 2:
             decision = decide(client, eligible=[arm])
-            observe(client, {"id": decision["id"], "state": {"first": 1.0, "each": 0.01}})
+            observe(client, {"id": decision["id"], "state": {"first": 1.2345, "each": 0.012345}})
         phone = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
         with opened(browser, f"{client.base_url}/#/llm", **phone) as page:
             see(page, "section:has(#traffic-title) .key", "others")
@@ -250,6 +255,8 @@ def test_many_arms_on_a_phone(browser, tmp_path):
             page.get_by_label("Find an arm").fill("-49")
             playwright.expect(page.locator("table.arms tbody tr")).to_have_count(1)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            see(page, "table.decisions tbody tr:first-child", "each 0.0123")
+            assert page.evaluate(CUT_OFF) == []
             page.get_by_label("Colours").select_option("light")
             assert (
                 page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"

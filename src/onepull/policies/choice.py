@@ -63,10 +63,10 @@ def chosen(
     else:
         own, policy._generator = policy._generator, generator  # noqa: SLF001 - the same
         try:
-            arm = policy._draw(request)  # noqa: SLF001 - the same
             if len(allowed) > 1:
-                chances = policy._chances(request)  # noqa: SLF001 - the same
-                chance = None if chances is None else float(chances[allowed.index(arm)])
+                arm, chance = policy._draw_with_chance(request)  # noqa: SLF001 - the same
+            else:
+                arm = policy._draw(request)  # noqa: SLF001 - the same
         finally:
             policy._generator = own  # noqa: SLF001 - the same
     estimate = policy._estimate(request, arm)  # noqa: SLF001 - the same

@@ -173,6 +173,12 @@ class Policy(ABC):
             raise NotImplementedError(f"{type(self).__name__} must define _draw or _chances")
         return drawn(request.allowed, chances, self._generator)
 
+    def _draw_with_chance(self, request: Request) -> tuple[int, float | None]:
+        """Return what `_draw` returns, and its probability; None if that is not known."""
+        arm = self._draw(request)
+        chances = self._chances(request)
+        return arm, None if chances is None else float(chances[request.allowed.index(arm)])
+
     def _estimate(self, request: Request, arm: int) -> float | None:
         """Return the estimated reward of one arm, None if the policy has no estimate."""
         return self._told(request)[arm]

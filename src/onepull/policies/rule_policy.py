@@ -354,12 +354,21 @@ class TurnPolicy(RulePolicy):
     def _draw(self, request: Request) -> int:
         if not self._rule.draws:
             return super()._draw(request)
-        indices, allowed = request.view[1], request.allowed
-        best = best_of(indices, allowed)[0]
-        if isinf(indices[best]):
+        return self._drawn_beside(best_of(request.view[1], request.allowed)[0], request)
+
+    def _draw_with_chance(self, request: Request) -> tuple[int, float | None]:
+        if not (self._rule.draws and self._keeps_to_rule):
+            return super()._draw_with_chance(request)
+        best = best_of(request.view[1], request.allowed)[0]
+        arm, rate = self._drawn_beside(best, request), self._rate(request)
+        return arm, _turn_chance(rate, len(request.allowed), leads=arm == best)
+
+    def _drawn_beside(self, best: int, request: Request) -> int:
+        """Return an arm if it is time to draw one, the best one otherwise."""
+        if isinf(request.view[1][best]):
             return best  # an arm that was never pulled comes first
         assert self._generator is not None  # noqa: S101 - a random rule has one
-        u = self._generator.random()
+        u, allowed = self._generator.random(), request.allowed
         if allowed is self._everyone:
             arm = int(self._turn(request, u, len(allowed)))
         else:  # drawn evenly among those allowed, as often as among all
@@ -369,11 +378,9 @@ class TurnPolicy(RulePolicy):
     def _chances(self, request: Request) -> Sequence[float] | None:
         if not self._rule.draws:
             return super()._chances(request)
-        indices, allowed = request.view[1], request.allowed
-        rate = self._rate(request)
-        chances = [rate / len(allowed)] * len(allowed)
-        chances[allowed.index(best_of(indices, allowed)[0])] += 1.0 - rate
-        return chances
+        allowed, rate = request.allowed, self._rate(request)
+        best = best_of(request.view[1], allowed)[0]
+        return [_turn_chance(rate, len(allowed), leads=arm == best) for arm in allowed]
 
     def _rate(self, request: Request) -> float:
         """Return the probability of exploring; 0 while an allowed arm was never pulled."""
@@ -385,3 +392,8 @@ class TurnPolicy(RulePolicy):
 
     def _why(self) -> str:
         return "highest estimate"
+
+
+def _turn_chance(rate: float, arms: int, *, leads: bool) -> float:
+    """Return the probability of an arm if one of several is drawn evenly at a rate."""
+    return rate / arms + (1.0 - rate if leads else 0.0)

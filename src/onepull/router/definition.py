@@ -33,7 +33,11 @@ def policy_for(problem: Problem, policy: Any) -> tuple[Policy, Any]:
         policy = {"name": policy}
     if isinstance(policy, Mapping):
         stated = dict(policy)
-        name = stated.pop("name", None)
+        if "name" not in stated:
+            raise ParameterError(
+                f'policy needs a name, such as {{"name": "recommended"}}, given {shown(policy)}'
+            )
+        name = stated.pop("name")
         if name == "recommended":
             return _built(recommended, problem, stated), plain(dict(policy))
         if not isinstance(name, str) or name not in registered():

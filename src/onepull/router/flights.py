@@ -42,6 +42,7 @@ class Flights:
         self.own: dict[str, tuple[Decided, float]] = {}
         self.foreign: dict[str, tuple[Decided, float]] = {}
         self._deadlines: list[tuple[float, str]] = []  # a heap; answered decisions stay for a while
+        self._look_at = SPARE  # deadlines, to see whether most are of answered decisions
         # Ordered, since a plain dict takes long to find its first key after many deletions.
         self._answered: OrderedDict[str, None] = OrderedDict()
 
@@ -81,10 +82,15 @@ class Flights:
 
     def _note(self, deadline: float, id_: str) -> None:
         heapq.heappush(self._deadlines, (deadline, id_))
-        if len(self._deadlines) > 2 * (len(self.own) + len(self.foreign)) + SPARE:
-            flying = (*self.own.items(), *self.foreign.items())
-            self._deadlines = [(deadline, id_) for id_, (_, deadline) in flying]
-            heapq.heapify(self._deadlines)
+        if len(self._deadlines) > self._look_at:
+            self._look_at = 2 * len(self) + SPARE
+            if len(self._deadlines) > self._look_at:
+                self._clear()
+
+    def _clear(self) -> None:
+        flying = (*self.own.items(), *self.foreign.items())
+        self._deadlines = [(deadline, id_) for id_, (_, deadline) in flying]
+        heapq.heapify(self._deadlines)
 
     def pop(self, id_: str) -> Decided | None:
         """Remove a decision that is answered; return it if it was in flight."""
@@ -95,6 +101,10 @@ class Flights:
         if len(self._answered) > RECENT:
             self._answered.popitem(last=False)
         return None
+
+    def may_expire(self, now: float) -> bool:
+        """Whether a deadline is over; it can be asked without a lock."""
+        return any(deadline <= now for deadline, _ in self._deadlines[:1])
 
     def expired(self, now: float) -> list[Decided]:
         """Return the decisions that have expired, which stay until their expiry is in the log."""

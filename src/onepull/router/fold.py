@@ -159,9 +159,16 @@ class Fold:
     # Decisions and outcomes
 
     def _decided(self, event: e.Decided) -> None:
-        self.counts.decide(event)
-        if self.flights.read(event, time.monotonic()):
-            self._expect(event)
+        self.apply_decisions([event])
+
+    def apply_decisions(self, events: Sequence[e.Decided]) -> None:
+        """Apply the next events, all of them decisions, which cannot be refused."""
+        now = time.monotonic()
+        for event in events:
+            self.sequence = event.seq  # first, so that none is applied twice, whatever happens
+            self.counts.decide(event)
+            if self.flights.read(event, now):
+                self._expect(event)
 
     def _expect(self, event: e.Decided) -> None:
         # It may be of an arm or a context that the problem does not have any more.

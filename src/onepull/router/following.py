@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import takewhile
+from itertools import groupby, takewhile
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,7 +28,9 @@ from onepull.store import events as e
 from onepull.store.ids import Ids
 from onepull.store.store import Snapshot, Stored
 
-CHUNK = 200  # events folded at once, so that decisions do not wait long
+CHUNK = 200  # outcomes folded at once, so that decisions do not wait long
+DECISIONS = 2000  # decisions folded at once
+REVISION = 0  # says that a change of the problem is folded alone
 SHORT = 0.02  # seconds that the thread that writes waits for one that reads
 ATTEMPTS = 100  # to define a router, while others do so, too
 
@@ -61,7 +63,8 @@ class Following:
         self._followers: tuple[Callable[[list[Any]], None], ...] = ()
         self._is_open = True
         self._error: Exception | None = None  # of the last attempt to follow the log
-        self._last_snapshot = 0
+        self._last_snapshot = self._last_flights = 0  # its number, and decisions in flight then
+        self._followed = 0.0  # when a commit of this process was folded last
         self._is_revising = False  # whether a change of the problem is being learned
         self.redefinition: Redefinition | None = None
 
@@ -72,7 +75,7 @@ class Following:
     ) -> None:
         """Continue from the log, write to it what it is about, and begin to follow it."""
         self._restore(self._fold)
-        self._last_snapshot = self._fold.sequence
+        self._note_snapshot(self._fold.sequence)
         self._follow_settings()
         self.sync()
         self._define(problem, made, asked, redefine=redefine)
@@ -164,6 +167,7 @@ class Following:
                     self._fold_new(revises=False)
                 else:
                     self._fold_stored(stored)
+                self._followed = time.monotonic()
             finally:
                 self._sync_lock.release()
 
@@ -209,21 +213,29 @@ class Following:
             self._followers = (*self._followers, follower)
 
     def _apply(self, batch: list[Any]) -> None:
-        start = 0
-        for place, event in enumerate(batch):
-            if isinstance(event, REVISIONS):
-                self._apply_all(batch[start:place])
-                self._revise(event)
-                start = place + 1
-        self._apply_all(batch[start:])
+        for at_once, events in groupby(batch, _at_once):
+            if at_once == REVISION:
+                for event in events:
+                    self._revise(event)
+            else:
+                self._apply_all([*events], at_once)
 
-    def _apply_all(self, events: list[Any]) -> None:
-        for start in range(0, len(events), CHUNK):
+    def _apply_all(self, events: list[Any], at_once: int) -> None:
+        for start in range(0, len(events), at_once):
+            some = events[start : start + at_once]
             with self._lock:
-                for event in events[start : start + CHUNK]:
-                    self._fold.apply(event)
-                    if isinstance(event, e.Decided) and event.key and event.mode == "live":
-                        self._sticky.put(event.key, event.arm, event.time)
+                if at_once == DECISIONS:
+                    self._fold.apply_decisions(some)
+                    self._stick(some)
+                else:
+                    for event in some:
+                        self._fold.apply(event)
+
+    def _stick(self, decisions: list[e.Decided]) -> None:
+        """Remember the arms of keys."""
+        for event in decisions:
+            if event.key and event.mode == "live":
+                self._sticky.put(event.key, event.arm, event.time)
 
     def _revise(self, event: Any) -> None:
         """Apply an event that changes the problem beside the fold, while decisions go on.
@@ -277,7 +289,8 @@ class Following:
         try:
             if not self._store.is_healthy:
                 self._store.flush()  # tries to open it anew
-            self.sync()
+            if time.monotonic() - self._followed > self._poll:  # else a commit told what is new
+                self.sync()
             self.expire()
             if self._is_snapshot_due():
                 self.snapshot()
@@ -286,15 +299,28 @@ class Following:
             self._error = error
 
     def _is_snapshot_due(self) -> bool:
-        """Whether neither this process nor another has kept one for a while."""
-        due = self._last_snapshot + self._settings.snapshot_every
-        if self._fold.sequence >= due:
-            kept = self._store.snapshots(self.name)
-            self._last_snapshot = max(self._last_snapshot, *(each.seq for each in kept[:1]), 0)
-        return self._fold.sequence >= self._last_snapshot + self._settings.snapshot_every
+        """Whether neither this process nor another has kept one for a while.
+
+        A snapshot has all decisions in flight.  After one with many of them the next waits for as
+        many events, so that no event pays for more than one of them.
+        """
+        if self._is_overdue():
+            for newest in self._store.snapshots(self.name)[:1]:
+                if newest.seq > self._last_snapshot:  # another process has kept it
+                    self._note_snapshot(newest.seq)
+        return self._is_overdue()
+
+    def _is_overdue(self) -> bool:
+        every = max(self._settings.snapshot_every, self._last_flights)
+        return self._fold.sequence >= self._last_snapshot + every
+
+    def _note_snapshot(self, seq: int) -> None:
+        self._last_snapshot, self._last_flights = seq, len(self._fold.flights)
 
     def expire(self) -> int:
         """Write to the log which decisions have expired; return how many."""
+        if not self._fold.flights.may_expire(time.monotonic()):
+            return 0
         with self._lock:
             overdue = self._fold.flights.expired(time.monotonic())
             if not overdue:
@@ -320,7 +346,7 @@ class Following:
             seq, kept = self._fold.sequence, self._fold.snapshot(keys)
         # Many decisions may be in flight, so others need not wait while they are written.
         self._store.put_snapshot(self.name, Snapshot(seq, msgspec.msgpack.encode(kept)))
-        self._last_snapshot = seq
+        self._note_snapshot(seq)
         if (keep := self._settings.keep) is not None:
             oldest = self._store.snapshots(self.name)[-1].seq
             self._store.forget(self.name, until=min(oldest, seq - keep))
@@ -352,9 +378,19 @@ class Following:
         self.close()
 
 
+# How many events of a kind are folded at once, if not CHUNK.  Decisions are quick to fold, and they
+# come while others are made.  A thread that asks often for a lock that others need all the time
+# waits for it most of the time.
+_AT_ONCE: dict[type[Any], int] = {e.Decided: DECISIONS, **dict.fromkeys(REVISIONS, REVISION)}
+
+
+def _at_once(event: Any) -> int:
+    return _AT_ONCE.get(type(event), CHUNK)
+
+
 def _before_revision(events: list[Any]) -> list[Any]:
     """Return the first events, up to one that changes the problem."""
-    return list(takewhile(lambda event: not isinstance(event, REVISIONS), events))
+    return list(takewhile(_at_once, events))
 
 
 _everyone: weakref.WeakSet[Following] = weakref.WeakSet()

@@ -13,7 +13,7 @@ from onepull.checks import shown
 from onepull.decoding import complaint
 from onepull.errors import ConflictError, InputError, OnepullError
 from onepull.router.decision import Decision
-from onepull.router.following import Following
+from onepull.router.following import CHUNK, Following
 from onepull.router.outcomes import Outcome, answered, prepared, receipt_for
 from onepull.router.plain_values import plain, text
 from onepull.router.receipts import BatchReceipt, Observation, Receipt
@@ -177,9 +177,14 @@ class Observing(Following):
             except InputError as error:
                 found.append(error)
         known = self._all_known([one.id for one in found if isinstance(one, Observation)])
-        return [
-            self._told(one, known[one.id]) if isinstance(one, Observation) else one for one in found
-        ]
+        told: list[Told] = []
+        for start in range(0, len(found), CHUNK):
+            with self._lock:  # once for many
+                told += [
+                    self._told(one, known[one.id]) if isinstance(one, Observation) else one
+                    for one in found[start : start + CHUNK]
+                ]
+        return told
 
     def _told(self, one: Observation, known: tuple[Any, dict[Any, Any]]) -> Told:
         try:

@@ -20,12 +20,17 @@ class Appending:
     """Events that get their numbers in one transaction and are then written together.
 
     Nobody else appends meanwhile, so the next number is that of the last event plus one.
+
+    Attributes
+    ----------
+    horizons
+        The time up to which ids of a problem are refused, if some of its events were deleted.
     """
 
     def __init__(self, cursor: Any, tables: Tables, one_of: OneOf) -> None:
         self._cursor, self._tables, self._one_of = cursor, tables, one_of
         rows = cursor.execute(tables.HORIZONS).fetchall()
-        self._horizons: dict[str, float] = dict(rows)
+        self.horizons: dict[str, float] = dict(rows)
         self._last: int = cursor.execute(tables.LAST).fetchone()[0] or 0
         self._rows: list[tuple[Any, ...]] = []
         self._taken: dict[tuple[str, str, int], tuple[int, bytes]] = {}
@@ -70,7 +75,7 @@ class Appending:
         if (taken := self._taken.get(key)) is not None:
             seq, kept = taken
             return Appended(seq, decode(kept, seq=seq, problem=problem))
-        if problem in self._horizons and slot is not Slot.DEFINITION and self._is_settled(key[:2]):
+        if problem in self.horizons and slot is not Slot.DEFINITION and self._is_settled(key[:2]):
             return Appended(0, FORGOTTEN)
         self._taken[key] = self._last + 1, body
         return self._add(problem, id_, int(slot), body)
@@ -79,7 +84,7 @@ class Appending:
         """Whether an event belongs to a decision whose events were deleted."""
         if self._cursor.execute(self._tables.NAMED, key).fetchone() is not None:
             return True
-        if not is_old(key[1], self._horizons[key[0]]):
+        if not is_old(key[1], self.horizons[key[0]]):
             return False
         # Old, but perhaps of a decision that is still there.
         return key not in self._left

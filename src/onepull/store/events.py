@@ -7,6 +7,8 @@ arm and its context, so it can be learned even if the record of the decision is 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any, ClassVar, TypeAlias
 
@@ -26,6 +28,8 @@ class Slot(IntEnum):
     GIVE_UP = 2
     LATE = 3  # an answer after an expiry that was learned in its place
     DEFINITION = 4
+
+    __hash__ = int.__hash__  # that of an Enum takes longer than the rest of looking one up
 
 
 class Event(
@@ -312,6 +316,24 @@ def encode(event: Event) -> bytes:
         raise InputError(f"the event {shown(id_)} cannot be stored: {error}") from None
 
 
+def encode_all(events: Sequence[Event]) -> list[bytes]:
+    """Return events as bytes like `encode`, in less time than one by one.
+
+    >>> encode_all([Paused(arm="wifi")]) == [encode(Paused(arm="wifi"))]
+    True
+    """
+    ids = "".join([getattr(event, "id", "") for event in events])
+    if storable(ids) and all(map(storable, {event.problem for event in events})):
+        with suppress(OverflowError, UnicodeEncodeError):
+            return [*map(_encoder.encode, events)]
+    return [encode(event) for event in events]  # which tells what is wrong with one
+
+
+def number(event: Event, seq: int) -> None:
+    """Give an event its place in the log."""
+    _set(event, "seq", seq)
+
+
 def storable(name: str) -> bool:
     r"""Return whether a store can hold a name; one that it cannot hold, it does not have.
 
@@ -329,7 +351,7 @@ def decode(body: bytes, *, seq: int, problem: str) -> Any:
         raise StoreError(
             f"event {seq} cannot be read: {error}; it is damaged, or written by a newer onepull"
         ) from None
-    _set(event, "seq", seq)
+    number(event, seq)
     _set(event, "problem", problem)
     return event
 

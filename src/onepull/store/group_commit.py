@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from onepull.errors import StoreError
-from onepull.store.events import Event, decode, encode
+from onepull.store.events import Decided, Event, decode, encode_all, number
 from onepull.store.store import Appended, Follower, Stored
 
 LINGER = 0.05  # seconds that recorded events wait for others
@@ -24,11 +24,10 @@ Commit: TypeAlias = Callable[[list[Rows]], list[list[Appended]]]
 
 
 class Job(NamedTuple):
-    """The events of one call, and who waits for them; nobody waits for recorded ones."""
+    """The events of one call, with their written forms, and who waits for them."""
 
-    events: Sequence[Event]
-    bodies: Sequence[bytes] | None
-    future: Future[list[Appended]] | None
+    rows: Rows
+    future: Future[list[Appended]] | None  # None if nobody waits
 
 
 class GroupCommit:
@@ -57,7 +56,7 @@ class GroupCommit:
         _everyone.add(self)
 
     def _start(self) -> None:
-        self._queue: deque[Job] = deque()
+        self._queue: deque[Job | Event] = deque()  # an event alone is a recorded one
         self._wake, self._hurry = threading.Event(), threading.Event()
         self._lock, self._committing = threading.Lock(), threading.RLock()
         self._thread: threading.Thread | None = None
@@ -66,10 +65,10 @@ class GroupCommit:
 
     def submit(self, events: Sequence[Event]) -> Future[list[Appended]]:
         """Commit events as soon as the disk is free; the future has the result."""
-        bodies = [encode(event) for event in events]  # raises here, not in the calls of others
+        rows = [*zip(events, encode_all(events), strict=True)]  # raises here, not for others
         future: Future[list[Appended]] = Future()
         self._hurry.set()  # before the writer wakes, so that it need not wait a second time
-        self._put(Job(events, bodies, future))
+        self._put(Job(rows, future))
         self._hurry.set()  # it may have been cleared for an earlier job
         return future
 
@@ -78,9 +77,9 @@ class GroupCommit:
         if len(self._queue) >= WAITING:
             self.lost += 1
             return
-        self._put(Job((event,), None, None))
+        self._put(event)
 
-    def _put(self, job: Job) -> None:
+    def _put(self, job: Job | Event) -> None:
         # Checked and queued at once: what is queued is committed by the thread, never by a caller,
         # who may hold a lock that a follower needs.
         with self._lock:
@@ -113,28 +112,51 @@ class GroupCommit:
         """Commit what waits, in transactions of limited size."""
         with self._committing:
             while self._queue:
-                jobs: list[Job] = []
-                events = 0
-                while self._queue and events < MOST:
-                    jobs.append(self._queue.popleft())
-                    events += len(jobs[-1].events)
-                self._commit_jobs(jobs)
+                self._commit_jobs(self._next_jobs())
+
+    def _next_jobs(self) -> list[Job]:
+        """Take jobs from the queue; recorded events that follow each other are one job."""
+        jobs: list[Job] = []
+        recorded: list[Event] = []
+        count = 0
+        while self._queue and count < MOST:
+            job = self._queue.popleft()
+            if isinstance(job, Job):
+                jobs += self._recorded(recorded)
+                recorded = []
+                jobs.append(job)
+                count += len(job.rows)
+            else:
+                recorded.append(job)
+                count += 1
+        return jobs + self._recorded(recorded)
+
+    def _recorded(self, events: list[Event]) -> list[Job]:
+        """Return a job of recorded events, without those that cannot be written."""
+        if not events:
+            return []
+        try:
+            return [Job([*zip(events, encode_all(events), strict=True)], None)]
+        except Exception:  # noqa: BLE001 - nobody waits for it, and others must not suffer
+            if len(events) > 1:
+                return [job for event in events for job in self._recorded([event])]
+            self.lost += 1
+            return []
 
     def _commit_jobs(self, jobs: list[Job]) -> None:
-        ready = [(job, rows) for job in jobs if (rows := self._rows(job)) is not None]
         try:
             commit = self._commit()
             if commit is None:
                 raise StoreError("the store is closed")  # noqa: TRY301 - told like any other
-            results = commit([rows for _, rows in ready])
+            results = commit([job.rows for job in jobs])
         except BaseException as error:  # noqa: BLE001 - the thread must live, and the callers learn it
-            self.lost += sum(len(rows) for job, rows in ready if job.future is None)
-            for job, _ in ready:
+            self.lost += sum(len(job.rows) for job in jobs if job.future is None)
+            for job in jobs:
                 if job.future is not None and job.future.set_running_or_notify_cancel():
                     job.future.set_exception(error)
             return
-        self._tell_followers([rows for _, rows in ready], results)
-        for (job, _), result in zip(ready, results, strict=True):
+        self._tell_followers(jobs, results)
+        for job, result in zip(jobs, results, strict=True):
             if job.future is not None and job.future.set_running_or_notify_cancel():
                 job.future.set_result(result)
 
@@ -142,12 +164,12 @@ class GroupCommit:
         """Call a method with what each commit stored of a problem, while its object lives."""
         self._followers.append((problem, weakref.WeakMethod(follower)))
 
-    def _tell_followers(self, jobs: list[Rows], results: list[list[Appended]]) -> None:
+    def _tell_followers(self, jobs: list[Job], results: list[list[Appended]]) -> None:
         # Before those who wait: they then find the work done, instead of queueing for it.
         new = [
-            (done.seq, event.problem, body)
-            for rows, all_done in zip(jobs, results, strict=True)
-            for (event, body), done in zip(rows, all_done, strict=True)
+            (done.seq, event, body, job.future)
+            for job, all_done in zip(jobs, results, strict=True)
+            for (event, body), done in zip(job.rows, all_done, strict=True)
             if done.before is None
         ]
         for problem, ref in list(self._followers) if new else ():
@@ -156,20 +178,9 @@ class GroupCommit:
                 self._followers.remove((problem, ref))
                 continue
             with suppress(Exception):  # it tells its own troubles
-                # As it is read from the log, so that all processes learn the same.
-                own = [decode(body, seq=seq, problem=of) for seq, of, body in new if of == problem]
+                own = [_as_read(*each) for each in new if each[1].problem == problem]
                 if own:
                     follower(Stored(new[0][0] - 1, new[-1][0], own))
-
-    def _rows(self, job: Job) -> Rows | None:
-        """Return events with their written form; None if a recorded one cannot be written."""
-        if job.bodies is not None:
-            return list(zip(job.events, job.bodies, strict=True))
-        try:
-            return [(event, encode(event)) for event in job.events]
-        except Exception:  # noqa: BLE001 - nobody waits for it, and others must not suffer
-            self.lost += len(job.events)
-            return None
 
     def close(self) -> None:
         """Commit what waits, and end the thread."""
@@ -181,6 +192,14 @@ class GroupCommit:
             self._hurry.set()
             thread.join()
         self.commit_all()
+
+
+def _as_read(seq: int, event: Event, body: bytes, future: Future[Any] | None) -> Any:
+    """Return an event as it is read from the log, so that all processes learn the same."""
+    if future is None and type(event) is Decided:  # from which nothing is learned
+        number(event, seq)
+        return event
+    return decode(body, seq=seq, problem=event.problem)
 
 
 def _write(ref: weakref.ref[GroupCommit]) -> None:

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from onepull.store.appending import Appending
 from onepull.store.file_systems import refuse_network
 from onepull.store.group_commit import GroupCommit, Rows
 from onepull.store.sql_store import SQLStore
+from onepull.store.sqlite_lots import append_lot
 from onepull.store.sqlite_schema import VERSION, check_version, migrate
 from onepull.store.store import Appended
 from onepull.store.tables import Tables
@@ -87,6 +89,7 @@ class SQLiteStore(SQLStore):
         self._turns = Turns(Path(f"{self.path}-turns"))
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
+        self._horizons: dict[str, float] = {}  # when they were read last
         self._is_healthy = True
 
     def _has_log(self) -> bool:
@@ -126,14 +129,16 @@ class SQLiteStore(SQLStore):
             self.path, timeout=self._patience, isolation_level=None, check_same_thread=False
         )
 
-    def _patiently(self, connection: sqlite3.Connection, statement: str) -> sqlite3.Cursor:
+    def _patiently(
+        self, connection: sqlite3.Connection, statement: str, values: Any = ()
+    ) -> sqlite3.Cursor:
         """Execute a statement that SQLite refuses at once while another process has the file."""
         until = time.monotonic() + self._patience
         waits = False
         with ExitStack() as stack:
             while True:
                 try:
-                    return connection.execute(statement)
+                    return connection.execute(statement, values)
                 except sqlite3.OperationalError as error:
                     if error.sqlite_errorcode & 0xFF not in BUSY or time.monotonic() > until:
                         raise
@@ -202,18 +207,11 @@ class SQLiteStore(SQLStore):
             return [[] for _ in jobs]
         try:
             self._check()
-            writer = self._writing()
-            self._patiently(writer, "BEGIN IMMEDIATE")
-            try:
-                check_version(writer, str(self.path))
-                if not self._is_healthy:  # a write that changes nothing tells whether it works
-                    writer.execute(f"PRAGMA user_version = {VERSION}")
-                results = Appending(writer.cursor(), self._tables, self._one_of).all(jobs)
-                writer.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    writer.execute("ROLLBACK")
-                raise
+            writer, results = self._writing(), None
+            if self._is_healthy:
+                results = append_lot(jobs, self._horizons, partial(self._patiently, writer))
+            if results is None:
+                results = self._append(writer, jobs)
         except (sqlite3.Error, StoreError) as error:
             self._give_up_connection(error)
             if isinstance(error, StoreError):
@@ -222,6 +220,23 @@ class SQLiteStore(SQLStore):
         self._is_healthy = True
         if self._turns.is_wanted():
             time.sleep(TURN)
+        return results
+
+    def _append(self, writer: sqlite3.Connection, jobs: list[Rows]) -> list[list[Appended]]:
+        """Store events one by one, some of which may have been stored before."""
+        self._patiently(writer, "BEGIN IMMEDIATE")
+        try:
+            check_version(writer, str(self.path))
+            if not self._is_healthy:  # a write that changes nothing tells whether it works
+                writer.execute(f"PRAGMA user_version = {VERSION}")
+            appending = Appending(writer.cursor(), self._tables, self._one_of)
+            self._horizons = appending.horizons
+            results = appending.all(jobs)
+            writer.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                writer.execute("ROLLBACK")
+            raise
         return results
 
     def _give_up_connection(self, error: Exception) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from functools import partial
 from logging import ERROR
 from typing import Any, NamedTuple
 
@@ -48,13 +46,13 @@ _PAGE_HEADERS = (
 )
 
 
-class Asked(NamedTuple):
-    """A request that takes a short cut: to where, since when, and whom to give the answer."""
+class Later(NamedTuple):
+    """A request that takes a short cut and is answered later: to where, since when, with what."""
 
     short: ShortCut
     url: bytes
     started: float
-    reply: Callable[[Answer], None]
+    future: asyncio.Future[Any]
 
 
 class Application:
@@ -87,40 +85,42 @@ class Application:
             pass
         except Exception as error:  # noqa: BLE001 - whatever happens, there is an answer
             status = await self._refuse(scope, send, error)
-        self._count(scope["method"], scope["path"], status, time.perf_counter() - started)
+        self._count(scope["method"], scope["path"], status, started)
 
     def short_cut(self, url: bytes) -> ShortCut | None:
         """Return what answers the `POST` requests to a path past ASGI; None of most paths."""
         return self._service.short_cuts.get(url)
 
-    def answer(self, asked: Asked, headers: dict[bytes, bytes], body: bytes) -> None:
-        """Answer a request that takes a short cut, now or later."""
+    def answer(
+        self, short: ShortCut, url: bytes, headers: dict[bytes, bytes], body: bytes
+    ) -> Answer | Later:
+        """Answer a request that takes a short cut, or say what to wait for."""
+        started = time.perf_counter()
         try:
             self._admit(headers, Role.WRITER)
             check_json(headers)
-            found = asked.short.work(self._service, asked.short.router, body)
+            found = short.work(self._service, short.router, body)
             if isinstance(found, asyncio.Future):
-                found.add_done_callback(partial(self._answer_later, asked))
-                return
-            answer = self._answer_to(asked, found)
+                return Later(short, url, started, found)
+            answer = self._answer_to(short, started, found)
         except Exception as error:  # noqa: BLE001 - whatever happens, there is an answer
-            answer = self._refusing(error, "POST", asked.url.decode("ascii"))
-        self._reply(asked, answer)
+            answer = self._refusing(error, "POST", url.decode("ascii"))
+        self._count("POST", url, answer.status, started)
+        return answer
 
-    def _answer_later(self, asked: Asked, future: asyncio.Future[Any]) -> None:
+    def finished(self, later: Later) -> Answer:
+        """Return the answer to a request that had to wait."""
+        short, url, started, future = later
         try:
-            answer = self._answer_to(asked, future.result())
+            answer = self._answer_to(short, started, future.result())
         except Exception as error:  # noqa: BLE001 - the same
-            answer = self._refusing(error, "POST", asked.url.decode("ascii"))
-        self._reply(asked, answer)
+            answer = self._refusing(error, "POST", url.decode("ascii"))
+        self._count("POST", url, answer.status, started)
+        return answer
 
-    def _answer_to(self, asked: Asked, found: Any) -> Answer:
-        self._service.measures.measured(asked.short.measure, time.perf_counter() - asked.started)
+    def _answer_to(self, short: ShortCut, started: float, found: Any) -> Answer:
+        self._service.measures.measured(short.measure, time.perf_counter() - started)
         return answer_to(found)
-
-    def _reply(self, asked: Asked, answer: Answer) -> None:
-        asked.reply(answer)
-        self._count("POST", asked.url, answer.status, time.perf_counter() - asked.started)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -243,14 +243,14 @@ class Application:
             refused = Refused(500, "an error of the service; its log has the details", kind="Ours")
         return Answer.refusing(refused)
 
-    def _count(self, method: str, path: str | bytes, status: int, seconds: float) -> None:
+    def _count(self, method: str, path: str | bytes, status: int, started: float) -> None:
         if status:
-            self._service.measures.counted(f"requests_{status // 100}xx")
+            self._service.measures.answered(status)
         if self._service.settings.log_requests:
             shown = path if isinstance(path, str) else path.decode("ascii")
             tell(
                 "request", method=method, path=shown[:200], status=status,
-                milliseconds=round(seconds * 1000, 3),
+                milliseconds=round((time.perf_counter() - started) * 1000, 3),
             )  # fmt: skip
 
     @staticmethod

@@ -1,20 +1,22 @@
 """HTTP from a socket, with limits: how long a head may be, how long it may take, how many.
 
 Decisions and observations are most of the traffic.  A request that is one of them, and has nothing
-unusual about it, is answered as soon as it has arrived, without a task and without ASGI.
+unusual about it, is answered as soon as it has arrived, without a task and without ASGI.  If its
+head was read before, it is not read again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
+from functools import partial
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from onepull.service.handlers.deciding import ShortCut
-from onepull.service.http.app import Application, Asked
+from onepull.service.http.app import Application, Later
 from onepull.service.http.exchange import CLOSE, JSON, PLAIN, Answer, head_of
+from onepull.service.http.known_heads import Head, KnownHeads
 from onepull.service.http.problem_details import Refused
 
 CONTINUE = b"HTTP/1.1 100"
@@ -84,21 +86,9 @@ class ShortCycle:
     message_event = asyncio.Event()  # for which nobody waits
     response_started = disconnected = False
 
-    def __init__(self, protocol: LimitedProtocol, *, keep_alive: bool) -> None:
-        self._protocol, self.keep_alive = protocol, keep_alive
+    def __init__(self, *, keep_alive: bool) -> None:
+        self.keep_alive = keep_alive
         self.response_complete = False
-
-    def reply(self, answer: Answer) -> None:
-        """Send the answer, unless the client has left."""
-        self.response_complete = True
-        protocol = self._protocol
-        if protocol.transport.is_closing():
-            return
-        keep_alive = self.keep_alive and CLOSE[0] not in answer.headers
-        protocol.transport.write(response(answer, keep_alive=keep_alive))
-        if not keep_alive:
-            protocol.transport.close()
-        HttpToolsProtocol.on_response_complete(protocol)
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -109,6 +99,7 @@ class LimitedProtocol(HttpToolsProtocol):
     """
 
     application: Application
+    heads: KnownHeads
     head: int
     body: int
     seconds: float
@@ -122,7 +113,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._arrived = 0  # bytes of a head that is not complete
         self._is_in_head = True
         self._is_arriving = True
-        self._has_completed = False  # whether a request has, with the data that came last
+        self._completed = 0  # requests, with the data that came last
+        self._keeps_alive = True
+        self._heard = 0.0  # when a request came last, by the clock of the loop
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -142,16 +135,85 @@ class LimitedProtocol(HttpToolsProtocol):
         """Read what has arrived; a request that is not complete keeps the clock running."""
         if self.transport.is_closing():
             return
-        self._has_completed = False
+        if not self._is_arriving and self._is_answered_at_once(data):
+            return
+        begins, self._completed = self._arrived == 0, 0
         super().data_received(data)
+        if self.transport.is_closing():
+            return
         # Most requests arrive at once and need no clock.
-        if self._is_arriving and not self.transport.is_closing():
+        if self._is_arriving:
             if self._timer is None:
                 self._timer = self.loop.call_later(self.seconds, self._too_slow)
             # After a request that is complete, how much of the data is of the next is not known.
-            self._arrived += 1 if self._has_completed else len(data)
+            self._arrived += 1 if self._completed else len(data)
             if self._is_in_head and self._arrived > self.head:
                 self._refuse(431, f"the head of a request may have at most {self.head} bytes")
+        elif begins and self._completed == 1 and self._short is not None and self._keeps_alive:
+            length = int(self._fields[b"content-length"])
+            self.heads.remember(data, Head(self.url, self._fields, length))
+
+    def _is_answered_at_once(self, data: bytes) -> bool:
+        """Answer a request whose head was read before; return whether it is one."""
+        found = self.heads.find(data)
+        cycle: Any = self.cycle
+        if found is None or self.flow.write_paused or not cycle.response_complete:
+            return False
+        head, body = found
+        short = self.application.short_cut(head.url)
+        if short is None:
+            return False
+        self._answer(short, head.url, head.fields, body, keep_alive=True)
+        return True
+
+    def _answer(
+        self,
+        short: ShortCut,
+        url: bytes,
+        fields: dict[bytes, bytes],
+        body: bytes,
+        *,
+        keep_alive: bool,
+    ) -> None:
+        """Answer a request that takes a short cut, now or later."""
+        found = self.application.answer(short, url, fields, body)
+        if isinstance(found, Answer):
+            self._send(found, keep_alive=keep_alive)
+            return
+        cycle: Any = ShortCycle(keep_alive=keep_alive)  # it has what is asked of one
+        self.cycle = cycle
+        found.future.add_done_callback(partial(self._answer_later, cycle, found))
+
+    def _answer_later(self, cycle: ShortCycle, later: Later, _: object) -> None:
+        answer = self.application.finished(later)
+        cycle.response_complete = True
+        self._send(answer, keep_alive=cycle.keep_alive)
+
+    def _send(self, answer: Answer, *, keep_alive: bool) -> None:
+        """Send an answer, unless the client has left."""
+        if self.transport.is_closing():
+            return
+        if CLOSE[0] in answer.headers:
+            keep_alive = False
+        self.transport.write(response(answer, keep_alive=keep_alive))
+        if not keep_alive:
+            self.transport.close()
+        if self.pipeline or self.timeout_keep_alive_task is None:
+            HttpToolsProtocol.on_response_complete(self)
+        else:  # the clock for idle connections goes on; it asks when the last request came
+            self.server_state.total_requests += 1
+        self._heard = self.loop.time()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that is idle, or look again later."""
+        cycle: Any = self.cycle
+        left = self._heard + self.timeout_keep_alive - self.loop.time()
+        if not cycle.response_complete:
+            left = self.timeout_keep_alive
+        if left <= 0:
+            super().timeout_keep_alive_handler()
+            return
+        self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
 
     def on_message_begin(self) -> None:
         """Note that a request begins."""
@@ -194,17 +256,19 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Stop the clock: a request has arrived."""
         self._is_arriving = False
-        self._has_completed = True
+        self._completed += 1
         self._arrived = 0
         if self._timer is not None:
             self._stop_clock()
         if self._short is None:
             super().on_message_complete()
             return
-        cycle = ShortCycle(self, keep_alive=self.parser.should_keep_alive())
-        self.cycle = cycle  # type: ignore[assignment]  # it has what is asked of one
-        asked = Asked(self._short, self.url, time.perf_counter(), cycle.reply)
-        self.application.answer(asked, self._fields, b"".join(self._pieces))
+        cycle: Any = ShortCycle(keep_alive=True)
+        cycle.response_complete = True
+        self.cycle = cycle
+        self._keeps_alive = self.parser.should_keep_alive()
+        body = b"".join(self._pieces)
+        self._answer(self._short, self.url, self._fields, body, keep_alive=self._keeps_alive)
 
     def on_response_complete(self) -> None:
         """Send a head that had no body."""
@@ -245,4 +309,5 @@ def limited_protocol(
 ) -> type[LimitedProtocol]:
     """Return the protocol of an application with its limits."""
     limits = {"head": head, "body": body, "seconds": seconds, "most": most}
-    return type("BoundProtocol", (LimitedProtocol,), {"application": application, **limits})
+    own = {"application": application, "heads": KnownHeads()}
+    return type("BoundProtocol", (LimitedProtocol,), {**own, **limits})

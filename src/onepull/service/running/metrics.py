@@ -12,6 +12,7 @@ BOUNDS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e
 HISTOGRAMS = ("decide", "commit")
 COUNTERS = ("requests_2xx", "requests_3xx", "requests_4xx", "requests_5xx")
 _WIDTH = len(BOUNDS) + 2  # the bucket of infinity, and the sum
+_FIRST = {name: i * _WIDTH for i, name in enumerate(HISTOGRAMS)}
 _SLOT = len(HISTOGRAMS) * _WIDTH + len(COUNTERS)
 KIND = b"text/plain; version=0.0.4; charset=utf-8"
 
@@ -55,18 +56,18 @@ class Measures:
 
     def measured(self, name: str, seconds: float) -> None:
         """Count a duration."""
-        first = self._first + HISTOGRAMS.index(name) * _WIDTH
+        first = self._first + _FIRST[name]
         values = self._values
         values[first + bisect_left(BOUNDS, seconds)] += 1.0
         values[first + _WIDTH - 1] += seconds
 
-    def counted(self, name: str, change: float = 1.0) -> None:
-        """Count an event."""
-        self._values[self._first + len(HISTOGRAMS) * _WIDTH + COUNTERS.index(name)] += change
+    def answered(self, status: int) -> None:
+        """Count a request by the status of its answer."""
+        self._values[self._first + len(HISTOGRAMS) * _WIDTH + status // 100 - 2] += 1.0
 
     def buckets(self, name: str) -> tuple[list[int], float]:
         """Return the counts of each bucket and the sum of durations, of all workers."""
-        first = HISTOGRAMS.index(name) * _WIDTH
+        first = _FIRST[name]
         rows = [self._values[slot + first : slot + first + _WIDTH] for slot in self._slots()]
         sums = [sum(column) for column in zip(*rows, strict=True)]
         return [int(count) for count in sums[:-1]], sums[-1]

@@ -22,6 +22,9 @@ from onepull.store import Control, Decided, Defined, Event, Failed, Observed
 TAIL = 100_000  # events that are read at the start to show the past
 SHOWN = 50  # decisions and changes in a live message
 MOST_PENDING = 200_000  # events that wait to be counted
+CHANGES = (Control, Defined)
+OUTCOMES = (Observed, Failed)
+TOLD = (Decided, *OUTCOMES, *CHANGES)  # in live messages
 
 
 class Hosted:
@@ -63,7 +66,7 @@ class Hosted:
     def _fold(self, event: Event) -> None:
         self.timeline.fold(event)
         self.newest.fold(event)
-        if isinstance(event, Decided | Observed | Failed | Control | Defined):
+        if isinstance(event, TOLD):
             self._news.append(event)
 
     def catch_up(self) -> None:
@@ -91,8 +94,8 @@ class Hosted:
         if not news:
             return None
         decided = [event for event in news if isinstance(event, Decided)]
-        changed = [event for event in news if isinstance(event, Control | Defined)]
-        learned = [event for event in news if isinstance(event, Observed | Failed)]
+        changed = [event for event in news if isinstance(event, CHANGES)]
+        learned = [event for event in news if isinstance(event, OUTCOMES)]
         return {
             "problem": self.name,
             "sequence": self._sequence,

@@ -15,6 +15,7 @@ from onepull.store import Control, Decided, Defined, Expired, Failed, Observed
 
 KEPT = 400  # outcomes of each arm, and requests
 CHANGES = 100
+OUTCOMES = (Observed, Failed, Expired)
 
 
 class Seen(NamedTuple):
@@ -77,9 +78,7 @@ class Newest:
         """Keep an event that tells something."""
         if isinstance(event, Decided):
             self.requests.append(event)
-        elif isinstance(event, Control | Defined):
-            self.changes.append(event)
-        elif isinstance(event, Observed | Failed | Expired):
+        elif isinstance(event, OUTCOMES):
             if not (_failed(event) or getattr(event, "state", None)):
                 return
             if not getattr(event, "counts", True):
@@ -88,6 +87,8 @@ class Newest:
             if (kept := self._outcomes.get(event.arm)) is None:
                 kept = self._outcomes[event.arm] = deque(maxlen=KEPT)
             kept.append((self._count, event))
+        elif isinstance(event, (Control, Defined)):
+            self.changes.append(event)
 
     def seen(self, problem: Problem, arm: str) -> list[Seen]:
         """Return the newest outcomes of an arm with their contexts, if a problem allows them."""

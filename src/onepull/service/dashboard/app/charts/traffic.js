@@ -76,7 +76,9 @@ function stacked({ times, totals, groups }) {
 /** Columns of all groups, one on the other; a stretch without traffic stays empty. */
 function drawColumns(plot, groups, marks, width) {
   const { ctx, bbox, data } = plot;
-  const wide = plot.valToPos(data[0][0] + width, "x", true) - plot.valToPos(data[0][0], "x", true);
+  // A column ends at the very pixel at which the next one begins.
+  const edge = (time) => Math.round(plot.valToPos(time, "x", true));
+  const wide = edge(data[0][0] + width) - edge(data[0][0]);
   const gap = wide > 6 * devicePixelRatio ? devicePixelRatio : 0;
   ctx.save();
   ctx.beginPath();
@@ -88,8 +90,8 @@ function drawColumns(plot, groups, marks, width) {
       if (top == null) return;
       const below = k ? data[k][i] : 0;
       if (top === below) return;
-      const x = Math.round(plot.valToPos(data[0][i], "x", true) - wide / 2);
-      const end = Math.round(plot.valToPos(data[0][i], "x", true) + wide / 2) - gap;
+      const x = edge(data[0][i] - width / 2);
+      const end = edge(data[0][i] + width / 2) - gap;
       const y = Math.round(plot.valToPos(top, "y", true));
       const low = Math.round(plot.valToPos(below, "y", true)) - (k ? devicePixelRatio : 0);
       ctx.fillRect(x, y, end - x, Math.max(low - y, 1));
@@ -129,7 +131,7 @@ function options(groups, marks, width, timeline, isLong) {
     axes: [
       axis({
         label: "time",
-        space: 64,
+        space: width > 520 ? 64 : 48,
         size: 32,
         labelSize: 18,
         values: (_, at) => at.map((time) => clock(time, isLong)),
