@@ -6,6 +6,10 @@ READY  := $(VENV)/.ready
 SITE   := $(VENV)/.site
 PEERS  := $(VENV)/.peers
 
+# Tests start hundreds of processes.  Where the environment forbids to keep bytecode, each would
+# compile every module again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := reproduce
 .PHONY: reproduce quick test torture check docs format benchmark clean
 
