@@ -132,7 +132,7 @@ def test_a_later_run_goes_on_where_the_last_one_stopped(tmp_path):
     counts = []
     for _ in range(2):
         done = subprocess.run(
-            [*COMMAND, "save-bytes", "--minutes", "0.04", "--record", tmp_path / "record.json"],
+            [*COMMAND, "save-bytes", "--minutes", "1e-3", "--record", tmp_path / "record.json"],
             check=True,
             capture_output=True,
             text=True,
