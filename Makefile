@@ -6,6 +6,10 @@ READY  := $(VENV)/.ready
 SITE   := $(VENV)/.site
 PEERS  := $(VENV)/.peers
 
+# Tests start hundreds of processes.  Where the environment forbids to keep bytecode, each would
+# compile every module again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := reproduce
 .PHONY: reproduce quick test torture check docs format benchmark clean
 
@@ -17,11 +21,13 @@ reproduce: $(READY)
 quick: $(READY)
 	@$(BIN)/onepull reproduce --quick
 
-## Every test: behaviour, layers, documentation.  On four cores at most, since each process takes
-## up to a gigabyte.  Each process starts with its own part of the tests, file by file, and takes
-## over tests from the others when it is done; matrix products leave the other cores alone.
+## Every test: behaviour, layers, documentation.  One process more than there are cores, since many
+## tests wait for processes and the disk, but four at most, since each takes up to two gigabytes.
+## Each process starts with its own part of the tests, file by file, and takes over tests from the
+## others when it is done; matrix products leave the other cores alone.
+PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 4))')
 test: $(READY)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
 ## Random cases of every kind, for MINUTES; goes on where the last run stopped.  AREAS limits it to
 ## some areas, and WRITE names the page that gets the tables.

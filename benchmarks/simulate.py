@@ -259,7 +259,7 @@ def start_up(options: argparse.Namespace) -> list[Row]:
 def _onepull(policy: Callable[[Problem], Policy], trials: int) -> Callable[[int], Any]:
     arms = {f"arm {j}": scaled_bernoulli(1, chance) for j, chance in enumerate(CHANCES)}
     problem = Problem(
-        arms=arms, context={"stake": Finite([1])}, state={"win": Finite([0, 1])},
+        arms=list(arms), context={"stake": Finite([1])}, state={"win": Finite([0, 1])},
         reward="stake * win",
     )  # fmt: skip
     environment = Environment(problem, states=arms, contexts=Discrete([1], [1]))

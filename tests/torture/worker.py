@@ -11,7 +11,7 @@ from torture.area import Area, limit_memory, run_case
 
 
 def work(area: Area, first: int, until: float, pipe: Connection) -> None:
-    """Run the cases from `first` on until the time is up.
+    """Run the cases from `first` on until the time is up, and one case in any time.
 
     Each outcome is sent at once, so the parent knows which case is running.  None is sent at the
     end: a process that ends without it was ended by a case.
@@ -20,7 +20,7 @@ def work(area: Area, first: int, until: float, pipe: Connection) -> None:
     run_case(area, first)  # imports and compiles what cases need
     limit_memory()
     seed = first
-    while time.monotonic() < until:
+    while seed == first or time.monotonic() < until:
         outcome = run_case(area, seed)
         if seed > first and (outcome.failure or "").startswith("MemoryError"):
             break  # earlier cases took the memory: a new process tries this one again

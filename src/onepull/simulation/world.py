@@ -61,7 +61,9 @@ class World:
         if self._too_large(len(self.contexts) * len(self.states.rows)):
             return np.zeros((0, 0))
         columns = [column[:, None] for column in self.contexts.T]
-        return np.ascontiguousarray(self.problem.payoff.vector(*columns, *self.states.rows.T))
+        table = self.problem.payoff.vector(*columns, *self.states.rows.T)
+        # To the compiler a read-only array is of another type, which needs another kernel.
+        return np.require(table, np.float64, ["C", "W"])
 
 
 class WorldTables(Generic[Table]):

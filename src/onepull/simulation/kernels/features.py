@@ -17,12 +17,6 @@ from onepull.factor.plain_psi import PlainPsi, shared_out, shared_out_log
 from onepull.simulation.compiled import compiled, inlined, overload
 
 
-class NoPsi(NamedTuple):
-    """No function: ψ is tabulated, or the reward at some contexts."""
-
-    constants: Any
-
-
 class SketchPsi(NamedTuple):
     """The interpolation weights of a state on the knots of a sketch."""
 
@@ -43,16 +37,21 @@ _TYPES: dict[tuple[Any, bool], type[Any]] = {
 _FUNCTIONS: dict[type[Any], tuple[Any, bool]] = {kind: key for key, kind in _TYPES.items()}
 
 
+# No function: ψ is tabulated, or the reward at some contexts.  A type of its own would need one
+# more kernel for every rule, so it is a sketch without knots, which no kernel calls.
+NO_PSI = SketchPsi((np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 0))
+
+
 def is_own_psi(psi: KernelPsi) -> bool:
     """Return whether ψ is a user's own function, for which kernels are not cached on disk."""
-    return type(psi) not in {NoPsi, SketchPsi, LogSketchPsi}
+    return type(psi) not in {SketchPsi, LogSketchPsi}
 
 
 def kernel_psi(factor: Factorisation) -> KernelPsi:
     """Return the kernel form of a factorisation's ψ."""
     plain = factor.plain_psi
     if plain is None:
-        return NoPsi((0.0,))
+        return NO_PSI
     return _type_of(plain)(tuple(_as_array(constant) for constant in plain.constants) or (0.0,))
 
 
@@ -75,13 +74,8 @@ def write_psi(psi: Any, shown: Any, out: Any) -> None:
 
 @overload(write_psi)
 def _write_psi(psi: Any, shown: Any, out: Any) -> Any:
-    known = isinstance(psi, types.BaseNamedTuple)
-    if not known or psi.instance_class is NoPsi:
-
-        def nothing(psi: Any, shown: Any, out: Any) -> None:
-            pass
-
-        return nothing if known else None
+    if not isinstance(psi, (types.NamedTuple, types.NamedUniTuple)):
+        return None
     plain, has_constants = _FUNCTIONS[psi.instance_class]
     function = inlined(plain)
 
