@@ -201,3 +201,12 @@ def shown(value: Any, most: int = 200) -> str:
     except ValueError:  # a whole number with thousands of digits
         return f"a {type(value).__name__} with too many digits"
     return text if len(text) <= most else f"{text[:most]}…"
+
+
+def written(value: float) -> str:
+    """Return the shortest text of a number, without a decimal point if it is whole.
+
+    >>> written(3.0), written(0.25)
+    ('3', '0.25')
+    """
+    return repr(value).removesuffix(".0")
