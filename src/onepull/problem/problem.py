@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,30 +22,19 @@ from onepull.arms import (
     further_words,
     words_left,
 )
-from onepull.checks import real, shown
-from onepull.decoding import converted
+from onepull.checks import shown
 from onepull.errors import FormulaError, InputError, ParameterError, ProblemError
 from onepull.formula import Formula
-from onepull.formula.operations import FUNCTIONS
 from onepull.html import block, names, printable
 from onepull.html import table as html_table
 from onepull.payoff import Fixed, Payoff, Reward, State, bind
 from onepull.payoff.reward import Source
-from onepull.spaces import FAILED, NO_CONTEXT, Box, Finite, Interval, Space
+from onepull.problem.fields import box_of, check_fields, checked_failure
+from onepull.problem.toml_text import toml_values
+from onepull.problem.written_problem import outline_of, parts_in, reward_out, toml_of
+from onepull.spaces import FAILED, Box, Finite, Interval, Space
 
-# Parameter names of `choose` and `observe`.
-RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self", FAILED, NO_CONTEXT})
-# The analysis of a reward takes longer with every field.
-FIELDS = 16
-MOST_PARTS = 64  # of a dotted key in a file
-# What Python says about TOML, and what we say.
-TOML_ERRORS = {
-    "Invalid value": "expected a number, a list, a table, or text in quotes",
-    "Cannot overwrite a value": "a key is given twice",
-    "Cannot declare": "a table is given twice:",
-}
 QUOTED = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
-TOML_STRING = re.compile(r"""\"(?:[^"\\\n]|\\.)*+\"|'[^'\n]*+'""")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -136,13 +124,13 @@ class Problem:
         set_ = object.__setattr__
         set_(self, "arms", arm_names(arms))
         set_(self, "attributes", arm_attributes(arms))
-        set_(self, "context", _box(context, "context"))
-        set_(self, "state", _box(state, "state"))
+        set_(self, "context", box_of(context, "context"))
+        set_(self, "state", box_of(state, "state"))
         set_(self, "reward", reward if isinstance(reward, Reward) else Reward(reward))
-        set_(self, "failure", _failure(failure))
+        set_(self, "failure", checked_failure(failure))
         known = attribute_spaces(self.attributes)
         set_(self, "words", further_words({} if words is None else words, known))
-        _check_fields(self.context, self.state, known)
+        check_fields(self.context, self.state, known)
         outcome = self.state
         if known or failure is not None:
             ending = {} if failure is None else {FAILED: Finite([0, 1])}
@@ -405,7 +393,7 @@ class Problem:
                 "a reward given as a Python callable cannot be written to a file; "
                 "write it as a formula, or build the problem in code"
             )
-        return {**self.outline(), "reward": _reward_out(self.reward)}
+        return {**self.outline(), "reward": reward_out(self.reward)}
 
     def __hash__(self) -> int:
         """Hash the arms, the spaces and the reward."""
@@ -413,17 +401,7 @@ class Problem:
 
     def outline(self) -> dict[str, Any]:
         """Return the problem without its reward as plain values."""
-        return {
-            "arms": _arms_out(self),
-            "context": {
-                name: _space_out(space)
-                for name, space in self.context.items()
-                if self.context.has_fields
-            },
-            "state": {name: _space_out(space) for name, space in self.state.items()},
-            **({} if self.failure is None else {"failure": self.failure}),
-            **({"words": {name: list(w) for name, w in self.words.items()}} if self.words else {}),
-        }
+        return outline_of(self._parts())
 
     def to_json(self) -> str:
         """Return the problem as JSON text."""
@@ -431,19 +409,7 @@ class Problem:
 
     def to_toml(self) -> str:
         """Return the problem as TOML text."""
-        written = self.to_dict()
-        plain = [key for key in ("arms", "reward", "failure") if key in written]
-        plain = [key for key in plain if key != "arms" or not self.attributes]
-        lines = [f"{key} = {_toml(written[key])}" for key in plain]
-        for arm, known in written["arms"].items() if self.attributes else ():
-            lines += ["", f"[arms.{_toml(arm)}]"]
-            lines += [f"{name} = {_toml(value)}" for name, value in known.items()]
-        for table in ("context", "state", "words"):
-            if not written.get(table):
-                continue
-            lines += ["", f"[{table}]"]
-            lines += [f"{name} = {_toml(space)}" for name, space in written[table].items()]
-        return "\n".join(lines) + "\n"
+        return toml_of(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Problem:
@@ -474,47 +440,7 @@ class Problem:
     @classmethod
     def from_dict(cls, written: Any) -> Problem:
         """Build a problem from plain values; unknown keys raise `ProblemError`."""
-        read = converted(written, _Written, "a problem")
-        return cls(
-            arms=read.arms,
-            context=_spaces_in(read.context, "context"),
-            state=_spaces_in(read.state, "state"),
-            reward=_reward_in(read.reward),
-            failure=read.failure,
-            words=read.words,
-        )
-
-
-def toml_values(text: str | bytes, what: str) -> dict[str, Any]:
-    """Return TOML text as plain values; raises `ProblemError` if it is not `what` it should be.
-
-    >>> toml_values("horizon = 1000", "an experiment")
-    {'horizon': 1000}
-    """
-    if not isinstance(text, str | bytes):
-        raise ProblemError(f"not {what}: given {shown(text)}, which is not text")
-    try:
-        written = text if isinstance(text, str) else text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ProblemError(f"not {what}: not UTF-8 text ({error})") from None
-    if "\0" in written:
-        raise ProblemError(f"not {what}: has null characters; save it as UTF-8")
-    # Keys of many parts take Python time and memory that grow with the square of their number.
-    outside = TOML_STRING.sub('""', written)
-    if any(run.count(".") > MOST_PARTS for run in re.split(r"[,=\[\]{}#\n]", outside)):
-        raise ProblemError(f"not {what}: has a key of more than {MOST_PARTS} parts")
-    try:
-        found: dict[str, Any] = msgspec.toml.decode(written.removeprefix("\ufeff"))
-    except msgspec.DecodeError as error:
-        told = str(error)
-        for words, ours in TOML_ERRORS.items():
-            told = told.replace(words, ours)
-        raise ProblemError(f"not {what}: {printable(told)}") from None
-    except ValueError:  # Python converts no longer text to a number
-        raise ProblemError(f"not {what}: has a number of thousands of digits") from None
-    except RecursionError:
-        raise ProblemError(f"not {what}: has too many lists or tables in each other") from None
-    return found
+        return cls(**parts_in(written))
 
 
 def given_problem(value: Any) -> Problem:
@@ -524,74 +450,6 @@ def given_problem(value: Any) -> Problem:
     raise ParameterError(f"problem must be a Problem, given {shown(value)}")
 
 
-class _Range(msgspec.Struct, forbid_unknown_fields=True):
-    # JSON has no infinity, so an end may be the text "inf" or "-inf".
-    low: float | str
-    high: float | str
-    outside: str = "refuse"
-    scale: str = "linear"
-
-
-class _Declared(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    formula: str
-    low: float | str | None = None
-    high: float | str | None = None
-    monotone: dict[str, str] = {}
-    lipschitz: dict[str, float] = {}
-
-
-class _Written(msgspec.Struct, forbid_unknown_fields=True):
-    arms: list[str] | dict[str, dict[str, float | str]]
-    state: dict[str, list[float | str] | _Range]
-    reward: str | _Declared
-    context: dict[str, list[float | str] | _Range] = {}
-    failure: float | str | None = None
-    words: dict[str, list[str]] = {}
-
-
-def _box(spaces: Any, role: str) -> Box:
-    """Return the fields of the context or the state."""
-    nothing = spaces is None or (isinstance(spaces, Mapping) and not spaces)
-    if role == "context" and nothing:
-        return Box.without_fields().acting_as(role)
-    if isinstance(spaces, Box) and not spaces.has_fields:
-        return spaces.acting_as(role)
-    try:
-        return Box(spaces).acting_as(role)
-    except ProblemError as error:
-        raise ProblemError(f"{role}: {error}") from None
-
-
-def _check_fields(context: Box, state: Box, attributes: Box) -> None:
-    for box, role in ((context, "context"), (state, "state")):
-        if not box:
-            raise ProblemError(f"the {role} needs at least one field, given none")
-        if len(box) > FIELDS:
-            raise ProblemError(f"the {role} may have at most {FIELDS} fields, given {len(box)}")
-    if len(attributes) > FIELDS:
-        raise ProblemError(f"arms may have at most {FIELDS} attributes, given {len(attributes)}")
-    for name in (*context, *state, *attributes):
-        if (name in RESERVED or name in FUNCTIONS) and name not in context.implied:
-            raise ProblemError(f"field {name!r}: this name is reserved; choose another")
-    roles = (("a context", context), ("a state", state), ("an attribute", attributes))
-    for (one, box), (two, other) in itertools.combinations(roles, 2):
-        for name in box:
-            if name in other:
-                raise ProblemError(f"field {name!r} is both {one} and {two} field; rename one")
-
-
-def _failure(given: Any) -> float | str | None:
-    if given is None or isinstance(given, str):
-        return given
-    try:
-        value = real(given)
-    except TypeError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ProblemError(f"failure takes a finite number or a formula, given {shown(given)}")
-    return value
-
-
 def _known(attributes: Mapping[str, float | str]) -> str:
     """Return attributes as text in brackets."""
     stated = ", ".join(
@@ -599,79 +457,3 @@ def _known(attributes: Mapping[str, float | str]) -> str:
         for name, value in attributes.items()
     )
     return f" ({stated})" if stated else ""
-
-
-def _arms_out(problem: Problem) -> Any:
-    if not problem.attributes:
-        return list(problem.arms)
-    return {
-        arm: {
-            name: value if isinstance(value, str) else _whole(value)
-            for name, value in problem.attributes[arm].items()
-        }
-        for arm in problem.arms
-    }
-
-
-def _space_out(space: Space) -> Any:
-    if isinstance(space, Finite):
-        return list(space.words) or [_whole(value) for value in space.values]
-    outside = {"outside": space.outside} if space.clips else {}
-    scale = {"scale": space.scale} if space.is_log else {}
-    return {"low": _whole(space.low), "high": _whole(space.high), **outside, **scale}
-
-
-def _spaces_in(spaces: Mapping[str, list[float | str] | _Range], role: str) -> dict[str, Space]:
-    found: dict[str, Space] = {}
-    for name, space in spaces.items():
-        try:
-            found[name] = _space_in(space)
-        except ProblemError as error:
-            raise ProblemError(f"{role}, field {shown(name)}: {error}") from None
-    return found
-
-
-def _space_in(space: list[float | str] | _Range) -> Space:
-    if isinstance(space, list):
-        return Finite(space)  # type: ignore[arg-type]  # which checks that all are of one kind
-    return Interval(_end(space.low), _end(space.high), outside=space.outside, scale=space.scale)
-
-
-def _end(value: float | str) -> float:
-    if not isinstance(value, str):
-        return value
-    if value not in ("inf", "-inf"):
-        raise ProblemError(
-            f"an end of an interval must be a number, 'inf' or '-inf', given {value!r}"
-        )
-    return float(value)
-
-
-def _whole(value: float) -> float | str:
-    """Return whole numbers as int and infinity as text, for JSON."""
-    if math.isinf(value):
-        return str(value)
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
-
-
-def _reward_out(reward: Reward) -> Any:
-    declared = reward.declarations
-    return {"formula": reward.source, **declared} if declared else reward.source
-
-
-def _reward_in(reward: str | _Declared) -> Reward:
-    if isinstance(reward, str):
-        return Reward(reward)
-    stated = msgspec.structs.asdict(reward)
-    return Reward(stated.pop("formula"), **stated)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, str):
-        # A JSON string is a valid TOML string, except for DEL and surrogate pairs.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)
