@@ -16,16 +16,9 @@ from formula.random_formulas import random_formula, random_text
 from onepull.errors import FormulaError
 from onepull.formula import Formula
 from onepull.formula import operations as op
-from onepull.formula.grammar import (
-    DEPTH,
-    EXPONENT,
-    LENGTH,
-    NESTING,
-    SIZE,
-    Apply,
-    Field,
-    Number,
-)
+from onepull.formula.grammar import DEPTH, EXPONENT, NESTING, SIZE
+from onepull.formula.tokens import LENGTH
+from onepull.formula.tree import Apply, Field, Number
 
 NAMES = ["x", "y"]
 

@@ -15,18 +15,10 @@ from onepull.arrays import Array
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.enclosure import Enclosure, Undefined, point
-from onepull.formula.grammar import (
-    Apply,
-    Field,
-    Number,
-    Term,
-    Words,
-    check_names,
-    names_in,
-    parse,
-    plain,
-)
+from onepull.formula.grammar import parse
 from onepull.formula.operations import Operation
+from onepull.formula.tokens import Words, check_names, plain
+from onepull.formula.tree import Apply, Field, Number, Term, names_in
 
 LARGEST = sys.float_info.max
 

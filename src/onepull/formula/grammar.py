@@ -8,171 +8,37 @@ text takes long, and no text is nested deeper than the limits below.
 from __future__ import annotations
 
 import math
-import re
-import reprlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from keyword import iskeyword
-from typing import Any, NamedTuple, TypeAlias
 
-from onepull.checks import is_field_name, nearest, unknown
+from onepull.checks import nearest, unknown
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.operations import Operation
+from onepull.formula.tokens import REFUSED, TOKENS, Token, Words, plain
+from onepull.formula.tree import (
+    Apply,
+    Field,
+    Number,
+    Operand,
+    Term,
+    Word,
+    gives,
+    height_of,
+    names_in,
+)
 from onepull.formula.words import MOST_COMMON, are_aligned, common, some
 
-LENGTH = 4000
 SIZE = 1000
 DEPTH = 60
 NESTING = 128  # brackets, signs and operands within one another
 EXPONENT = 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A constant."""
-
-    value: float
-    span: tuple[int, int] = (0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A declared field."""
-
-    name: str
-    span: tuple[int, int] = (0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word in quotes, which is compared with a field of words."""
-
-    text: str
-    span: tuple[int, int] = (0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    """An operation applied to terms.
-
-    `height` counts the operations within one another, and `names` holds the fields that occur.
-    """
-
-    operation: Operation
-    terms: tuple[Term, ...]
-    span: tuple[int, int] = (0, 0)
-    height: int = 1
-    names: frozenset[str] = frozenset()
-
-
-Term: TypeAlias = Number | Field | Apply
-Operand: TypeAlias = Term | Word
-# The words of the fields that have words, in the order of their numbers.
-Words: TypeAlias = Mapping[str, Sequence[str]]
-
-
-def check_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of a formula's fields; raises `FormulaError` if one cannot be a name."""
-    given: Any = names
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise _bad_name("the names of a formula must be a list of names", given)
-    listed = tuple(given)
-    for name in listed:
-        valid = is_field_name(name)
-        if not valid or name in op.FUNCTIONS:
-            raise _bad_name(
-                "a name is a letter followed by letters, digits and _, and neither a Python "
-                "keyword nor a function of the formula language",
-                name,
-            )
-    if len(set(listed)) < len(listed):
-        raise _bad_name("the names of a formula must differ", listed)
-    return listed
-
-
-def _bad_name(reason: str, given: Any) -> FormulaError:
-    shown = _shown(reprlib.repr(given))
-    return FormulaError(f"{reason}; given", text=shown, start=0, stop=len(shown))
-
-
-def plain(text: str) -> str:
-    """Return the text of a formula on one line; raises `FormulaError` if it cannot be one."""
-    if not isinstance(text, str):
-        raise FormulaError(
-            f"a formula must be text, given {type(text).__name__}",
-            text=_shown(reprlib.repr(text)),
-            start=0,
-            stop=1,
-        )
-    if len(text) <= 16 * LENGTH:  # layout may take more characters than the formula
-        text = "".join(
-            part if is_word else re.sub(r"\s+", " ", part) for part, is_word in _parts(text)
-        ).strip()
-    if not text:
-        raise FormulaError("a formula cannot be empty", text="", start=0, stop=1)
-    if len(text) > LENGTH:
-        raise FormulaError(
-            f"a formula may have at most {LENGTH} characters, given {len(text)}",
-            text=_shown(text[: LENGTH + 1]),
-            start=LENGTH,
-            stop=LENGTH + 1,
-        )
-    place = 0
-    for part, is_word in _parts(text):
-        for character in part:
-            # Lines have been joined, so a comment would hide the rest of the formula.
-            allowed = is_word or (character.isascii() and character != "#")
-            if not allowed or not character.isprintable():
-                raise FormulaError(
-                    "a formula must be plain ASCII without comments, except for words in quotes; "
-                    f"given {character!a}",
-                    text=_shown(text),
-                    start=place,
-                    stop=place + 1,
-                )
-            place += 1
-    return text
-
-
-def _parts(text: str) -> Iterable[tuple[str, bool]]:
-    """Return the parts of a text, and whether each is a word in quotes."""
-    return ((part, i % 2 == 1) for i, part in enumerate(_QUOTED.split(text)))
-
-
 def parse(text: str, names: Collection[str], words: Words | None = None) -> Term:
     """Return the tree of `text`, a number-valued formula over `names`."""
     return _Parser(plain(text), names, words or {}).formula()
 
-
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    start: int
-    stop: int
-
-
-_QUOTED = re.compile(r"""('[^']*+'|"[^"]*+")""")
-# Possessive repeats ('*+') never go back, so a long token takes time linear in its length.
-_DECIMAL = r"(?:[0-9][0-9_]*+\.?+[0-9_]*+|\.[0-9][0-9_]*+)(?:[eE][+-]?[0-9][0-9_]*+)?+"
-_TOKENS = re.compile(
-    rf"""\s*(?:
-      (?P<dotted>[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)++)
-    | (?P<prefixed>(?!(?:if|or)['"])[A-Za-z]{{1,2}}(?:'[^']*+'|"[^"]*+"))
-    | (?P<text>'[^']*+'|"[^"]*+")
-    | (?P<complex>{_DECIMAL}[jJ])
-    | (?P<number>0[xX][0-9A-Fa-f_]++ | 0[oO][0-7_]++ | 0[bB][01_]++ | {_DECIMAL})
-    | (?P<name>[A-Za-z_][A-Za-z0-9_]*+)
-    | (?P<sign>\*\*|//|<<|>>|<=|>=|==|!=|:=|\.\.\.|[-+*/%<>(),])
-    | (?P<other>.)
-    )""",
-    re.VERBOSE,
-)
-_REFUSED = {
-    "dotted": "a dotted name",
-    "prefixed": "text with a prefix",
-    "complex": "a complex number",
-}
 
 # How tightly each operator binds, from loose to tight.
 _CHOICE, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _UNARY, _POWER = range(1, 10)
@@ -225,18 +91,18 @@ class _Parser:
 
     # Tokens
 
-    def token(self) -> _Token:
-        match = _TOKENS.match(self.text, self.place)
+    def token(self) -> Token:
+        match = TOKENS.match(self.text, self.place)
         if match is None:
-            return _Token("end", "", len(self.text), len(self.text) + 1)
+            return Token("end", "", len(self.text), len(self.text) + 1)
         kind = match.lastgroup or "other"
-        token = _Token(kind, match[kind], *match.span(kind))
-        if kind in _REFUSED:
-            raise self.refuse(token[2:], f"{_REFUSED[kind]} is not part of the formula language")
+        token = Token(kind, match[kind], *match.span(kind))
+        if kind in REFUSED:
+            raise self.refuse(token[2:], f"{REFUSED[kind]} is not part of the formula language")
         self.place = token.stop
         return token
 
-    def take(self) -> _Token:
+    def take(self) -> Token:
         taken = self.next
         self.stop = taken.stop
         self.next = self.token()
@@ -310,7 +176,7 @@ class _Parser:
             return self.call(token) if self.next.text == "(" else self.field(token)
         raise self.unexpected("expected a number, a field, a function or '('")
 
-    def constant(self, token: _Token) -> Number:
+    def constant(self, token: Token) -> Number:
         self.count(1, token[2:])
         try:
             value = float(int(token.text, 0) if token.text[1:2] in _BASES else token.text)
@@ -322,7 +188,7 @@ class _Parser:
             raise self.refuse(token[2:], "this number is too large")
         return Number(value, token[2:])
 
-    def field(self, token: _Token) -> Field:
+    def field(self, token: Token) -> Field:
         self.count(1, token[2:])
         if token.text not in self.names:
             raise self.refuse(token[2:], self.unknown(token.text))
@@ -338,7 +204,7 @@ class _Parser:
             "name", name, self.names, f"the fields are {', '.join(self.names) or 'none'}"
         )
 
-    def signed(self, sign: _Token, term: Term) -> Term:
+    def signed(self, sign: Token, term: Term) -> Term:
         if sign.text == "+":
             return term
         if isinstance(term, Number):
@@ -450,7 +316,7 @@ class _Parser:
         orelse = self.number(self.expression(0))
         return self.apply(op.WHERE, (condition, chosen, orelse), start)
 
-    def call(self, name: _Token) -> Term:
+    def call(self, name: Token) -> Term:
         operation = op.FUNCTIONS.get(name.text)
         if operation is None:
             known = ", ".join(sorted(op.FUNCTIONS))
@@ -483,7 +349,7 @@ class _Parser:
     def apply(self, operation: Operation, terms: tuple[Term, ...], start: int) -> Apply:
         span = (start, self.stop)
         self.count(operation.cost, span, operation.name)
-        height = 1 + max([_height(term) for term in terms])
+        height = 1 + max([height_of(term) for term in terms])
         if height > DEPTH:
             raise self.refuse(span, f"a formula may have at most {DEPTH} operations in one another")
         names = frozenset().union(*[names_in(term) for term in terms])
@@ -499,38 +365,17 @@ class _Parser:
         """Return a term as a number; a comparison becomes 0 or 1."""
         if isinstance(term, Word) or self.words_of(term) is not None:
             raise self.refuse(term.span, "words can only be compared with == and !=")
-        if _gives(term) == "truth":
+        if gives(term) == "truth":
             return self.wrapped(op.INDICATOR, term)
         return term
 
     def wrapped(self, operation: Operation, term: Term) -> Apply:
         """Apply an operation that is not written in the formula, and not counted."""
-        return Apply(operation, (term,), term.span, _height(term), names_in(term))
+        return Apply(operation, (term,), term.span, height_of(term), names_in(term))
 
     def truth(self, term: Operand) -> Term:
         """Return a term that must be a condition."""
-        if isinstance(term, Word) or _gives(term) != "truth":
+        if isinstance(term, Word) or gives(term) != "truth":
             reason = "expected a condition, such as 'x >= y' or 'x == 1', not a value"
             raise self.refuse(term.span, reason)
         return term
-
-
-def names_in(term: Term) -> frozenset[str]:
-    """Return the fields that occur in a term."""
-    if isinstance(term, Apply):
-        return term.names
-    return frozenset([term.name]) if isinstance(term, Field) else frozenset()
-
-
-def _gives(term: Term) -> str:
-    return term.operation.gives if isinstance(term, Apply) else "number"
-
-
-def _height(term: Term) -> int:
-    return term.height if isinstance(term, Apply) else 0
-
-
-def _shown(text: str) -> str:
-    """Return text that any terminal and file can take, of the same length."""
-    unknown = "\N{REPLACEMENT CHARACTER}"
-    return "".join([c if c.isprintable() else unknown for c in text[: LENGTH + 1]])

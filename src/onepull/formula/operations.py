@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onepull.formula import enclosure as enclose
+from onepull.formula import enclosed_operations as enclose
 from onepull.formula.enclosure import Enclosure
 
 # The names that generated code may use.  Field names start with a letter, so none clashes.
