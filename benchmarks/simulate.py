@@ -33,8 +33,9 @@ from onepull import CCB, DCB, UCB1, Finite, Policy, Problem
 from onepull.distributions import Discrete, scaled_bernoulli
 from onepull.environment import Environment, channel_selection, energy_harvesting
 from onepull.simulation import Simulation, simulate
-from onepull.simulation.draws import Laws, keys, tabulate
+from onepull.simulation.draws import keys
 from onepull.simulation.kernels.ruling import ruling
+from onepull.simulation.law_tables import Laws, tabulate
 from onepull.simulation.result import Block
 
 SEED = 1

@@ -26,7 +26,8 @@ from onepull.distributions import (
     Uniform,
 )
 from onepull.simulation import trials
-from onepull.simulation.draws import keys, show, tabulate
+from onepull.simulation.draws import keys, show
+from onepull.simulation.law_tables import tabulate
 
 DRAWS = 100_000
 # Dvoretzky, Kiefer, Wolfowitz and Massart: sup |F_n - F| exceeds this with probability 1e-6.

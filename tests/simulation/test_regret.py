@@ -8,7 +8,8 @@ import pytest
 from onepull import CCB, DCB, UCB1, DoublingCCB, FixedArm, Genie, Greedy, MultiUCB, Random
 from onepull.environment import channel_selection, energy_harvesting, offloading
 from onepull.simulation import Simulation
-from onepull.simulation.draws import keys, show, tabulate
+from onepull.simulation.draws import keys, show
+from onepull.simulation.law_tables import tabulate
 
 HORIZON = 20_000  # more than one stretch
 

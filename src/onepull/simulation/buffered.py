@@ -268,7 +268,7 @@ class Luck:
 
     def __init__(self, environment: BufferEnvironment, horizon: int, key: Any) -> None:
         from onepull.simulation import trials  # noqa: PLC0415 - loads the compiler
-        from onepull.simulation.draws import tabulate  # noqa: PLC0415 - the same
+        from onepull.simulation.law_tables import tabulate  # noqa: PLC0415 - the same
 
         problem, arms = environment.problem, len(environment.problem.arms)
         shown = np.empty((horizon, arms, len(problem.outcome)))

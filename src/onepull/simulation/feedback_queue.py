@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.environment.environment import Environment
 from onepull.simulation.compiled import compiled, inlined
-from onepull.simulation.draws import Laws, place, show, tabulate, uniform
+from onepull.simulation.draws import place, show, uniform
+from onepull.simulation.law_tables import Laws, tabulate
 
 LOST = np.uint64(0x8CB92BA72F3D8DD7)  # separate streams for losses and delays
 LATE = np.uint64(0xAEF17502108EF2D9)

@@ -16,13 +16,13 @@ from onepull.policies.sharing.doubling import Doubling
 from onepull.policies.sharing.joint import Joint
 from onepull.policies.sharing.per_context import PerContext
 from onepull.policies.sharing.sharing import Sharing
-from onepull.simulation.draws import Laws
 from onepull.simulation.kernels import means as kernels
 from onepull.simulation.kernels.dense import dense
 from onepull.simulation.kernels.features import kernel_psi
 from onepull.simulation.kernels.memory import memory_of
 from onepull.simulation.kernels.rule_types import KernelRule
 from onepull.simulation.kernels.ruling import Ruling, for_rule
+from onepull.simulation.law_tables import Laws
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World, WorldTables

@@ -12,7 +12,7 @@ from onepull.arrays import Array
 from onepull.environment.environment import Environment, Piece
 from onepull.factor import Factorisation
 from onepull.payoff.formula_payoff import FormulaPayoff
-from onepull.simulation.draws import tabulate
+from onepull.simulation.law_tables import tabulate
 
 LARGEST_TABLE = 1 << 24  # numbers
 
