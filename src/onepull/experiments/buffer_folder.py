@@ -11,7 +11,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.experiments.buffer_experiment import BufferExperiment
-from onepull.experiments.result_folder import Folder, named_files
+from onepull.experiments.folder import Folder, named_files
 from onepull.experiments.toml_reading import Document
 from onepull.simulation.buffered import MEASURES, BufferResult, replicated
 

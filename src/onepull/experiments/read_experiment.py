@@ -7,8 +7,9 @@ from pathlib import Path
 from onepull.experiments.buffer_experiment import BufferExperiment, BufferProblemFile, has_buffer
 from onepull.experiments.buffer_folder import BufferFolder
 from onepull.experiments.experiment import Experiment
+from onepull.experiments.folder import experiment_file
 from onepull.experiments.problem_file import ProblemFile
-from onepull.experiments.result_folder import ResultFolder, experiment_file
+from onepull.experiments.result_folder import ResultFolder
 from onepull.experiments.toml_reading import Document
 
 
