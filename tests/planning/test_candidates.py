@@ -11,17 +11,10 @@ from problems import channels, coded, harvesting, mixed, offloading
 from onepull import Finite, Interval, PatientKL, Problem, UpperConfidence, recommended
 from onepull.environment import Environment, energy_harvesting
 from onepull.planning.bounds import apart, doubled, shared
-from onepull.planning.candidates import (
-    MOST_CELLS,
-    Candidate,
-    candidates,
-    factored,
-    ladder,
-    left_out,
-    patient,
-    recommendations,
-)
+from onepull.planning.candidate import Candidate
+from onepull.planning.candidates import candidates, factored, patient, recommendations
 from onepull.planning.decision_time import microseconds
+from onepull.planning.grid_sizes import MOST_CELLS, ladder, left_out
 from onepull.theory.bounds import gap_free
 
 

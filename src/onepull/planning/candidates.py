@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
 from onepull.errors import ParameterError
 from onepull.factor import Dense, Histogram, LowRank, Sketch
-from onepull.factor.cells import cells_needed
 from onepull.payoff.box_points import is_finite, size
 from onepull.planning import bounds
-from onepull.planning.bounds import Bound
+from onepull.planning.candidate import Candidate, is_coarse
+from onepull.planning.grid_sizes import HORIZONS, MOST_CELLS, POWERS, cells_of, intervals, ladder
 from onepull.policies import (
     CCB,
     DCB,
@@ -26,7 +25,6 @@ from onepull.policies import (
     EmpiricalKL,
     MultiUCB,
     PatientKL,
-    Policy,
     UpperConfidence,
     recommended,
 )
@@ -36,76 +34,13 @@ from onepull.problem import Problem
 from onepull.spaces import Interval
 
 EPSILON = 0.01  # the paper's; a larger one explores more, with a smaller constant in theorem 2
-POWERS = {"T^-1/3": 1 / 3, "T^-1/2": 1 / 2, "T^-2/3": 2 / 3}  # the paper's δ / width
 USUAL = "T^-1/2"  # the δ that stands for CCB where only one is tried
-RUNG = 4  # each step of the ladder has this many times more cells per field
-MOST_CELLS = 100_000  # of a grid
-COARSE = 0.025  # the largest error that is tolerated for ever, as a share of the reward's range
-HORIZONS = (10_000, 100_000, 1_000_000)  # to plan for if the horizon is unknown
 TOLERANCE = 1e-6  # of low rank, as a share of the reward's range
 MOST_FEATURES = 32  # of low rank; a reward that needs more is better served by a grid or sketch
 MOST_ATOMS = 1024  # of a histogram or a sketch
 KNOTS = (17, 65)  # of sketches, for each field
 HEAD_START = 1000  # of EmpiricalKL
 UNPROVED = "no bound on its regret is proved"
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A policy that suits a problem.
-
-    Attributes
-    ----------
-    kind
-        The name of the policy's class, or of its factorisation.  Candidates of one kind make
-        one curve in the figure.
-    label
-        Tells it from others of its kind.
-    build
-        Returns a fresh policy.
-    bound
-        From a horizon to a bound on its regret; None if there is no bound.
-    learns_rewards
-        Whether it observes the context and the reward instead of the state.
-    settled
-        From a horizon to a policy of the size it has grown to by then, for timing.
-    caution
-        What to know before using it.
-    is_linear
-        Whether its regret may grow linearly, however slowly.  Then a simulation says nothing
-        about the trials after it.
-    is_announced
-        Whether it is told of each pull, so that it counts pulls in flight.
-    is_recommended
-        Whether it is what `recommended` returns.
-    leads
-        Whether it stands for its kind.  If feedback is late, it is also tried told of pulls.
-    is_extra
-        Whether it is offered for this environment only.  Then it is left out if it would take
-        long to simulate.
-    """
-
-    kind: str
-    label: str
-    build: Callable[[], Policy]
-    bound: Bound | None
-    learns_rewards: bool = False
-    settled: Callable[[int], Policy] | None = None
-    caution: str = ""
-    is_linear: bool = False
-    is_announced: bool = False
-    is_recommended: bool = False
-    leads: bool = False
-    is_extra: bool = False
-
-    @property
-    def name(self) -> str:
-        """Its name in the plan."""
-        return f"{self.kind} {self.label}".strip()
-
-    def at(self, trial: int) -> Policy:
-        """Return a policy of the size it has by a trial."""
-        return self.build() if self.settled is None else self.settled(trial)
 
 
 # From a problem and its horizon, None if unknown.
@@ -120,7 +55,7 @@ def tables(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     ['DCB']
     """
     del horizon  # it needs none
-    if not _intervals(problem):
+    if not intervals(problem):
         bound = bounds.shared(problem, 2 + EPSILON, None)
         yield Candidate("DCB", "", partial(DCB, problem, epsilon=EPSILON), bound, leads=True)
 
@@ -134,7 +69,7 @@ def grids(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     >>> [candidate.label for candidate in grids(energy_harvesting().problem, 10**6)]
     ['1 cell', '4 cells', '16 cells', 'T^-1/3', 'T^-1/2', 'T^-2/3']
     """
-    if horizon is None or not _intervals(problem):
+    if horizon is None or not intervals(problem):
         return
     for label, delta in ladder(problem, horizon).items():
         if horizon > HORIZONS[-1] and label not in POWERS:
@@ -157,11 +92,11 @@ def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     >>> [candidate.label for candidate in doubling(energy_harvesting().problem, None)]
     ['T^-1/3', 'T^-1/3 carried', 'T^-1/2', 'T^-1/2 carried', 'T^-2/3', 'T^-2/3 carried']
     """
-    if horizon is not None or not _intervals(problem):
+    if horizon is not None or not intervals(problem):
         return
     for label, power in POWERS.items():
         growth = 1 - power
-        if _count(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_CELLS:
+        if cells_of(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_CELLS:
             continue
         for carry in (False, True):
             yield Candidate(
@@ -198,7 +133,7 @@ def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """
     del horizon
     alpha = 2 + EPSILON
-    table = math.inf if _intervals(problem) else _count(problem, {})
+    table = math.inf if intervals(problem) else cells_of(problem, {})
     for kind, label, sharing, make in _FACTORISATIONS:
         try:
             factor = make(problem)
@@ -298,17 +233,6 @@ def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         yield Candidate("PatientKL", "", partial(PatientKL, problem), None, caution=UNPROVED)
 
 
-def is_coarse(problem: Problem, error: float) -> bool:
-    """Whether an error of estimates is too large to be tolerated for ever.
-
-    >>> from onepull.environment import channel_selection
-    >>> is_coarse(channel_selection().problem, 0.2)   # where rewards go from 0 to 4
-    True
-    """
-    low, high = problem.payoff.whole_range
-    return error > COARSE * (high - low)
-
-
 def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """Yield Multi-UCB for comparison; if contexts are continuous, on two coarse grids.
 
@@ -317,7 +241,7 @@ def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     ['MultiUCB 4 cells', 'MultiUCB T^-1/3']
     """
     deltas: dict[str, bounds.Delta] = {"": None}
-    if _intervals(problem):
+    if intervals(problem):
         rungs = ("4 cells", "16 cells" if horizon is None else "T^-1/3")
         deltas = {k: v for k, v in ladder(problem, horizon).items() if k.startswith(rungs)}
     for label, delta in deltas.items():
@@ -372,60 +296,3 @@ def candidates(problem: Problem, horizon: int | None) -> list[Candidate]:
     ['DCB', 'AdaptiveKL recommended', 'EmpiricalKL', 'PatientKL', 'MultiUCB', 'UCB1']
     """
     return [candidate for generator in GENERATORS for candidate in generator(problem, horizon)]
-
-
-def ladder(
-    problem: Problem, horizon: int | None, *, most: int | None = None
-) -> dict[str, float | dict[str, float]]:
-    """Return δ by label: 1, 4, 16, … cells per field, and the paper's powers of T if T is known.
-
-    Grids of more than `most` cells (by default `MOST_CELLS`) are left out.
-
-    >>> from onepull.environment import energy_harvesting
-    >>> {label: round(d, 4) for label, d in ladder(energy_harvesting().problem, 1000).items()}
-    {'1 cell': 1.0, '4 cells': 0.25, 'T^-1/3': 0.1, 'T^-1/2': 0.0316, 'T^-2/3': 0.01}
-    """
-    fields = " per field" if len(_intervals(problem)) > 1 else ""
-    finest = 512.0 if horizon is None else horizon ** min(POWERS.values())
-    counts = [RUNG**k for k in range(64) if 2 * RUNG**k <= finest]
-    shares = {f"{n} cell{'s' * (n > 1)}{fields}": 1 / n for n in counts}
-    if horizon is not None:
-        shares |= {label: horizon**-power for label, power in POWERS.items()}
-    deltas = {label: _cut(problem, share) for label, share in shares.items()}
-    cells = {label: _count(problem, delta) for label, delta in deltas.items()}
-    # With a short horizon several labels give the same grid; the last, the paper's, is kept.
-    names = {count: label for label, count in cells.items() if count <= (most or MOST_CELLS)}
-    return {label: deltas[label] for label in names.values()}
-
-
-def left_out(problem: Problem, horizon: int | None) -> list[str]:
-    """Return those of the paper's δ that would need too many cells.
-
-    >>> from onepull.environment import energy_harvesting
-    >>> left_out(energy_harvesting().problem, 10**9)
-    ['T^-2/3']
-    """
-    if not _intervals(problem):
-        return []
-    trials = horizon or HORIZONS[-1]
-    cells = {label: _count(problem, _cut(problem, trials**-p)) for label, p in POWERS.items()}
-    return [label for label, count in cells.items() if count > MOST_CELLS]
-
-
-def _intervals(problem: Problem) -> dict[str, Interval]:
-    return {name: s for name, s in problem.context.items() if isinstance(s, Interval)}
-
-
-def _cut(problem: Problem, share: float) -> float | dict[str, float]:
-    """Return δ for a share of each field's width, in the form that policies take."""
-    widths = {name: space.extent * share for name, space in _intervals(problem).items()}
-    return next(iter(widths.values())) if len(widths) == 1 else widths
-
-
-def _count(problem: Problem, delta: float | dict[str, float]) -> int:
-    intervals = _intervals(problem)
-    widths = delta if isinstance(delta, dict) else dict.fromkeys(intervals, delta)
-    return math.prod(
-        cells_needed(space, widths[name]) if isinstance(space, Interval) else len(space.values)
-        for name, space in problem.context.items()
-    )

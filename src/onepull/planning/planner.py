@@ -12,8 +12,9 @@ from onepull.arrays import Array
 from onepull.checks import number, whole_number
 from onepull.environment import Environment
 from onepull.errors import ParameterError
-from onepull.planning.candidates import HORIZONS, MOST_CELLS, Candidate, left_out
+from onepull.planning.candidate import Candidate
 from onepull.planning.decision_time import microseconds
+from onepull.planning.grid_sizes import HORIZONS, MOST_CELLS, left_out
 from onepull.planning.option import BYTES, Option
 from onepull.planning.plan_tables import plan_html, tables
 from onepull.planning.random_instances import POINTS, instance

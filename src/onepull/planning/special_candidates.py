@@ -15,14 +15,9 @@ from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.payoff.box_points import is_finite, size
 from onepull.planning.bounds import Delta
-from onepull.planning.candidates import (
-    UNPROVED,
-    Candidate,
-    candidates,
-    is_coarse,
-    ladder,
-    recommendations,
-)
+from onepull.planning.candidate import Candidate, is_coarse
+from onepull.planning.candidates import UNPROVED, candidates, recommendations
+from onepull.planning.grid_sizes import ladder
 from onepull.policies import (
     DSEE,
     KLUCB,
