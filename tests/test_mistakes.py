@@ -49,7 +49,7 @@ def test_of_a_call():
     with pytest.raises(OnepullError, match=r"^context field 'size' is missing: it must be one of"):
         UCB1(problem).observe("a", rate=0.5)
     with pytest.raises(OnepullError, match="EmpiricalKL cannot be merged into DCB"):
-        DCB(problem).merge(EmpiricalKL(problem))
+        DCB(problem).merge(EmpiricalKL(problem))  # type: ignore[arg-type]  # the mistake
 
 
 FILE = """

@@ -106,7 +106,7 @@ def _last_base(kind: type[Any]) -> str:
     What a class inherits from one that has no entry of its own is shown with the class.
     """
     if issubclass(kind, onepull.Policy):
-        return "" if kind is onepull.Policy else "Policy"
+        return "object" if kind is onepull.Policy else "Policy"
     return "object" if issubclass(kind, onepull.Router) else ""
 
 
@@ -152,7 +152,8 @@ class Name(SphinxRole):
             if member in vars(base):
                 value = getattr(base, member)
                 shown = (inspect.isroutine(value) or isinstance(value, property)) and value.__doc__
-                return f"{path_to(base) or path}.{member}" if shown else None
+                parts = "onepull.Policy" if issubclass(onepull.Policy, base) else path
+                return f"{path_to(base) or parts}.{member}" if shown else None
         return None
 
 

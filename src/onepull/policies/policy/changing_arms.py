@@ -1,0 +1,95 @@
+"""How arms and their attributes change while a policy runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from onepull.arms import arm_names
+from onepull.checks import some
+from onepull.errors import InputError
+from onepull.policies.policy.operating import Operating
+from onepull.policies.sharing.knowledge import Knowledge
+from onepull.problem import Problem
+
+
+class ChangingArms(Operating):
+    """The part of a policy that adds, changes and removes arms."""
+
+    def _switch(self, problem: Problem, change: Callable[[Knowledge], None]) -> None:
+        """Switch to a problem with other arms or attributes; `change` tells what is known."""
+        if self._fleet is None:
+            change(self._knowledge)
+        else:  # On copies, since what other members told may not fit.
+            knowledge, fleet = self._knowledge.copy(), self._fleet.copy()
+            change(knowledge)
+            fleet.change_arms(problem)
+            self._knowledge, self._fleet = fleet.rebuilt(knowledge), fleet
+
+    def add_arm(self, arm: str, **attributes: float | str) -> None:
+        """Add an arm that has never been pulled; the other arms keep what was learned.
+
+        If arms have attributes, pass those of the new arm by name.
+        """
+        if isinstance(arm, str) and arm in self._position:  # type: ignore[redundant-expr]
+            raise InputError(f"arm {arm!r} already exists; the arms are {some(self._arms)}")
+        arms: Any = arm_names([*self._arms, arm])
+        if self.problem.attributes or attributes:
+            arms = {name: self.problem.attributes.get(name, {}) for name in arms}
+            arms[arm] = attributes
+        problem = self.problem.with_arms(arms)
+        self._check_range(problem)
+        self._switch(problem, lambda knowledge: knowledge.change_arms(problem))
+        self._set_problem(problem)
+
+    def set_attributes(self, arm: str, **attributes: float | str) -> None:
+        """Change attributes of an arm, such as its price; what was learned of it stays.
+
+        This works for policies that store states.  They compute the rewards of old states anew.
+
+        >>> from onepull import IMED, Finite, Problem
+        >>> policy = IMED(Problem(
+        ...     arms={"a": {"price": 1}, "b": {"price": 2}},
+        ...     state={"x": Finite([0, 5])},
+        ...     reward="x - price",
+        ... ))
+        >>> policy.observe_many(["a", "b"], x=[5, 5])
+        >>> policy.set_attributes("b", price=0)
+        >>> policy.estimates()
+        [4.0, 5.0]
+        """
+        self._find(arm)
+        known: Any = {name: dict(given) for name, given in self.problem.attributes.items()}
+        names = set(known.get(arm, {}))
+        if stray := set(attributes) - names:
+            raise InputError(
+                f"unknown attribute {some(sorted(stray))} of arm {arm!r}; "
+                f"it has {some(sorted(names)) or 'none'}"
+            )
+        problem = self.problem.with_arms({**known, arm: {**known[arm], **attributes}})
+        self._check_range(problem)
+        self._switch(problem, lambda knowledge: knowledge.set_attributes(problem))
+        self._set_problem(problem)
+
+    def _check_range(self, problem: Problem) -> None:
+        """Raise InputError if another range of the reward would change what was learned."""
+        old, new = self.problem.payoff.whole_range, problem.payoff.whole_range
+        if self._knowledge.in_units_of_range and old != new:
+            raise InputError(
+                f"{type(self).__name__} stores rewards in units of their range, which would "
+                f"change from {old[0]:g} to {old[1]:g} into {new[0]:g} to {new[1]:g}; start a new "
+                "policy"
+            )
+
+    def remove_arm(self, arm: str) -> None:
+        """Remove an arm and what was learned about it; the other arms keep theirs."""
+        gone = self._find(arm)
+        name = self._arms[gone]
+        if len(self._arms) == 1:
+            raise InputError(f"arm {arm!r} is the only one left and cannot be removed")
+        problem = self.problem.with_arms([a for a in self._arms if a != arm])
+        self._check_range(problem)
+        self._switch(problem, lambda knowledge: knowledge.change_arms(problem, gone))
+        self._counts.remove_arm(gone)
+        self._set_problem(problem)
+        self._control(self.controls.without(name))

@@ -1,0 +1,244 @@
+"""How a policy decides: what it is made of, and which arm it chooses."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onepull.checks import shown, some
+from onepull.errors import InputError, ParameterError, UnknownArm
+from onepull.policies import savefile
+from onepull.policies.controls import Controls, Narrowed, narrowed
+from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
+from onepull.policies.fleet.fleet import Fleet
+from onepull.policies.loaded import Loaded
+from onepull.policies.pull_counts import PullCounts
+from onepull.policies.request import Request
+from onepull.policies.sharing.knowledge import Knowledge
+from onepull.policies.ties import best_of, drawn, even, foremost
+from onepull.policies.traits import Traits
+from onepull.problem import Problem
+from onepull.spaces import Interval
+from onepull.statistics import UNPULLED
+
+
+class Deciding(ABC):
+    """The part of a policy that decides; each policy gives its indices."""
+
+    traits: ClassVar[Traits] = Traits()
+    _unseen: ClassVar[str] = "never pulled"  # the reason given for an infinite index
+
+    def __init__(
+        self, knowledge: Knowledge, *, seed: int | np.random.Generator | None = None
+    ) -> None:
+        low = knowledge.problem.payoff.whole_range[0]
+        if math.isinf(low) and not self.traits.needs_no_lowest_reward:
+            raise ParameterError(
+                f"{type(self).__name__} needs a lowest reward, and this one has none: bound the "
+                "states, for example with Interval(0, 30, outside='clip'), or use "
+                "recommended(problem)"
+            )
+        self._knowledge = knowledge
+        self._counts = PullCounts(len(knowledge.problem.arms))
+        self._controls: Controls | None = None  # None if none is set, which is quick to test
+        self._fleet: Fleet | None = None
+        self._loaded: Loaded | None = None
+        self._generator = savefile.seeded(seed)
+        if self.traits.randomised and self._generator is None:
+            raise ParameterError(
+                f"{type(self).__name__} is randomised and needs a seed or a generator, given None"
+            )
+        self._set_problem(knowledge.problem)
+
+    def _set_problem(self, problem: Problem) -> None:
+        for _ in range(len(problem.arms) - len(self._counts.observed)):
+            self._counts.add_arm()
+        self.problem = problem
+        self._arms = problem.arms
+        self._everyone = range(len(problem.arms))
+        self._position = {arm: j for j, arm in enumerate(problem.arms)}
+        self._clips = [
+            (name, space)
+            for name, space in problem.state.items()
+            if isinstance(space, Interval) and space.clips
+        ]
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The keyword arguments that recreate this policy, as plain values."""
+
+    def _written(self) -> dict[str, Any]:
+        """Return the parameters in the form that a save file stores."""
+        return self.parameters
+
+    def _look(self, context: Mapping[str, Any]) -> Any:
+        """Return what the decision is made from; raises InputError if the context is invalid."""
+        self.problem.context.exactly(context)
+
+    @abstractmethod
+    def _indices(self, request: Request) -> Any:
+        """Return the index of each arm, as a list or an array."""
+
+    def _leader(self, request: Request) -> int:
+        """Return the position of the allowed arm with the highest index."""
+        return self._foremost(request, self._indices(request))[0]
+
+    def _estimates(self, request: Request) -> Sequence[float | None]:
+        """Return the estimated reward of each arm, None if the policy has no estimate."""
+        del request
+        return [None] * len(self._arms)
+
+    def _chances(self, request: Request) -> Sequence[float] | None:
+        """Return the probability of choosing each allowed arm, or None if it is unknown."""
+        best = self._foremost(request, self._indices(request))
+        return even(best if self._generator is not None else best[:1], request.allowed)
+
+    def _draw(self, request: Request) -> int:
+        """Return the position of an allowed arm, drawn with the probabilities of `_chances`."""
+        chances = self._chances(request)
+        if chances is None:
+            raise NotImplementedError(f"{type(self).__name__} must define _draw or _chances")
+        return drawn(request.allowed, chances, self._generator)
+
+    def _draw_with_chance(self, request: Request) -> tuple[int, float | None]:
+        """Return what `_draw` returns, and its probability; None if that is not known."""
+        arm = self._draw(request)
+        chances = self._chances(request)
+        return arm, None if chances is None else float(chances[request.allowed.index(arm)])
+
+    def _estimate(self, request: Request, arm: int) -> float | None:
+        """Return the estimated reward of one arm, None if the policy has no estimate."""
+        return self._told(request)[arm]
+
+    def _why(self) -> str:
+        """Return the usual reason for a choice, such as "highest index"."""
+        return "highest index"
+
+    def _narrowed(self, eligible: Collection[str] | None) -> Narrowed:
+        """Return the arms that may be chosen: those eligible, as far as the controls leave them."""
+        allowed = self._everyone if eligible is None else self._positions(eligible)
+        if self._controls is None:
+            return Narrowed(allowed, {}, "")
+        counts = self._counts
+        since = zip(counts.shared or (), counts.in_flight, strict=False)
+        return narrowed(self._controls, self._position, allowed, [m + w for m, w in since])
+
+    def choose(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> str:
+        """Return the arm to pull for a context.
+
+        Parameters
+        ----------
+        eligible
+            The arms that may be pulled for this request; all arms by default.
+        context
+            All context fields by name.
+        """
+        if eligible is None and self._controls is None:  # as `_narrowed` returns it
+            allowed: Sequence[int] = self._everyone
+        else:
+            allowed = self._narrowed(eligible).allowed
+        request = tuple.__new__(Request, (context, self._look(context), allowed))  # quicker
+        if self._generator is None:
+            return self._arms[self._leader(request)]
+        return self._arms[self._draw(request)]
+
+    def explain(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
+        """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
+        left = self._narrowed(eligible)
+        request = Request(context, self._look(context), left.allowed)
+        indices = [float(index) for index in self._indices(request)]
+        all_pulls, trials = self._knowledge.seen(request.context)
+        known = [1.0] if len(left.allowed) == 1 else self._chances(request)
+        chances = dict(zip(request.allowed, known, strict=True)) if known else {}
+        allowed = set(request.allowed)
+        some = self._knowledge.in_flight_in(context)
+        in_flight = self._counts.in_flight if some is None else some
+        columns = (all_pulls, in_flight, self._told(request), indices)
+        rows = [
+            ArmExplanation(
+                arm=arm,
+                pulls=pulls,
+                estimate=estimate if estimate is None or math.isfinite(estimate) else None,
+                bonus=bonus_of(index, estimate),
+                index=index,
+                eligible=j in allowed,
+                chance=chances.get(j, 0.0) if known else None,
+                in_flight=waiting,
+                control=left.by_arm.get(j, ""),
+            )
+            for j, (arm, pulls, waiting, estimate, index) in enumerate(
+                zip(self._arms, *columns, strict=True)
+            )
+        ]
+        return Explanation(
+            policy=type(self).__name__,
+            context=self.problem.context.fields(self.problem.context.read(context)),
+            trial=trials + 1,
+            arms=rows,
+            arm=next((row.arm for row in rows if row.chance == 1.0), None),
+            reason=left.reason or f"{self._reason(request, indices)}{left.note(self._arms)}",
+        )
+
+    def estimates(self, /, **context: Any) -> list[float | None]:
+        """Return the estimated reward of each arm in a context, None if there is no estimate."""
+        return list(self._told(Request(context, self._look(context), self._everyone)))
+
+    def indices(self, /, **context: Any) -> list[float]:
+        """Return the index of each arm in a context; infinite for an arm that must go first."""
+        request = Request(context, self._look(context), self._everyone)
+        return [float(index) for index in self._indices(request)]
+
+    def _told(self, request: Request) -> Sequence[float | None]:
+        """Return the estimates without what is assumed of arms that have not answered yet."""
+        estimates = self._estimates(request)
+        unanswered = self._knowledge.unanswered(request.context)
+        return [UNPULLED if j in unanswered else estimate for j, estimate in enumerate(estimates)]
+
+    def _reason(self, request: Request, indices: list[float]) -> str:
+        """Return why the arm is chosen."""
+        best = best_of(indices, request.allowed)
+        some = len(request.allowed) < len(self._arms)
+        among = ", among those eligible" if some else ""
+        why = self._unseen if indices[best[0]] == UNPULLED else f"{self._why()}{among}"
+        if len(best) == 1:
+            return why
+        left = len(self._foremost(request, indices))
+        return f"{why}, {tie_of([self._arms[j] for j in best], left, draws=self.draws)}"
+
+    def _foremost(self, request: Request, indices: Any) -> list[int]:
+        """Return the allowed arms that tie for the highest index, after breaking ties by pulls."""
+        by_pulls = self.traits.breaks_ties_by_pulls
+        pulls = self._knowledge.seen(request.context)[0] if by_pulls else None
+        return foremost(indices, request.allowed, pulls)
+
+    def _positions(self, eligible: Collection[str]) -> Sequence[int]:
+        if isinstance(eligible, str):
+            raise InputError(f"eligible takes a list of arms, given the text {shown(eligible)}")
+        try:
+            arms = iter(eligible)
+        except TypeError:
+            raise InputError(f"eligible takes a list of arms, given {shown(eligible)}") from None
+        positions = sorted({self._find(arm) for arm in arms})
+        if not positions:
+            raise InputError("eligible needs at least one arm, given none")
+        return positions
+
+    def _find(self, arm: Any) -> int:
+        try:
+            return self._position[arm]
+        except (KeyError, TypeError):
+            raise UnknownArm(f"unknown arm {shown(arm)}; the arms are {some(self._arms)}") from None
+
+    @property
+    def draws(self) -> bool:
+        """Whether the policy draws at random, even if only to break ties."""
+        return self._generator is not None
+
+    def reseed(self, seed: int | np.random.Generator) -> None:
+        """Use another random generator from now on."""
+        self._generator = savefile.seeded(seed)
