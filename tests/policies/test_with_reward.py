@@ -153,7 +153,7 @@ def test_a_sketch_does_not_become_a_deadline_in_silence():
     policy = EmpiricalKL(ENDPOINTS, knots=9)
     said = (
         r"off by up to 1, where it goes from 0 to 1, since states are sketched on knots; those "
-        r"of the present reward by up to 2.75 of 44.*with_reward\(…, error=1\)"
+        r"of the present reward by up to 2.75 of 44.*Pass error=1 to accept"
     )
     with pytest.raises(ParameterError, match=said):
         estimates_and_means(policy, DEADLINE)

@@ -171,9 +171,11 @@ class Verbs(ABC, Generic[Done]):
         """Set the arm of shadow and off mode."""
         return self._change("controls", fallback=arm)
 
-    def set_reward(self, reward: str) -> Done:
-        """Change the formula without forgetting."""
-        return self._change("controls", reward=reward)
+    def set_reward(
+        self, reward: str, *, failure: float | str | None = None, error: float | None = None
+    ) -> Done:
+        """Change the formula without forgetting; `failure` and `error` are those of `Router`."""
+        return self._change("controls", reward=reward, **_given(failure=failure, error=error))
 
     def pin(self, arm: str | None) -> Done:
         """Choose one arm for every request, until `pin(None)`."""
@@ -195,9 +197,12 @@ class Verbs(ABC, Generic[Done]):
         """Set the least and the most share of the pulls of an arm."""
         return self._change("arms", arm, min_share=least, max_share=most)
 
-    def set_attributes(self, arm: str, **attributes: float | str) -> Done:
-        """Change what is known of an arm."""
-        return self._change("arms", arm, attributes=calls.plain(attributes))
+    def set_attributes(
+        self, arm: str, *, error: float | None = None, **attributes: float | str
+    ) -> Done:
+        """Change what is known of an arm; `error` is that of `Router`."""
+        known = calls.plain(attributes)
+        return self._change("arms", arm, attributes=known, **_given(error=error))
 
     def add_arm(self, arm: str, **attributes: float | str) -> Done:
         """Add an arm."""
@@ -213,3 +218,7 @@ class Verbs(ABC, Generic[Done]):
 
     def _asking(self, method: str, *parts: str, body: Any = None) -> Generator[Any, Any, None]:
         raise_for((yield from self._ask(method, *parts, body=body)))
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

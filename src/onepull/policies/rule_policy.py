@@ -116,7 +116,12 @@ class RulePolicy(Policy):
         return self._knowledge.delta
 
     def with_reward(
-        self, reward: Reward | Source, *, error: float | None = None, words: Words | None = None
+        self,
+        reward: Reward | Source,
+        *,
+        failure: float | str | None = None,
+        error: float | None = None,
+        words: Words | None = None,
     ) -> Self:
         """Return a policy for another reward with everything that this one has learned.
 
@@ -129,6 +134,8 @@ class RulePolicy(Policy):
         ----------
         reward
             The other reward.
+        failure
+            The other reward of a failure; the present one by default.
         error
             Accept estimates that are off by up to this much.
         words
@@ -151,7 +158,7 @@ class RulePolicy(Policy):
                 f"{type(self).__name__} stores rewards, not states, so it cannot compute another "
                 "reward; use a policy that stores a histogram or a sketch"
             )
-        twin = self._rebuilt(self.problem.with_reward(reward, words=words), self._written())
+        twin = self._rebuilt(self._revalued(reward, failure, words), self._written())
         self._check_error(twin.sharing, accepted)
         twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - of the same class
         twin._continue(self)  # noqa: SLF001 - of the same class
@@ -172,9 +179,8 @@ class RulePolicy(Policy):
             raise ParameterError(
                 f"estimates of this reward may be off by up to {error:.6g}, where it goes "
                 f"from {lows[1]:.6g} to {highs[1]:.6g}, since states are sketched on knots; those "
-                f"of the present reward by up to {mine.error:.6g} of {ranges[0]:.6g}.  Call "
-                f"with_reward(…, error={error:.6g}) to accept that, or list the states, "
-                "which is exact"
+                f"of the present reward by up to {mine.error:.6g} of {ranges[0]:.6g}.  Pass "
+                f"error={error:.6g} to accept that, or list the states, which is exact"
             )
 
     def _cut(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from onepull.spaces import FAILED, NO_CONTEXT, Box
 
 # Parameter names of `choose` and `observe`.
 RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self", FAILED, NO_CONTEXT})
+RESERVED_OF_ARMS = frozenset({"error"})  # of `set_attributes`
 # The analysis of a reward takes longer with every field.
 FIELDS = 16
 
@@ -40,8 +41,9 @@ def check_fields(context: Box, state: Box, attributes: Box) -> None:
             raise ProblemError(f"the {role} may have at most {FIELDS} fields, given {len(box)}")
     if len(attributes) > FIELDS:
         raise ProblemError(f"arms may have at most {FIELDS} attributes, given {len(attributes)}")
+    reserved = RESERVED | FUNCTIONS.keys() | RESERVED_OF_ARMS.intersection(attributes)
     for name in (*context, *state, *attributes):
-        if (name in RESERVED or name in FUNCTIONS) and name not in context.implied:
+        if name in reserved and name not in context.implied:
             raise ProblemError(f"field {name!r}: this name is reserved; choose another")
     roles = (("a context", context), ("a state", state), ("an attribute", attributes))
     for (one, box), (two, other) in itertools.combinations(roles, 2):

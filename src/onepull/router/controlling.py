@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
+from onepull.checks import number
 from onepull.errors import StoreError
 from onepull.router.following import Following
 from onepull.router.plain_values import plain, text
@@ -63,9 +65,15 @@ class Controlling(Following):
         """Give an arm at least and at most these shares of the pulls."""
         self._control(e.ShareSet(arm=arm, least=plain(least), most=plain(most), by=by))
 
-    def set_attributes(self, arm: str, /, *, by: str = "", **known: float | str) -> None:
-        """Change known attributes of an arm, such as its price; what was learned is revalued."""
-        self._control(e.AttributesSet(arm=arm, attributes=_plain(known), by=by))
+    def set_attributes(
+        self, arm: str, /, *, by: str = "", error: float | None = None, **known: float | str
+    ) -> None:
+        """Change known attributes of an arm, such as its price; what was learned is revalued.
+
+        See `Policy.set_attributes` for `error`.
+        """
+        accepted = _error(error)
+        self._control(e.AttributesSet(arm=arm, attributes=_plain(known), error=accepted, by=by))
 
     def add_arm(self, arm: str, /, *, by: str = "", **known: float | str) -> None:
         """Add an arm, with its attributes if arms have any."""
@@ -75,9 +83,33 @@ class Controlling(Following):
         """Remove an arm and what was learned about it; the log keeps its events."""
         self._control(e.ArmRemoved(arm=arm, by=by))
 
-    def set_reward(self, reward: str, *, by: str = "") -> None:
-        """Use another formula from now on, without forgetting what was learned."""
-        self._control(e.RewardSet(reward=reward, by=by))
+    def set_reward(
+        self,
+        reward: str,
+        *,
+        failure: float | str | None = None,
+        error: float | None = None,
+        by: str = "",
+    ) -> None:
+        """Use another formula from now on, without forgetting what was learned.
+
+        Parameters
+        ----------
+        reward
+            The other formula.
+        failure
+            The other reward of a failure; the present one by default.
+        error
+            Accept estimates that are off by up to this much, where states were merged or sketched.
+        by
+            Who asked for it, for the log.
+        """
+        told = None if failure is None else plain(failure)
+        self._control(e.RewardSet(reward=reward, failure=told, error=_error(error), by=by))
+
+
+def _error(error: Any) -> float | None:
+    return None if error is None else number("error", error, above=0.0, at_least=True)
 
 
 def _plain(known: dict[str, float | str]) -> dict[str, e.Value]:

@@ -142,7 +142,7 @@ def apply_changes(fold: Fold, old: Mapping[str, Any], new: Mapping[str, Any]) ->
             fold.policy.set_attributes(arm, **arms[arm])
     if before.get("reward") != after.get("reward") and after.get("reward") is not None:
         stated = Problem.from_dict(after)
-        fold.set_reward(stated.reward, stated.words)
+        fold.set_reward(stated.reward, words=stated.words or None)
     if (old["mode"], old["fallback"]) != (new["mode"], new["fallback"]):
         fold.set_mode(new["mode"], new["fallback"])
     for arm in known:

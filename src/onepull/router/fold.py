@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from onepull.checks import shown, some
+from onepull.checks import LARGEST, shown, some
 from onepull.errors import InputError, OnepullError, ParameterError, StoreError
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
@@ -273,7 +273,7 @@ class Fold:
         self.policy.share(event.arm, least=event.least, most=event.most)
 
     def _attributes_set(self, event: e.AttributesSet) -> None:
-        self.policy.set_attributes(event.arm, **event.attributes)
+        self.policy.set_attributes(event.arm, error=_accepted(event), **event.attributes)
 
     def _arm_added(self, event: e.ArmAdded) -> None:
         self.policy.add_arm(event.arm, **event.attributes)
@@ -285,9 +285,9 @@ class Fold:
         self.drained.discard(event.arm)
 
     def _reward_set(self, event: e.RewardSet) -> None:
-        self.set_reward(event.reward)
+        self.set_reward(event.reward, failure=event.failure, error=_accepted(event))
 
-    def set_reward(self, reward: Any, words: Any = None) -> None:
+    def set_reward(self, reward: Any, **stated: Any) -> None:
         """Use another reward without forgetting; raises ParameterError where that cannot be."""
         change = getattr(self.policy, "with_reward", None)
         if change is None:
@@ -295,7 +295,7 @@ class Fold:
                 f"{type(self.policy).__name__} keeps no states, so what it learned does not tell "
                 "what another reward would have been; use a policy that does, such as recommended"
             )
-        self.policy = change(reward, words=words) if words else change(reward)
+        self.policy = change(reward, **{k: v for k, v in stated.items() if v is not None})
 
     # Saving
 
@@ -391,3 +391,8 @@ class Fold:
         e.ArmRemoved: _arm_removed,
         e.RewardSet: _reward_set,
     }
+
+
+def _accepted(event: e.AttributesSet | e.RewardSet) -> float | None:
+    """Return the error of estimates that is accepted; one in the log is not judged again."""
+    return LARGEST if event.seq else event.error

@@ -238,10 +238,11 @@ class ShareSet(Control, frozen=True, kw_only=True):
 
 
 class AttributesSet(Control, frozen=True, kw_only=True):
-    """Known attributes of an arm have changed."""
+    """Known attributes of an arm have changed; `error` of estimates was accepted for it."""
 
     arm: str
     attributes: dict[str, Value]
+    error: float | None = None
 
 
 class ArmAdded(Control, frozen=True, kw_only=True):
@@ -258,9 +259,11 @@ class ArmRemoved(Control, frozen=True, kw_only=True):
 
 
 class RewardSet(Control, frozen=True, kw_only=True):
-    """The reward is another formula."""
+    """The reward is another formula, and maybe that of a failure; `error` was accepted for it."""
 
     reward: str
+    failure: float | str | None = None
+    error: float | None = None
 
 
 AnyEvent: TypeAlias = (

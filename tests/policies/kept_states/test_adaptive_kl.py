@@ -451,7 +451,7 @@ def test_another_reward_is_computed_well_from_merged_states(reward):
 
 def test_a_reward_that_merged_states_do_not_tell_is_refused():
     policy, _ = merged_policy("0 * capacity")
-    with pytest.raises(ParameterError, match=r"may be off by .*with_reward\(…, error="):
+    with pytest.raises(ParameterError, match=r"may be off by .*Pass error="):
         policy.with_reward("floor(50 * capacity) % 2")
     other = policy.with_reward("floor(50 * capacity) % 2", error=1)
     assert other.estimates(bits=1)[1] == pytest.approx(0.5, abs=0.2)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from onepull.checks import MOST, restored, shown
+from onepull.checks import LARGEST, MOST, restored, shown
 from onepull.errors import MergeError, OnepullError, ParameterError, SaveFileError
 from onepull.html import printable
 from onepull.policies.fleet.updates import Absorbed, Contribution, FleetState, Told, as_text
@@ -281,7 +281,8 @@ def fit(knowledge: Knowledge, problem: Problem, *, in_order: bool = False) -> No
                 _add(knowledge, moved, problem)
         known = {arm: problem.attributes[arm] for arm in problem.attributes}
         if known != knowledge.problem.attributes:
-            knowledge.set_attributes(knowledge.problem.with_arms(known))
+            # Whoever changed them has accepted the error.
+            knowledge.set_attributes(knowledge.problem.with_arms(known), LARGEST)
     except MergeError:
         raise
     except OnepullError as error:

@@ -107,11 +107,28 @@ class CoarseKL(Policy):
         told = {"c": self.c, "head_start": self.head_start}
         return told if knots is None else {**told, "knots": knots}
 
-    def with_reward(self, reward: Reward | str, *, words: Words | None = None) -> Self:
+    def with_reward(
+        self,
+        reward: Reward | str,
+        *,
+        failure: float | str | None = None,
+        error: float | None = None,
+        words: Words | None = None,
+    ) -> Self:
         """Return a policy for another reward that keeps what this one has learned.
 
-        An observation is a set of listed states, whatever the reward.  `words` are further words
-        of attributes that the reward compares with.
+        An observation is a set of listed states, whatever the reward.
+
+        Parameters
+        ----------
+        reward
+            The other reward.
+        failure
+            The other reward of a failure; the present one by default.
+        error
+            Has no effect, since this is exact.
+        words
+            Further words of attributes that the reward compares with, as of `Problem`.
 
         >>> from onepull import Finite
         >>> policy = CoarseKL(Problem(
@@ -129,7 +146,8 @@ class CoarseKL(Policy):
                 "the cells of an interval state are cut for one reward; to change the reward "
                 "later, list the values of the state: Finite([…])"
             )
-        twin = self._rebuilt(self.problem.with_reward(reward, words=words), self._written())
+        del error
+        twin = self._rebuilt(self._revalued(reward, failure, words), self._written())
         twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - the new policy's own
         twin._continue(self)  # noqa: SLF001 - the new policy's own
         return twin

@@ -165,8 +165,9 @@ class Sightings(Knowledge):
             for kept in (self.pulls, self.in_flight, self.sets, self.bounds):
                 del kept[removed]
 
-    def set_attributes(self, problem: Problem) -> None:
+    def set_attributes(self, problem: Problem, accepted: float | None = None) -> None:
         """Switch to other attributes of the arms; the sets of states that were seen stay."""
+        del accepted
         self.readings = self.readings.on(problem)
         self.problem = problem
         self.bounds = [{} for _ in self.bounds]

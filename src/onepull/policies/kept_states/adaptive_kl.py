@@ -12,7 +12,6 @@ import numpy as np
 from onepull.arms import Words
 from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
-from onepull.errors import ParameterError
 from onepull.index.kept_likelihood import (
     Bounds,
     dearness,
@@ -86,7 +85,7 @@ class AdaptiveKL(Policy):
     The states of each arm are kept and revalued by the reward for every request.  So any reward
     will do: jumps, prices, failures, and rewards without a lower bound.  The reward and the
     attributes of arms can change at any time: exactly as long as no states were merged, and later
-    with the error of a sample.
+    if the error that merging adds is below that of chance.
 
     While the arms do not change, its index is the empirical-likelihood bound of `EmpiricalKL` with
     the exploration ln(1 + (n/m + 30,000/√m) / d).  Here d, the dearness, is how many times as much
@@ -179,7 +178,12 @@ class AdaptiveKL(Policy):
         return float("inf") if drift is None else drift.half_life
 
     def with_reward(
-        self, reward: Reward | Source, *, error: float | None = None, words: Words | None = None
+        self,
+        reward: Reward | Source,
+        *,
+        failure: float | str | None = None,
+        error: float | None = None,
+        words: Words | None = None,
     ) -> Self:
         """Return a policy for another reward with everything that this one has seen.
 
@@ -191,6 +195,8 @@ class AdaptiveKL(Policy):
         ----------
         reward
             The other reward.
+        failure
+            The other reward of a failure; the present one by default.
         error
             Accept estimates that merging puts off by up to this much, in 95 % of cases.
         words
@@ -205,16 +211,9 @@ class AdaptiveKL(Policy):
         ([-3.0, -4.0], [0.5, 1.0])
         """
         accepted = None if error is None else number("error", error, above=0.0, at_least=True)
-        twin = self._rebuilt(self.problem.with_reward(reward, words=words), self._written())
+        twin = self._rebuilt(self._revalued(reward, failure, words), self._written())
         twin._knowledge.inherit(self._knowledge)  # noqa: SLF001 - of the same class
-        off, chance = twin._knowledge.merging_error()  # noqa: SLF001 - of the same class
-        if off > (chance if accepted is None else accepted):
-            raise ParameterError(
-                f"estimates of this reward may be off by {off:.6g}, where chance makes them off by "
-                f"{chance:.6g}, since states that are alike for the present reward were merged.  "
-                f"Call with_reward(…, error={off:.6g}) to accept that, or keep more states "
-                f"(kept={self.kept} now)"
-            )
+        twin._knowledge.check_merging(accepted, self._everyone)  # noqa: SLF001 - of the same class
         twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import frexp
 from typing import Any, NamedTuple, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import restored
-from onepull.errors import SaveFileError
+from onepull.errors import ParameterError, SaveFileError
 from onepull.payoff import State
 from onepull.payoff.box_points import is_finite, listed, points, product, size
 from onepull.payoff.formula_payoff import FormulaPayoff
@@ -354,9 +354,12 @@ class KeptStates(Knowledge):
                 self.drift.remove_arm(removed)
         self._bind()
 
-    def set_attributes(self, problem: Problem) -> None:
+    def set_attributes(self, problem: Problem, accepted: float | None = None) -> None:
         """Switch to a problem with other attributes of its arms, and revalue what was seen."""
-        self._relearn(self._everything(), problem)
+        fresh = self._relearned(self._everything(), problem)
+        pairs = zip(self.problem.known, problem.known, strict=True)
+        fresh.check_merging(accepted, [arm for arm, (old, new) in enumerate(pairs) if old != new])
+        self.__dict__.update(fresh.__dict__)
 
     def _everything(self) -> list[_Seen]:
         """Return all kept states in the order of their trials."""
@@ -366,9 +369,13 @@ class KeptStates(Knowledge):
             for i, stands_for in enumerate(self.stands_for[j, :count].tolist())
         ]
 
-    def _relearn(self, seen: Sequence[_Seen], problem: Problem | None = None) -> None:
-        """Forget everything but these states, and learn them again, maybe for another problem."""
-        fresh = KeptStates(problem or self.problem, capacity=self.asked, adapts=self.adapts)
+    def _relearn(self, seen: Sequence[_Seen]) -> None:
+        """Forget everything but these states, and learn them again."""
+        self.__dict__.update(self._relearned(seen, self.problem).__dict__)
+
+    def _relearned(self, seen: Sequence[_Seen], problem: Problem) -> KeptStates:
+        """Return a memory that has learned only these states, maybe for another problem."""
+        fresh = KeptStates(problem, capacity=self.asked, adapts=self.adapts)
         fresh.merges = self.merges
         merged, whole = _parted(sorted(seen, key=lambda one: one.trial))
         for states, is_whole in ((merged, False), (whole, True)):
@@ -382,7 +389,7 @@ class KeptStates(Knowledge):
                 )
         fresh.clock = max(fresh.clock, self.clock, sum(fresh.pulls))
         fresh.in_flight = self.in_flight
-        self.__dict__.update(fresh.__dict__)
+        return fresh
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
         """Add the states that `other` has seen; its arm `arms[j]` is arm j here."""
@@ -402,13 +409,28 @@ class KeptStates(Knowledge):
         self._relearn(seen)
         return 0.0
 
-    def merging_error(self) -> tuple[float, float]:
+    def check_merging(self, accepted: float | None, arms: Iterable[int]) -> None:
+        """Raise ParameterError if merging puts estimates of some arms off by more than accepted.
+
+        If nothing is said, what chance makes is accepted.
+        """
+        off, chance = self.merging_error(arms)
+        if off > (chance if accepted is None else accepted):
+            raise ParameterError(
+                f"estimates may be off by {off:.6g}, where chance makes them off by "
+                f"{chance:.6g}, since states that were alike for the present reward were merged.  "
+                f"Pass error={off:.6g} to accept that, or keep more states "
+                f"(kept={self.asked} now)"
+            )
+
+    def merging_error(self, arms: Iterable[int]) -> tuple[float, float]:
         """Return how far merging may put an estimate off in 95 % of cases, and how far chance does.
 
         They are those of the arm and the context where merging does most beside chance.
         """
         worst, errors = 0.0, (0.0, 0.0)
-        for arm, count in enumerate(self.kept):
+        for arm in arms:
+            count = self.kept[arm]
             weights = self.stands_for[arm, :count]
             states = self.columns[:, arm, :count]
             # Equal states are merged first, so where few are left that differ, no others were.

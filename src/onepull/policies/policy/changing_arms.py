@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from onepull.arms import arm_names
-from onepull.checks import some
-from onepull.errors import InputError
+from onepull.arms import Words, arm_names
+from onepull.checks import number, shown, some
+from onepull.errors import InputError, ParameterError
+from onepull.payoff import Reward
+from onepull.payoff.reward import Source
 from onepull.policies.policy.operating import Operating
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem
@@ -42,11 +44,27 @@ class ChangingArms(Operating):
         self._switch(problem, lambda knowledge: knowledge.change_arms(problem))
         self._set_problem(problem)
 
-    def set_attributes(self, arm: str, **attributes: float | str) -> None:
+    def set_attributes(
+        self, arm: str, *, error: float | None = None, **attributes: float | str
+    ) -> None:
         """Change attributes of an arm, such as its price; what was learned of it stays.
 
         This works for policies that store states.  They compute the rewards of old states anew.
+        That is exact unless states were merged, as `AdaptiveKL` does after 512 observations of an
+        arm.  Then ParameterError says how far estimates may be off, if that is more than what
+        chance makes anyway.
 
+        Parameters
+        ----------
+        arm
+            The name of the arm.
+        error
+            Accept estimates that merging puts off by up to this much, in 95 % of cases.
+        attributes
+            The new values by name; the other attributes stay.
+
+        Examples
+        --------
         >>> from onepull import IMED, Finite, Problem
         >>> policy = IMED(Problem(
         ...     arms={"a": {"price": 1}, "b": {"price": 2}},
@@ -61,6 +79,7 @@ class ChangingArms(Operating):
         self._find(arm)
         known: Any = {name: dict(given) for name, given in self.problem.attributes.items()}
         names = set(known.get(arm, {}))
+        accepted = None if error is None else number("error", error, above=0.0, at_least=True)
         if stray := set(attributes) - names:
             raise InputError(
                 f"unknown attribute {some(sorted(stray))} of arm {arm!r}; "
@@ -68,8 +87,19 @@ class ChangingArms(Operating):
             )
         problem = self.problem.with_arms({**known, arm: {**known[arm], **attributes}})
         self._check_range(problem)
-        self._switch(problem, lambda knowledge: knowledge.set_attributes(problem))
+        self._switch(problem, lambda knowledge: knowledge.set_attributes(problem, accepted))
         self._set_problem(problem)
+
+    def _revalued(
+        self, reward: Reward | Source, failure: float | str | None, words: Words | None
+    ) -> Problem:
+        """Return the problem with another reward, for which the outcomes seen have a value."""
+        if failure is not None and self.problem.failure is None:
+            raise ParameterError(
+                f"failure={shown(failure)} was given, but pulls of this problem do not fail; "
+                "give failure=… to the problem from the start"
+            )
+        return self.problem.with_reward(reward, failure=failure, words=words)
 
     def _check_range(self, problem: Problem) -> None:
         """Raise InputError if another range of the reward would change what was learned."""

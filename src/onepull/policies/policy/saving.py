@@ -128,7 +128,7 @@ class Saving(Joining):
             account = msgspec.structs.replace(account, error=error)
             twin._continue(self)  # noqa: SLF001 - of the same class
         for arm in account.changed:
-            twin.set_attributes(arm, **problem.attributes[arm])
+            twin.set_attributes(arm, error=accepted or None, **problem.attributes[arm])
         for arm in account.added:
             twin.add_arm(arm, **problem.attributes.get(arm, {}))
         twin._loaded = account  # noqa: SLF001 - of the same class

@@ -75,8 +75,9 @@ class PullsOnly(SingleStatistics):
         self.problem.context.exactly(context)
         return self.statistics, [], *self.problem.payoff.whole_range
 
-    def set_attributes(self, problem: Problem) -> None:
+    def set_attributes(self, problem: Problem, accepted: float | None = None) -> None:
         """Switch to a problem with other attributes of its arms; nothing depends on them."""
+        del accepted
         self.problem = problem
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:

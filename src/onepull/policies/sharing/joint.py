@@ -69,9 +69,9 @@ class Joint(SingleStatistics):
         super().change_arms(problem, removed)
         self.factor = factor
 
-    def set_attributes(self, problem: Problem) -> None:
+    def set_attributes(self, problem: Problem, accepted: float | None = None) -> None:
         """Switch to a problem with other attributes of its arms; needs stored states."""
         if not self.keeps_states:
-            super().set_attributes(problem)
+            super().set_attributes(problem, accepted)
         self.factor = self.factor.on(problem)
         self.problem = problem

@@ -106,9 +106,13 @@ class Knowledge(ABC):
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
 
-    def set_attributes(self, problem: Problem) -> None:
-        """Switch to a problem with other attributes of its arms; changes nothing if it raises."""
-        del problem
+    def set_attributes(self, problem: Problem, accepted: float | None = None) -> None:
+        """Switch to a problem with other attributes of its arms; changes nothing if it raises.
+
+        `accepted` is an error of estimates that a caller takes into account, where they cannot be
+        computed anew exactly.
+        """
+        del problem, accepted
         raise ParameterError(
             "attributes can change only where states are stored, since the mean of old rewards "
             "does not tell what they would have been; use a policy that keeps states, such as "

@@ -102,7 +102,10 @@ async def patch_controls(service: Service, exchange: Exchange) -> Answer:
         if asked.pin is not UNSET:
             router.pin(asked.pin, by=by)
         if asked.reward is not UNSET:
-            router.set_reward(asked.reward, by=by)
+            router.set_reward(asked.reward, failure=asked.failure, error=asked.error, by=by)
+        elif asked.failure is not None or asked.error is not None:
+            detail = "failure and error go with reward; give the reward, too"
+            raise Refused(422, detail, field="failure" if asked.error is None else "error")
         return Answer.of(router.stats())
 
     answer: Answer = await service.changing(change)
@@ -117,7 +120,9 @@ async def patch_arm(service: Service, exchange: Exchange) -> Answer:
 
     def change() -> Answer:
         if asked.attributes is not UNSET:
-            router.set_attributes(arm, by=by, **_named(asked.attributes))
+            router.set_attributes(arm, by=by, error=asked.error, **_named(asked.attributes))
+        elif asked.error is not None:
+            raise Refused(422, "error goes with attributes; give these, too", field="error")
         if asked.min_share is not UNSET or asked.max_share is not UNSET:
             share = router.stats().controls.shares.get(arm)
             least = share.least if share else 0.0
@@ -180,7 +185,8 @@ def _known_arm(router: Any, exchange: Exchange) -> str:
 
 
 def _named(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return attributes as keyword arguments; `by` is the router's own."""
-    if "by" in attributes:
-        raise Refused(422, "no attribute can be called 'by'", kind="InvalidBody", field="by")
+    """Return attributes as keyword arguments; `by` and `error` are the router's own."""
+    for own in ("by", "error"):
+        if own in attributes:
+            raise Refused(422, f"no attribute can be called '{own}'", kind="InvalidBody", field=own)
     return attributes

@@ -182,6 +182,21 @@ class WhatIfRequest(_Body, frozen=True):
 class ControlsRequest(_Body, frozen=True):
     """Change what decides.  A field that is left out stays; null unsets `pin` and `fallback`.
 
+    Attributes
+    ----------
+    mode
+        Whether the policy's arm is returned.
+    pin
+        One arm for every request.
+    fallback
+        The arm that is returned where the policy's is not.
+    reward
+        Another formula; what was learned is revalued.
+    failure
+        Another reward of a failure, together with `reward`.
+    error
+        Accept estimates that are off by up to this much for another reward.
+
     Examples
     --------
     >>> ControlsRequest(mode="shadow").pin is msgspec.UNSET
@@ -192,6 +207,8 @@ class ControlsRequest(_Body, frozen=True):
     pin: Name | msgspec.UnsetType | None = msgspec.UNSET
     fallback: Name | msgspec.UnsetType | None = msgspec.UNSET
     reward: Annotated[str, msgspec.Meta(max_length=10_000)] | msgspec.UnsetType = msgspec.UNSET
+    failure: float | Annotated[str, msgspec.Meta(max_length=10_000)] | None = None
+    error: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 class ArmRequest(_Body, frozen=True):
@@ -208,6 +225,8 @@ class ArmRequest(_Body, frozen=True):
         The most.
     attributes
         What is known of the arm, such as its price.
+    error
+        Accept estimates that are off by up to this much for other attributes.
 
     Examples
     --------
@@ -219,6 +238,7 @@ class ArmRequest(_Body, frozen=True):
     min_share: Share | msgspec.UnsetType = msgspec.UNSET
     max_share: Share | msgspec.UnsetType = msgspec.UNSET
     attributes: dict[str, float | str] | msgspec.UnsetType = msgspec.UNSET
+    error: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 class Rejected(msgspec.Struct, frozen=True):

@@ -1,0 +1,71 @@
+"""What merged states cannot tell is refused over HTTP with the error that a request may accept."""
+
+import re
+
+import numpy as np
+import pytest
+from serving import observe, served, write_problem
+
+FILE = """
+[problem]
+reward = "fine * (floor(50 * delay) % 2)"
+failure = -1
+[problem.arms.a]
+fine = 0
+[problem.state]
+delay = {low = 0, high = 1}
+"""
+DELAYS = np.random.default_rng(3).random(3000).tolist()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with served(write_problem(tmp_path_factory.mktemp("revalued"), FILE)) as client:
+        told = [
+            {"id": str(i), "arm": "a", "state": {"delay": delay}} for i, delay in enumerate(DELAYS)
+        ]
+        for start in range(0, len(told), 500):
+            observe(client, told[start : start + 500])
+        yield client
+
+
+def patch(client, path, expected, **body):
+    answer = client.patch(f"/v1/problems/llm/{path}", json=body)
+    assert answer.status_code == expected, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("arms/a", {"attributes": {"fine": 1}}),
+        ("controls", {"reward": "floor(50 * delay) % 2"}),
+    ],
+)
+def test_an_error_is_said_and_can_be_accepted(client, path, body):
+    before = client.get("/v1/problems/llm").json()["problem"]
+    told = patch(client, path, 422, **body)
+    assert "estimates may be off by" in told["detail"]
+    assert "Pass error=" in told["detail"]
+    assert client.get("/v1/problems/llm").json()["problem"] == before
+    patch(client, path, 200, **body, error=1)
+
+
+def test_the_reward_of_a_failure_changes_with_the_reward(client):
+    patch(client, "controls", 200, reward="-delay", failure="-9 - fine", error=1)
+    assert client.get("/v1/problems/llm").json()["problem"]["failure"] == "-9 - fine"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("controls", {"failure": -3}, "failure and error go with reward"),
+        ("controls", {"mode": "live", "error": 1}, "failure and error go with reward"),
+        ("arms/a", {"error": 1}, "error goes with attributes"),
+        ("arms/a", {"attributes": {"error": 1}}, "no attribute can be called 'error'"),
+        ("arms/a", {"attributes": {"fine": 1}, "error": -1}, "`>= 0`|at least 0|0"),
+    ],
+)
+def test_wrong_requests(client, path, body, said):
+    told = patch(client, path, 422, **body)
+    assert re.search(said, str(told))
