@@ -484,6 +484,39 @@ def test_an_attribute_is_compared_with_a_field_by_the_word():
     assert alone.payoff_of("south")(region="us", rate=1) == -4.0
 
 
+@pytest.mark.parametrize(
+    ("home", "listed"),
+    [("uss", "us"), ("EU", "eu"), ("us-wets", "us-west"), ("us_west", "us-west")],
+)
+def test_a_word_of_an_arm_that_is_a_slip_of_a_listed_one_is_refused(home, listed):
+    regions = ["eu", "us", "us-west"]
+
+    def made(**arms):
+        return Problem(
+            arms={name: {"home": word} for name, word in arms.items()},
+            context={"region": Finite(regions)},
+            state={"rate": Interval(0, 1)},
+            reward="rate",
+            failure="-1 if home == region else -2",
+        )
+
+    with pytest.raises(ProblemError, match=f"arm 'b' has home='{home}'.*mean '{listed}'"):
+        made(a="eu", b=home)
+    policy = recommended(made(a="eu", b="us"))
+    before = policy.to_bytes()
+    for change in (
+        lambda: policy.add_arm("b2", home=home),
+        lambda: policy.set_attributes("b", home=home),
+    ):
+        with pytest.raises(ProblemError, match=f"mean '{listed}'"):
+            change()
+    assert policy.to_bytes() == before
+    policy.add_arm("c", home="us-east")  # which is home in no region, as is
+    policy.add_arm("d", home="uk")
+    regions.append(home)
+    assert made(a="eu", b=home).arms == ("a", "b")
+
+
 def test_each_arm_is_explored_by_the_range_of_its_word():
     problem = priced(reward="rate * (10 if tier == 'gold' else 1)", failure=None)
     low, high = whole_ranges(problem)

@@ -52,7 +52,7 @@ class Formula:
         self.text = plain(text)
         # Hidden names take a value and cannot be written.
         known = [name for name in self.names if name not in hidden]
-        self.tree = parse(self.text, known, words)
+        self.tree, self.compared = parse(self.text, known, words)
 
     def unless(self, name: str, other: Formula) -> Formula:
         """Return this formula where the field `name` is 0, and another one where it is 1.
@@ -65,6 +65,7 @@ class Formula:
         terms = condition, other.tree, self.tree
         twin = object.__new__(Formula)
         twin.names, twin.text = self.names, self.text
+        twin.compared = self.compared | other.compared
         # Errors point at this formula's text, so the other one must be checked before.
         twin.tree = Apply(op.WHERE, terms, names=frozenset().union(*map(names_in, terms)))
         return twin
@@ -77,7 +78,7 @@ class Formula:
         """
         twin = object.__new__(Formula)
         twin.names = tuple(name for name in self.names if name not in values)
-        twin.text = self.text
+        twin.text, twin.compared = self.text, self.compared
         twin.tree = _substitute(self.tree, values)
         return twin
 

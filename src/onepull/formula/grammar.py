@@ -35,9 +35,15 @@ NESTING = 128  # brackets, signs and operands within one another
 EXPONENT = 100.0
 
 
-def parse(text: str, names: Collection[str], words: Words | None = None) -> Term:
-    """Return the tree of `text`, a number-valued formula over `names`."""
-    return _Parser(plain(text), names, words or {}).formula()
+def parse(
+    text: str, names: Collection[str], words: Words | None = None
+) -> tuple[Term, frozenset[tuple[str, str]]]:
+    """Return the tree of `text`, a number-valued formula over `names`.
+
+    The pairs are the fields of words that it compares with each other.
+    """
+    parser = _Parser(plain(text), names, words or {})
+    return parser.formula(), frozenset(parser.compared)
 
 
 # How tightly each operator binds, from loose to tight.
@@ -83,6 +89,7 @@ class _Parser:
         self.text = text
         self.names = names
         self.words = {name: {word: i for i, word in enumerate(words[name])} for name in words}
+        self.compared: set[tuple[str, str]] = set()
         self.size = 0
         self.nesting = 0
         self.place = 0  # where the next token is looked for
@@ -262,6 +269,7 @@ class _Parser:
     ) -> Term:
         """Return whether two fields have the same word, which may have a number in each list."""
         (left, right), (mine, theirs) = fields, words
+        self.compared |= {(left.name, right.name), (right.name, left.name)}
         pairs = common(mine, theirs)
         if not pairs:
             reason = f"expected a field with one of the words {some(mine)}; {right.name!r} has "

@@ -31,6 +31,33 @@ def are_aligned(mine: Numbers, theirs: Numbers) -> bool:
     return len(both) == min(len(mine), len(theirs)) and all(i == j for i, j in both)
 
 
+def slip_of(given: str, words: Collection[str]) -> str | None:
+    """Return the word that differs from `given` by a slip of the keyboard, None if none does.
+
+    A slip is one letter that is wrong, missing, too much or exchanged with the next one, or another
+    case.  Words that differ by a digit are different words, and so are those of two letters.
+
+    >>> slip_of("glod", ["gold"]), slip_of("eu-west-2", ["eu-west-1"]), slip_of("uk", ["us"])
+    ('gold', None, None)
+    """
+    return next((word for word in words if word != given and _is_slip(given, word)), None)
+
+
+def _is_slip(one: str, two: str) -> bool:
+    short, long = sorted((one.casefold(), two.casefold()), key=len)
+    if short == long:
+        return True
+    if len(long) < 3 or len(long) - len(short) > 1:
+        return False
+    place = next((i for i, c in enumerate(short) if c != long[i]), len(short))
+    if any(c.isdigit() for c in short[place : place + 1] + long[place]):
+        return False
+    if len(long) > len(short):
+        return short[place:] == long[place + 1 :]
+    swapped = long[place + 1 : place + 2] + long[place] + long[place + 2 :]
+    return short[place + 1 :] == long[place + 1 :] or short[place:] == swapped
+
+
 def some(words: Collection[str]) -> str:
     """Return the first of some words as text.
 

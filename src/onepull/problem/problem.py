@@ -25,6 +25,7 @@ from onepull.arms import (
 from onepull.checks import shown
 from onepull.errors import FormulaError, InputError, ParameterError, ProblemError
 from onepull.formula import Formula
+from onepull.formula.words import slip_of
 from onepull.html import block, names, printable
 from onepull.html import table as html_table
 from onepull.payoff import Fixed, Payoff, Reward, State, bind
@@ -34,6 +35,7 @@ from onepull.problem.toml_text import toml_values
 from onepull.problem.written_problem import outline_of, parts_in, reward_out, toml_of
 from onepull.spaces import FAILED, Box, Finite, Interval, Space
 
+_NOTHING = Formula("0", [])  # compares nothing, as a reward in Python
 QUOTED = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
 
 
@@ -142,6 +144,7 @@ class Problem:
             payoff = bind(self.reward, self.context, outcome, failing, fixed)
         except FormulaError as error:
             raise self._with_remedy(error) from None
+        self._check_words(payoff)
         if payoff.reach < math.inf:  # Larger numbers are refused, for their rewards overflow.
             is_state = outcome is self.state
             set_(self, "context", self.context.within(payoff.reach))
@@ -171,6 +174,21 @@ class Problem:
             f"{error.reason}; a word that no arm has yet is declared as in words={{{name!r}: …}}"
         )
         return FormulaError(reason, text=error.text, start=error.start, stop=error.stop)
+
+    def _check_words(self, payoff: Payoff) -> None:
+        """Raise ProblemError if the word of an arm is probably misspelt.
+
+        An arm may have a word that no request has.  But it is hardly meant if it looks like one.
+        """
+        fields = {**self.context.words, **self.state.words}
+        for attribute, field_name in getattr(payoff, "formula", _NOTHING).compared:
+            for arm, known in self.attributes.items():
+                word, words = str(known.get(attribute, "")), fields.get(field_name, ())
+                if word not in words and (meant := slip_of(word, words)) is not None:
+                    raise ProblemError(
+                        f"arm {arm!r} has {attribute}={word!r}, which the reward compares with "
+                        f"{field_name!r}; did you mean {meant!r}?  Else list {word!r} there, too"
+                    )
 
     def _mentioned(self) -> set[str]:
         """Return the words that the formulas or the fields mention."""

@@ -131,18 +131,23 @@ def needs_relearning(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     return ""
 
 
-def apply_changes(fold: Fold, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """Apply what differs between two definitions, and leave what was changed at run time."""
+def apply_changes(
+    fold: Fold, old: Mapping[str, Any], new: Mapping[str, Any], error: float | None
+) -> None:
+    """Apply what differs between two definitions, and leave what was changed at run time.
+
+    Estimates may be off by `error` afterwards; if it is None, by no more than what chance makes.
+    """
     before, after = old["problem"], new["problem"]
     known, arms = _attributes(before), _attributes(after)
     for arm in arms:
         if arm not in known and arm not in fold.policy.problem.arms:
             fold.policy.add_arm(arm, **arms[arm])
         elif arm in known and arms[arm] != known[arm]:
-            fold.policy.set_attributes(arm, **arms[arm])
+            fold.policy.set_attributes(arm, error=error, **arms[arm])
     if before.get("reward") != after.get("reward") and after.get("reward") is not None:
         stated = Problem.from_dict(after)
-        fold.set_reward(stated.reward, words=stated.words or None)
+        fold.set_reward(stated.reward, error=error, words=stated.words or None)
     if (old["mode"], old["fallback"]) != (new["mode"], new["fallback"]):
         fold.set_mode(new["mode"], new["fallback"])
     for arm in known:

@@ -146,7 +146,8 @@ class Fold:
         else:
             before, self.asked, self.number = self.asked, event.asked, int(event.id)
             twin = self.copy()
-            apply_changes(twin, before, event.asked)  # raises before anything changes
+            # Raises before anything changes.
+            apply_changes(twin, before, event.asked, _accepted(event))
             self.replace(twin)
         self.asked, self.number = event.asked, int(event.id)
 
@@ -393,6 +394,6 @@ class Fold:
     }
 
 
-def _accepted(event: e.AttributesSet | e.RewardSet) -> float | None:
-    """Return the error of estimates that is accepted; one in the log is not judged again."""
-    return LARGEST if event.seq else event.error
+def _accepted(event: e.Event) -> float | None:
+    """Return which error of estimates is accepted; an event in the log is not judged again."""
+    return LARGEST if event.seq else getattr(event, "error", None)
