@@ -11,7 +11,8 @@ from onepull.environment import channel_selection
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import Experiment
 from onepull.experiments.buffer_experiment import has_buffer
-from onepull.experiments.toml_reading import Document, sweep
+from onepull.experiments.swept_entries import sweep
+from onepull.experiments.toml_reading import Document
 from onepull.policies.registry import registered
 
 ROOT = Path(__file__).parents[2]

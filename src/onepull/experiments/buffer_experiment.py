@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,21 +27,24 @@ from onepull.control import (
 from onepull.decoding import converted
 from onepull.distributions import Distribution
 from onepull.errors import ProblemError
-from onepull.experiments.experiment import (
-    NOT_IN_FINGERPRINT,
-    Known,
-    check_policy,
-    policy_of,
+from onepull.experiments.experiment import Known, check_policy, policy_of
+from onepull.experiments.fingerprint import fingerprint_of
+from onepull.experiments.own_code import problem_of
+from onepull.experiments.swept_entries import (
+    check_baseline,
+    check_lists,
+    check_new,
+    entry_name,
+    label_in,
+    sweep,
+    told_parameters,
 )
-from onepull.experiments.own_code import described, problem_of
 from onepull.experiments.toml_laws import law_of, states_of
 from onepull.experiments.toml_reading import (
     Document,
     FromToml,
     application_of,
     called,
-    is_swept,
-    sweep,
 )
 from onepull.policies import Policy
 from onepull.simulation.buffered import BufferSimulation
@@ -111,10 +113,7 @@ class BufferExperiment(FromToml):
         number_of_replications(written.replications)
         number_of_trials(written.horizon, MOST_SLOTS)
         controllers = dict(_controllers(written, world))
-        if written.baseline is not None and written.baseline not in controllers:
-            raise ProblemError(
-                f"baseline {written.baseline!r} is not one of {', '.join(controllers)}"
-            )
+        check_baseline(written.baseline, controllers)
         simulation = BufferSimulation(
             world, controllers, horizon=written.horizon, seed=written.seed
         )
@@ -131,13 +130,8 @@ class BufferExperiment(FromToml):
     def fingerprint(self) -> str:
         """A digest of everything that a replication depends on, but not of their number."""
         s = self.simulation
-        said = [
-            msgspec.structs.replace(self.written, **NOT_IN_FINGERPRINT),
-            described(s.environment.problem),
-            repr(s.environment),
-            [(name, repr(c.policy.parameters)) for name, c in s.controllers.items()],
-        ]
-        return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
+        learners = [(name, repr(c.policy.parameters)) for name, c in s.controllers.items()]
+        return fingerprint_of(self.written, s.environment, learners)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,26 +221,19 @@ def _controllers(
     for number, entry in enumerate(written.controllers, start=1):
         where = f"controller {number}"
         stated = dict(entry)
-        kind, label = stated.pop("controller", None), stated.pop("name", None)
+        kind = stated.pop("controller", None)
         policies = stated.pop("policy", None)
         if not isinstance(kind, str) or kind not in CONTROLLERS:
             given = "needs the key 'controller'" if kind is None else f"unknown controller {kind!r}"
             raise ProblemError(f"{where}: {given}; the controllers are {', '.join(CONTROLLERS)}")
-        if label is not None and not (isinstance(label, str) and label):
-            raise ProblemError(f"{where}: name must be text, given {label!r}")
+        label = label_in(stated, where)
         listed = policies if isinstance(policies, list) else [policies]
-        empty = [key for key, value in {**stated, "policy": policies}.items() if value == []]
-        if empty:
-            raise ProblemError(f"{where}: empty list for {', '.join(empty)}")
+        check_lists({**stated, "policy": policies}, where)
         shown = [(p, o) for stated_policy in listed for p, o in _policies(stated_policy, where)]
         for (policy, own), parameters in itertools.product(shown, sweep(stated)):
-            name = _name(
-                label or kind,
-                _told(policy, own) if label is None or len(shown) > 1 else "",
-                {k: v for k, v in parameters.items() if label is None or is_swept(k, stated[k])},
-            )
-            if name in seen:
-                raise ProblemError(f"{where}: another controller is called {name!r}; add a name")
+            inside = entry_name(policy, own) if label is None or len(shown) > 1 else ""
+            name = entry_name(label or kind, told_parameters(parameters, stated, label), inside)
+            check_new(name, seen, where)
             seen.add(name)
             yield name, _controller(where, kind, parameters, (policy, own), (world, known))
 
@@ -256,8 +243,7 @@ def _policies(written: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
     stated = {"policy": written} if not isinstance(written, Mapping) else dict(written)
     kind = stated.pop("policy", None)
     check_policy(kind, where)
-    if empty := [key for key, value in stated.items() if value == []]:
-        raise ProblemError(f"{where}, policy {kind}: empty list for {', '.join(empty)}")
+    check_lists(stated, f"{where}, policy {kind}")
     for own in sweep(stated):
         yield kind, own
 
@@ -286,13 +272,3 @@ def _controller(
 def _battery_plan(arrivals: Distribution, policy: Policy, battery: Buffer) -> BatteryPlan:
     """Return a plan that uses the arrivals of the experiment."""
     return BatteryPlan(policy, battery, arrivals=arrivals)
-
-
-def _told(name: str, parameters: Mapping[str, Any]) -> str:
-    told = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-    return f"{name}({told})" if told else name
-
-
-def _name(start: str, policy: str, parameters: Mapping[str, Any]) -> str:
-    told = [*([policy] if policy else []), *(f"{k}={v!r}" for k, v in parameters.items())]
-    return f"{start}({', '.join(told)})" if told else start

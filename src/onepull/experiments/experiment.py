@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,9 +22,19 @@ from onepull.environment import (
     offloading,
 )
 from onepull.errors import OnepullError, ProblemError
-from onepull.experiments.own_code import described, is_own, own_class, problem_of
+from onepull.experiments.fingerprint import fingerprint_of
+from onepull.experiments.own_code import is_own, own_class, problem_of
+from onepull.experiments.swept_entries import (
+    check_baseline,
+    check_lists,
+    check_new,
+    entry_name,
+    label_in,
+    sweep,
+    told_parameters,
+)
 from onepull.experiments.toml_laws import contexts_of, delays_of, states_of
-from onepull.experiments.toml_reading import Document, FromToml, application_of, is_swept, sweep
+from onepull.experiments.toml_reading import Document, FromToml, application_of
 from onepull.policies import Policy
 from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
@@ -47,8 +56,6 @@ READY = [
     if all(p.default is not p.empty for p in inspect.signature(build).parameters.values())
 ]
 RECOMMENDED = "recommended"  # the policy that `onepull.recommended` returns
-# The keys that a result folder may change, with neutral values.
-NOT_IN_FINGERPRINT: dict[str, Any] = {"name": "", "replications": 0, "baseline": None}
 
 
 class _Laws(msgspec.Struct, forbid_unknown_fields=True):
@@ -108,8 +115,7 @@ class Experiment(FromToml):
         number_of_trials(written.horizon)
         built = dict(_policies(written, environment))
         policies = {name: made.policy for name, made in built.items()}
-        if written.baseline is not None and written.baseline not in policies:
-            raise ProblemError(f"baseline {written.baseline!r} is not one of {', '.join(policies)}")
+        check_baseline(written.baseline, policies)
         simulation = Simulation(
             environment,
             policies,
@@ -131,21 +137,11 @@ class Experiment(FromToml):
 
     @property
     def fingerprint(self) -> str:
-        """A digest of everything that a replication depends on, but not of their number.
-
-        It covers the values in the file, with all digits, and what they refer to: the contents
-        of traces and the parameters of applications.
-        """
+        """A digest of everything that a replication depends on, but not of their number."""
         s = self.simulation
-        said = [
-            msgspec.structs.replace(self.written, **NOT_IN_FINGERPRINT),
-            described(s.environment.problem),
-            repr(s.environment),
-            [(name, repr(policy.parameters)) for name, policy in s.policies.items()],
-            s.checkpoints.tolist(),
-            s.realised,
-        ]
-        return hashlib.sha256(msgspec.json.encode(said, order="deterministic")).hexdigest()
+        policies = [(name, repr(policy.parameters)) for name, policy in s.policies.items()]
+        more = (policies, s.checkpoints.tolist(), s.realised)
+        return fingerprint_of(self.written, s.environment, *more)
 
 
 def problem_and_environment(
@@ -223,29 +219,19 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
         environment.budget,
     )
     for number, entry in enumerate(written.policies, start=1):
-        stated = dict(entry)
-        kind, label = stated.pop("policy", None), stated.pop("name", None)
-        shown = stated.pop("feedback", written.feedback)
-        check_policy(kind, f"policy {number}")
-        if label is not None and not (isinstance(label, str) and label):
-            raise ProblemError(f"policy {number}: name must be text, given {label!r}")
-        if empty := [key for key, value in stated.items() if value == []]:
-            raise ProblemError(f"policy {number}: empty list for {', '.join(empty)}")
+        where, stated = f"policy {number}", dict(entry)
+        kind, shown = stated.pop("policy", None), stated.pop("feedback", written.feedback)
+        check_policy(kind, where)
+        label = label_in(stated, where)
+        check_lists(stated, where)
         for parameters in sweep(stated):
             own = {key: value for key, value in parameters.items() if key != "announced"}
             policy = policy_of(kind, own, known._replace(feedback=shown))
             announced = parameters.get("announced", False)
             if not isinstance(announced, bool):
-                raise ProblemError(
-                    f"policy {number}: announced must be true or false, given {announced!r}"
-                )
-            swept = {k: v for k, v in parameters.items() if label is None or is_swept(k, stated[k])}
-            told = ", ".join(f"{key}={value!r}" for key, value in swept.items())
-            name = f"{label or kind}({told})" if told else label or kind
-            if name in seen:
-                raise ProblemError(
-                    f"policy {number}: another policy is called {name!r}; add a name"
-                )
+                raise ProblemError(f"{where}: announced must be true or false, given {announced!r}")
+            name = entry_name(label or kind, told_parameters(parameters, stated, label))
+            check_new(name, seen, where)
             seen.add(name)
             yield name, _Built(policy, shown, announced)
 

@@ -18,7 +18,7 @@ import onepull
 from onepull.atomic_files import write
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.differences import differences, summarised
-from onepull.experiments.experiment import NOT_IN_FINGERPRINT
+from onepull.experiments.fingerprint import NOT_IN_FINGERPRINT
 from onepull.experiments.toml_reading import Document
 
 MOST_FILES = 3  # damaged files to name

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -128,22 +127,3 @@ def called(what: str, build: Callable[..., Any], stated: Mapping[str, Any], *giv
         return build(*given, **stated)
     except (OnepullError, TypeError) as error:
         raise ProblemError(f"{what}: {error}") from None
-
-
-def sweep(stated: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield every combination of the values of parameters that are lists.
-
-    >>> list(sweep({"epsilon": [0.1, 0.2], "seed": 3}))
-    [{'epsilon': 0.1, 'seed': 3}, {'epsilon': 0.2, 'seed': 3}]
-    >>> list(sweep({"features": ["1", "y"]}))
-    [{'features': ['1', 'y']}]
-    """
-    lists = [value if is_swept(key, value) else [value] for key, value in stated.items()]
-    for values in itertools.product(*lists):
-        yield dict(zip(stated, values, strict=True))
-
-
-def is_swept(key: str, value: Any) -> bool:
-    """Whether a parameter is swept: it is a list, and not a list of formulas for `features`."""
-    formulas = key == "features" and isinstance(value, list) and set(map(type, value)) == {str}
-    return isinstance(value, list) and not formulas
