@@ -10,7 +10,7 @@ from numba.core import types
 from onepull.simulation.compiled import compiled, overload
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.features import write_psi
-from onepull.simulation.kernels.means import spread
+from onepull.simulation.kernels.means import spread, states_beside
 from onepull.simulation.kernels.memory import take_in
 from onepull.simulation.kernels.rules import decide_on
 
@@ -81,13 +81,10 @@ def dense(
     known = features.shape[0] > 0
     at = pivots.shape[1]
     shown = np.zeros(laws.rows.shape[1])
-    values = np.zeros((at + shown.size, pivots.shape[0]))
+    values = states_beside(pivots, shown.size)
     psi = np.zeros((1, many))
     worked_out = psi[0]
     estimates = np.zeros((1, arms))
-    for r in range(pivots.shape[0]):
-        for f in range(at):
-            values[f, r] = pivots[r, f]
     for i in range(rows.size):
         row = rows[i]
         trials += 1

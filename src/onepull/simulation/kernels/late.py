@@ -19,7 +19,7 @@ from onepull.simulation.draws import atom, place, show
 from onepull.simulation.feedback_queue import comes_at, send
 from onepull.simulation.kernels.dense import bound_of_arm, of_arm
 from onepull.simulation.kernels.features import write_psi
-from onepull.simulation.kernels.means import spread
+from onepull.simulation.kernels.means import spread, states_beside
 from onepull.simulation.kernels.memory import move, root_of
 from onepull.simulation.kernels.rules import decide, decide_on
 from onepull.statistics import arm_statistics
@@ -56,17 +56,6 @@ def learn(means: Any, pulls: Any, arm: Any, table: Any, row: Any) -> None:
     weight = 1.0 / pulls[0, arm]
     for r in range(means.shape[0]):
         means[r, arm] = move(means[r, arm], table[row, r], weight)
-
-
-@inlined
-def states_beside(contexts: Any, fields: Any) -> Any:
-    """Return arguments of g: a column for each context, with room for a state below it."""
-    many, at = contexts.shape
-    values = np.zeros((at + fields, many))
-    for r in range(many):
-        for f in range(at):
-            values[f, r] = contexts[r, f]
-    return values
 
 
 @compiled

@@ -28,6 +28,17 @@ def spread(shown: Any, values: Any, at: Any) -> None:
             values[at + f, r] = shown[f]
 
 
+@inlined
+def states_beside(contexts: Any, fields: Any) -> Any:
+    """Return arguments of g: a column for each context, with room for a state below it."""
+    many, at = contexts.shape
+    values = np.zeros((at + fields, many))
+    for r in range(many):
+        for f in range(at):
+            values[f, r] = contexts[r, f]
+    return values
+
+
 @compiled
 def joint(
     stretch: Any,
@@ -57,12 +68,9 @@ def joint(
     known = features.shape[0] > 0
     at = centres.shape[1]
     shown = np.zeros(laws.rows.shape[1])
-    values = np.zeros((at + shown.size, many))
+    values = states_beside(centres, shown.size)
     psi = np.zeros((1, many))
     worked_out = psi[0]
-    for r in range(many):
-        for f in range(at):
-            values[f, r] = centres[r, f]
     for i in range(cells.size):
         cell = cells[i]
         trials += 1
