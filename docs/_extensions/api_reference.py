@@ -152,7 +152,7 @@ class Name(SphinxRole):
             if member in vars(base):
                 value = getattr(base, member)
                 shown = (inspect.isroutine(value) or isinstance(value, property)) and value.__doc__
-                parts = "onepull.Policy" if issubclass(onepull.Policy, base) else path
+                parts = "onepull.Policy" if base in onepull.Policy.__mro__ else path
                 return f"{path_to(base) or parts}.{member}" if shown else None
         return None
 
