@@ -41,6 +41,15 @@ def packed(row: Features) -> Packed:
     return (at.astype(np.int32), values[at]) if 3 * len(at) < 2 * len(values) else values
 
 
+def numbers_in(row: Packed) -> int:
+    """Return how many numbers a packed row takes.
+
+    >>> numbers_in(packed([0.0] * 99 + [2.0]))
+    2
+    """
+    return 2 * len(row[0]) if isinstance(row, tuple) else len(row)
+
+
 def unpacked(row: Packed, features: int) -> Any:
     """Return a row with all of its features.
 

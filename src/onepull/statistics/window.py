@@ -21,6 +21,7 @@ from onepull.statistics.forgetting import Forgetting
 from onepull.statistics.packed_rows import (
     Packed,
     SavedRow,
+    numbers_in,
     packed,
     restored_row,
     saved_row,
@@ -81,8 +82,12 @@ class Window(Forgetting):
 
     @property
     def storage(self) -> int:
-        """The number of numbers kept when the window is full."""
-        return 2 * super().storage + self.window * (self.features + 1)
+        """How many numbers are kept."""
+        return 2 * super().storage + sum(1 + numbers_in(row) for row in self.ring_rows)
+
+    def storage_after(self, trials: int) -> int:
+        """Return the largest number of numbers that may be kept after so many trials."""
+        return 2 * super().storage + min(trials, self.window) * (self.features + 1)
 
     def update(self, arm: int, features: Features) -> None:
         """Add one observation of an arm, and remove the oldest if the window is full."""
