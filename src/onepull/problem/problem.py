@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,18 +23,16 @@ from onepull.arms import (
 from onepull.checks import shown
 from onepull.errors import FormulaError, InputError, ParameterError, ProblemError
 from onepull.formula import Formula
-from onepull.formula.words import slip_of
 from onepull.html import block, names, printable
 from onepull.html import table as html_table
 from onepull.payoff import Fixed, Payoff, Reward, State, bind
+from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.payoff.reward import Source
+from onepull.problem.attribute_words import check_words, mentioned, spoken, with_remedy
 from onepull.problem.fields import box_of, check_fields, checked_failure
 from onepull.problem.toml_text import toml_values
 from onepull.problem.written_problem import outline_of, parts_in, reward_out, toml_of
 from onepull.spaces import FAILED, Box, Finite, Interval, Space
-
-_NOTHING = Formula("0", [])  # compares nothing, as a reward in Python
-QUOTED = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -143,8 +139,10 @@ class Problem:
         try:
             payoff = bind(self.reward, self.context, outcome, failing, fixed)
         except FormulaError as error:
-            raise self._with_remedy(error) from None
-        self._check_words(payoff)
+            raise with_remedy(error, self._spoken) from None
+        if isinstance(payoff, FormulaPayoff):
+            fields = {**self.context.words, **self.state.words}
+            check_words(self.attributes, payoff.formula.compared, fields)
         if payoff.reach < math.inf:  # Larger numbers are refused, for their rewards overflow.
             is_state = outcome is self.state
             set_(self, "context", self.context.within(payoff.reach))
@@ -157,45 +155,8 @@ class Problem:
 
     @property
     def _spoken(self) -> Words:
-        """The words that each attribute is compared with: those of the arms, and further ones."""
-        columns: dict[str, dict[str, None]] = {}
-        for given in self.attributes.values():
-            for name, value in given.items():
-                if isinstance(value, str):
-                    columns.setdefault(name, {})[value] = None
-        return {name: (*words, *self.words.get(name, ())) for name, words in columns.items()}
-
-    def _with_remedy(self, error: FormulaError) -> FormulaError:
-        """Return an error that says how to declare a word, if it is one of a word in quotes."""
-        if not self._spoken or not QUOTED.fullmatch(error.text[error.start : error.stop]):
-            return error
-        name = next(iter(self._spoken))
-        reason = (
-            f"{error.reason}; a word that no arm has yet is declared as in words={{{name!r}: …}}"
-        )
-        return FormulaError(reason, text=error.text, start=error.start, stop=error.stop)
-
-    def _check_words(self, payoff: Payoff) -> None:
-        """Raise ProblemError if the word of an arm is probably misspelt.
-
-        An arm may have a word that no request has.  But it is hardly meant if it looks like one.
-        """
-        fields = {**self.context.words, **self.state.words}
-        for attribute, field_name in getattr(payoff, "formula", _NOTHING).compared:
-            for arm, known in self.attributes.items():
-                word, words = str(known.get(attribute, "")), fields.get(field_name, ())
-                if word not in words and (meant := slip_of(word, words)) is not None:
-                    raise ProblemError(
-                        f"arm {arm!r} has {attribute}={word!r}, which the reward compares with "
-                        f"{field_name!r}; did you mean {meant!r}?  Else list {word!r} there, too"
-                    )
-
-    def _mentioned(self) -> set[str]:
-        """Return the words that the formulas or the fields mention."""
-        texts = [text for text in (self.reward.source, self.failure) if isinstance(text, str)]
-        fields = (words for box in (self.context, self.state) for words in box.words.values())
-        quoted = (word[1:-1] for text in texts for word in QUOTED.findall(text))
-        return {*quoted, *itertools.chain.from_iterable(fields)}
+        """The words that each attribute is compared with."""
+        return spoken(self.attributes, self.words)
 
     def _failing(self, attributes: Box) -> Formula | None:
         """Return the reward of a failure as a formula of all fields."""
@@ -211,7 +172,7 @@ class Problem:
             # Raises if it is undefined somewhere.
             formula.enclose({name: (space.low, space.high) for name, space in boxes.items()})
         except FormulaError as error:
-            told = self._with_remedy(error)
+            told = with_remedy(error, self._spoken)
             unseen = error.text[error.start : error.stop] in self.state
             why = " (a failed pull shows no state)" if unseen else ""
             raise ProblemError(f"failure{why}: {told}") from None
@@ -298,7 +259,9 @@ class Problem:
             if arm_attributes(known) == self.attributes and names == self.arms:
                 return self
             after = attribute_spaces(arm_attributes(known))
-            words = words_left(self._spoken, after, self._mentioned(), self.words)
+            texts = (self.reward.source, self.failure)
+            heard = mentioned(texts, {**self.context.words, **self.state.words})
+            words = words_left(self._spoken, after, heard, self.words)
             return self._with(arms=known, words=words)
         other = object.__new__(Problem)
         for name in (
