@@ -20,7 +20,7 @@ from onepull.distributions import Uniform
 from onepull.errors import ParameterError
 from onepull.planning import buffer_planner as stored
 from onepull.planning.buffer_planner import attainable, plan_buffer
-from onepull.planning.buffer_proposal import propose
+from onepull.planning.buffer_proposal import propose_controller
 from onepull.planning.buffer_weights import weights
 from onepull.simulation.buffered import BufferResult
 
@@ -172,22 +172,22 @@ def made_up(**columns):
 
 def test_the_highest_reward_wins():
     result = made_up(reward={"Myopic": [1, 1.1, 1], "V": [2, 2.1, 2], "plan": [1.5, 1.6, 1.5]})
-    chosen, why = propose(result, "reward", {})
+    chosen, why = propose_controller(result, "reward", {})
     assert chosen == "V"
     assert why.startswith("it has the highest reward, 2.033")
 
 
 def test_of_what_differs_by_noise_the_first_is_taken():
     result = made_up(reward={"Myopic": [1, 1, 1], "V": [1.99, 2.02, 2], "plan": [2.01, 2, 2.02]})
-    chosen, why = propose(result, "reward", {})
+    chosen, why = propose_controller(result, "reward", {})
     assert chosen == "V"
     assert "is within noise of the highest" in why
     # What is clearly worse run by run is not excused, however little it is.
     result = made_up(reward={"V": [1.99, 2.09, 1.89], "plan": [2.0, 2.1, 1.9]})
-    assert propose(result, "reward", {})[0] == "plan"
+    assert propose_controller(result, "reward", {})[0] == "plan"
     # And noise does not excuse everything.
     result = made_up(reward={"V": [1, 3, 1.5], "plan": [3, 1, 2.5]})
-    assert propose(result, "reward", {})[0] == "plan"
+    assert propose_controller(result, "reward", {})[0] == "plan"
 
 
 def test_the_lowest_cost_within_the_limits_wins():
@@ -202,13 +202,13 @@ def test_the_lowest_cost_within_the_limits_wins():
         "level": {"Myopic": [1, 1], "V=1": [2, 2], "V=2": [9, 9], "V=3": [20, 20]},
     }
     result = made_up(**columns)
-    assert propose(result, "cost per bit", {"lost": 0.001})[0] == "V=2"
-    assert propose(result, "cost per bit", {"lost": 0.2})[0] == "V=3"
-    chosen, why = propose(result, "cost per bit", {"lost": 0.001, "level": 5.0})
+    assert propose_controller(result, "cost per bit", {"lost": 0.001})[0] == "V=2"
+    assert propose_controller(result, "cost per bit", {"lost": 0.2})[0] == "V=3"
+    chosen, why = propose_controller(result, "cost per bit", {"lost": 0.001, "level": 5.0})
     assert chosen == "V=1"
     assert "that lose at most 0.1 % of the arrivals and hold at most 5 with 95 %" in why
     assert why.endswith("; 2 wait on average")
-    chosen, why = propose(result, "cost per bit", {"lost": 0.001, "level": 0.5})
+    chosen, why = propose_controller(result, "cost per bit", {"lost": 0.001, "level": 0.5})
     assert chosen is None
     assert why.endswith("Myopic comes closest: it loses 0 % and holds 1 on average")
 
@@ -218,12 +218,15 @@ def test_a_limit_is_kept_with_confidence_or_not_at_all():
         "cost per bit": {"Myopic": [3, 3], "V=1": [1, 1]},
         "level": {"Myopic": [1, 1], "V=1": [4, 5.9]},  # 4.95 on average, and maybe 17
     }
-    assert propose(made_up(**columns), "cost per bit", {"lost": 0, "level": 5.0})[0] == "Myopic"
+    assert (
+        propose_controller(made_up(**columns), "cost per bit", {"lost": 0, "level": 5.0})[0]
+        == "Myopic"
+    )
 
 
 def test_what_never_sends_is_not_proposed():
     result = made_up(**{"cost per bit": {"Myopic": [3, 3.1], "V": [np.nan, np.nan]}})
-    assert propose(result, "cost per bit", {"lost": 0.001})[0] == "Myopic"
+    assert propose_controller(result, "cost per bit", {"lost": 0.001})[0] == "Myopic"
 
 
 def test_myopic_is_proposed_where_weighing_gains_nothing():

@@ -18,7 +18,7 @@ from onepull.control import (
 from onepull.control.dynamic_programming import level_step
 from onepull.errors import OnepullError, ParameterError
 from onepull.planning.buffer_plan import BufferPlan
-from onepull.planning.buffer_proposal import propose, ratio, without
+from onepull.planning.buffer_proposal import propose_controller, ratio, without
 from onepull.planning.buffer_weights import weights
 from onepull.policies import Policy, UpperConfidence
 from onepull.policies.recommendation import recommended
@@ -91,9 +91,9 @@ def plan_buffer(  # noqa: PLR0913 - a full statement
         result.measured[PER_BIT] = ratio(
             result.measured["cost"], result.measured["drained"], math.nan
         )
-    chosen, reason = propose(result, judged, limits)
+    chosen, reason = propose_controller(result, judged, limits)
     if chosen == PLANNED:
-        drift = propose(without(result, PLANNED), judged, limits)[0]
+        drift = propose_controller(without(result, PLANNED), judged, limits)[0]
         reason += f"; if you do not know the distribution of the arrivals, use {calls[str(drift)]}"
     best, told = attainable(environment)
     if horizon is None:

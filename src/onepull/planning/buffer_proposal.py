@@ -14,7 +14,7 @@ from onepull.simulation.buffered import BufferResult
 EXCUSED = 0.02  # a difference larger than this, relative to the best, is never taken for noise
 
 
-def propose(
+def propose_controller(
     result: BufferResult, judged: str, limits: Mapping[str, float]
 ) -> tuple[str | None, str]:
     """Return the controller to use and the reason; or None and which one comes closest."""

@@ -16,7 +16,7 @@ from onepull.factor import Dense, Histogram, LowRank, Sketch
 from onepull.payoff.box_points import is_finite, size
 from onepull.planning import bounds
 from onepull.planning.candidate import Candidate, is_coarse
-from onepull.planning.grid_sizes import HORIZONS, MOST_CELLS, POWERS, cells_of, intervals, ladder
+from onepull.planning.grid_sizes import HORIZONS, MOST_CELLS, POWERS, cell_count, intervals, ladder
 from onepull.policies import (
     CCB,
     DCB,
@@ -96,7 +96,7 @@ def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         return
     for label, power in POWERS.items():
         growth = 1 - power
-        if cells_of(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_CELLS:
+        if cell_count(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_CELLS:
             continue
         for carry in (False, True):
             yield Candidate(
@@ -133,7 +133,7 @@ def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """
     del horizon
     alpha = 2 + EPSILON
-    table = math.inf if intervals(problem) else cells_of(problem, {})
+    table = math.inf if intervals(problem) else cell_count(problem, {})
     for kind, label, sharing, make in _FACTORISATIONS:
         try:
             factor = make(problem)

@@ -32,7 +32,7 @@ def ladder(
     if horizon is not None:
         shares |= {label: horizon**-power for label, power in POWERS.items()}
     deltas = {label: _cut(problem, share) for label, share in shares.items()}
-    cells = {label: cells_of(problem, delta) for label, delta in deltas.items()}
+    cells = {label: cell_count(problem, delta) for label, delta in deltas.items()}
     # With a short horizon several labels give the same grid; the last, the paper's, is kept.
     names = {count: label for label, count in cells.items() if count <= (most or MOST_CELLS)}
     return {label: deltas[label] for label in names.values()}
@@ -48,7 +48,7 @@ def left_out(problem: Problem, horizon: int | None) -> list[str]:
     if not intervals(problem):
         return []
     trials = horizon or HORIZONS[-1]
-    cells = {label: cells_of(problem, _cut(problem, trials**-p)) for label, p in POWERS.items()}
+    cells = {label: cell_count(problem, _cut(problem, trials**-p)) for label, p in POWERS.items()}
     return [label for label, count in cells.items() if count > MOST_CELLS]
 
 
@@ -63,7 +63,7 @@ def _cut(problem: Problem, share: float) -> float | dict[str, float]:
     return next(iter(widths.values())) if len(widths) == 1 else widths
 
 
-def cells_of(problem: Problem, delta: float | dict[str, float]) -> int:
+def cell_count(problem: Problem, delta: float | dict[str, float]) -> int:
     """Return how many cells a grid of contexts has."""
     widths = delta if isinstance(delta, dict) else dict.fromkeys(intervals(problem), delta)
     return math.prod(

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from onepull.checks import shown
 from onepull.errors import ParameterError
 from onepull.policies.controls import Controls
-from onepull.policies.policy.observing import Observing
+from onepull.policies.policy.learning import Learning
 from onepull.policies.pull_counts import PullCounts
 from onepull.policies.stats import Stats, stats_of
 
 
-class Operating(Observing):
+class Operating(Learning):
     """The part of a policy for those who operate it."""
 
     @property

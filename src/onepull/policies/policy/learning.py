@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_TRIALS = 10**12  # for which storage is computed
 
 
-class Observing(Deciding):
+class Learning(Deciding):
     """The part of a policy that learns."""
 
     def pull(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Pull:
