@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 from problems import channels, endless, failing
@@ -257,3 +258,20 @@ def test_outcomes_are_stored_while_a_change_is_learned(tmp_path, monkeypatch):
             each.close()
     with quiet("AdaptiveKL", problem, path) as again:
         assert again.state() == router.state()
+
+
+def test_a_router_that_only_decides_sees_what_others_change(tmp_path):
+    """Its own commits come more often than it looks for those of others."""
+    path = tmp_path / "log.db"
+    with (
+        Router(LISTED, policy="DCB", store=path, poll=0.2) as one,
+        Router(LISTED, policy="DCB", store=path, poll=0.2) as two,
+    ):
+        one.choose(bits=1)
+        two.remove_arm("far")
+        two.observe(two.choose(bits=4), capacity=4)
+        until = time.monotonic() + 20
+        while time.monotonic() < until and list(one.problem.arms) != ["near"]:
+            one.choose(bits=1)
+            time.sleep(0.005)
+        assert list(one.problem.arms) == ["near"]

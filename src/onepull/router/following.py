@@ -167,7 +167,8 @@ class Following:
                     self._fold_new(revises=False)
                 else:
                     self._fold_stored(stored)
-                self._followed = time.monotonic()
+                if self._fold.sequence >= stored.last:  # else a change of the problem waits
+                    self._followed = time.monotonic()
             finally:
                 self._sync_lock.release()
 
