@@ -69,3 +69,20 @@ def test_the_reward_of_a_failure_changes_with_the_reward(client):
 def test_wrong_requests(client, path, body, said):
     told = patch(client, path, 422, **body)
     assert re.search(said, str(told))
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("controls", {"fallback": "a", "mode": "shadow", "error": 1}),
+        ("arms/a", {"attributes": {"fine": 5}, "error": 1, "min_share": 0.9, "max_share": 0.1}),
+    ],
+)
+def test_a_refused_request_changes_nothing(client, path, body):
+    def told():
+        stats = client.get("/v1/problems/llm/stats").json()
+        return client.get("/v1/problems/llm").json()["problem"], stats["controls"], stats["mode"]
+
+    before = told()
+    patch(client, path, 422, **body)
+    assert told() == before

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from onepull.policies.controls import Share
 from onepull.problem import Problem
 from onepull.router import Router
 from onepull.service.handlers.deciding import known_problem
@@ -90,6 +91,9 @@ async def patch_controls(service: Service, exchange: Exchange) -> Answer:
     """Change what decides."""
     asked = _controls.decode(exchange.body)
     router, by = (await known_problem(service, exchange)).router, exchange.known.name
+    if asked.reward is UNSET and (asked.failure is not None or asked.error is not None):
+        detail = "failure and error go with reward; give the reward, too"
+        raise Refused(422, detail, field="failure" if asked.error is None else "error")
 
     def change() -> Answer:
         # The fallback first, since modes other than live need one; but live needs none.
@@ -103,9 +107,6 @@ async def patch_controls(service: Service, exchange: Exchange) -> Answer:
             router.pin(asked.pin, by=by)
         if asked.reward is not UNSET:
             router.set_reward(asked.reward, failure=asked.failure, error=asked.error, by=by)
-        elif asked.failure is not None or asked.error is not None:
-            detail = "failure and error go with reward; give the reward, too"
-            raise Refused(422, detail, field="failure" if asked.error is None else "error")
         return Answer.of(router.stats())
 
     answer: Answer = await service.changing(change)
@@ -117,22 +118,20 @@ async def patch_arm(service: Service, exchange: Exchange) -> Answer:
     asked = _arm.decode(exchange.body)
     router, by = (await known_problem(service, exchange)).router, exchange.known.name
     arm = _known_arm(router, exchange)
+    if asked.attributes is UNSET and asked.error is not None:
+        raise Refused(422, "error goes with attributes; give these, too", field="error")
 
     def change() -> Answer:
+        share = router.stats().controls.shares.get(arm, Share())
+        # It is checked before anything changes.
+        share = Share(
+            least=share.least if asked.min_share is UNSET else asked.min_share,
+            most=share.most if asked.max_share is UNSET else asked.max_share,
+        )
         if asked.attributes is not UNSET:
             router.set_attributes(arm, by=by, error=asked.error, **_named(asked.attributes))
-        elif asked.error is not None:
-            raise Refused(422, "error goes with attributes; give these, too", field="error")
         if asked.min_share is not UNSET or asked.max_share is not UNSET:
-            share = router.stats().controls.shares.get(arm)
-            least = share.least if share else 0.0
-            most = share.most if share else 1.0
-            router.share(
-                arm,
-                least=least if asked.min_share is UNSET else asked.min_share,
-                most=most if asked.max_share is UNSET else asked.max_share,
-                by=by,
-            )
+            router.share(arm, least=share.least, most=share.most, by=by)
         if asked.status is not UNSET:
             {"active": router.resume, "paused": router.pause, "draining": router.drain}[
                 asked.status
