@@ -125,11 +125,17 @@ first_beyonds, first_falls = on_arrays(first_beyond), on_arrays(first_fall)
 
 
 def likely_means(
-    rewards: Array, stands_for: Array, pulls: Array, budgets: Sequence[float], tops: Any
+    rewards: Array,
+    stands_for: Array,
+    pulls: Array,
+    budgets: Sequence[float],
+    tops: Any,
+    allowed: Sequence[int] = (),
 ) -> Array:
     """Return, for each row, the highest mean that is likely: the empirical-likelihood bound.
 
-    It is the minimum over λ ≥ top of λ - exp(E ln(λ - X) - budget), as in `likely_mean`.
+    It is the minimum over λ ≥ top of λ - exp(E ln(λ - X) - budget), as in `likely_mean`.  The
+    highest of the allowed rows are equal if only rounding differs; by default all are allowed.
 
     >>> from onepull.index.empirical_likelihood import likely_mean
     >>> rewards, counts = np.array([[0.0, 0.5, 1.0]]), np.array([[2.0, 5.0, 3.0]])
@@ -141,7 +147,7 @@ def likely_means(
     for row in range(len(bounds.uppers)):
         while bounds.improve(row):
             pass
-    return bounds.levelled()
+    return bounds.levelled(allowed or range(len(bounds.uppers)))
 
 
 class Bounds:
@@ -285,10 +291,10 @@ class Bounds:
                 if not any([self.improve(row) for row in leading]):  # noqa: C419 - all take a step
                     return leading
 
-    def levelled(self) -> Array:
-        """Return the bounds; those that are the highest but for rounding are equal."""
-        highest = max(self.uppers)
-        return np.array([highest if highest - u <= self._slack else u for u in self.uppers])
+    def levelled(self, allowed: Sequence[int]) -> Array:
+        """Return the bounds; the highest of the allowed are equal if only rounding differs."""
+        highest = max([self.uppers[row] for row in allowed])
+        return np.array([highest if abs(highest - u) <= self._slack else u for u in self.uppers])
 
 
 def row_products(one: Array, two: Array) -> Array:

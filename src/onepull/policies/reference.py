@@ -198,7 +198,7 @@ class Genie(Policy):
         states = {arm: Discrete(**law) for arm, law in parameters["states"].items()}
         return cls(problem, states=states)
 
-    def add_arm(self, arm: str, **attributes: float | str) -> None:
+    def add_arm(self, arm: str, /, **attributes: float | str) -> None:
         """Add an arm whose distribution is in `states`."""
         self._known(arm)
         super().add_arm(arm, **attributes)

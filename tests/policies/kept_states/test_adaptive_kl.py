@@ -521,3 +521,42 @@ def test_arms_that_may_not_be_chosen_do_not_count_for_what_a_pull_costs():
         choice = policy.choose(**context, eligible=left)
         told = {row.arm: row.index for row in policy.explain(**context, eligible=left).arms}
         assert told[choice] == max(told[arm] for arm in left)
+
+
+def test_a_file_without_means_gets_them_from_its_states():
+    policy = taught(channels())
+    state = policy.memory.state()
+    state.means = None
+    twin = AdaptiveKL(policy.problem)
+    twin.memory.restore(msgspec.to_builtins(state))
+    assert twin.memory.means == pytest.approx(policy.memory.means, rel=1e-12)
+
+
+def test_a_change_of_unit_keeps_means_finite():
+    policy = AdaptiveKL(
+        Problem(
+            arms={name: {"p": p} for name, p in (("a", 1e290), ("b", 1e-290), ("c", 1e-290))},
+            context={"y": Finite([1, 2])},
+            state={"x": Interval(0, 1)},
+            reward="x * p * y",
+        )
+    )
+    policy.observe_many(["a", "b", "c"] * 3, x=[0.1, 0.5, 0.9] * 3)
+    policy.remove_arm("a")
+    assert np.isfinite(policy.memory.means).all()
+    assert AdaptiveKL.from_bytes(policy.to_bytes()).choose(y=1) == policy.choose(y=1)
+
+
+def test_explain_agrees_with_choose_where_eligible_arms_differ_by_rounding():
+    generator = np.random.default_rng(3)
+    problem = Problem(arms=["a", "b", "c"], state={"x": Interval(0, 1)}, reward="x")
+    for _ in range(200):
+        policy, values = AdaptiveKL(problem, adapts=False), generator.random(7)
+        for arm, some in (
+            ("a", values),
+            ("b", generator.permutation(values)),
+            ("c", 0.9 + values / 10),
+        ):
+            policy.observe_many([arm] * 7, x=some.tolist())
+        explained = policy.explain(eligible=["a", "b"])
+        assert explained.arm == policy.choose(eligible=["a", "b"])

@@ -288,9 +288,10 @@ class AdaptiveKL(Policy):
                 return min(due or allowed, key=knowledge.counts.__getitem__)
             allowed = known
         view, counts = request.view.view, knowledge.counts
-        if COMPILED.leader is not None:
+        search = COMPILED.leader  # another thread may take it away
+        if search is not None:
             rewards, pulled, tops, some = as_arrays(view.rewards, counts, view.tops, allowed)
-            return COMPILED.leader(
+            return search(
                 rewards, view.stands_for, view.pulls, pulled, self._trial, tops, some,
                 knowledge.means, knowledge.unit,
             )  # fmt: skip
@@ -350,9 +351,11 @@ class AdaptiveKL(Policy):
         dear = self._dearness(means, allowed) if allowed else None
         budgets = np.array(self._budgets(knowledge.counts, dear))[arms].tolist()
         tops = view.tops[arms] if np.ndim(view.tops) else view.tops
+        place = {int(j): row for row, j in enumerate(np.arange(len(pulls))[arms])}
         return likely_means(
-            view.rewards[arms], view.stands_for[arms], view.pulls[arms], budgets, tops
-        )
+            view.rewards[arms], view.stands_for[arms], view.pulls[arms], budgets, tops,
+            [place[j] for j in allowed],
+        )  # fmt: skip
 
     def _drifting(self, request: Request, drift: Drift, arms: Any) -> Array:
         """Return the indices of arms that change."""

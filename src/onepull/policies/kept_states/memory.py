@@ -128,7 +128,7 @@ class KeptStates(Knowledge):
         before, self.unit = getattr(self, "unit", None), unit_of(high - low)
         self._may_be_far = not max(abs(low), abs(high)) * self.unit < FARTHEST
         if before is not None and before != self.unit:
-            self.means = np.clip(self.means * (self.unit / before), -FARTHEST, FARTHEST)
+            self.means = self._means_of_states()
             if self.drift is not None:
                 self.drift.rescale(self.unit / before)
         self.tops = Tops(problem)
@@ -256,6 +256,16 @@ class KeptStates(Knowledge):
         contexts = np.array(self.tracked).T[:, :, None]
         found = self._vector(*contexts, *self.problem.known[arm], *states[:, None, :])
         return np.array(np.broadcast_to(found, (len(self.tracked), states.shape[1])), np.float64)
+
+    def _means_of_states(self) -> Array:
+        """Return the means of each arm in the tracked contexts, from the states that are kept."""
+        means = np.zeros((len(self.pulls), len(self.tracked)))
+        for arm, count in enumerate(self.kept):
+            if count:
+                rewards = self._compared(arm, self.columns[:, arm, :count]) * self.unit
+                shares = self.stands_for[arm, :count] / self.pulls[arm]
+                means[arm] = np.clip(rewards, -FARTHEST, FARTHEST) @ shares
+        return means
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
         """Count pulls in flight, in any context."""
@@ -470,7 +480,6 @@ class KeptStates(Knowledge):
         check_arms(saved, self.problem.shown, arms, self.asked)
         if (saved.drift is None) != (self.drift is None):
             raise SaveFileError("the saved states and the policy differ in whether memory adapts")
-        self.means = restored_means(saved.means, self.means.shape)
         if self.drift is not None:
             self.drift.restore(saved.drift)
         self.pulls, self.clock, self.merges = saved.pulls, saved.clock, saved.merges
@@ -481,6 +490,11 @@ class KeptStates(Knowledge):
                 self.columns[:, j, :count] = np.array(saved.states[j]).T
                 self.stands_for[j, :count] = saved.stands_for[j]
                 self.seen_at[j, :count] = saved.seen_at[j]
+        self.means = (
+            self._means_of_states()
+            if saved.means is None
+            else restored_means(saved.means, self.means.shape)
+        )
         self._counts_for = None
         if saved.counts_for is not None:
             room = self.stands_for.shape[1]

@@ -23,10 +23,10 @@ class KeptState(msgspec.Struct, forbid_unknown_fields=True):
     states: list[list[list[Finite]]]
     stands_for: list[list[Finite]]
     seen_at: list[list[Count]]
-    means: list[list[Finite]]
     drift: Any = None
     counts_for: list[list[list[Finite]]] | None = None
     room: Count = 0
+    means: list[list[Finite]] | None = None
 
 
 def check_arms(saved: KeptState, shown: Box, arms: int, most: int) -> None:

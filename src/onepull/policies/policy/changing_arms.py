@@ -28,7 +28,7 @@ class ChangingArms(Operating):
             fleet.change_arms(problem)
             self._knowledge, self._fleet = fleet.rebuilt(knowledge), fleet
 
-    def add_arm(self, arm: str, **attributes: float | str) -> None:
+    def add_arm(self, arm: str, /, **attributes: float | str) -> None:
         """Add an arm that has never been pulled; the other arms keep what was learned.
 
         If arms have attributes, pass those of the new arm by name.
@@ -45,7 +45,7 @@ class ChangingArms(Operating):
         self._set_problem(problem)
 
     def set_attributes(
-        self, arm: str, *, error: float | None = None, **attributes: float | str
+        self, arm: str, /, *, error: float | None = None, **attributes: float | str
     ) -> None:
         """Change attributes of an arm, such as its price; what was learned of it stays.
 
