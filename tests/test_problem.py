@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from problems import coded, mixed, offloading
 
-from onepull import DCB, Finite, Interval, Problem, Reward, errors
+from onepull import DCB, AdaptiveKL, Finite, Interval, Problem, Reward, errors
 from onepull.errors import FormulaError, ProblemError
 
 PARTS = {
@@ -271,3 +271,17 @@ def test_a_range_wider_than_any_number_is_refused_without_a_warning():
     wide = {"a": Interval(0, 1e308), "b": Interval(0, 1e308)}
     with pytest.raises(ProblemError, match="too large to compute with"):
         problem(state=wide, reward="a - b + y")
+
+
+@pytest.mark.parametrize("name", ["error", "by"])
+def test_attributes_do_not_take_the_names_of_other_arguments(name):
+    with pytest.raises(ProblemError, match=name):
+        problem(arms={"a": {name: 1.0}, "b": {name: 2.0}})
+
+
+@pytest.mark.parametrize("name", ["arm", "self"])
+def test_other_names_of_arguments_are_free(name):
+    policy = AdaptiveKL(problem(arms={"a": {name: 1.0}, "b": {name: 2.0}}))
+    policy.set_attributes("a", **{name: 3.0})
+    policy.add_arm("c", **{name: 4.0})
+    assert [known[name] for known in policy.problem.attributes.values()] == [3.0, 2.0, 4.0]

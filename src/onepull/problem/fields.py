@@ -14,7 +14,7 @@ from onepull.spaces import FAILED, NO_CONTEXT, Box
 
 # Parameter names of `choose` and `observe`.
 RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self", FAILED, NO_CONTEXT})
-RESERVED_OF_ARMS = frozenset({"error"})  # of `set_attributes`
+RESERVED_OF_ARMS = frozenset({"by", "error"})  # of `set_attributes` of a policy or a router
 # The analysis of a reward takes longer with every field.
 FIELDS = 16
 
