@@ -280,8 +280,8 @@ def test_attributes_do_not_take_the_names_of_other_arguments(name):
 
 
 @pytest.mark.parametrize("name", ["arm", "self"])
-def test_other_names_of_arguments_are_free(name):
-    policy = AdaptiveKL(problem(arms={"a": {name: 1.0}, "b": {name: 2.0}}))
-    policy.set_attributes("a", **{name: 3.0})
-    policy.add_arm("c", **{name: 4.0})
-    assert [known[name] for known in policy.problem.attributes.values()] == [3.0, 2.0, 4.0]
+def test_an_unknown_attribute_is_refused_whatever_its_name(name):
+    policy = AdaptiveKL(problem(arms={"a": {"price": 1.0}, "b": {"price": 2.0}}))
+    for change in (policy.set_attributes, policy.add_arm):
+        with pytest.raises(errors.OnepullError, match=name):
+            change("a" if change == policy.set_attributes else "c", **{name: 3.0})
