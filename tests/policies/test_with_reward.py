@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -152,8 +153,8 @@ def estimates_and_means(policy, reward, **options):
 def test_a_sketch_does_not_become_a_deadline_in_silence():
     policy = EmpiricalKL(ENDPOINTS, knots=9)
     said = (
-        r"off by up to 1, where it goes from 0 to 1, since states are sketched on knots; those "
-        r"of the present reward by up to 2.75 of 44.*Pass error=1 to accept"
+        r"may be off by up to 1, where the reward goes from 0 to 1, since states are sketched on "
+        r"knots.*Pass error=1 to accept"
     )
     with pytest.raises(ParameterError, match=said):
         estimates_and_means(policy, DEADLINE)
@@ -161,12 +162,46 @@ def test_a_sketch_does_not_become_a_deadline_in_silence():
     assert 0.1 < np.max(np.abs(np.subtract(found, means))) <= 1  # it would have been off
 
 
-def test_a_sketch_takes_a_reward_that_it_computes_as_well():
-    for reward in ("ttft + 2 * tokens * tpot", "-max(ttft, tokens * tpot)", "3 - ttft"):
-        policy = EmpiricalKL(ENDPOINTS, knots=9)
-        found, means = estimates_and_means(policy, reward)
-        error = policy.with_reward(reward).sharing.error
-        assert np.max(np.abs(np.subtract(found, means))) <= error
+@pytest.mark.parametrize(
+    "reward", ["ttft + 2 * tokens * tpot", "3 - ttft", "tokens * ttft * tpot - sqrt(tokens)"]
+)
+def test_a_sketch_is_exact_for_what_is_linear_in_each_number(reward):
+    found, means = estimates_and_means(EmpiricalKL(ENDPOINTS, knots=9), reward)
+    assert found == pytest.approx(means, rel=1e-9)
+
+
+def test_a_sketch_refuses_a_reward_that_bends():
+    reward = "-max(ttft, tokens * tpot)"
+    with pytest.raises(ParameterError, match="may be off by up to") as told:
+        EmpiricalKL(ENDPOINTS, knots=9).with_reward(reward)
+    error = float(re.findall(r"error=([\d.]+)", str(told.value))[0])
+    found, means = estimates_and_means(EmpiricalKL(ENDPOINTS, knots=9), reward, error=error)
+    assert np.max(np.abs(np.subtract(found, means))) <= error
+
+
+def test_a_sketch_is_as_good_for_a_multiple_of_its_reward():
+    bent = EmpiricalKL(ENDPOINTS.with_reward("-max(ttft, tokens * tpot)"), knots=9)
+    other = bent.with_reward("5 * tokens - 2 * max(ttft, tokens * tpot)")
+    assert other.sharing.error == pytest.approx(2 * bent.sharing.error)
+
+
+def test_a_sketch_takes_an_attribute_only_exactly_or_with_its_error():
+    priced = Problem(
+        arms={"a": {"price": 1}, "b": {"price": 2}},
+        state={"delay": Interval(0, 8)},
+        reward="(delay <= 4 + price) - 0.1 * price",
+    )
+    policy = EmpiricalKL(priced, knots=5)
+    policy.observe_many(["a", "b"], delay=[1.5, 7])
+    before = policy.to_bytes()
+    with pytest.raises(ParameterError, match=r"sketched on knots.*Pass error="):
+        policy.set_attributes("a", price=3)
+    assert policy.to_bytes() == before
+    policy.set_attributes("a", price=3, error=5)
+    linear = EmpiricalKL(priced.with_reward("-delay - price"), knots=5)
+    linear.observe_many(["a", "b"], delay=[1.5, 7])
+    linear.set_attributes("a", price=3)
+    assert linear.estimates() == pytest.approx([-4.5, -9])
 
 
 @pytest.mark.parametrize("error", [-1, float("nan"), "small"])

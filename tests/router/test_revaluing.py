@@ -50,3 +50,21 @@ def test_an_error_that_cannot_be_accepted_is_not_written(error):
             with pytest.raises(ParameterError, match="error must be a number >= 0"):
                 change()
         assert not [event for event in router.log() if hasattr(event, "by")]
+
+
+def test_a_definition_that_has_changed_takes_an_error_too():
+    store = MemoryStore()
+    with quiet("recommended", PROBLEM, store) as one:
+        for i, delay in enumerate(DELAYS):
+            one.observe(str(i), arm="a", delay=delay)
+    dearer = PROBLEM.with_arms({"a": {"fine": 1}})
+    with pytest.raises(ParameterError, match="Pass error="):
+        quiet("recommended", dearer, store)
+    with pytest.raises(ParameterError, match="error must be a number >= 0"):
+        quiet("recommended", dearer, store, error=-1)
+    with quiet("recommended", dearer, store, error=1) as two:
+        assert two.policy().trials == 3000
+        assert two.problem.attributes["a"]["fine"] == 1
+        assert str(two.redefinition) == "changed: the arms; all 3,000 outcomes were kept"
+    with quiet("recommended", dearer, store) as again:
+        assert again.policy().to_bytes() == two.policy().to_bytes()

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from serving import observe, served, write_problem
 
+from onepull import ParameterError, Router
+
 FILE = """
 [problem]
 reward = "fine * (floor(50 * delay) % 2)"
@@ -39,7 +41,7 @@ def patch(client, path, expected, **body):
     ("path", "body"),
     [
         ("arms/a", {"attributes": {"fine": 1}}),
-        ("controls", {"reward": "floor(50 * delay) % 2"}),
+        ("controls", {"reward": "floor(20 * delay) % 2"}),
     ],
 )
 def test_an_error_is_said_and_can_be_accepted(client, path, body):
@@ -86,3 +88,25 @@ def test_a_refused_request_changes_nothing(client, path, body):
     before = told()
     patch(client, path, 422, **body)
     assert told() == before
+
+
+def test_a_changed_file_and_a_changed_problem_accept_an_error_too(tmp_path):
+    file = write_problem(tmp_path, FILE)
+    with served(file) as client:
+        told = [{"id": str(i), "arm": "a", "state": {"delay": d}} for i, d in enumerate(DELAYS)]
+        for start in range(0, len(told), 500):
+            observe(client, told[start : start + 500])
+        known = client.get("/v1/problems/llm").json()
+        tag, other = {"If-Match": known["version"]}, {**known["problem"], "reward": "delay > 0.5"}
+        refused = client.put("/v1/problems/llm", json={"problem": other}, headers=tag)
+        assert refused.status_code == 422
+        assert "Pass error=" in refused.json()["detail"]
+        body = {"problem": other, "error": 0.5}
+        assert client.put("/v1/problems/llm", json=body, headers=tag).status_code == 200
+    file.write_text(FILE.replace("fine * (", "1 * ("))
+    with pytest.raises(ParameterError, match="Pass error="):
+        Router.open(file)
+    with served(file, error=1) as client:
+        found = client.get("/v1/problems/llm").json()
+        assert found["problem"]["reward"] == "1 * (floor(50 * delay) % 2)"
+        assert client.get("/v1/problems/llm/stats").json()["policy"]["arms"][0]["pulls"] == 3000

@@ -26,6 +26,11 @@ from onepull.errors import MissingExtra
     default=None,
     help="Let a file give the log to another problem, of which nothing learned can be kept.",
 )
+@click.option(
+    "--error",
+    type=float,
+    help="Accept estimates off by up to this much after a file has changed the reward or prices.",
+)
 @click.option("--check", is_flag=True, help="Check SOURCE and the settings, and end.")
 def command(source: Path | None, *, check: bool, **options: Any) -> None:
     """Serve decisions over HTTP, with a dashboard.

@@ -19,6 +19,7 @@ from onepull.payoff import Reward
 from onepull.payoff.reward import Source
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
+from onepull.policies.sharing.exact_changes import check_sketched
 from onepull.policies.sharing.in_flight import of_each_arm
 from onepull.policies.sharing.sharing import Sharing
 from onepull.policies.ties import best_of
@@ -26,7 +27,6 @@ from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
 Kind = TypeVar("Kind", bound=type["RulePolicy"])
-MEASURED = 1 << 20  # rewards computed to measure the error of a sketch
 
 # Attributes that a subclass may override without changing what it chooses or learns.
 FREE = frozenset({
@@ -126,9 +126,10 @@ class RulePolicy(Policy):
         """Return a policy for another reward with everything that this one has learned.
 
         This works for policies that store states.  A histogram is exact for every reward.  A
-        sketch interpolates the reward between its knots, so its estimates may be off where the
-        reward jumps or bends.  ParameterError says by how much if that is a larger share of the
-        reward's range than for the present reward.
+        sketch interpolates the reward between its knots.  That is exact where the formula is linear
+        in each number of the state, and as good as now where the new reward is the present one
+        times a number, plus what does not depend on the state.  Else ParameterError says how far
+        estimates may be off.
 
         Parameters
         ----------
@@ -159,29 +160,10 @@ class RulePolicy(Policy):
                 "reward; use a policy that stores a histogram or a sketch"
             )
         twin = self._rebuilt(self._revalued(reward, failure, words), self._written())
-        self._check_error(twin.sharing, accepted)
+        check_sketched(self._knowledge, twin.sharing, accepted)
         twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - of the same class
         twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
-
-    def _check_error(self, other: Sharing, accepted: float | None) -> None:
-        """Raise ParameterError if another reward cannot be computed as well as the present one."""
-        mine = self._knowledge
-        lows, highs = zip(*(each.problem.payoff.whole_range for each in (mine, other)), strict=True)
-        ranges = [high - low for low, high in zip(lows, highs, strict=True)]
-        if accepted is None:
-            share = mine.error / ranges[0] if ranges[0] > 0.0 else 0.0
-            accepted = share * ranges[1] * (1.0 + 1e-9)
-        error = other.error
-        if error > accepted and (measured := getattr(other, "measured_error", None)):
-            error = measured(MEASURED)
-        if error > accepted:
-            raise ParameterError(
-                f"estimates of this reward may be off by up to {error:.6g}, where it goes "
-                f"from {lows[1]:.6g} to {highs[1]:.6g}, since states are sketched on knots; those "
-                f"of the present reward by up to {mine.error:.6g} of {ranges[0]:.6g}.  Pass "
-                f"error={error:.6g} to accept that, or list the states, which is exact"
-            )
 
     def _cut(self) -> dict[str, Any]:
         """Return δ as a parameter, if there is one."""

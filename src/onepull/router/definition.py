@@ -136,7 +136,7 @@ def apply_changes(
 ) -> None:
     """Apply what differs between two definitions, and leave what was changed at run time.
 
-    Estimates may be off by `error` afterwards; if it is None, by no more than what chance makes.
+    Estimates may be off by `error` afterwards; if it is None, they must be exact.
     """
     before, after = old["problem"], new["problem"]
     known, arms = _attributes(before), _attributes(after)

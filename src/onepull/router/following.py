@@ -71,14 +71,20 @@ class Following:
     # Starting
 
     def _start(
-        self, problem: Problem, made: Policy, asked: dict[str, Any], *, redefine: bool
+        self,
+        problem: Problem,
+        made: Policy,
+        asked: dict[str, Any],
+        *,
+        redefine: bool,
+        error: float | None,
     ) -> None:
         """Continue from the log, write to it what it is about, and begin to follow it."""
         self._restore(self._fold)
         self._note_snapshot(self._fold.sequence)
         self._follow_settings()
         self.sync()
-        self._define(problem, made, asked, redefine=redefine)
+        self._define(problem, made, asked, redefine=redefine, accepted=error)
         self._store.follow(self.name, self._after_commit)
         self._background = Background(self, self._poll)
         _everyone.add(self)
@@ -97,7 +103,13 @@ class Following:
             )
 
     def _define(
-        self, problem: Problem, made: Policy, asked: dict[str, Any], *, redefine: bool
+        self,
+        problem: Problem,
+        made: Policy,
+        asked: dict[str, Any],
+        *,
+        redefine: bool,
+        accepted: float | None,
     ) -> None:
         """Write to the log what it is about, if it does not say so or says something else."""
         for _ in range(ATTEMPTS):
@@ -112,14 +124,16 @@ class Following:
                 text, base = twin.policy.to_bytes(), self._fold.sequence
             elif self._fold.is_defined:
                 twin = self._twin()
-                if (error := twin.apply(e.Defined(id=id_, policy=b"", asked=asked))) is not None:
+                trial = e.Defined(id=id_, policy=b"", asked=asked, error=accepted)
+                if (error := twin.apply(trial)) is not None:
                     raise error
                 change = redefined(self._fold, twin, asked)
             if change is not None and not redefine:
                 change.refuse_loss(self.name)
             event = e.Defined(
-                id=id_, policy=text, asked=asked, base=base, problem=self.name, time=time.time()
-            )
+                id=id_, policy=text, asked=asked, base=base, error=accepted, problem=self.name,
+                time=time.time(),
+            )  # fmt: skip
             if self._store.append([event])[0].before is None:  # else another process was faster
                 self.redefinition = change if change and change.changed else None
             self.sync()

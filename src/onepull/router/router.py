@@ -74,9 +74,12 @@ class Router(Choosing, Observing, Controlling):
     redefine
         Whether the log may be given to a problem for which nothing that was learned can be kept.
         Without it, that raises ParameterError.
+    error
+        Accept estimates that are off by up to this much if attributes or the reward are others than
+        before.  Without it, what cannot be computed exactly raises ParameterError.
 
-    All arguments but `store`, `name`, `poll` and `redefine` are written to the log.  If a process
-    opens the log with other ones, all processes follow, and `redefinition` says what was kept of
+    All arguments but `store`, `name`, `poll`, `redefine` and `error` describe the log.  If one
+    process opens it with other ones, all follow, and `redefinition` says what was kept of
     what was learned; it is None if nothing has changed.
 
     Examples
@@ -112,6 +115,7 @@ class Router(Choosing, Observing, Controlling):
         snapshot_every: int = 50_000,
         keep: int | None = None,
         redefine: bool = False,
+        error: float | None = None,
     ) -> None:
         Expiry.read(on_expiry, given_problem(problem))  # raises if it does not fit
         settings = Settings.checked(
@@ -119,6 +123,7 @@ class Router(Choosing, Observing, Controlling):
             keep=keep,
         )  # fmt: skip
         pause = number("poll", poll, above=0.0, most=3600.0)
+        accepted = None if error is None else number("error", error, above=0.0, at_least=True)
         made, stated = policy_for(problem, policy)
         if taken := [field for field in problem.context if field in RESERVED]:
             raise ParameterError(
@@ -138,7 +143,7 @@ class Router(Choosing, Observing, Controlling):
             super().__init__(
                 name, opened, fold, settings, poll=pause, owns_store=opened is not store
             )
-            self._start(problem, made, asked, redefine=flag("redefine", redefine))
+            self._start(problem, made, asked, redefine=flag("redefine", redefine), error=accepted)
         except BaseException:
             if opened is not store:
                 opened.close()

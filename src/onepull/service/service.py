@@ -114,7 +114,8 @@ class Service:
         """Serve a problem, and close the router that served it before, if any."""
         with self._hosting:
             store = self._store(arguments.get("store", self.settings.store))
-            router = Router(**{"redefine": self.settings.redefine, **arguments, "store": store})
+            stated = {"redefine": self.settings.redefine, "error": self.settings.error}
+            router = Router(**{**stated, **arguments, "store": store})
             if router.redefinition is not None:
                 tell("a problem has changed", problem=router.name, what=str(router.redefinition))
             hosted = Hosted(router)

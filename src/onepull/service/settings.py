@@ -60,6 +60,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         More names under which the service may be reached without keys.
     redefine
         Whether a file may give a log to another problem, of which nothing learned can be kept.
+    error
+        By how much estimates may be off after a file has changed the reward or attributes.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     log_requests: bool = False
     hosts: tuple[str, ...] = ()
     redefine: bool = False
+    error: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
     def __post_init__(self) -> None:
         """Refuse to be open to the network without keys."""

@@ -82,12 +82,15 @@ class Defined(Identified, frozen=True, kw_only=True):
         What the caller asked for, to tell whether it has changed.
     base
         The events up to this one are in `policy`; later ones before this event are learned again.
+    error
+        By how much estimates may be off after what has changed; None accepts nothing.
     """
 
     slot = Slot.DEFINITION
     policy: bytes
     asked: Any = None
     base: int = 0
+    error: float | None = None
 
 
 class Decided(Identified, frozen=True, kw_only=True):

@@ -1,9 +1,21 @@
 """Attributes and the reward of a failure change after states were merged: well, or not at all."""
 
+import re
+
+import msgspec
 import numpy as np
 import pytest
 
-from onepull import AdaptiveKL, CoarseKL, EmpiricalKL, Finite, Interval, ParameterError, Policy
+from onepull import (
+    AdaptiveKL,
+    CoarseKL,
+    EmpiricalKL,
+    Finite,
+    Interval,
+    ParameterError,
+    Policy,
+    SaveFileError,
+)
 from onepull import Problem as Described
 
 
@@ -102,3 +114,162 @@ def test_pulls_that_cannot_fail_get_no_reward_of_a_failure():
     policy = AdaptiveKL(HIDDEN)
     with pytest.raises(ParameterError, match=r"failure=-1 was given, but pulls .* do not fail"):
         policy.with_reward("delay", failure=-1)
+
+
+PRICED = Described(
+    arms={"a": {"price": 1}, "b": {"price": 2}},
+    context={"tokens": Interval(1, 9)},
+    state={"delay": Interval(0, np.inf), "words": Interval(0, np.inf)},
+    reward="-delay - price * tokens",
+    failure="-9 - price",
+)
+
+
+def learned(told, seed=1, pulls=4000, swing=0.0):
+    """Return a policy and what it has seen of each arm: rows of delay, words, failed."""
+    policy, rng = AdaptiveKL(told), np.random.default_rng(seed)
+    seen: dict[str, list[tuple[float, float, bool]]] = {"a": [], "b": []}
+    for n in range(pulls):
+        for arm in "ab":
+            delay, words = rng.exponential(1.0, 2).tolist()
+            delay += swing * (n // 300 % 2)
+            failed = rng.random() < 0.1
+            seen[arm].append((delay, words, failed))
+            state = {"failed": True} if failed else {"delay": delay, "words": words}
+            policy.observe(arm, tokens=2, **state)
+    assert max(policy.memory.kept) < 600
+    return policy, {arm: np.array(rows) for arm, rows in seen.items()}
+
+
+@pytest.mark.parametrize(
+    "reward",
+    [
+        "-delay - price * tokens",
+        "-(delay + tokens * words) - log(price)",
+        "(delay <= tokens) - price",
+        "-delay - words if price > 100 else -delay - 2 * price",
+    ],
+)
+def test_what_adds_the_same_to_all_states_is_exact_after_merging(reward):
+    policy, seen = learned(PRICED.with_reward(reward))
+    before = policy.estimates(tokens=3)
+    policy.set_attributes("a", price=7)
+    works = 1 - seen["a"][:, 2].mean()
+    value = policy.problem.payoff.scalar
+    shift = value(3, 7, 1, 1, 0) - value(3, 1, 1, 1, 0)
+    assert policy.estimates(tokens=3) == pytest.approx(
+        [before[0] + works * shift - (1 - works) * 6, before[1]], abs=1e-9
+    )
+
+
+def test_what_multiplies_all_states_is_exact_after_merging():
+    policy, _ = learned(PRICED.with_reward("-price * (delay + tokens * words)", failure=0))
+    before = policy.estimates(tokens=3)
+    policy.set_attributes("b", price=5)
+    assert policy.estimates(tokens=3) == pytest.approx([before[0], 2.5 * before[1]])
+
+
+@pytest.mark.parametrize("reward", ["-delay - price * words", "-(delay > price)"])
+def test_what_merged_states_do_not_tell_is_refused_with_an_error_that_is_kept(reward):
+    policy, seen = learned(PRICED.with_reward(reward))
+    before = policy.to_bytes()
+    with pytest.raises(ParameterError, match=r"may be off by") as told:
+        policy.set_attributes("a", price=0.5)
+    assert policy.to_bytes() == before
+    error = float(re.findall(r"error=([\d.e-]+)", str(told.value))[0])
+    with pytest.raises(ParameterError, match="may be off by"):
+        policy.set_attributes("a", price=0.5, error=0.9 * error)
+    policy.set_attributes("a", price=0.5, error=error)
+    exact = policy.problem.payoff.vector(3, 0.5, *seen["a"].T).mean()
+    assert abs(policy.estimates(tokens=3)[0] - exact) < 2 * error
+
+
+def test_equal_states_are_merged_without_loss():
+    told = PRICED.with_spaces(state={"delay": Finite(range(9)), "words": Finite([0, 1])})
+    policy, rng = AdaptiveKL(told), np.random.default_rng(0)
+    delays, words = rng.integers(0, 9, 2000), rng.integers(0, 2, 2000)
+    for delay, word in zip(delays.tolist(), words.tolist(), strict=True):
+        policy.observe("a", delay=delay, words=word)
+    assert not policy.memory.blurred.any()
+    other = policy.with_reward("-(delay > 4) * words - price * tokens")
+    exact = -np.mean((delays > 4) * words) - 3
+    assert other.estimates(tokens=3)[0] == pytest.approx(exact)
+
+
+def test_what_is_believed_about_change_survives_a_price():
+    policy, _ = learned(PRICED, swing=5.0)
+    assert policy.half_life < np.inf
+    before, life = policy.estimates(tokens=1), policy.half_life
+    policy.set_attributes("a", price=1.5)
+    assert policy.half_life == life
+    assert policy.estimates(tokens=1)[0] == pytest.approx(before[0] - 0.5, abs=1e-9)
+    assert policy.estimates(tokens=1)[1] == pytest.approx(before[1], abs=1e-9)
+
+
+def test_which_states_were_merged_is_saved_and_merged():
+    policy, _ = learned(PRICED)
+    assert policy.memory.blurred.tolist() == [[True, True, False]] * 2
+    again = AdaptiveKL.from_bytes(policy.to_bytes())
+    assert again.memory.blurred.tolist() == policy.memory.blurred.tolist()
+    fresh = AdaptiveKL(PRICED)
+    fresh.merge(policy)
+    with pytest.raises(ParameterError, match="may be off by"):
+        fresh.with_reward("-words")
+    policy.add_arm("c", price=3)
+    policy.remove_arm("a")
+    assert policy.memory.blurred.tolist() == [[True, True, False], [False] * 3]
+
+
+def test_a_file_that_does_not_say_which_states_were_merged_is_not_trusted():
+    policy, _ = learned(PRICED)
+    saved = {**msgspec.to_builtins(policy.memory.state()), "blurred": None}
+    again = AdaptiveKL(PRICED)
+    again.memory.restore(saved)
+    assert again.memory.blurred.all()
+    few = AdaptiveKL(PRICED)
+    few.memory.restore({**msgspec.to_builtins(AdaptiveKL(PRICED).memory.state()), "blurred": None})
+    assert not few.memory.blurred.any()
+    with pytest.raises(SaveFileError, match="the saved blurs are not of 2 arms with 3 fields"):
+        again.memory.restore({**saved, "blurred": [[True]]})
+
+
+def test_the_error_that_is_said_holds_where_merged_states_differ_most():
+    """States were merged by their delay, so their words are those of others; as of 12 seeds."""
+    policy, seen = learned(PRICED.with_reward("-delay"))
+    with pytest.raises(ParameterError, match=r"may be off by") as told:
+        policy.with_reward("-words")
+    error = float(re.findall(r"error=([\d.e-]+)", str(told.value))[0])
+    other = policy.with_reward("-words", error=error)
+    for arm, estimate in zip("ab", other.estimates(tokens=3), strict=True):
+        exact = other.problem.payoff.vector(3, 1 + (arm == "b"), *seen[arm].T).mean()
+        assert abs(estimate - exact) < 1.5 * error
+
+
+def test_another_reward_of_merged_states_does_not_look_like_a_change():
+    """With this seed the states that are left look like one, by chance."""
+    one = Described(
+        arms=["a"],
+        context={"tokens": Interval(1, 9)},
+        state={"delay": Interval(0, np.inf), "words": Interval(0, np.inf)},
+        reward="-delay - words * tokens",
+        failure=-9,
+    )
+    policy, rng = AdaptiveKL(one), np.random.default_rng(8)
+    for _ in range(3000):
+        delay, words = rng.exponential(1, 2).tolist()
+        failed = rng.random() < 0.1
+        policy.observe("a", **({"failed": True} if failed else {"delay": delay, "words": words}))
+    assert policy.with_reward("-(delay > 2)", error=1).half_life == np.inf
+
+
+def test_a_failure_is_never_merged_with_a_state():
+    alike = problem("-delay", failure=-0.5)
+    policy, rng = AdaptiveKL(alike), np.random.default_rng(2)
+    failures = 0
+    for delay in rng.normal(0.5, 1e-6, 4000).tolist():
+        failed = rng.random() < 0.3
+        failures += failed
+        policy.observe("a", **({"failed": True} if failed else {"delay": delay}))
+    kept = policy.memory.kept[0]
+    of_failures = policy.memory.columns[-1, 0, :kept] * policy.memory.stands_for[0, :kept]
+    assert of_failures.sum() == failures

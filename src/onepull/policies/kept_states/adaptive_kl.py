@@ -187,9 +187,9 @@ class AdaptiveKL(Policy):
     ) -> Self:
         """Return a policy for another reward with everything that this one has seen.
 
-        This is exact as long as no states were merged.  Merging keeps the mean of any reward
-        unbiased, but adds to its error.  ParameterError says how much that is, if it is more than
-        what chance makes anyway.
+        This is exact as long as only equal states were merged, and after that where the formulas
+        show that the new reward is the present one times a number, plus what does not depend on
+        the state, such as a price.  Else ParameterError says how far estimates may be off.
 
         Parameters
         ----------
@@ -211,9 +211,11 @@ class AdaptiveKL(Policy):
         ([-3.0, -4.0], [0.5, 1.0])
         """
         accepted = None if error is None else number("error", error, above=0.0, at_least=True)
-        twin = self._rebuilt(self._revalued(reward, failure, words), self._written())
-        twin._knowledge.inherit(self._knowledge)  # noqa: SLF001 - of the same class
-        twin._knowledge.check_merging(accepted, self._everyone)  # noqa: SLF001 - of the same class
+        problem = self._revalued(reward, failure, words)
+        twin, known = self._rebuilt(problem, self._written()), self._knowledge
+        known = known.revalued(problem, accepted)
+        known.in_flight = [0] * len(self._arms)
+        twin._knowledge = known  # noqa: SLF001 - of the same class
         twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
 

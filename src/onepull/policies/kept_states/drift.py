@@ -27,6 +27,7 @@ CANDIDATES = np.array([(0.0, 0.0), *((np.log(2.0) / h, v) for h in HALF_LIVES fo
 DECAYS, DEVIATIONS = CANDIDATES.T.copy()
 STEADY = 0  # the candidate without deviations
 ODDS = 3.0  # logarithm of the prior odds of no change
+CARRIED = 10.0  # logarithm of the odds that a belief keeps if rewards are replaced
 POOLED = 2.0  # how many observations what other arms show about noise counts for
 FEW = 3  # observations of noise before candidates are compared
 TINY = 1e-30
@@ -295,6 +296,22 @@ class Drift:
         for array in (self.levels, self.squares, self.pooled):
             np.nan_to_num(array, copy=False, posinf=LARGEST, neginf=-LARGEST)
             np.clip(array, -LARGEST, LARGEST, out=array)
+        self._prepare()
+
+    def believe(self, other: Drift) -> None:
+        """Take over what was believed about change, but no more than new evidence can overcome."""
+        before = other.likelihood - other.likelihood[other.chosen]
+        self.likelihood += np.clip(before, -CARRIED, CARRIED)
+        self.chosen = most_likely(self.likelihood.tolist())
+
+    def revalue(self, factors: Array, shifts: Array) -> None:
+        """Take the rewards of each arm as a factor times what they were, plus a number each."""
+        squares = factors[:, None] ** 2
+        more = ((squares - 1.0) * self.squares[:, STEADY]).sum(axis=0)
+        self.pooled = np.maximum(self.pooled + more, 0.0)
+        self.levels *= factors[:, None, None, None]
+        self.levels[:, 0] += shifts[:, None]
+        self.squares *= squares[:, None]
         self._prepare()
 
     def add_arm(self) -> None:

@@ -95,6 +95,10 @@ class Keeping(Room):
         assert self.drift is not None  # noqa: S101 - checked by the caller
         return counts_under(self.drift.chosen, self.kept, self.stands_for, self.seen_at)
 
+    def _failed(self, states: Array) -> Array | None:
+        """Return which states are failures, which is their last number; None if none may fail."""
+        return None if self.problem.failure is None else states[-1]
+
     def _free_slot(self, arm: int) -> int:
         """Return where the next state of an arm goes, after making room for it."""
         slot, room = self.kept[arm], self.stands_for.shape[1]
@@ -111,12 +115,14 @@ class Keeping(Room):
         old = self.kept[arm] - min(RECENT, self.capacity // 2)
         states, weights = self.columns[:, arm, :old], self.stands_for[arm]
         rewards = self._compared(arm, states) * self.unit
-        pairs = list(merged_pairs(states, rewards, weights[:old], self.merges))
+        failed = self._failed(states)
+        pairs = list(merged_pairs(states, rewards, weights[:old], self.merges, failed))
         self.merges += 1
         left = np.ones(self.kept[arm], bool)
         for stays, goes in pairs:
             weights[stays] += weights[goes]
             left[goes] = False
+            self.blurred[arm] |= states[:, stays] != states[:, goes]
             for counts in self._counts_for or ():
                 counts[arm, stays] += counts[arm, goes]
         places = np.flatnonzero(left)

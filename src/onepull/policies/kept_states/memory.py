@@ -17,6 +17,7 @@ from onepull.policies.kept_states.room import FIRST
 from onepull.policies.kept_states.saved_states import (
     KeptState,
     check_arms,
+    restored_blurs,
     restored_counts,
     restored_means,
 )
@@ -141,6 +142,7 @@ class KeptStates(Revaluing):
             if self._counts_for is None
             else [[each[j, : self.kept[j]].tolist() for j in counts] for each in self._counts_for],
             room=self.stands_for.shape[1],
+            blurred=self.blurred.tolist(),
         )
 
     def restore(self, state: Any) -> None:
@@ -165,6 +167,7 @@ class KeptStates(Revaluing):
             if saved.means is None
             else restored_means(saved.means, self.means.shape)
         )
+        self.blurred = restored_blurs(saved.blurred, self.kept, self.pulls, self.blurred.shape)
         self._counts_for = None
         if saved.counts_for is not None:
             room = self.stands_for.shape[1]
@@ -185,7 +188,7 @@ class KeptStates(Revaluing):
         twin.__dict__.update(self.__dict__)
         for name in ("pulls", "in_flight", "kept"):
             setattr(twin, name, list(getattr(self, name)))
-        for name in ("columns", "stands_for", "seen_at", "means", "_divisors"):
+        for name in ("columns", "stands_for", "seen_at", "means", "_divisors", "blurred"):
             setattr(twin, name, getattr(self, name).copy())
         twin.drift = None if self.drift is None else self.drift.copy()
         if self._counts_for is not None:

@@ -16,7 +16,7 @@ WORD = 2**64 - 1
 
 
 def merged_pairs(
-    states: Array, rewards: Array, weights: Array, merges: int
+    states: Array, rewards: Array, weights: Array, merges: int, failed: Array | None = None
 ) -> Iterator[tuple[int, int]]:
     """Yield the pairs to merge of an arm's older states: which one stays, and which one goes.
 
@@ -24,7 +24,8 @@ def merged_pairs(
     merging adds least variance to the mean go first, over all the contexts in which predictions are
     compared: two states that give the same reward in one context may differ in another.  Of pairs
     that add the same, those go first whose states are closest, so that another reward can still be
-    computed.  The context that tells which states are neighbours is another one each time.
+    computed.  The context that tells which states are neighbours is another one each time.  A
+    failure is never merged with a state, so that the share of failures stays exact.
 
     Parameters
     ----------
@@ -36,6 +37,8 @@ def merged_pairs(
         How many observations each stands for.
     merges
         How often states were merged before.
+    failed
+        Which of them are failures, 0 or 1; none by default.
 
     Examples
     --------
@@ -44,45 +47,58 @@ def merged_pairs(
     [[0, 3]]
     """
     count = states.shape[1]
-    order = np.lexsort((*states, rewards[merges % len(rewards)]))
+    kinds = np.zeros(count) if failed is None else failed
+    order = np.lexsort((*states, rewards[merges % len(rewards)], kinds))
     sorted_weights = weights[order]
     apart = np.clip(np.diff(rewards[:, order], axis=1), -FARTHEST, FARTHEST)
     both = sorted_weights[1:] * sorted_weights[:-1]
     added = both * np.einsum("cs,cs->s", apart, apart)
     further = both * _squared_distances(states[:, order])
-    for place in _cheapest(np.lexsort((further, added)).tolist(), count, max(1, count // 4)):
+    ranked = np.lexsort((further, added))
+    ranked = ranked[np.diff(kinds[order])[ranked] == 0.0]
+    for place in _cheapest(ranked.tolist(), count, max(1, count // 4)):
         stays, goes = int(order[place]), int(order[place + 1])
         if uniform(merges + 1, place) * float(weights[stays] + weights[goes]) >= weights[stays]:
             stays, goes = goes, stays
         yield stays, goes
 
 
-def merging_errors(states: Array, rewards: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the standard errors of mean rewards: what merging adds, and what chance makes anyway.
+def merging_errors(
+    states: Array, compared: Array, rewards: Array, weights: Array, failed: Array | None = None
+) -> tuple[Array, Array]:
+    """Return the standard errors of other mean rewards: what merging adds, and what chance makes.
 
     A state that stands for several is one of them.  The others differ from it by about as much as
-    its neighbours do.
+    its neighbours do, in the orders in which states were merged.
 
     Parameters
     ----------
-    states, rewards, weights
+    states, weights, failed
         As of `merged_pairs`.
+    compared
+        The rewards by which states were merged, one row for each compared context.
+    rewards
+        The other rewards.
 
     Examples
     --------
     >>> states, weights = np.array([[1.0, 2.0, 3.0]]), np.array([1.0, 5.0, 1.0])
     >>> rewards = np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
-    >>> merging, chance = merging_errors(states, rewards, weights)
+    >>> merging, chance = merging_errors(states, states, rewards, weights)
     >>> merging.round(2), chance.round(2)
     (array([0.  , 0.45]), array([0.  , 0.13]))
     """
     number = float(weights.sum())
-    order = np.lexsort(states)
-    steps = np.diff(np.clip(rewards[:, order], -FARTHEST, FARTHEST), axis=1) ** 2
-    nearby = np.zeros((len(rewards), len(order)))
-    nearby[:, 1:] = steps
-    np.maximum(nearby[:, :-1], steps, out=nearby[:, :-1])
-    lost = 0.5 * nearby @ (weights * (weights - 1.0))[order]
+    kinds = np.zeros(states.shape[1]) if failed is None else failed
+    lost = np.zeros(len(rewards))
+    for row in compared:
+        order = np.lexsort((*states, row, kinds))
+        steps = np.diff(np.clip(rewards[:, order], -FARTHEST, FARTHEST), axis=1) ** 2
+        steps[:, np.diff(kinds[order]) != 0.0] = 0.0
+        nearby = np.zeros((len(rewards), len(order)))
+        nearby[:, 1:] = steps
+        np.maximum(nearby[:, :-1], steps, out=nearby[:, :-1])
+        np.maximum(lost, 0.5 * nearby @ (weights * (weights - 1.0))[order], out=lost)
     means = rewards @ weights / number
     spread = np.clip(rewards - means[:, None], -FARTHEST, FARTHEST) ** 2 @ weights
     return np.sqrt(lost) / number, np.sqrt(spread) / number

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from onepull.errors import ParameterError
-from onepull.payoff.reward import NARROWEST
+from onepull.arrays import Array
+from onepull.policies.kept_states.drift import STEADY
 from onepull.policies.kept_states.keeping import Keeping
-from onepull.policies.kept_states.merging import RECENT, merging_errors
+from onepull.policies.kept_states.merging import merging_errors
+from onepull.policies.sharing.exact_changes import check_merged, factor_of_change
 from onepull.problem import Problem
+from onepull.spaces import FAILED
 
 
 class Revaluing(Keeping):
@@ -19,16 +22,67 @@ class Revaluing(Keeping):
 
     def set_attributes(self, problem: Problem, accepted: float | None = None) -> None:
         """Switch to a problem with other attributes of its arms, and revalue what was seen."""
-        fresh = self._relearned(self._everything(), problem)
-        pairs = zip(self.problem.known, problem.known, strict=True)
-        fresh.check_merging(accepted, [arm for arm, (old, new) in enumerate(pairs) if old != new])
-        self.__dict__.update(fresh.__dict__)
+        self.__dict__.update(self.revalued(problem, accepted).__dict__)
+
+    def revalued(self, problem: Problem, accepted: float | None) -> Self:
+        """Return a memory of the same states for another reward or other attributes.
+
+        Raises ParameterError if estimates may be off by more than is accepted.  If nothing is
+        accepted, they must be exact: no states were merged, or the formula shows that it makes no
+        difference.
+        """
+        everyone = range(len(self.pulls))
+        if sum(self.kept) < sum(self.pulls):
+            names = [name for name in problem.shown if name != FAILED]
+            changes = [factor_of_change(self.problem, problem, arm, names) for arm in everyone]
+            factors = np.array([np.nan if each is None else each for each in changes])
+            if not np.isnan(factors).any():
+                return self._with_factors(problem, factors)
+        fresh = self._relearned(self._everything(), problem, self.blurred)
+        if sum(self.kept) < sum(self.pulls):
+            fresh._keep_belief(self)  # noqa: SLF001 - of the same class
+        arms = [arm for arm in everyone if not self._is_exact(problem, arm)]
+        if arms:
+            check_merged(*self._merging_error(fresh, arms), accepted, self.asked)
+        return fresh
+
+    def _is_exact(self, problem: Problem, arm: int) -> bool:
+        """Whether another reward of an arm is known as well as the present one."""
+        pairs = zip(self.problem.shown, self.blurred[arm], strict=True)
+        fields = [name for name, is_blurred in pairs if is_blurred]
+        return factor_of_change(self.problem, problem, arm, fields) is not None
+
+    def _with_factors(self, problem: Problem, factors: Array) -> Self:
+        """Return the memory where each reward is its arm's factor times the old one, plus a number.
+
+        Unlike learning again, this keeps what is believed about change, of which merged states
+        tell nothing.
+        """
+        fresh, unit = self.copy(), self.unit
+        before, means = self._means_of_states(), self.means
+        fresh.problem = problem
+        fresh._bind()  # noqa: SLF001 - of the same class
+        scales = factors[:, None] * (fresh.unit / unit)
+        shifts = fresh._means_of_states() - scales * before  # noqa: SLF001 - of the same class
+        fresh.means = scales * means + shifts
+        if fresh.drift is not None:
+            fresh.drift.revalue(factors, shifts)
+        return fresh
+
+    def _keep_belief(self, old: Self) -> None:
+        """Believe about change what another memory of the same states does, unless they tell more.
+
+        States that were merged tell nothing of it any more.
+        """
+        if self.drift is not None and old.drift is not None:
+            self.drift.believe(old.drift)
+            self._counts_for = None if self.drift.chosen == STEADY else self._recount()
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
         """Add the states that `other` has seen; its arm `arms[j]` is arm j here."""
         place = {theirs: mine for mine, theirs in enumerate(arms)}
         theirs = [one._replace(arm=place[one.arm]) for one in other._everything()]
-        self._relearn([*self._everything(), *theirs])
+        self._relearn([*self._everything(), *theirs], self.blurred | other.blurred[list(arms)])
 
     def inherit(self, old: Self, accepted: float = 0.0) -> float:
         """Take over the states seen in a problem with narrower spaces, exactly."""
@@ -39,7 +93,7 @@ class Revaluing(Keeping):
             for one in old._everything()
         ]
         self.merges, self.clock = old.merges, old.clock
-        self._relearn(seen)
+        self._relearn(seen, old.blurred)
         return 0.0
 
     def _everything(self) -> list[_Seen]:
@@ -50,12 +104,17 @@ class Revaluing(Keeping):
             for i, stands_for in enumerate(self.stands_for[j, :count].tolist())
         ]
 
-    def _relearn(self, seen: Sequence[_Seen]) -> None:
+    def _relearn(self, seen: Sequence[_Seen], blurred: NDArray[np.bool_]) -> None:
         """Forget everything but these states, and learn them again."""
-        self.__dict__.update(self._relearned(seen, self.problem).__dict__)
+        self.__dict__.update(self._relearned(seen, self.problem, blurred).__dict__)
 
-    def _relearned(self, seen: Sequence[_Seen], problem: Problem) -> Self:
-        """Return a memory that has learned only these states, maybe for another problem."""
+    def _relearned(
+        self, seen: Sequence[_Seen], problem: Problem, blurred: NDArray[np.bool_]
+    ) -> Self:
+        """Return a memory that has learned only these states, maybe for another problem.
+
+        `blurred` are the fields in which merged states differed.
+        """
         fresh = type(self)(problem, capacity=self.asked, adapts=self.adapts)
         fresh.merges = self.merges
         merged, whole = _parted(sorted(seen, key=lambda one: one.trial))
@@ -70,43 +129,22 @@ class Revaluing(Keeping):
                 )
         fresh.clock = max(fresh.clock, self.clock, sum(fresh.pulls))
         fresh.in_flight = self.in_flight
+        fresh.blurred |= blurred
         return fresh
 
-    def check_merging(self, accepted: float | None, arms: Iterable[int]) -> None:
-        """Raise ParameterError if merging puts estimates of some arms off by more than accepted.
+    def _merging_error(self, other: Self, arms: Iterable[int]) -> tuple[float, float]:
+        """Return how far off an estimate of another memory is in 95 % of cases, and by chance.
 
-        If nothing is said, what chance makes is accepted.
+        They are those of the arm and the context where merging does most.
         """
-        off, chance = self.merging_error(arms)
-        if off > (chance if accepted is None else accepted):
-            raise ParameterError(
-                f"estimates may be off by {off:.6g}, where chance makes them off by "
-                f"{chance:.6g}, since states that were alike for the present reward were merged.  "
-                f"Pass error={off:.6g} to accept that, or keep more states "
-                f"(kept={self.asked} now)"
-            )
-
-    def merging_error(self, arms: Iterable[int]) -> tuple[float, float]:
-        """Return how far merging may put an estimate off in 95 % of cases, and how far chance does.
-
-        They are those of the arm and the context where merging does most beside chance.
-        """
-        worst, errors = 0.0, (0.0, 0.0)
+        found = [(0.0, 0.0)]
         for arm in arms:
             count = self.kept[arm]
-            weights = self.stands_for[arm, :count]
-            states = self.columns[:, arm, :count]
-            # Equal states are merged first, so where few are left that differ, no others were.
-            few = (self.capacity - min(RECENT, self.capacity // 2)) // 2
-            if count == self.pulls[arm] or len(np.unique(states, axis=1).T) <= few:
-                continue
-            merging, chance = merging_errors(states, self._compared(arm, states), weights)
-            shares = merging / np.maximum(chance, NARROWEST)
-            place = int(np.argmax(shares))
-            if shares[place] > worst:
-                worst = float(shares[place])
-                errors = 1.96 * float(merging[place]), 1.96 * float(chance[place])
-        return errors
+            states, weights = self.columns[:, arm, :count], self.stands_for[arm, :count]
+            compared, rewards = self._compared(arm, states), other._compared(arm, states)
+            both = merging_errors(states, compared, rewards, weights, self._failed(states))
+            found += zip(*((1.96 * each).tolist() for each in both), strict=True)
+        return max(found)
 
 
 class _Seen(NamedTuple):

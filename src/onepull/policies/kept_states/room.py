@@ -36,6 +36,8 @@ class Room(Knowledge):
         self.kept = [0] * arms  # states kept
         self.clock = 0  # observations of all arms, also of those that were removed
         self.merges = 0
+        # The fields in which states of an arm differed that were merged.
+        self.blurred = np.zeros((arms, len(problem.shown)), bool)
         self._nothing = np.array(self._some_state())
         self._make_room(arms, min(FIRST, capacity))
         self._bind()
@@ -118,6 +120,7 @@ class Room(Knowledge):
             self._make_room(len(self.pulls), self.stands_for.shape[1])
             self.columns[:, :-1], self.stands_for[:-1], self.seen_at[:-1] = old
             self.means = np.vstack([self.means, np.zeros((1, len(self.tracked)))])
+            self.blurred = np.vstack([self.blurred, np.zeros((1, len(self._nothing)), bool)])
             if self._counts_for is not None:
                 nothing = np.zeros((1, self.stands_for.shape[1]))
                 mean, deviation = self._counts_for
@@ -132,6 +135,7 @@ class Room(Knowledge):
             self.seen_at = np.delete(self.seen_at, removed, axis=0)
             self._divisors = np.delete(self._divisors, removed)
             self.means = np.delete(self.means, removed, axis=0)
+            self.blurred = np.delete(self.blurred, removed, axis=0)
             if self._counts_for is not None:
                 mean, deviation = (np.delete(each, removed, axis=0) for each in self._counts_for)
                 self._counts_for = mean, deviation

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.checks import Count, Finite
@@ -27,6 +28,7 @@ class KeptState(msgspec.Struct, forbid_unknown_fields=True):
     counts_for: list[list[list[Finite]]] | None = None
     room: Count = 0
     means: list[list[Finite]] | None = None
+    blurred: list[list[bool]] | None = None
 
 
 def check_arms(saved: KeptState, shown: Box, arms: int, most: int) -> None:
@@ -88,3 +90,21 @@ def restored_means(saved: Sequence[Sequence[float]], shape: tuple[int, ...]) -> 
     if [len(row) for row in saved] != [shape[1]] * shape[0]:
         raise SaveFileError(f"the saved means are not of {shape[0]} arms in {shape[1]} contexts")
     return np.array(saved, np.float64).reshape(shape)
+
+
+def restored_blurs(
+    saved: Sequence[Sequence[bool]] | None,
+    kept: Sequence[int],
+    pulls: Sequence[int],
+    shape: tuple[int, ...],
+) -> NDArray[np.bool_]:
+    """Return in which fields merged states of each arm differed; raises SaveFileError if invalid.
+
+    If a file does not say it, merged states may have differed in all.
+    """
+    if saved is None:
+        is_merged = np.array(kept) < np.array(pulls)
+        return np.repeat(is_merged[:, None], shape[1], axis=1)
+    if [len(row) for row in saved] != [shape[1]] * shape[0]:
+        raise SaveFileError(f"the saved blurs are not of {shape[0]} arms with {shape[1]} fields")
+    return np.array(saved, bool).reshape(shape)

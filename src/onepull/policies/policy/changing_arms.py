@@ -50,16 +50,17 @@ class ChangingArms(Operating):
         """Change attributes of an arm, such as its price; what was learned of it stays.
 
         This works for policies that store states.  They compute the rewards of old states anew.
-        That is exact unless states were merged, as `AdaptiveKL` does after 512 observations of an
-        arm.  Then ParameterError says how far estimates may be off, if that is more than what
-        chance makes anyway.
+        `AdaptiveKL` merges states after 512 observations of an arm.  From then on a change is
+        exact if it adds the same to the reward of each state, as a price for a request does, or
+        multiplies all by the same number.  Where it is not exact, ParameterError says how far
+        estimates may be off.
 
         Parameters
         ----------
         arm
             The name of the arm.
         error
-            Accept estimates that merging puts off by up to this much, in 95 % of cases.
+            Accept estimates that are off by up to this much (by merging: in 95 % of cases).
         attributes
             The new values by name; the other attributes stay.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, Self
 
 from onepull.factor import Factorisation
+from onepull.policies.sharing.exact_changes import check_sketched
 from onepull.policies.sharing.in_flight import View, answered
 from onepull.policies.sharing.inherited import Inheritance, features_inherited
 from onepull.policies.sharing.observation import mean_state, observed_outcome
@@ -73,5 +75,8 @@ class Joint(SingleStatistics):
         """Switch to a problem with other attributes of its arms; needs stored states."""
         if not self.keeps_states:
             super().set_attributes(problem, accepted)
-        self.factor = self.factor.on(problem)
-        self.problem = problem
+        other = copy(self)
+        other.factor, other.problem = self.factor.on(problem), problem
+        other.error = other.factor.error if other.factor.widens else 0.0
+        check_sketched(self, other, accepted)
+        self.__dict__.update(other.__dict__)

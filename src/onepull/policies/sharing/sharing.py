@@ -39,6 +39,11 @@ class Sharing(Knowledge):
     forgets = False  # whether its statistics forget old observations
     extrapolates = False  # whether means may leave the bounds of their features
 
+    def measured_error(self, looks: int) -> float:
+        """Return a bound on the error of estimates, measured at so many points if that can be."""
+        del looks
+        return self.error
+
     @abstractmethod
     def view(self, context: Mapping[str, Any]) -> View:
         """Return statistics, estimates and reward bounds for a context."""

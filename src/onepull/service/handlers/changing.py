@@ -56,6 +56,7 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
         "fallback": asked.fallback,
         "mode": asked.mode,
         "redefine": asked.redefine,
+        "error": asked.error,
     }
     stated = {name: getattr(asked, name) for name in KEPT}
     arguments |= {name: value for name, value in stated.items() if value is not UNSET}

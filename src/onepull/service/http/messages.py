@@ -122,6 +122,8 @@ class ProblemRequest(_Body, frozen=True):
         How many events are kept at least; null keeps all.
     redefine
         Whether the problem may become another one, of which nothing learned can be kept.
+    error
+        Accept estimates that are off by up to this much for another reward or other attributes.
 
     Examples
     --------
@@ -139,6 +141,7 @@ class ProblemRequest(_Body, frozen=True):
     snapshot_every: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
     keep: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET
     redefine: bool = False
+    error: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 class ReplayRequest(_Body, frozen=True, rename={"since": "from", "until": "to"}):

@@ -82,7 +82,8 @@ def merge_old(memory: Any, known: Any, arm: Any, g: Any) -> None:
     value_old(memory, known, arm, g, rewards)
     keys = states_of(memory, known, arm, old)
     for s in range(old):
-        keys[0, s] = rewards[merges % contexts, s]
+        keys[0, s] = keys[2, s] if known.failed.size > 0 else 0.0  # the last number of a state
+        keys[1, s] = rewards[merges % contexts, s]
     order, ranked, spare = np.arange(old), np.arange(old - 1), np.zeros(old, np.int64)
     sort(keys, order, spare)
     sort(added(keys, rewards, order, memory.stands_for[arm], known.unit), ranked, spare)
@@ -90,7 +91,8 @@ def merge_old(memory: Any, known: Any, arm: Any, g: Any) -> None:
     wanted = max(1, old // 4)
     for i in range(old - 1):
         p = ranked[i]
-        if wanted > 0 and not is_taken[p] and not is_taken[p + 1]:
+        is_alike = keys[0, order[p]] == keys[0, order[p + 1]]
+        if wanted > 0 and is_alike and not is_taken[p] and not is_taken[p + 1]:
             is_taken[p] = is_taken[p + 1] = True
             is_left[join(memory, arm, order[p], order[p + 1], mixed(merges + 1, p))] = False
             wanted -= 1
@@ -114,14 +116,14 @@ def value_old(memory: Any, known: Any, arm: Any, g: Any, rewards: Any) -> None:
 
 @inlined
 def states_of(memory: Any, known: Any, arm: Any, old: Any) -> Any:
-    """Return the fields of the oldest states, the last first, after a row for another key."""
+    """Return the fields of the oldest states, the last first, after two rows for other keys."""
     columns = memory.columns[arm]
     fields = columns.shape[0] - known.tracked.shape[0]
-    keys = np.zeros((1 + fields, old))
+    keys = np.zeros((2 + fields, old))
     for s in range(old):
         p = memory.atoms[arm, s] if known.is_joined else s
         for f in range(fields):
-            keys[1 + f, s] = columns[columns.shape[0] - 1 - f, p]
+            keys[2 + f, s] = columns[columns.shape[0] - 1 - f, p]
     return keys
 
 
@@ -130,7 +132,7 @@ def added(keys: Any, rewards: Any, order: Any, weights: Any, unit: Any) -> Any:
     """Return what merging of neighbours adds to the variance, and how far apart they are."""
     found = np.zeros((2, order.size - 1))
     scales = np.zeros(keys.shape[0])
-    for k in range(1, keys.shape[0]):
+    for k in range(2, keys.shape[0]):
         scales[k] = max(0.5 * keys[k].max() - 0.5 * keys[k].min(), NARROWEST)
     for p in range(order.size - 1):
         one, two = order[p], order[p + 1]
@@ -142,7 +144,7 @@ def added(keys: Any, rewards: Any, order: Any, weights: Any, unit: Any) -> Any:
         both = weights[two] * weights[one]
         found[0, p] = both * total
         total = 0.0
-        for k in range(keys.shape[0] - 1, 0, -1):
+        for k in range(keys.shape[0] - 1, 1, -1):
             step = (0.5 * keys[k, two] - 0.5 * keys[k, one]) / scales[k]
             total += step * step
         found[1, p] = both * total
