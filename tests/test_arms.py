@@ -419,13 +419,13 @@ def test_words_may_be_declared_for_arms_to_come():
     problem = priced(
         reward="rate * (3 if tier == 'silver' else 1)", words={"tier": ["silver", "gold"]}
     )
-    assert problem.words == {"tier": ("silver",)}
+    assert problem.words == {"tier": ("silver", "gold")}
     assert Problem.from_toml(problem.to_toml()).words == problem.words
     assert Problem.from_json(problem.to_json()).words == problem.words
     assert problem.payoff.whole_range == (-2.0, 2.0)  # no arm is silver
     more = problem.with_arms({"c": {"price": 0, "tier": "silver"}, **PRICES})
     assert more.payoff_of("c")(size=1, rate=2) == 6.0
-    assert more.words == {}
+    assert set(more.words["tier"]) == {"silver", "gold"}
 
 
 @pytest.mark.parametrize("kind", [DCB, EmpiricalKL, IMED, recommended])
@@ -438,7 +438,7 @@ def test_the_word_of_an_arm_that_left_stays_known(kind):
     for one in (policy, twin):
         one.add_arm("c", price=0, tier="gold")
         one.observe("c", size=2, rate=2)
-        assert one.problem.words == {}
+        assert one.problem.words == {"tier": ("gold",)}
     assert policy.estimates(size=2) == twin.estimates(size=2)
     assert policy.estimates(size=2) == pytest.approx([1.5 - 0.25, 4.0])
 
@@ -515,6 +515,38 @@ def test_a_word_of_an_arm_that_is_a_slip_of_a_listed_one_is_refused(home, listed
     policy.add_arm("d", home="uk")
     regions.append(home)
     assert made(a="eu", b=home).arms == ("a", "b")
+
+
+@pytest.mark.parametrize("where", ["reward", "failure"])
+def test_a_word_of_an_arm_that_is_a_slip_of_one_in_the_formula_is_refused(where):
+    formulas: dict[str, Any] = {"reward": "rate", "failure": -1}
+    formulas[where] = "-1 if 'gold' == tier else -2"
+
+    def made(words=None, **arms):
+        return Problem(
+            arms={name: {"tier": word} for name, word in arms.items()},
+            state={"rate": Interval(0, 1)},
+            words=words,
+            **formulas,
+        )
+
+    said = r"arm 'b' has tier='glod', which is compared with 'gold'; did you mean 'gold'\?  Else "
+    with pytest.raises(ProblemError, match=said + r"declare it: words={'tier': \['glod'\]}"):
+        made(a="gold", b="glod")
+    policy = recommended(made(a="gold", b="plain", c="v1"))  # others are honest
+    before = policy.to_bytes()
+    for change in (
+        lambda: policy.add_arm("d", tier="Gold"),
+        lambda: policy.set_attributes("b", tier="golld"),
+    ):
+        with pytest.raises(ProblemError, match="did you mean 'gold'"):
+            change()
+    assert policy.to_bytes() == before
+    declared = made({"tier": ["glod"]}, a="gold", b="glod")
+    again = Problem.from_toml(declared.to_toml())
+    assert again == declared
+    again = again.with_arms({"c": {"tier": "plain"}, **again.attributes})
+    assert again.payoff_of("b")(rate=1) == (1 if where == "failure" else -2)
 
 
 def test_each_arm_is_explored_by_the_range_of_its_word():

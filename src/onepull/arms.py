@@ -100,10 +100,10 @@ def attribute_spaces(attributes: Attributes) -> Box:
 
 
 def further_words(declared: Any, spaces: Box) -> Words:
-    """Return the declared words of attributes that no arm has, by attribute.
+    """Return the declared words of attributes, by attribute.
 
     >>> further_words({"tier": ["gold", "plain"]}, attribute_spaces({"wifi": {"tier": "gold"}}))
-    {'tier': ('plain',)}
+    {'tier': ('gold', 'plain')}
     """
     if not isinstance(declared, Mapping):
         raise ProblemError(
@@ -123,15 +123,14 @@ def further_words(declared: Any, spaces: Box) -> Words:
             raise ProblemError(f"words of attribute {name!r}: {error}") from None
         if not listed:
             raise ProblemError(f"words of attribute {name!r} must be words, given {shown(words)}")
-        further = tuple(word for word in listed if word not in spaces.words[name])
-        found |= {str(name): further} if further else {}
+        found[str(name)] = tuple(listed)
     return found
 
 
 def words_left(
     before: Words, after: Box, mentioned: Collection[str], declared: Words | None = None
 ) -> Words:
-    """Return the words of attributes that stay known though no arm has them any more.
+    """Return the words of attributes that stay known whether or not an arm has them.
 
     A formula may compare with a word of an arm that was removed: arms come and go.  Words that
     nothing mentions are forgotten, unless they were declared.
@@ -142,8 +141,10 @@ def words_left(
     """
     left = {}
     for name, words in after.words.items():
-        lasting = {*mentioned, *(declared or {}).get(name, ())}
-        left[name] = tuple(w for w in before.get(name, ()) if w in lasting and w not in words)
+        stated = (declared or {}).get(name, ())
+        left[name] = tuple(
+            w for w in before.get(name, ()) if w in stated or (w in mentioned and w not in words)
+        )
     return {name: words for name, words in left.items() if words}
 
 

@@ -37,10 +37,10 @@ EXPONENT = 100.0
 
 def parse(
     text: str, names: Collection[str], words: Words | None = None
-) -> tuple[Term, frozenset[tuple[str, str]]]:
+) -> tuple[Term, frozenset[tuple[str, str | Word]]]:
     """Return the tree of `text`, a number-valued formula over `names`.
 
-    The pairs are the fields of words that it compares with each other.
+    The pairs are fields of words, each with a field or a word that it is compared with.
     """
     parser = _Parser(plain(text), names, words or {})
     return parser.formula(), frozenset(parser.compared)
@@ -89,7 +89,8 @@ class _Parser:
         self.text = text
         self.names = names
         self.words = {name: {word: i for i, word in enumerate(words[name])} for name in words}
-        self.compared: set[tuple[str, str]] = set()
+        # Fields of words, each with a field or a word that it is compared with.
+        self.compared: set[tuple[str, str | Word]] = set()
         self.size = 0
         self.nesting = 0
         self.place = 0  # where the next token is looked for
@@ -257,6 +258,7 @@ class _Parser:
                 return self.fields_compared(operation, (left, right), (words, others), start)
             if (known := words or others) is not None:
                 sides = self.coded(left, known), self.coded(right, known)
+                self.note_word(left, right)
                 return self.apply(operation, sides, start)
         return self.apply(operation, (self.number(left), self.number(right)), start)
 
@@ -295,6 +297,12 @@ class _Parser:
         ]
         either = same[0] if len(same) == 1 else self.apply(op.OR, tuple(same), start)
         return either if operation is op.EQUAL else self.apply(op.NOT, (either,), start)
+
+    def note_word(self, *sides: Operand) -> None:
+        """Note that a field is compared with a word."""
+        for field, word in (sides, sides[::-1]):
+            if isinstance(field, Field) and isinstance(word, Word):
+                self.compared.add((field.name, Word(word.text)))
 
     def words_of(self, term: Operand) -> dict[str, int] | None:
         return self.words.get(term.name) if isinstance(term, Field) else None

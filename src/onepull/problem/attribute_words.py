@@ -9,6 +9,7 @@ from typing import Any
 
 from onepull.arms import Attributes, Words
 from onepull.errors import FormulaError, ProblemError
+from onepull.formula.tree import Word
 from onepull.formula.words import slip_of
 
 QUOTED = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
@@ -25,7 +26,10 @@ def spoken(attributes: Attributes, further: Words) -> Words:
         for name, value in given.items():
             if isinstance(value, str):
                 columns.setdefault(name, {})[value] = None
-    return {name: (*words, *further.get(name, ())) for name, words in columns.items()}
+    return {
+        name: tuple(dict.fromkeys([*words, *further.get(name, ())]))
+        for name, words in columns.items()
+    }
 
 
 def mentioned(texts: Iterable[Any], fields: Mapping[str, Collection[str]]) -> set[str]:
@@ -50,23 +54,35 @@ def with_remedy(error: FormulaError, words: Words) -> FormulaError:
 
 def check_words(
     attributes: Attributes,
-    compared: Iterable[tuple[str, str]],
+    compared: Collection[tuple[str, str | Word]],
     fields: Mapping[str, Collection[str]],
+    declared: Words,
 ) -> None:
     """Raise ProblemError if the word of an arm is probably misspelt.
 
-    An arm may have a word that no request has.  But it is hardly meant if it looks like one.
+    An arm may have a word that no request has and the formula does not mention.  But it is hardly
+    meant if it looks like one of these, and is not declared.
 
-    >>> check_words({"a": {"home": "uss"}}, [("home", "region")], {"region": ["eu", "us"]})
+    >>> check_words({"a": {"home": "uss"}}, [("home", "region")], {"region": ["eu", "us"]}, {})
     Traceback (most recent call last):
-    onepull.errors.ProblemError: arm 'a' has home='uss', which the reward compares with 'region'; \
-did you mean 'us'?  Else list 'uss' there, too
+    onepull.errors.ProblemError: arm 'a' has home='uss', which is compared with 'region'; \
+did you mean 'us'?  Else declare it: words={'home': ['uss']}
     """
-    for attribute, field in sorted(compared):
+    for attribute in sorted({name for name, _ in compared}):
+        others = [other for name, other in compared if name == attribute]
+        words: dict[str, str] = {}  # each with what it is compared with
+        for other in others:
+            if isinstance(other, Word):
+                words[other.text] = repr(other.text)
+            else:
+                words |= dict.fromkeys(fields.get(other, ()), repr(other))
         for arm, known in attributes.items():
-            word, words = str(known.get(attribute, "")), fields.get(field, ())
-            if word not in words and (meant := slip_of(word, words)) is not None:
+            word = str(known.get(attribute, ""))
+            if word in words or word in declared.get(attribute, ()):
+                continue
+            if (meant := slip_of(word, sorted(words))) is not None:
                 raise ProblemError(
-                    f"arm {arm!r} has {attribute}={word!r}, which the reward compares with "
-                    f"{field!r}; did you mean {meant!r}?  Else list {word!r} there, too"
+                    f"arm {arm!r} has {attribute}={word!r}, which is compared with "
+                    f"{words[meant]}; did you mean {meant!r}?  Else declare it: "
+                    f"words={{{attribute!r}: [{word!r}]}}"
                 )

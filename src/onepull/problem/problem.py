@@ -142,7 +142,7 @@ class Problem:
             raise with_remedy(error, self._spoken) from None
         if isinstance(payoff, FormulaPayoff):
             fields = {**self.context.words, **self.state.words}
-            check_words(self.attributes, payoff.formula.compared, fields)
+            check_words(self.attributes, payoff.formula.compared, fields, self.words)
         if payoff.reach < math.inf:  # Larger numbers are refused, for their rewards overflow.
             is_state = outcome is self.state
             set_(self, "context", self.context.within(payoff.reach))
