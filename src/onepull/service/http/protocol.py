@@ -12,38 +12,17 @@ import re
 from functools import partial
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from onepull.service.handlers.deciding import ShortCut
 from onepull.service.http.app import Application, Later
-from onepull.service.http.exchange import CLOSE, JSON, PLAIN, Answer, head_of
+from onepull.service.http.exchange import CLOSE, Answer
 from onepull.service.http.known_heads import END, Head, KnownHeads
 from onepull.service.http.problem_details import Refused
+from onepull.service.http.sending import JoinedWrites, lines_of, response
 
-CONTINUE = b"HTTP/1.1 100"
 MOST_PIPELINED = 100  # requests of a connection that wait for the answers to earlier ones
 UPGRADE = re.compile(rb"^upgrade(?=[ \t]*:)", re.IGNORECASE | re.MULTILINE)
-
-
-def _lines(headers: Any) -> bytes:
-    return b"".join(b"%s: %s\r\n" % header for header in headers)
-
-
-_USUAL = STATUS_LINE[200] + _lines([(b"content-type", JSON), *PLAIN]) + b"content-length: "
-
-
-def response(answer: Answer, *, keep_alive: bool = True) -> bytes:
-    r"""Return an answer as it is sent.
-
-    >>> response(Answer(b"{}")).endswith(b"content-length: 2\r\n\r\n{}")
-    True
-    """
-    if answer.status == 200 and keep_alive and not answer.headers:
-        return b"%s%d\r\n\r\n%s" % (_USUAL, len(answer.body), answer.body)
-    headers = head_of(answer)
-    if not keep_alive and CLOSE[0] not in headers:
-        headers += CLOSE
-    return b"%s%s\r\n%s" % (STATUS_LINE[answer.status], _lines(headers), answer.body)
 
 
 def without_upgrade(data: bytes) -> bytes:
@@ -59,43 +38,6 @@ def without_upgrade(data: bytes) -> bytes:
         return data
     head, end, rest = data.partition(END)
     return UPGRADE.sub(b"ignored", head) + end + rest
-
-
-class JoinedWrites:
-    """A transport that sends the head of an answer together with the first piece of its body.
-
-    Each write is a system call, after which a thread waits for the interpreter again.
-    """
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._head: bytes | None = None
-        self._is_begun = False
-        self.is_closing = transport.is_closing
-
-    def write(self, data: bytes) -> None:
-        """Send data; the head waits for what follows."""
-        if self.is_closing():
-            return  # the client has left
-        if self._is_begun:
-            if self._head is not None:
-                data, self._head = self._head + data, None
-            self._transport.write(data)
-        elif data.startswith(CONTINUE):
-            self._transport.write(data)
-        else:
-            self._head, self._is_begun = data, True
-
-    def flush(self) -> None:
-        """Send a head that nothing follows."""
-        if self._head is not None and not self.is_closing():
-            head, self._head = self._head, None
-            self._transport.write(head)
-
-    def close(self) -> None:
-        """Send what waits, and close."""
-        self.flush()
-        self._transport.close()
 
 
 class ShortCycle:
@@ -253,7 +195,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Note that a head is complete."""
         self._is_in_head = False
-        if self._is_long and len(_lines(self.headers)) + len(self.url) > self.head:
+        if self._is_long and len(lines_of(self.headers)) + len(self.url) > self.head:
             self._stop(431, self._head_limit)
         if len(self.pipeline) >= MOST_PIPELINED:
             self._stop(429, f"more than {MOST_PIPELINED} requests wait for earlier ones")
