@@ -44,6 +44,7 @@ state = {{capacity = {{low = 0, high = 7}}}}
 expires = 3600
 """
 DCB, RECOMMENDED = LINKS.format("DCB"), LINKS.format("recommended")
+COMPILED = f"{RECOMMENDED}[service]\ncompile = true\n"
 HEAD = 'local head = {["Content-Type"] = "application/json"}\n'
 DECIDE = (
     HEAD
@@ -371,6 +372,7 @@ def main() -> None:
             bare("echo", folder),
             onepull("onepull, DCB", folder / "a", "decisions"),
             onepull("onepull, recommended", folder / "b", "decisions", text=RECOMMENDED),
+            onepull("onepull, recommended, compiled", folder / "i", "decisions", text=COMPILED),
             onepull("onepull, DCB, 2 workers", folder / "c", "decisions", workers=2),
         )  # fmt: skip
         run(
