@@ -75,7 +75,10 @@ class Hosted:
             self._count()
 
     def _count(self) -> None:
-        self.timeline.problem = self.router.problem
+        problem = self.router.problem
+        if problem is not self.timeline.problem:
+            self.timeline.problem = problem
+            self.newest.keep(problem.arms)
         if not self._has_read_tail:
             self._read_tail()
         while self._pending:
