@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from click.testing import CliRunner
 from problems import channels
 from router_workers import quiet
 
-from onepull import DCB, UCB1, SQLiteStore
+from onepull import DCB, UCB1, Interval, Problem, Router, SQLiteStore
 from onepull.cli import main
+from onepull.store import events
 
 
 def run(*arguments, code=0):
@@ -100,3 +102,63 @@ def test_backup_and_check(log, tmp_path):
         store._change(lambda c: c.execute("UPDATE events SET body = x'00' WHERE seq = 5"))
     assert "event 5 cannot be read" in run("check", "--store", log, code=1).output
     assert "does not exist" in run("check", "--store", tmp_path / "none.db", code=2).output
+
+
+@pytest.mark.parametrize("name", ["log.ndjson", "log.parquet"])
+def test_every_kind_of_event_is_exported(tmp_path, name):
+    problem = Problem(
+        arms={"a": {"price": 1.0}, "b": {"price": 2.0}}, state={"x": Interval(0, 1)},
+        reward="x - 0.1 * price", failure=-1,
+    )  # fmt: skip
+    log, copy = tmp_path / "router.db", tmp_path / "copy.db"
+    with Router(problem, store=log, name="one", fallback="a", expires=0.05) as router:
+        router.observe(router.choose(key="session"), x=0.5)
+        router.failed(router.choose())
+        router.gave_up(router.choose())
+        router.choose()
+        while router.stats().expired == 0:
+            time.sleep(0.02)
+        router.pin("a", by="ada")
+        router.pin(None)
+        router.pause("b")
+        router.resume("b")
+        router.drain("b")
+        router.share("a", least=0.1)
+        router.set_mode("shadow")
+        router.set_fallback("b")
+        router.set_attributes("a", price=3.0)
+        router.add_arm("c", price=4.0)
+        router.remove_arm("c")
+        router.set_reward("x - 0.2 * price", failure="-price")
+        kinds = {type(event) for event in router.log()}
+    assert kinds == {kind for kind in vars(events).values() if _is_kind(kind)}
+    run("export", tmp_path / name, "--store", log)
+    run("import", tmp_path / name, "--store", copy)
+    with SQLiteStore(log) as one, SQLiteStore(copy) as two:
+        assert list(one.events("one")) == list(two.events("one"))
+
+
+def _is_kind(kind):
+    return isinstance(kind, type) and issubclass(kind, events.Event) and not kind.__subclasses__()
+
+
+def test_an_export_that_fails_leaves_no_file(log, tmp_path):
+    with SQLiteStore(log) as store:
+        store._change(lambda c: c.execute("UPDATE events SET body = x'00' WHERE seq = 60"))
+    for name in ("log.ndjson", "log.parquet"):
+        run("export", tmp_path / name, "--store", log, code=2)
+    assert not [file for file in tmp_path.iterdir() if "log." in file.name]
+
+
+def test_other_parquet_files_are_refused(tmp_path):
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    (tmp_path / "text.parquet").write_text("seq")
+    parquet.write_table(arrow.table({"gain": [1.5]}), tmp_path / "gains.parquet")
+    parquet.write_table(arrow.table({"body": ["x", None]}), tmp_path / "bodies.parquet")
+    for name, said in (
+        ("text", "is not an exported log"),
+        ("gains", "is not an exported log"),
+        ("bodies", "not an event"),
+    ):
+        done = run("import", tmp_path / f"{name}.parquet", "--store", tmp_path / "new.db", code=2)
+        assert said in done.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import quote
 
 import pytest
 from serving import ENDPOINTS, LINKS, add_keys, decide, observe, served, wait_for, write_problem
@@ -114,6 +115,15 @@ def test_a_bad_problem_is_refused_and_leaves_nothing(untouched, body):
 @pytest.mark.parametrize("name", ["a%20b", "-x", "x" * 65, "%2e%2e", "ä"])
 def test_names_of_problems(untouched, name):
     assert untouched.put(f"/v1/problems/{name}", json={"problem": LINK}).status_code == 422
+
+
+@pytest.mark.parametrize("arm", ["", "a" * 201, "a\0", "a\nb", "\x1b[2J"])
+def test_names_of_arms(untouched, arm):
+    put(untouched, 422, problem={**LINK, "arms": ["wifi", arm]})
+    path = f"/v1/problems/llm/arms/{quote(arm, safe='')}"
+    refused = untouched.put(path, json={"attributes": {"price": 1}})
+    assert refused.status_code == 422
+    assert "printable" in refused.json()["detail"]
 
 
 def test_pin_pause_drain_and_shares(client):

@@ -109,6 +109,45 @@ def test_long_heads_are_refused(strict):
     assert is_alive(strict)
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        HEAD + b"X: " + b"a" * 5000 + b"\r\n\r\n",
+        HEAD + b"X: a\r\n" * 1000 + b"\r\n",
+        b"GET /" + b"a" * 5000 + HOST + b"\r\n",
+        DECIDE + b"Content-Length: 2\r\nX: " + b"a" * 5000 + b"\r\n\r\n{}",
+    ],
+)
+def test_long_heads_are_refused_also_if_they_arrive_at_once(strict, head):
+    assert talk(strict, head).startswith(b"HTTP/1.1 431")
+    assert talk(strict, HEAD + b"\r\n" + head).count(b"HTTP/1.1 431") == 1
+    assert is_alive(strict)
+
+
+CHUNK = DECIDE + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [
+        (CHUNK + b"2\r\n{}\r\n0\r\n", b"X: a\r\n" * 1000),
+        (CHUNK + b"2\r\n{}\r\n0\r\nX: ", b"a" * 3000),
+        (CHUNK + b"2;", b"a" * 3000),
+        (CHUNK, b"2;" + b"a" * 3000),
+    ],
+)
+def test_what_is_around_a_body_is_limited_like_a_head(strict, head, piece):
+    found = talk(strict, head, *[piece] * 20, pause=0.005)
+    assert found == b"" or found.startswith(b"HTTP/1.1 431")
+    assert is_alive(strict)
+
+
+def test_fields_after_a_body_are_of_no_use(strict):
+    body = b'1a\r\n{"context": {"tokens": 7}}\r\n0\r\nAuthorization: Bearer x\r\n\r\n'
+    found = talk(strict, CHUNK + body, HEAD + b"Connection: close\r\n\r\n")
+    assert re.findall(rb"HTTP/1.1 (\d+)", found) == [b"200", b"200"]
+
+
 def test_long_bodies_are_refused(strict):
     headers = {"content-type": "application/json"}
     path = "/v1/problems/llm/observations"
@@ -157,6 +196,27 @@ def test_pipelined_requests_are_answered_in_order(strict):
     text = HEAD + b"\r\n" + HEAD.replace(b"live", b"none") + b"\r\n" + last
     found = talk(strict, text)
     assert re.findall(rb"HTTP/1.1 (\d+)", found) == [b"200", b"404", b"200"]
+
+
+def test_many_pipelined_requests_are_answered_and_too_many_refused(strict):
+    last = HEAD + b"Connection: close\r\n\r\n"
+    some = b"".join([HEAD + b"\r\n"] * 90)
+    assert talk(strict, some + last).count(b"HTTP/1.1 200") == 91
+    assert talk(strict, *[some] * 5, last, pause=0.05).count(b"HTTP/1.1 200") == 451
+    found = talk(strict, some * 20)
+    assert found.count(b"HTTP/1.1 429") == 1
+    assert is_alive(strict)
+
+
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+def test_a_request_for_another_protocol_is_answered_in_this_one(strict, protocol):
+    body = b'{"context": {"tokens": 7}}'
+    lines = b"Connection: Upgrade, HTTP2-Settings\r\nUPGRADE: " + protocol + b"\r\n"
+    length = b"Content-Length: %d\r\n\r\n" % len(body)
+    last = HEAD + b"Connection: close\r\n\r\n"
+    found = talk(strict, DECIDE + lines + length + body, last, pause=0.05)
+    assert re.findall(rb"HTTP/1.1 (\d+)", found) == [b"200", b"200"]
+    assert b'"arm"' in found
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,27 @@ def test_what_is_wrong_is_told_before_anything_starts(tmp_path, arguments, said)
     assert not (tmp_path / "router.db").exists()
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_decisions_are_compiled_if_that_is_wanted(tmp_path, workers):
+    pytest.importorskip("numba")
+    file = write_problem(tmp_path)
+    with Process(file, "--compile", "--workers", workers) as server:
+        for number in range(20):
+            decision = decide(server.client)
+            observe(server.client, {"id": decision["id"], "state": {"seconds": number % 7}})
+
+        def compiled():
+            told = [message["message"] for message in server.messages]
+            return told.count("decisions are compiled") == workers
+
+        wait_for(compiled)  # the second worker may still be starting
+
+
+def test_nothing_is_compiled_unless_that_is_wanted():
+    code = "import sys, onepull.cli.serve; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_an_address_that_is_taken(tmp_path):
     with Process() as server:
         port = httpx.URL(server.url).port

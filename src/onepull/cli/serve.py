@@ -21,6 +21,12 @@ from onepull.errors import MissingExtra
 @click.option("--log", type=click.Choice(["auto", "json", "plain"]), help="How to write messages.")
 @click.option("--log-requests", is_flag=True, default=None, help="Write a message per request.")
 @click.option(
+    "--compile",
+    is_flag=True,
+    default=None,
+    help="Choose with compiled code: quicker, and takes 90 MB more; needs the 'simulate' extra.",
+)
+@click.option(
     "--redefine",
     is_flag=True,
     default=None,
@@ -54,4 +60,11 @@ def command(source: Path | None, *, check: bool, **options: Any) -> None:
         for line in list(check_source(source, options)):  # all of it, or what is wrong
             click.echo(line)
         return
-    sys.exit(serve(source, options))
+    sys.exit(serve(source, options, prepare=_compile))
+
+
+def _compile() -> None:
+    """Compile decisions, in the process that serves."""
+    from onepull.simulation.compile_decisions import compile_decisions  # noqa: PLC0415 - takes long
+
+    compile_decisions()

@@ -152,7 +152,7 @@ def apply_changes(
         fold.set_mode(new["mode"], new["fallback"])
     for arm in known:
         if arm not in arms and arm in fold.policy.problem.arms:
-            fold.policy.remove_arm(arm)
+            fold.remove_arm(arm)
 
 
 def _attributes(problem: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

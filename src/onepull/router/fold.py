@@ -282,8 +282,13 @@ class Fold:
     def _arm_removed(self, event: e.ArmRemoved) -> None:
         if event.arm == self.fallback:
             raise InputError(f"arm {event.arm!r} is the fallback; set another one first")
-        self.policy.remove_arm(event.arm)
-        self.drained.discard(event.arm)
+        self.remove_arm(event.arm)
+
+    def remove_arm(self, arm: str) -> None:
+        """Remove an arm and all that is kept of it."""
+        self.policy.remove_arm(arm)
+        self.drained.discard(arm)
+        self.counts.remove(arm)
 
     def _reward_set(self, event: e.RewardSet) -> None:
         self.set_reward(event.reward, failure=event.failure, error=_accepted(event))

@@ -350,7 +350,8 @@ class Following:
             self._catch_up(max(each.seq for each in done))
         with self._lock:
             for flight in overdue:  # also where another process or an answer was faster
-                self._fold.land(flight.id)
+                if self._fold.flights.get(flight.id) is not None:
+                    self._fold.land(flight.id)
         return len(events)
 
     def snapshot(self) -> int:

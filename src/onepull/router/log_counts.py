@@ -8,6 +8,8 @@ import msgspec
 
 from onepull.store.events import Decided, Expired
 
+REMOVED = "(removed)"  # stands for all arms that were removed, of which there may be ever more
+
 
 class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
     """Counts of the events of a log.
@@ -15,9 +17,10 @@ class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
     Attributes
     ----------
     decisions
-        The decisions by arm and mode.
+        The decisions by arm and mode; those of arms that were removed are counted together.
     answers
-        The outcomes by arm and kind: observed, failed, or expired, whether that teaches or not.
+        The outcomes by arm and kind: observed, failed, or expired, whether that teaches or not;
+        those of arms that were removed are counted together.
     gave_up, expired, late
         Decisions that were given up or expired, and answers that came afterwards.
     clipped
@@ -48,6 +51,19 @@ class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
         """Count a decision."""
         modes = self.decisions.setdefault(event.arm, {})
         modes[event.mode] = modes.get(event.mode, 0) + 1
+
+    def remove(self, arm: str) -> None:
+        """Count what there is of an arm as that of a removed one.
+
+        >>> counts = LogCounts(decisions={"a": {"live": 2}, REMOVED: {"live": 1}})
+        >>> counts.remove("a")
+        >>> counts.decisions
+        {'(removed)': {'live': 3}}
+        """
+        for by_arm in (self.decisions, self.answers):
+            for kind, count in by_arm.pop(arm, {}).items():
+                removed = by_arm.setdefault(REMOVED, {})
+                removed[kind] = removed.get(kind, 0) + count
 
     def learn(self, event: Any) -> None:
         """Count an outcome."""

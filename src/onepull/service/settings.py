@@ -58,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         Whether every request is logged.
     hosts
         More names under which the service may be reached without keys.
+    compile
+        Whether `AdaptiveKL`, which `recommended` picks, chooses with compiled code.
     redefine
         Whether a file may give a log to another problem, of which nothing learned can be kept.
     error
@@ -84,6 +86,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     log: Literal["auto", "json", "plain"] = "auto"
     log_requests: bool = False
     hosts: tuple[str, ...] = ()
+    compile: bool = False
     redefine: bool = False
     error: Annotated[float, msgspec.Meta(ge=0)] | None = None
 

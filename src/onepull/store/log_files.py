@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -43,14 +44,30 @@ def export_log(
     if target.exists():
         raise StoreError(f"{target} exists; give the name of a new file")
     events = in_order(store, problems)
-    if kind == PARQUET:
-        return _write_parquet(target, events)
+    with _whole(target) as part:
+        return _write_parquet(part, events) if kind == PARQUET else _write_lines(part, events)
+
+
+@contextmanager
+def _whole(target: Path) -> Iterator[Path]:
+    """Give the name of a file to write, which gets its own name when it is complete and on disk."""
+    part = target.with_name(f".{target.name}.part")
+    try:
+        yield part
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(target)
+    except OSError as error:
+        raise StoreError(f"{target}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_lines(part: Path, events: Iterable[Any]) -> int:
     count = 0
-    with target.open("xb") as file:
+    with part.open("wb") as file:
         for count, event in enumerate(events, start=1):  # noqa: B007 - the number of events
             file.write(line_of(event))
-        file.flush()
-        os.fsync(file.fileno())
     return count
 
 
@@ -62,10 +79,7 @@ def import_log(store: Store, path: str | os.PathLike[str]) -> int:
     source = path_of(path)
     kind = format_of(source)
     try:
-        if kind == PARQUET:
-            events = [from_json(body) for body in _parquet().read_table(source)["body"].to_pylist()]
-        else:
-            events = list(_read_lines(source))
+        events = _read_parquet(source) if kind == PARQUET else list(_read_lines(source))
     except OSError as error:
         raise StoreError(f"{source}: {error.strerror or error}") from None
     present = set(store.problems())
@@ -130,6 +144,14 @@ def _read_lines(source: Path) -> Iterator[Any]:
                 raise StoreError(f"{source}, line {i}: {error}") from None
 
 
+def _read_parquet(source: Path) -> list[Any]:
+    try:
+        bodies = _parquet().read_table(source)["body"].to_pylist()
+    except (ValueError, KeyError) as error:
+        raise StoreError(f"{source} is not an exported log: {error}") from None
+    return [from_json(body or "") for body in bodies]
+
+
 def _parquet() -> Any:
     try:
         return import_module("pyarrow.parquet")
@@ -137,7 +159,7 @@ def _parquet() -> Any:
         raise MissingExtra("Parquet files need pyarrow: pip install pyarrow") from None
 
 
-def _write_parquet(target: Path, events: Iterable[Any]) -> int:
+def _write_parquet(part: Path, events: Iterable[Any]) -> int:
     parquet, arrow = _parquet(), import_module("pyarrow")
     columns = [
         ("seq", arrow.int64()),
@@ -148,7 +170,7 @@ def _write_parquet(target: Path, events: Iterable[Any]) -> int:
     ]
     schema = arrow.schema(columns)
     count = 0
-    with parquet.ParquetWriter(target, schema) as writer:
+    with parquet.ParquetWriter(part, schema) as writer:
         rows: list[dict[str, Any]] = []
         for event in events:
             rows.append(_row(event))
@@ -162,6 +184,8 @@ def _write_parquet(target: Path, events: Iterable[Any]) -> int:
 
 def _row(event: Event) -> dict[str, Any]:
     told = {name: getattr(event, name, None) for name in (*TEXTS, *NUMBERS, *FLAGS)}
+    if isinstance(told["reward"], str):  # a formula, which `body` has
+        told["reward"] = None
     parts = {
         name: None if value is None else msgspec.json.encode(value).decode()
         for name in PARTS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +14,13 @@ from onepull.router import Router
 from onepull.service.handlers.deciding import known_problem
 from onepull.service.http.bodies import Body
 from onepull.service.http.exchange import Answer, Exchange
-from onepull.service.http.messages import ArmRequest, ControlsRequest, NewArmRequest, ProblemRequest
+from onepull.service.http.messages import (
+    LONGEST_NAME,
+    ArmRequest,
+    ControlsRequest,
+    NewArmRequest,
+    ProblemRequest,
+)
 from onepull.service.http.problem_details import Refused
 
 if TYPE_CHECKING:
@@ -46,9 +53,11 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
     if before is None and len(service.problems) >= MOST_PROBLEMS:
         raise Refused(409, f"a service has at most {MOST_PROBLEMS} problems", kind="TooMany")
     _check_version(exchange, None if before is None else before.described().version)
+    problem = Problem.from_dict(asked.problem)
+    _check_arms(problem.arms)
     arguments: dict[str, Any] = {
         **({} if before is None else _kept(before.router)),
-        "problem": Problem.from_dict(asked.problem),
+        "problem": problem,
         "policy": asked.policy,
         "name": name,
         "expires": asked.expires,
@@ -148,6 +157,7 @@ async def put_arm(service: Service, exchange: Exchange) -> Answer:
     asked = _new_arm.decode(exchange.body)
     router, by = (await known_problem(service, exchange)).router, exchange.known.name
     arm = exchange.names["arm"]
+    _check_arms([arm])
 
     def change() -> Answer:
         problem = router.problem
@@ -174,6 +184,14 @@ async def delete_arm(service: Service, exchange: Exchange) -> Answer:
 
     answer: Answer = await service.changing(change)
     return answer
+
+
+def _check_arms(arms: Iterable[str]) -> None:
+    """Refuse names of arms that requests could not name, and that would spoil logs and metrics."""
+    for arm in arms:
+        if not 1 <= len(arm) <= LONGEST_NAME or not arm.isprintable():
+            detail = f"the name of an arm has 1 to {LONGEST_NAME} printable characters, given "
+            raise Refused(422, f"{detail}{arm[:100]!r}", kind="InvalidName", field="arm")
 
 
 def _known_arm(router: Any, exchange: Exchange) -> str:

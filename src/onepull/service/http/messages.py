@@ -8,12 +8,12 @@ import msgspec
 
 from onepull.router.receipts import Observation
 
-LONGEST_ID = 200
+LONGEST_ID = LONGEST_NAME = 200
 MOST_OBSERVATIONS = 10_000  # in one batch
 MOST_ELIGIBLE = 10_000
 
 Name: TypeAlias = Annotated[
-    str, msgspec.Meta(min_length=1, max_length=200, description="The name of an arm.")
+    str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME, description="The name of an arm.")
 ]
 Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_ID)]
 # A whole number stays one, so that errors show it as it was sent; larger ones are sent as 1e30.

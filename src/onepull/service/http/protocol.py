@@ -8,76 +8,36 @@ head was read before, it is not read again.
 from __future__ import annotations
 
 import asyncio
+import re
 from functools import partial
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from onepull.service.handlers.deciding import ShortCut
 from onepull.service.http.app import Application, Later
-from onepull.service.http.exchange import CLOSE, JSON, PLAIN, Answer, head_of
-from onepull.service.http.known_heads import Head, KnownHeads
+from onepull.service.http.exchange import CLOSE, Answer
+from onepull.service.http.known_heads import END, Head, KnownHeads
 from onepull.service.http.problem_details import Refused
+from onepull.service.http.sending import JoinedWrites, lines_of, response
 
-CONTINUE = b"HTTP/1.1 100"
-
-
-def _lines(headers: Any) -> bytes:
-    return b"".join(b"%s: %s\r\n" % header for header in headers)
+MOST_PIPELINED = 100  # requests of a connection that wait for the answers to earlier ones
+UPGRADE = re.compile(rb"^upgrade(?=[ \t]*:)", re.IGNORECASE | re.MULTILINE)
 
 
-_USUAL = STATUS_LINE[200] + _lines([(b"content-type", JSON), *PLAIN]) + b"content-length: "
+def without_upgrade(data: bytes) -> bytes:
+    r"""Return data with its first head, in which no other protocol is asked for.
 
+    No upgrade is accepted, which a server may do.  But after the head that asks for one the parser
+    stops, and the body is lost.  Java's client asks for HTTP/2 with every request.
 
-def response(answer: Answer, *, keep_alive: bool = True) -> bytes:
-    r"""Return an answer as it is sent.
-
-    >>> response(Answer(b"{}")).endswith(b"content-length: 2\r\n\r\n{}")
-    True
+    >>> without_upgrade(b"POST / HTTP/1.1\r\nUpgrade: h2c\r\n\r\nUpgrade: h2c")
+    b'POST / HTTP/1.1\r\nignored: h2c\r\n\r\nUpgrade: h2c'
     """
-    if answer.status == 200 and keep_alive and not answer.headers:
-        return b"%s%d\r\n\r\n%s" % (_USUAL, len(answer.body), answer.body)
-    headers = head_of(answer)
-    if not keep_alive and CLOSE[0] not in headers:
-        headers += CLOSE
-    return b"%s%s\r\n%s" % (STATUS_LINE[answer.status], _lines(headers), answer.body)
-
-
-class JoinedWrites:
-    """A transport that sends the head of an answer together with the first piece of its body.
-
-    Each write is a system call, after which a thread waits for the interpreter again.
-    """
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._head: bytes | None = None
-        self._is_begun = False
-        self.is_closing = transport.is_closing
-
-    def write(self, data: bytes) -> None:
-        """Send data; the head waits for what follows."""
-        if self.is_closing():
-            return  # the client has left
-        if self._is_begun:
-            if self._head is not None:
-                data, self._head = self._head + data, None
-            self._transport.write(data)
-        elif data.startswith(CONTINUE):
-            self._transport.write(data)
-        else:
-            self._head, self._is_begun = data, True
-
-    def flush(self) -> None:
-        """Send a head that nothing follows."""
-        if self._head is not None and not self.is_closing():
-            head, self._head = self._head, None
-            self._transport.write(head)
-
-    def close(self) -> None:
-        """Send what waits, and close."""
-        self.flush()
-        self._transport.close()
+    if b"pgrade" not in data and b"PGRADE" not in data:
+        return data
+    head, end, rest = data.partition(END)
+    return UPGRADE.sub(b"ignored", head) + end + rest
 
 
 class ShortCycle:
@@ -110,7 +70,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._short: ShortCut | None = None
         self._fields: dict[bytes, bytes] = {}  # the head of a request that takes a short cut
         self._pieces: list[bytes] = []  # of its body
-        self._arrived = 0  # bytes of a head that is not complete
+        self._arrived = 0  # bytes of a request that is not complete, since the last of its body
+        self._has_body = False  # whether the data that came last has a piece of a body
+        self._is_long = False  # whether they may be more than a head may have
+        self._why: tuple[int, str] | None = None  # a request is refused that is being read
         self._is_in_head = True
         self._is_arriving = True
         self._completed = 0  # requests, with the data that came last
@@ -138,17 +101,21 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self._is_arriving and self._is_answered_at_once(data):
             return
         begins, self._completed = self._arrived == 0, 0
-        super().data_received(data)
+        self._is_long = self._arrived + len(data) > self.head
+        self._has_body = False
+        super().data_received(without_upgrade(data) if begins else data)
         if self.transport.is_closing():
             return
         # Most requests arrive at once and need no clock.
         if self._is_arriving:
             if self._timer is None:
                 self._timer = self.loop.call_later(self.seconds, self._too_slow)
-            # After a request that is complete, how much of the data is of the next is not known.
-            self._arrived += 1 if self._completed else len(data)
-            if self._is_in_head and self._arrived > self.head:
-                self._refuse(431, f"the head of a request may have at most {self.head} bytes")
+            if self._completed or self._has_body:  # how much came after that is not known
+                self._arrived = 1
+            else:
+                self._arrived += len(data)
+            if self._arrived > self.head:  # of a head, or of anything around pieces of a body
+                self._refuse(431, self._head_limit)
         elif begins and self._completed == 1 and self._short is not None and self._keeps_alive:
             length = int(self._fields[b"content-length"])
             self.heads.remember(data, Head(self.url, self._fields, length))
@@ -199,7 +166,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if not keep_alive:
             self.transport.close()
         if self.pipeline or self.timeout_keep_alive_task is None:
-            HttpToolsProtocol.on_response_complete(self)
+            self._begin_next()
         else:  # the clock for idle connections goes on; it asks when the last request came
             self.server_state.total_requests += 1
         self._heard = self.loop.time()
@@ -220,9 +187,18 @@ class LimitedProtocol(HttpToolsProtocol):
         self._is_in_head = self._is_arriving = True
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take in a field of a head; those after a body are of no use."""
+        if self._is_in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Note that a head is complete."""
         self._is_in_head = False
+        if self._is_long and len(lines_of(self.headers)) + len(self.url) > self.head:
+            self._stop(431, self._head_limit)
+        if len(self.pipeline) >= MOST_PIPELINED:
+            self._stop(429, f"more than {MOST_PIPELINED} requests wait for earlier ones")
         self._short = self._short_cut()
         if self._short is not None:
             self._pieces = []
@@ -248,6 +224,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Take in a part of a body."""
+        self._has_body = True
         if self._short is None:
             super().on_body(body)
         else:
@@ -275,11 +252,26 @@ class LimitedProtocol(HttpToolsProtocol):
         cycle: Any = self.cycle
         if cycle.response_complete:  # and not the next one, which is pipelined
             cycle.transport.flush()
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        """Answer the next request that waits, and read on when none does."""
         super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP."""
-        self._refuse(400, msg)
+        """Answer what is not HTTP, or what was refused while it was read."""
+        self._refuse(*(self._why or (400, msg)))
+
+    def _stop(self, status: int, detail: str) -> None:
+        """Refuse the request that is being read; what follows is not read."""
+        self._why = status, detail
+        raise Refused(status, detail)
+
+    @property
+    def _head_limit(self) -> str:
+        return f"the head of a request may have at most {self.head} bytes"
 
     def _stop_clock(self) -> None:
         if self._timer is not None:

@@ -16,7 +16,7 @@ from onepull.problem import Problem
 from onepull.router import Router
 from onepull.service.http.answers import ArmTimeline, ProblemAnswer, TimelineAnswer
 from onepull.service.views.newest import Newest, Outcomes, Seen
-from onepull.service.views.timeline import Timeline, merged
+from onepull.service.views.timeline import Timeline
 from onepull.store import Control, Decided, Defined, Event, Failed, Observed
 
 TAIL = 100_000  # events that are read at the start to show the past
@@ -75,7 +75,10 @@ class Hosted:
             self._count()
 
     def _count(self) -> None:
-        self.timeline.problem = self.router.problem
+        problem = self.router.problem
+        if problem is not self.timeline.problem:
+            self.timeline.problem = problem
+            self.newest.keep(problem.arms)
         if not self._has_read_tail:
             self._read_tail()
         while self._pending:
@@ -109,25 +112,23 @@ class Hosted:
         """Return the timeline of the last seconds, in at most so many buckets."""
         self.catch_up()
         now = time.time()
-        _, fine = Timeline.level(seconds)
+        level, fine = Timeline.level(seconds)
         width = fine * math.ceil(seconds / fine / max(most - 1, 1))
         # Buckets begin at the same moments in every answer, so that a picture stands still.
         start = (now - seconds) // width * width
         count = int((now - start) // width) + 1
         with self._lock:
-            found = merged(self.timeline.buckets(start, now), width // fine)
-            names = sorted({arm for arms in found.values() for arm in arms})
-            columns = {arm: [found.get(i, {}).get(arm) for i in range(count)] for arm in names}
-            arms = {
-                arm: ArmTimeline(
-                    [c.decisions if c else 0 for c in column],
-                    [c.observations if c else 0 for c in column],
-                    [c.failures if c else 0 for c in column],
-                    [c.expired if c else 0 for c in column],
-                    [c.reward / c.rewards if c and c.rewards else None for c in column],
-                )
-                for arm, column in columns.items()
-            }
+            columns = self.timeline.columns(level, start, width, count)
+        arms = {
+            arm: ArmTimeline(
+                [int(c.decisions) if c else 0 for c in column],
+                [int(c.observations) if c else 0 for c in column],
+                [int(c.failures) if c else 0 for c in column],
+                [int(c.expired) if c else 0 for c in column],
+                [c.reward / c.rewards if c and c.rewards else None for c in column],
+            )
+            for arm, column in columns.items()
+        }
         return TimelineAnswer(start, float(width), arms)
 
     def described(self) -> ProblemAnswer:

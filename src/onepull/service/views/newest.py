@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +90,11 @@ class Newest:
             kept.append((self._count, event))
         elif isinstance(event, (Control, Defined)):
             self.changes.append(event)
+
+    def keep(self, arms: Collection[str]) -> None:
+        """Forget the outcomes of other arms, which were removed."""
+        for arm in [arm for arm in self._outcomes if arm not in arms]:
+            del self._outcomes[arm]
 
     def seen(self, problem: Problem, arm: str) -> list[Seen]:
         """Return the newest outcomes of an arm with their contexts, if a problem allows them."""

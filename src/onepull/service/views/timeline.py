@@ -7,28 +7,34 @@ from typing import Any
 
 import msgspec
 
+from onepull.arrays import Array
 from onepull.problem import Problem
+from onepull.service.views.buckets import Buckets
 from onepull.store import Decided, Expired, Failed, GaveUp, Observed
 
-# Width of a bucket in seconds, and how many are kept: 15 minutes, a day, thirty days.
+# Width of a bucket in seconds, and how many are shown: 15 minutes, a day, thirty days.
 LEVELS = ((1, 900), (30, 2880), (600, 4320))
-MOST_ARMS = 1000  # per bucket; further ones are counted together
+SPARE = 1 / 8  # of them that are kept beside, since pictures begin at a round moment
+MOST_ARMS = 200  # that are counted apart; each takes up to 0.44 MB
 OTHERS = "(others)"
 
 
 class Counts(msgspec.Struct):
     """What happened to an arm in a bucket."""
 
-    decisions: int = 0
-    observations: int = 0
-    failures: int = 0
-    expired: int = 0
-    rewards: int = 0
+    decisions: float = 0.0
+    observations: float = 0.0
+    failures: float = 0.0
+    expired: float = 0.0
+    rewards: float = 0.0
     reward: float = 0.0
 
 
+FIELDS = len(Counts.__struct_fields__)
+
+
 class Timeline:
-    """Counts by time and arm.  The same log gives the same timeline.
+    """Counts by time and arm.  The same log gives the same timeline, in memory of a fixed size.
 
     Examples
     --------
@@ -37,73 +43,67 @@ class Timeline:
     >>> timeline = Timeline(problem)
     >>> timeline.fold(Decided(id="1", arm="a", time=100.0))
     >>> timeline.fold(Observed(id="1", arm="a", state={"x": 0.5}, time=100.5))
-    >>> counts = timeline.buckets(99, 102)[1]["a"]
+    >>> counts = timeline.columns(0, start=99, width=1, count=3)["a"][1]
     >>> counts.decisions, counts.observations, counts.reward
-    (1, 1, 1.0)
+    (1.0, 1.0, 1.0)
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._levels: list[dict[int, dict[str, Counts]]] = [{} for _ in LEVELS]
-        self._newest = [0 for _ in LEVELS]
-        # Most events are of the same second as the one before, and so of the same buckets.
+        self._levels = [Buckets(width, kept + int(kept * SPARE), FIELDS) for width, kept in LEVELS]
+        self._last: dict[str, int] = {}  # the second in which an arm was counted last
+        # Most events are of the same second as the one before, and go to the buckets together.
         self._second = -1
-        self._of_second: dict[str, list[Counts]] = {}
+        self._of_second: dict[str, Counts] = {}
 
     def fold(self, event: Any) -> None:
         """Count an event."""
         kind = type(event)
         if kind is Decided:
-            for counts in self._at(event):
-                counts.decisions += 1
+            if (counts := self._at(event)) is not None:
+                counts.decisions += 1.0
         elif kind is Observed or kind is Failed:
-            earned = self._reward(event)
-            for counts in self._at(event):
-                counts.observations += 1
+            if (counts := self._at(event)) is not None:
+                counts.observations += 1.0
                 counts.failures += kind is Failed
-                if earned is not None:
-                    counts.rewards += 1
+                if (earned := self._reward(event)) is not None:
+                    counts.rewards += 1.0
                     counts.reward += earned
-        elif kind is Expired or kind is GaveUp:
-            for counts in self._at(event):
-                counts.expired += 1
+        elif (kind is Expired or kind is GaveUp) and (counts := self._at(event)) is not None:
+            counts.expired += 1.0
 
-    def _at(self, event: Any) -> list[Counts]:
-        """Return the counts of an event's arm at its time, on every level."""
+    def _at(self, event: Any) -> Counts | None:
+        """Return the counts of an event's arm in its second, None if that is no time."""
         if not 0.0 <= event.time < 1e12:
-            return []
+            return None
         second = int(event.time)
         if second != self._second:
-            self._second, self._of_second = second, {}
-        found = self._of_second.get(event.arm)
-        if found is None:
-            found = self._of_second[event.arm] = self._found(event)
-        return found
+            self._store_second()
+            self._second = second
+        if (counts := self._of_second.get(event.arm)) is None:
+            counts = self._of_second[event.arm] = Counts()
+        return counts
 
-    def _found(self, event: Any) -> list[Counts]:
-        found = []
-        for level, (width, kept) in enumerate(LEVELS):
-            bucket = int(event.time // width)
-            arms = self._levels[level].get(bucket)
-            if arms is None:
-                if bucket <= self._newest[level] - kept:
-                    continue  # too old
-                arms = self._levels[level][bucket] = {}
-                self._newest[level] = max(self._newest[level], bucket)
-                self._prune(level, kept)
-            arm = event.arm if event.arm in arms or len(arms) < MOST_ARMS else OTHERS
-            if (counts := arms.get(arm)) is None:
-                counts = arms[arm] = Counts()
-            found.append(counts)
-        return found
+    def _store_second(self) -> None:
+        """Add the counts of the present second to the buckets."""
+        for arm, counts in self._of_second.items():
+            name = self._counted_as(arm)
+            for buckets in self._levels:
+                buckets.add(name, self._second, msgspec.structs.astuple(counts))
+        self._of_second = {}
 
-    def _prune(self, level: int, kept: int) -> None:
-        """Forget old buckets, now and then."""
-        buckets = self._levels[level]
-        if len(buckets) > kept + kept // 8:
-            oldest = self._newest[level] - kept
-            for bucket in [number for number in buckets if number <= oldest]:
-                del buckets[bucket]
+    def _counted_as(self, arm: str) -> str:
+        """Return the name under which an arm is counted; one that is gone makes room for it."""
+        if arm not in self._last and len(self._last) >= MOST_ARMS:
+            gone = [name for name in self._last if name not in self.problem.arms]
+            if not gone:
+                return OTHERS
+            oldest = min(gone, key=self._last.__getitem__)
+            del self._last[oldest]
+            for buckets in self._levels:
+                buckets.merge(oldest, OTHERS)
+        self._last[arm] = self._second
+        return arm
 
     def _reward(self, event: Any) -> float | None:
         """Return what a pull earned by the present formula; None if it cannot be told."""
@@ -125,14 +125,25 @@ class Timeline:
             return None
         return earned if math.isfinite(earned) else None
 
-    def buckets(self, start: float, end: float) -> dict[int, dict[str, Counts]]:
-        """Return the buckets of a time span by their number, of the finest level that fits."""
-        level, width = self.level(end - start)
-        first, last = int(start // width), int(end // width)
-        found = self._levels[level]
-        return {
-            number - first: found[number] for number in range(first, last + 1) if number in found
-        }
+    def columns(
+        self, level: int, start: float, width: int, count: int
+    ) -> dict[str, list[Counts | None]]:
+        """Return the counts of each arm in columns of a width from a start on.
+
+        Both are multiples of the width of the level.  None stands for a column without events, and
+        arms without any are left out.
+        """
+        self._store_second()
+        buckets = self._levels[level]
+        each = width // buckets.width
+        first = int(start // buckets.width)
+        found = {}
+        for arm in sorted(buckets.arms):
+            rows = buckets.rows(arm, first, count * each)
+            sums = rows.reshape(count, each, FIELDS).sum(axis=1)
+            if sums.any():
+                found[arm] = [_counts(row) for row in sums]
+        return found
 
     @staticmethod
     def level(seconds: float) -> tuple[int, int]:
@@ -147,20 +158,5 @@ class Timeline:
         return len(LEVELS) - 1, LEVELS[-1][0]
 
 
-def merged(buckets: dict[int, dict[str, Counts]], width: int) -> dict[int, dict[str, Counts]]:
-    """Return buckets that are several times as wide.
-
-    >>> both = merged({0: {"a": Counts(decisions=1)}, 1: {"a": Counts(decisions=2)}}, 2)
-    >>> both[0]["a"].decisions
-    3
-    """
-    if width == 1:
-        return buckets
-    found: dict[int, dict[str, Counts]] = {}
-    for number, arms in buckets.items():
-        wide = found.setdefault(number // width, {})
-        for arm, counts in arms.items():
-            total = wide.setdefault(arm, Counts())
-            for name in Counts.__struct_fields__:
-                setattr(total, name, getattr(total, name) + getattr(counts, name))
-    return found
+def _counts(row: Array) -> Counts | None:
+    return Counts(*row.tolist()) if row.any() else None

@@ -1,0 +1,50 @@
+"""What a router keeps does not grow with the requests that it has answered."""
+
+from __future__ import annotations
+
+from router_workers import overdue, quiet
+
+from onepull import EpsilonGreedy, Interval, MemoryStore, Problem
+from onepull.router.flights import SPARE
+from onepull.router.log_counts import REMOVED
+from onepull.service.views.hosted import Hosted
+
+PROBLEM = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
+
+
+def test_answers_and_expiries_leave_nothing_behind():
+    with quiet(EpsilonGreedy, PROBLEM, MemoryStore()) as router:
+        for i in range(3 * SPARE):
+            decision = router.choose()
+            if i % 3:
+                router.observe(decision, x=0.5)
+            elif i % 100 == 0:
+                overdue(router)
+                router.expire()
+        overdue(router)
+        router.expire()
+        flights = router._fold.flights
+        assert len(flights) == 0
+        assert len(flights._answered) == 0
+        assert len(flights._deadlines) <= SPARE + 1
+
+
+def test_arms_that_come_and_go_leave_only_a_sum_behind():
+    with quiet(EpsilonGreedy, PROBLEM, MemoryStore()) as router:
+        hosted = Hosted(router)
+        sizes = []
+        for i in range(40):
+            arm = f"pod-{i:02}"
+            router.add_arm(arm)
+            router.choose(eligible=[arm])
+            router.observe(f"own-{i}", arm=arm, x=0.5)
+            router.sync()
+            hosted.catch_up()
+            router.remove_arm(arm)
+            hosted.catch_up()
+            sizes.append(len(router.state()))
+        stats = router.stats()
+        assert stats.decisions == {REMOVED: {"live": 40}}
+        assert stats.outcomes == {REMOVED: {"observed": 40}}
+        assert sizes[-1] <= sizes[10] + 10  # counts have more digits
+        assert set(hosted.newest._outcomes) <= {"a", "b"}
