@@ -91,12 +91,22 @@ def tidied(sizes: Any, sums: Any, count: int) -> int:
         if alike <= ALIKE:
             return count
         sizes[oldest] = 2 * size
-        sums[oldest] = sums[oldest] + sums[oldest + 1]
+        add_next_row(sums, oldest)
         for k in range(oldest + 1, count - 1):
             sizes[k] = sizes[k + 1]
-            sums[k] = sums[k + 1]
+            take_next_row(sums, k)
         count -= 1
         size *= 2
+
+
+def add_next_row(sums: Any, row: int) -> None:
+    """Add the row after it to a row."""
+    sums[row] = sums[row] + sums[row + 1]
+
+
+def take_next_row(sums: Any, row: int) -> None:
+    """Replace a row by the one after it."""
+    sums[row] = sums[row + 1]
 
 
 def detector_scales(lows: Sequence[float], highs: Sequence[float]) -> tuple[Array, Array]:
