@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PAUSE = 0.01  # seconds, for a callback to return
+CALLBACK_PAUSE = 0.01  # seconds, for a callback to return
 STOPPED = 130  # the exit code of an interrupted command
 
 
@@ -75,7 +75,7 @@ def _heed_interrupts() -> Callable[[], bool]:
         raise KeyboardInterrupt
 
     def ask_again() -> None:
-        time.sleep(PAUSE)
+        time.sleep(CALLBACK_PAUSE)
         if hasattr(signal, "pthread_kill"):
             signal.pthread_kill(here, signal.SIGINT)  # also ends a wait
         else:

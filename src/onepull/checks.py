@@ -18,15 +18,15 @@ from onepull.errors import ParameterError, SaveFileError
 from onepull.html import printable
 
 LARGEST = sys.float_info.max
-TINY, HUGE = 1e-100, 1e100  # limits of parameters without a unit
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+SMALLEST_PARAMETER, LARGEST_PARAMETER = 1e-100, 1e100  # limits of parameters without a unit
+FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 MOST_LIKENED = 1000  # names among which the nearest to an unknown one is looked for
 LONGEST_LIKENED = 100  # characters of that name
-MOST = 2**53  # whole numbers up to here are exact as floats
+LARGEST_COUNT = 2**53  # whole numbers up to here are exact as floats
 
 # What a save file may contain.  The states of policies are declared with these types, and
 # `restored` reads them.
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_COUNT)]
 Finite: TypeAlias = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Kind = TypeVar("Kind")
@@ -66,7 +66,7 @@ def real(value: Any) -> float:
     raise TypeError("is not a number")
 
 
-def whole_number(name: str, value: Any, *, least: int = 1, most: int | None = MOST) -> int:
+def whole_number(name: str, value: Any, *, least: int = 1, most: int | None = LARGEST_COUNT) -> int:
     """Return a parameter as an int; raises `ParameterError` unless it is whole and in range.
 
     >>> whole_number("window", np.int64(7))
@@ -106,7 +106,7 @@ def number(
 
 
 def constant(
-    name: str, value: Any, *, above: float, at_least: bool = False, most: float = HUGE
+    name: str, value: Any, *, above: float, at_least: bool = False, most: float = LARGEST_PARAMETER
 ) -> float:
     """Return a parameter without a unit; like `number`, but neither tiny nor huge.
 
@@ -119,8 +119,12 @@ def constant(
     onepull.errors.ParameterError: c must be 0 or between 1e-100 and 1e+100, given 1e-300
     """
     read = number(name, value, above=above, at_least=at_least)
-    if (read and not TINY <= abs(read) <= HUGE) or read > most:
-        limits = f"at most {most:g}" if read > most else f"0 or between {TINY:g} and {HUGE:g}"
+    if (read and not SMALLEST_PARAMETER <= abs(read) <= LARGEST_PARAMETER) or read > most:
+        limits = (
+            f"at most {most:g}"
+            if read > most
+            else f"0 or between {SMALLEST_PARAMETER:g} and {LARGEST_PARAMETER:g}"
+        )
         raise ParameterError(f"{name} must be {limits}, given {shown(value)}")
     return read
 
@@ -178,7 +182,7 @@ def is_field_name(name: Any) -> bool:
     >>> is_field_name("bits_2"), is_field_name("2bits"), is_field_name("if"), is_field_name(3)
     (True, False, False, False)
     """
-    return isinstance(name, str) and bool(NAME.fullmatch(name)) and not iskeyword(name)
+    return isinstance(name, str) and bool(FIELD_NAME.fullmatch(name)) and not iskeyword(name)
 
 
 def plain_text(value: Any) -> str:

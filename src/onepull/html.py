@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Sequence
 LINE = "rgba(128,128,128,.55)"
 MARK = "rgba(0,114,178,.2)"
 CELL = "padding:.25em .8em;border:none;vertical-align:top"
-NUMBER = f"{CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
-TEXT = f"{CELL};text-align:left"
+NUMBER_STYLE = f"{CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
+TEXT_STYLE = f"{CELL};text-align:left"
 MOST_NAMES = 12
-LINES = "\n\t"  # in text of several lines
+LINE_BREAKS = "\n\t"  # in text of several lines
 JOINERS = "\u200c\u200d"  # scripts and emoji need them
 
 
@@ -119,7 +119,7 @@ def note(text: str) -> str:
     True
     """
     look = "margin:.1em 0;padding:0 .8em;font-size:90%;opacity:.8"
-    return f"<p style='{look}'>{escape(text, keep=LINES)}</p>"
+    return f"<p style='{look}'>{escape(text, keep=LINE_BREAKS)}</p>"
 
 
 def paragraph(text: str) -> str:
@@ -128,7 +128,7 @@ def paragraph(text: str) -> str:
     >>> "x &lt; y" in paragraph("x < y")
     True
     """
-    return f"<p style='margin:.4em 0;padding:0 .8em'>{escape(text, keep=LINES)}</p>"
+    return f"<p style='margin:.4em 0;padding:0 .8em'>{escape(text, keep=LINE_BREAKS)}</p>"
 
 
 def code(text: str) -> str:
@@ -138,7 +138,8 @@ def code(text: str) -> str:
     True
     """
     look = f"margin:.4em .8em;padding:.4em .6em;border-left:3px solid {LINE};white-space:pre-wrap"
-    return f"<pre style='{look};color:inherit;background:none'>{escape(text, keep=LINES)}</pre>"
+    safe = escape(text, keep=LINE_BREAKS)
+    return f"<pre style='{look};color:inherit;background:none'>{safe}</pre>"
 
 
 def block(*parts: str) -> str:
@@ -164,7 +165,7 @@ def names(given: Sequence[str]) -> str:
 
 
 def _look(column: int, text_columns: int) -> str:
-    return TEXT if column < text_columns else NUMBER
+    return TEXT_STYLE if column < text_columns else NUMBER_STYLE
 
 
 def _marked(is_marked: bool) -> str:  # noqa: FBT001 - a property of the row

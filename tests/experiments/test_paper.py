@@ -45,7 +45,7 @@ def test_table_2_is_the_papers():
 
 
 def test_the_steps_of_table_2():
-    for step, growth in paper.STEPS.items():
+    for step, growth in paper.CELL_GROWTH.items():
         power = -eval(step.removeprefix("T^-"))  # noqa: S307 - 1/3, 1/2 and 2/3
         assert growth - 1 == pytest.approx(power)
     deltas = [
@@ -99,7 +99,7 @@ def ordered(known, unknown, multi, ucb1):
 def test_the_order_of_table_2_compares_every_pair_of_simulated_policies():
     result = ordered(1, 2, 3, 4)
     rows = paper.table_2_order(result).records()
-    for step in paper.STEPS:
+    for step in paper.CELL_GROWTH:
         policies = [name for name in result.policies if name == "UCB1" or name.endswith(step)]
         expected = {
             frozenset(name.removesuffix(f", {step}") for name in pair)

@@ -106,7 +106,7 @@ def test_an_unbounded_context_needs_no_cells():
 
 
 def test_contexts_that_are_remembered_take_bounded_room(monkeypatch):
-    monkeypatch.setattr("onepull.factor.atoms.REMEMBERED", 20)
+    monkeypatch.setattr("onepull.factor.atoms.REMEMBERED_REWARDS", 20)
     histogram = Histogram(on(range(10), "x * y"))
     for y in np.linspace(0, 1, 50).tolist():
         assert histogram.phi((y,))[9] == 9 * y

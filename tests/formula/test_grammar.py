@@ -16,7 +16,7 @@ from formula.random_formulas import random_formula, random_text
 from onepull.errors import FormulaError
 from onepull.formula import Formula
 from onepull.formula import operations as op
-from onepull.formula.grammar import DEPTH, EXPONENT, NESTING, SIZE
+from onepull.formula.grammar import DEPTH, EXPONENT, MOST_PARTS, NESTING
 from onepull.formula.tokens import LENGTH
 from onepull.formula.tree import Apply, Field, Number
 
@@ -132,7 +132,7 @@ HOSTILE = {
     "deep choices": "x if x<y else " * 200 + "x",
     "deep conditions": "x if " * 500 + "x",
     "deep chains": "(x<y<x<" * 51 + "y" + ")" * 51,
-    "many parts": f"min({','.join(['x'] * (SIZE + 1))})",
+    "many parts": f"min({','.join(['x'] * (MOST_PARTS + 1))})",
     "many remainders": f"max({','.join(['x%1e-308'] * 240)})*y",
     "many powers": f"max({','.join(['x**y'] * 240)})",
     "many comparisons": "<".join(["x"] * 900),
@@ -161,14 +161,18 @@ def test_hostile_text_is_refused(text):
 
 def test_the_documented_limits_hold():
     page = (Path(__file__).parents[2] / "docs" / "formulas.md").read_text(encoding="utf-8")
-    stated = [f"{LENGTH:,} characters", f"{SIZE:,}: each number", f"{DEPTH}, so a sum may have"]
+    stated = [
+        f"{LENGTH:,} characters",
+        f"{MOST_PARTS:,}: each number",
+        f"{DEPTH}, so a sum may have",
+    ]
     stated += [f"| {NESTING} |", f"from -{EXPONENT:g} to {EXPONENT:g}"]
     stated += [f"`**` as {op.POWER.cost}", f"`%` as {op.REMAINDER.cost}"]
     stated += [f"logarithms count as {op.FUNCTIONS['log'].cost}"]
     assert [limit for limit in stated if limit not in page] == []
     Formula("+".join(["x"] * (DEPTH + 1)), NAMES)
     Formula(nested("({})", NESTING - 1), NAMES)
-    Formula(f"max({','.join(['x%y'] * (SIZE // (op.REMAINDER.cost + 2)))})", NAMES)
+    Formula(f"max({','.join(['x%y'] * (MOST_PARTS // (op.REMAINDER.cost + 2)))})", NAMES)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +255,7 @@ AT_THE_LIMIT = {
     "choice": nested("(x if x<y else {})", DEPTH - 1),
     "choice in a condition": nested("(1 if x<{} else 2)", DEPTH // 2),
     "choice in conditions": nested("(1 if x<1 and {}>x or y>3 else 2)", DEPTH // 4 - 1),
-    "wide min": f"min({','.join(['x'] * (SIZE - 1))})",
+    "wide min": f"min({','.join(['x'] * (MOST_PARTS - 1))})",
     "wide max of sums": f"max({','.join(['x+y'] * 300)})",
     "wide and": " and ".join(["x<1"] * 249),
     "wide or": " or ".join(["x<1"] * 249),

@@ -136,11 +136,11 @@ def test_horizons(monkeypatch):
     made = plan_buffer(world, horizon=40, replications=2)
     assert (made.result.horizon, made.result.replications) == (40, 2)
     assert not any("imulated" in note for note in made.notes)
-    monkeypatch.setattr(stored, "SIMULATED_UNKNOWN", 30)
+    monkeypatch.setattr(stored, "SIMULATED_SLOTS_UNKNOWN", 30)
     made = plan_buffer(world, replications=2)
     assert made.result.horizon == 30
     assert "No horizon was given; the simulations end at slot 30." in made.notes
-    monkeypatch.setattr(stored, "SIMULATED", 20)
+    monkeypatch.setattr(stored, "SIMULATED_SLOTS", 20)
     made = plan_buffer(world, horizon=40, replications=2)
     assert made.result.horizon == 20
     assert "The simulations end at slot 20." in made.notes

@@ -112,7 +112,7 @@ def test_without_a_horizon_there_are_several():
 
 
 def test_what_is_too_long_to_simulate_is_simulated_in_part(monkeypatch):
-    monkeypatch.setattr("onepull.planning.planner.SIMULATED", 500)
+    monkeypatch.setattr("onepull.planning.planner.SIMULATED_TRIALS", 500)
     made = plan(channels(), **QUICK)
     assert made.judged == 500
     assert [o.trial for o in made.options if o.name == "DCB"] == [500, 1000]

@@ -147,7 +147,7 @@ def test_rewards_may_hide_the_state_at_both_ends():
 
 
 def test_where_the_horizon_is_unknown_the_changes_to_come_are_too(monkeypatch):
-    monkeypatch.setattr("onepull.planning.planner.SIMULATED_UNKNOWN", 1000)
+    monkeypatch.setattr("onepull.planning.planner.SIMULATED_TRIALS_UNKNOWN", 1000)
     environment = changing(CHANNELS, 300)
     made = plan(environment.problem, environment=environment, replications=2, timing=False)
     assert any("depends on the changes to come" in note for note in made.notes)
@@ -161,7 +161,7 @@ def test_rewards_of_unknown_arms():
 
 
 def test_decisions_are_timed_on_rewards(monkeypatch):
-    monkeypatch.setattr("onepull.planning.decision_time.BATCH", 20)
+    monkeypatch.setattr("onepull.planning.decision_time.TIMED_DECISIONS", 20)
     quick = {**QUICK, "timing": True, "horizon": 100}
     made = plan(CHANNELS.problem, environment=CHANNELS, feedback="reward", **quick)
     assert all(option.microseconds for option in made.options)

@@ -240,7 +240,7 @@ def test_a_compiler_moves_the_mean_to_the_same_bits():
     assert compiled(math.inf, 2.5, 1.0) == 2.5
 
 
-def test_a_billion_observations_keep_the_mean():
+def test_a_hundred_million_observations_keep_the_mean():
     step = numba.njit(moved)
 
     @numba.njit
@@ -250,7 +250,7 @@ def test_a_billion_observations_keep_the_mean():
             mean = step(mean, 0.1 if m % 2 else 0.7, 1.0 / m)
         return mean
 
-    assert run(10**9) == pytest.approx(0.4, abs=1e-10)
+    assert run(10**8) == pytest.approx(0.4, abs=1e-11)
 
 
 @pytest.mark.parametrize("features", [1, 2, 9, 17, 70, 1000])

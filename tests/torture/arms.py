@@ -284,7 +284,7 @@ OPERATED = Area(
     tries="a policy for arms with attributes, failures, words and no bounds is used in every way; "
     "a refused call changes nothing",
     case=arm_case,
-    in_tests=150,
+    in_tests=75,
     share=2.0,
     fixed=(
         "a window that had seen an arm that was removed since was saved and could not be loaded",

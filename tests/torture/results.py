@@ -86,7 +86,7 @@ AREA = Area(
     name="results",
     tries="a file of a result folder is damaged; the report says so or shows the same numbers",
     case=case,
-    in_tests=10,
+    in_tests=6,
     seconds=3.0,  # with a report and its figures
     fixed=("damaged blocks were left out without a word: 539 of 600 replications, exit code 0",),
 )

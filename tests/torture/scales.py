@@ -75,7 +75,7 @@ AREA = Area(
     name="scales",
     tries="a policy learns, explains, saves and merges with numbers from 1e-305 to 1e305",
     case=case,
-    in_tests=300,
+    in_tests=150,
     fixed=(
         "`choose` raised `OverflowError` from 1e154 in six policies",
         "`choose` raised `ZeroDivisionError` at 1e-300 in six policies",

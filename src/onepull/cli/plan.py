@@ -18,10 +18,10 @@ from onepull.experiments.experiment import READY
 from onepull.experiments.problem_file import ProblemFile
 from onepull.planning import plan
 from onepull.planning.plan_tables import picture, tables
+from onepull.policies.recommendation import FEEDBACK
 from onepull.report import save
 from onepull.report.drawing import kind_of
 from onepull.report.table_cells import plain
-from onepull.simulation.feedback import FEEDBACK
 from onepull.simulation.limits import MOST_REPLICATIONS, MOST_TRIALS
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}

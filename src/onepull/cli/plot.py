@@ -11,7 +11,7 @@ from onepull.cli.output import end_with_damage, need_simulator, say_written
 from onepull.experiments import ResultFolder
 from onepull.report import figures, save
 
-KINDS: dict[str, Literal["nothing", "log", "root"]] = {
+PLOT_KINDS: dict[str, Literal["nothing", "log", "root"]] = {
     "regret": "nothing",
     "regret/log": "log",
     "regret/root": "root",
@@ -22,7 +22,7 @@ KINDS: dict[str, Literal["nothing", "log", "root"]] = {
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option(
     "--kind",
-    type=click.Choice([*KINDS, "pulls"]),
+    type=click.Choice([*PLOT_KINDS, "pulls"]),
     default="regret",
     show_default=True,
     help="What to draw: regret, regret/ln n, regret/√n, or the pulls of each arm.",
@@ -52,7 +52,7 @@ def command(folder: Path, kind: str, policies: tuple[str, ...], out: Path, *, lo
     else:
         figure = figures.regret(
             result,
-            KINDS[kind],
+            PLOT_KINDS[kind],
             title=opened.experiment.name,
             policies=policies or None,
             log_y=log_y,

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from onepull.client import calls
 from onepull.client.attempts import Call, Got, Reply, Result, Send, Steps, Wait, address
-from onepull.client.client import LOOK, headers_for, httpx_or_error
+from onepull.client.client import DELIVERY_PAUSE, headers_for, httpx_or_error
 from onepull.client.verbs import Verbs
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Receipt, RouterStats
@@ -95,7 +95,7 @@ class AsyncClient(Verbs[Awaitable[None]]):
     async def _run(self) -> None:
         while len(self._queue):
             if not await self._deliver():
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(DELIVERY_PAUSE)
         self._task = None
 
     async def _deliver(self) -> bool:

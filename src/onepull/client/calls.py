@@ -16,11 +16,11 @@ from onepull.client.attempts import Reply, error_of, raise_for
 from onepull.errors import InputError, ParameterError, ServiceError
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Observation, Receipt, RouterStats
+from onepull.router.plain_values import LONGEST
 from onepull.store import new_id
 
-PAGE = 1000  # events of a log in one reply
-REMEMBERED = 100_000  # decisions, to name the arm of an observation
-LONGEST_ID = 200
+EVENTS_PER_REPLY = 1000  # events of a log in one reply
+REMEMBERED_DECISIONS = 100_000  # decisions, to name the arm of an observation
 UNSURE = "the service could not be reached"
 
 
@@ -43,7 +43,7 @@ class Made:
     of the decision.  For a fallback it has the context, too.
     """
 
-    def __init__(self, most: int = REMEMBERED) -> None:
+    def __init__(self, most: int = REMEMBERED_DECISIONS) -> None:
         self._most = most
         self._known: OrderedDict[str, tuple[str, dict[str, Any]]] = OrderedDict()
 
@@ -83,8 +83,8 @@ def checked_id(id_: str | None) -> str:
     if id_ is None:
         return new_id()
     given: Any = id_
-    if not isinstance(given, str) or not 0 < len(given) <= LONGEST_ID:
-        raise InputError(f"an id is text of 1 to {LONGEST_ID} characters, given {shown(id_)}")
+    if not isinstance(given, str) or not 0 < len(given) <= LONGEST:
+        raise InputError(f"an id is text of 1 to {LONGEST} characters, given {shown(id_)}")
     return id_
 
 
@@ -237,12 +237,12 @@ class LogPages:
         """Return the query of the next page; None after the last."""
         if self._is_done or self._left <= 0:
             return None
-        return ("after", str(self._after)), ("limit", str(min(self._left, PAGE)))
+        return ("after", str(self._after)), ("limit", str(min(self._left, EVENTS_PER_REPLY)))
 
     def read(self, body: bytes) -> list[dict[str, Any]]:
         """Return the events of a page."""
         found: list[dict[str, Any]] = [read(dict[str, Any], line) for line in body.splitlines()]
-        self._is_done = len(found) < min(self._left, PAGE)
+        self._is_done = len(found) < min(self._left, EVENTS_PER_REPLY)
         self._left -= len(found)
         if found:
             self._after = found[-1]["seq"]

@@ -25,7 +25,7 @@ from onepull.errors import MissingExtra
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Receipt, RouterStats
 
-LOOK = 0.5  # seconds between two attempts to deliver
+DELIVERY_PAUSE = 0.5  # seconds between two attempts to deliver
 KEY = "ONEPULL_KEY"
 
 
@@ -145,12 +145,12 @@ class Client(Verbs[None]):
 
     def _run(self) -> None:
         while not self._is_closed:
-            self._wake.wait(None if not len(self._queue) else LOOK)
+            self._wake.wait(None if not len(self._queue) else DELIVERY_PAUSE)
             self._wake.clear()
             while len(self._queue) and self._deliver():
                 pass
             if len(self._queue) and not self._is_closed:
-                time.sleep(LOOK / 5)
+                time.sleep(DELIVERY_PAUSE / 5)
                 self._wake.set()
 
     def _deliver(self) -> bool:

@@ -21,7 +21,7 @@ except ImportError:  # pragma: no cover - not on Windows
     fcntl = None  # type: ignore[assignment]
 
 Entry: TypeAlias = dict[str, Any]
-MOST = 100_000
+MOST_QUEUED = 100_000
 
 
 class ObservationQueue(ABC):
@@ -69,7 +69,7 @@ class MemoryQueue(ObservationQueue):
     ([{'id': '2'}, {'id': '3'}], 1)
     """
 
-    def __init__(self, *, most: int = MOST) -> None:
+    def __init__(self, *, most: int = MOST_QUEUED) -> None:
         self._most = whole_number("most", most)
         self._entries: deque[Entry] = deque()
         self._lock = threading.Lock()
@@ -124,7 +124,7 @@ class FileQueue(MemoryQueue):
     [{'id': '1'}, {'id': '2'}]
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, most: int = MOST) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, most: int = MOST_QUEUED) -> None:
         super().__init__(most=most)
         self._path = path_of(path)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)

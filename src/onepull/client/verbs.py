@@ -20,7 +20,7 @@ from onepull.errors import OnepullError, ServiceError
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Receipt, RouterStats
 
-BATCH = 500  # queued observations that are delivered together
+DELIVERED_TOGETHER = 500  # queued observations that are delivered together
 URL = "http://127.0.0.1:8000"
 LOGGER = logging.getLogger("onepull.client")
 Done = TypeVar("Done")  # what a control returns: None, or something to await
@@ -114,8 +114,8 @@ class Verbs(ABC, Generic[Done]):
     def _observing_many(self, observations: Iterable[Any]) -> Steps[BatchReceipt]:
         bodies = calls.many_bodies(self._made, observations)
         told = []
-        for start in range(0, len(bodies), BATCH):
-            batch = bodies[start : start + BATCH]
+        for start in range(0, len(bodies), DELIVERED_TOGETHER):
+            batch = bodies[start : start + DELIVERED_TOGETHER]
             try:
                 reply = yield from self._ask("POST", "observations", body=batch)
             except ServiceError:
@@ -126,7 +126,7 @@ class Verbs(ABC, Generic[Done]):
 
     def _delivering(self) -> Steps[bool]:
         """Deliver one batch; return whether that was possible."""
-        batch = self._queue.first(BATCH)
+        batch = self._queue.first(DELIVERED_TOGETHER)
         if not batch:
             return True
         try:

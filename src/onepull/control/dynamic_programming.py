@@ -34,7 +34,7 @@ class LevelAction(NamedTuple):
     chances: tuple[float, ...]
 
 
-NOTHING = LevelAction(IDLE, 0.0, (0.0,), (1.0,))
+IDLE_ACTION = LevelAction(IDLE, 0.0, (0.0,), (1.0,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def best_plan(  # noqa: PLR0913 - the whole programme in one call
     >>> [decision.amount for decision in plan.decisions], round(plan.value, 4)
     ([0.0, 1.0, 1.0], 0.75)
     """
-    every = [NOTHING, *options]
+    every = [IDLE_ACTION, *options]
     amounts, shares = _listed(arrivals)
     step = level_step(buffer, arrivals, (d for o in every for d in o.drained))
     count = round(buffer.capacity / step) + 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.distributions import quadrature
-from onepull.distributions.continuous import FARTHEST, Continuous
+from onepull.distributions.continuous import FARTHEST_DEVIATIONS, Continuous
 from onepull.distributions.law_kinds import BETA, NORMAL, UNIFORM
 from onepull.distributions.mixtures import LEAST_MASS
 from onepull.errors import ParameterError
@@ -165,7 +165,7 @@ class TruncatedNormal(Continuous):
     @property
     def _reach(self) -> tuple[float, float]:
         mean, sd, low, high = self.shape
-        return max(low, mean - FARTHEST * sd), min(high, mean + FARTHEST * sd)
+        return max(low, mean - FARTHEST_DEVIATIONS * sd), min(high, mean + FARTHEST_DEVIATIONS * sd)
 
     @property
     def support(self) -> list[tuple[float, float]]:

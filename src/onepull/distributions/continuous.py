@@ -23,12 +23,12 @@ from onepull.distributions.distribution import Distribution
 from onepull.distributions.mixtures import Clipped
 from onepull.errors import ParameterError
 
-STEEPEST = 0.2  # the lowest allowed a of a density that behaves like x^(a-1) at an end
-NARROWEST = 1e12  # the highest allowed a, since a law without a width has no density
+LOWEST_SHAPE = 0.2  # the lowest allowed a of a density that behaves like x^(a-1) at an end
+HIGHEST_SHAPE = 1e12  # the highest allowed a, since a law without a width has no density
 LOGARITHM = 700.0  # e^700 is about the largest number
-FARTHEST = 37.0  # standard deviations: beyond, the density of a normal law is 0
-COUNTS = 1e-13  # the share of a mean that a tail must have to be integrated
-HEAVY = 1e-10  # the share of the largest integrand at which a tail has not ended yet
+FARTHEST_DEVIATIONS = 37.0  # standard deviations: beyond, the density of a normal law is 0
+SMALLEST_TAIL = 1e-13  # the share of a mean that a tail must have to be integrated
+OPEN_TAIL = 1e-10  # the share of the largest integrand at which a tail has not ended yet
 TAIL_POINTS = 33
 NO_MASS = 1e-18  # a probability that counts as 0
 
@@ -195,9 +195,9 @@ class Continuous(Distribution):
         if not count:
             return near, float(values[0])
         sizes, end = np.abs(values[:count]), float(points[count - 1])
-        if sizes.max() * abs(end - near) <= COUNTS * size:
+        if sizes.max() * abs(end - near) <= SMALLEST_TAIL * size:
             return near, 0.0
-        if sizes[-1] > HEAVY * sizes.max() and (count < TAIL_POINTS or self._goes_on(far)):
+        if sizes[-1] > OPEN_TAIL * sizes.max() and (count < TAIL_POINTS or self._goes_on(far)):
             return end, math.copysign(math.inf, values[count - 1])
         return end, 0.0
 
@@ -250,8 +250,8 @@ class Continuous(Distribution):
     def _require_integrable(self, name: str) -> None:
         """Raise if the density is too steep at an end for accurate means and samples."""
         value = self._stated[name]
-        if not STEEPEST <= value <= NARROWEST:
-            limit = f"at most {NARROWEST:g}" if value > 1 else f"at least {STEEPEST:g}"
+        if not LOWEST_SHAPE <= value <= HIGHEST_SHAPE:
+            limit = f"at most {HIGHEST_SHAPE:g}" if value > 1 else f"at least {LOWEST_SHAPE:g}"
             raise ParameterError(f"{type(self).__name__} {name} must be {limit}, given {value:g}")
 
     def _require(self, name: str, *, above: float) -> None:

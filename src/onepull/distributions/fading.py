@@ -8,7 +8,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import real
-from onepull.distributions.continuous import FARTHEST, Continuous
+from onepull.distributions.continuous import FARTHEST_DEVIATIONS, Continuous
 from onepull.distributions.law_kinds import RICIAN
 from onepull.distributions.positive_laws import Gamma
 from onepull.errors import ParameterError
@@ -61,7 +61,9 @@ class Rician(Continuous):
     @property
     def _reach(self) -> tuple[float, float]:
         sight, spread = self.shape
-        return max(0.0, sight - FARTHEST * spread) ** 2, (sight + FARTHEST * spread) ** 2
+        return max(0.0, sight - FARTHEST_DEVIATIONS * spread) ** 2, (
+            sight + FARTHEST_DEVIATIONS * spread
+        ) ** 2
 
     @property
     def support(self) -> list[tuple[float, float]]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.distributions.continuous import FARTHEST, LOGARITHM, Continuous
+from onepull.distributions.continuous import FARTHEST_DEVIATIONS, LOGARITHM, Continuous
 from onepull.distributions.law_kinds import GAMMA, LOG_NORMAL
 from onepull.errors import ParameterError
 
@@ -59,7 +59,9 @@ class LogNormal(Continuous):
     @property
     def _reach(self) -> tuple[float, float]:
         mean, sd = self.shape
-        return max(-FARTHEST, (-LOGARITHM - mean) / sd), min(FARTHEST, (LOGARITHM - mean) / sd)
+        return max(-FARTHEST_DEVIATIONS, (-LOGARITHM - mean) / sd), min(
+            FARTHEST_DEVIATIONS, (LOGARITHM - mean) / sd
+        )
 
     def density(self, x: Array) -> Array:
         """Return the density up to a factor."""
@@ -93,7 +95,7 @@ class Gamma(Continuous):
     @property
     def _reach(self) -> tuple[float, float]:
         shape, scale = self.shape
-        spread = FARTHEST * math.sqrt(shape)
+        spread = FARTHEST_DEVIATIONS * math.sqrt(shape)
         return scale * max(0.0, shape - spread), scale * (shape + spread + LOGARITHM)
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 
 from onepull.arrays import Array
 
-TOLERANCE = 1e-11
+PANEL_TOLERANCE = 1e-11
 DEEPEST = 60
 MOST_PANELS = 4096  # a function that needs more is noise
 
@@ -20,7 +20,7 @@ def _lobatto(order: int) -> tuple[Array, Array]:
     return x, 2.0 / (order * (order - 1) * last(x) ** 2)
 
 
-FEW, MANY = _lobatto(8), _lobatto(15)
+FEW_NODES, MANY_NODES = _lobatto(8), _lobatto(15)
 
 
 def smooth(s: Array) -> tuple[Array, Array]:
@@ -64,10 +64,11 @@ def integral(
     total, size = 0.0, 0.0
     for _ in range(DEEPEST):
         fine, coarse = (
-            _panel(function, density, low, high, left, width, nodes) for nodes in (MANY, FEW)
+            _panel(function, density, low, high, left, width, nodes)
+            for nodes in (MANY_NODES, FEW_NODES)
         )
         size = max(size, float(np.max(np.abs(fine) / width)))
-        settled = np.abs(fine - coarse) <= TOLERANCE * size * np.maximum(width, 1e-3)
+        settled = np.abs(fine - coarse) <= PANEL_TOLERANCE * size * np.maximum(width, 1e-3)
         total += float(fine[settled].sum())
         if settled.all():
             return total
@@ -75,7 +76,7 @@ def integral(
             return total + float(fine[~settled].sum())
         left, width = left[~settled], width[~settled] / 2
         left, width = np.concatenate([left, left + width]), np.concatenate([width, width])
-    return total + float(_panel(function, density, low, high, left, width, MANY).sum())
+    return total + float(_panel(function, density, low, high, left, width, MANY_NODES).sum())
 
 
 def _panel(  # noqa: PLR0913, PLR0917 - all parts of an integral

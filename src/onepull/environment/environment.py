@@ -16,11 +16,11 @@ from onepull.distributions.fits_space import fitted
 from onepull.environment.delayed_feedback import Delay, delays_by_arm, losses_by_arm
 from onepull.environment.outcomes import outcome_law
 from onepull.errors import ParameterError, UnknownArm
-from onepull.payoff.reward import ROUNDING
+from onepull.payoff.reward import REWARD_ROUNDING
 from onepull.problem import Problem
 from onepull.spaces import Box
 
-NODES = 256  # quadrature points for continuous contexts when a budget is planned
+BUDGET_NODES = 256  # quadrature points for continuous contexts when a budget is planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Environment:
             )
         return rewards
 
-    def best_mix(self, horizon: int, nodes: int = NODES) -> Mix:
+    def best_mix(self, horizon: int, nodes: int = BUDGET_NODES) -> Mix:
         """Return the best mixture of arms that the budget pays for over a horizon.
 
         It has one row per context and stationary period, weighted by its share of the trials.
@@ -258,7 +258,7 @@ def tie_slack(bounds: tuple[float, float]) -> float:
     The bounds must be finite, as `finite_bounds` makes them.
     """
     low, high = bounds
-    return 1e-12 * (high - low) + ROUNDING * max(abs(low), abs(high))
+    return 1e-12 * (high - low) + REWARD_ROUNDING * max(abs(low), abs(high))
 
 
 def _infinite(mean: float) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 ABSENT = "not given"
-LONGEST = 60  # characters of a value
-MOST = 5  # differences to name
+LONGEST_VALUE = 60  # characters of a value
+MOST_NAMED = 5  # differences to name
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -30,8 +30,10 @@ def summarised(found: Sequence[str]) -> str:
     >>> summarised([f"key {i}: 1 → 2" for i in range(7)])[-25:]
     'key 4: 1 → 2 and 2 others'
     """
-    rest = len(found) - MOST
-    return ", ".join(found[:MOST]) + (f" and {rest} other{'s' * (rest > 1)}" if rest > 0 else "")
+    rest = len(found) - MOST_NAMED
+    return ", ".join(found[:MOST_NAMED]) + (
+        f" and {rest} other{'s' * (rest > 1)}" if rest > 0 else ""
+    )
 
 
 def _compared(key: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -53,4 +55,4 @@ def _are_tables(value: Any) -> bool:
 
 def _shown(value: Any) -> str:
     text = ABSENT if value is None else repr(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

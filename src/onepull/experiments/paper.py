@@ -33,11 +33,11 @@ TABLE_1 = {
     4: {"UCB1": 15688.0, "Multi-UCB": 3278.0, "DCB(0.01)": 28.0},
 }
 # Table II, regret at T = 1e6.  δ = T^-(1-growth), so T^-1/3 is a growth of 2/3.
-STEPS = {"T^-1/3": 2 / 3, "T^-1/2": 1 / 2, "T^-2/3": 1 / 3}
+CELL_GROWTH = {"T^-1/3": 2 / 3, "T^-1/2": 1 / 2, "T^-2/3": 1 / 3}
 TABLE_2 = {
-    "Multi-UCB": dict(zip(STEPS, (15535.8, 17583.9, 23117.2), strict=True)),
-    "CCB, unknown T": dict(zip(STEPS, (8645.7, 6533.0, 1476.2), strict=True)),
-    "CCB, known T": dict(zip(STEPS, (3010.5, 1163.4, 481.8), strict=True)),
+    "Multi-UCB": dict(zip(CELL_GROWTH, (15535.8, 17583.9, 23117.2), strict=True)),
+    "CCB, unknown T": dict(zip(CELL_GROWTH, (8645.7, 6533.0, 1476.2), strict=True)),
+    "CCB, known T": dict(zip(CELL_GROWTH, (3010.5, 1163.4, 481.8), strict=True)),
 }
 TABLE_2_UCB1 = 25201.5
 
@@ -74,7 +74,7 @@ def harvesting(horizon: int, seed: int) -> Study:
     environment = energy_harvesting()
     problem = environment.problem
     policies: dict[str, Policy] = {"UCB1": UCB1(problem)}
-    for step, growth in STEPS.items():
+    for step, growth in CELL_GROWTH.items():
         known = CCB.for_horizon(problem, horizon=horizon, growth=growth, epsilon=EPSILON)
         policies[f"Multi-UCB, {step}"] = MultiUCB(problem, delta=known.delta)
         policies[f"CCB, unknown T, {step}"] = DoublingCCB(problem, growth=growth, epsilon=EPSILON)
@@ -165,7 +165,7 @@ def table_2_order(result: Result) -> Table:
     Differences are paired: both policies of a pair see the same contexts and states.
     """
     rows: list[list[Any]] = []
-    for step in STEPS:
+    for step in CELL_GROWTH:
         said = {"UCB1": TABLE_2_UCB1, **{policy: TABLE_2[policy][step] for policy in TABLE_2}}
         ranked = sorted(said, key=lambda policy: -said[policy])
         for worse, better in combinations(ranked, 2):
@@ -345,7 +345,7 @@ def variants(horizon: int, seed: int) -> list[Study]:
                 epsilon=epsilon,
                 beyond_theory=epsilon <= 0,
             )
-            for step, growth in STEPS.items()
+            for step, growth in CELL_GROWTH.items()
         }
         found.append(Study(reading, _simulation(environment, policies, horizon, seed, 10 + number)))
     return found
@@ -355,12 +355,12 @@ def other_readings(results: Mapping[str, Result]) -> Table:
     """Return the regret of CCB with known T in the other readings of Table II."""
     rows: list[list[Any]] = [["paper", *TABLE_2["CCB, known T"].values()]]
     rows += [
-        [reading, *(Estimate(*mean_and_half_width(result.regret(step))) for step in STEPS)]
+        [reading, *(Estimate(*mean_and_half_width(result.regret(step))) for step in CELL_GROWTH)]
         for reading, result in results.items()
     ]
     return Table(
         f"Other readings of Table II: regret of CCB with known T at {_scale(*results.values())}",
-        ["reading", *STEPS],
+        ["reading", *CELL_GROWTH],
         rows,
         ["Columns: δ.", HALF_WIDTH],
     )

@@ -11,8 +11,8 @@ from onepull.errors import ProblemError
 from onepull.experiments.experiment import APPLICATIONS, problem_and_environment
 from onepull.experiments.own_code import problem_of
 from onepull.experiments.toml_reading import Document, FromToml
+from onepull.policies.recommendation import FEEDBACK
 from onepull.problem import Problem
-from onepull.simulation.feedback import FEEDBACK
 from onepull.simulation.limits import number_of_trials
 
 

@@ -35,7 +35,7 @@ LAWS: dict[str, Callable[..., d.Distribution]] = {
     "mixture": d.Mixture,
     "failing": d.Failing,
 }
-NUMBER = Box(value=Interval(-math.inf, math.inf))  # the space of a law of one number
+ONE_NUMBER = Box(value=Interval(-math.inf, math.inf))  # the space of a law of one number
 
 
 def law_of(written: Any, box: Box, folder: Path, where: str) -> d.Distribution:
@@ -112,9 +112,9 @@ def delays_of(written: Any, folder: Path) -> Any:
     if not isinstance(written, Mapping):
         return written
     if isinstance(written.get("law"), str):
-        return _build(written, NUMBER, folder, "delays")
+        return _build(written, ONE_NUMBER, folder, "delays")
     return {
-        arm: _build(law, NUMBER, folder, f"delays of arm {arm!r}")
+        arm: _build(law, ONE_NUMBER, folder, f"delays of arm {arm!r}")
         if isinstance(law, Mapping)
         else law
         for arm, law in written.items()

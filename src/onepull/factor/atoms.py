@@ -22,7 +22,7 @@ from onepull.spaces import Finite, Interval
 
 MOST_ATOMS = 100_000
 FINER = (4, 8, 16)  # points per knot when the error is measured
-REMEMBERED = 1 << 21  # rewards cached for recent contexts
+REMEMBERED_REWARDS = 1 << 21  # rewards cached for recent contexts
 
 
 class Atoms(Dense):
@@ -43,7 +43,7 @@ class Atoms(Dense):
         self._columns = list(self.points.T.copy())
         # The attributes of each arm, one row an arm.
         self._known = [column[:, None] for column in np.array(problem.known).T]
-        contexts = max(1, min(4096, REMEMBERED // self.features))
+        contexts = max(1, min(4096, REMEMBERED_REWARDS // self.features))
         self._rewards = lru_cache(maxsize=contexts)(self._compute)
 
     def _compute(self, context: State) -> tuple[Array, Any, Any]:

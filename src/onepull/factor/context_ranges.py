@@ -18,8 +18,8 @@ from onepull.payoff.box_points import is_finite, size
 from onepull.problem import Problem
 from onepull.spaces import Finite, Interval
 
-CELLS = 4096
-FEW = 4  # values of a field that stay listed
+RANGE_CELLS = 4096
+FEW_VALUES = 4  # values of a field that stay listed
 
 
 class Ranges:
@@ -58,7 +58,7 @@ def _between(problem: Problem) -> Problem:
     """Return the problem with intervals in place of long lists of numbers in the context."""
     context = {
         name: Interval(space.low, space.high)
-        if isinstance(space, Finite) and not space.words and len(space.values) > FEW
+        if isinstance(space, Finite) and not space.words and len(space.values) > FEW_VALUES
         else space
         for name, space in problem.context.items()
     }
@@ -76,5 +76,5 @@ def _fine_cells(problem: Problem) -> Table | Grid | None:
     intervals = {n: s for n, s in problem.context.items() if isinstance(s, Interval)}
     if not all(math.isfinite(space.width) for space in intervals.values()):
         return None
-    each = max(1.0, CELLS ** (1 / len(intervals)))
+    each = max(1.0, RANGE_CELLS ** (1 / len(intervals)))
     return Grid.finest(problem, delta={n: s.extent / each for n, s in intervals.items()})

@@ -23,10 +23,10 @@ from onepull.spaces import Box, Finite
 SIDE = 724  # rows and columns of the matrix that pivots are chosen from
 CHECKED = 1 << 21  # grid points at which the error is measured
 DRAWN = 1 << 14  # random points at which the error is measured
-FEWEST = 5  # smallest number of grid points per interval field
+FEWEST_POINTS = 5  # smallest number of grid points per interval field
 MOST_PAIRS = 1 << 25
 MOST_RANK = 256
-ROUNDING = 1e-14  # smallest possible error, as a share of the largest reward
+SMALLEST_ERROR = 1e-14  # smallest possible error, as a share of the largest reward
 
 
 class LowRank(Dense):
@@ -86,7 +86,7 @@ class LowRank(Dense):
                 f"the reward goes from {low:.6g} to {high:.6g}, but a low-rank approximation needs "
                 f"rewards above {NARROWEST:.1g} in size; multiply the reward by a constant"
             )
-        aim = self.tolerance * (high - low) + ROUNDING * max(abs(low), abs(high))
+        aim = self.tolerance * (high - low) + SMALLEST_ERROR * max(abs(low), abs(high))
         for share in (0.5, 0.25, 0.125):  # the rest is for the error between points
             self._take_pivots(aim * share, most)
             if self.error <= aim or self.features >= most:
@@ -226,7 +226,7 @@ def _each(box: Box, budget: int) -> int:
     """Return the number of points per interval field, for about `budget` points in total."""
     finite = math.prod(len(s.values) for s in box.values() if isinstance(s, Finite))
     continuous = sum(not isinstance(s, Finite) for s in box.values())
-    return max(FEWEST, int((budget / finite) ** (1 / continuous))) if continuous else 2
+    return max(FEWEST_POINTS, int((budget / finite) ** (1 / continuous))) if continuous else 2
 
 
 def _grid(box: Box, turns: Array) -> Array:

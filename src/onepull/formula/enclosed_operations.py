@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.formula.enclosure import (
-    TINY,
+    SMALLEST_NORMAL,
     ZERO,
     Bounds,
     Enclosure,
@@ -119,7 +119,7 @@ def exponential(a: Enclosure) -> Enclosure:
     if np.any(a.high > 709):
         raise Undefined("exp may overflow: its argument can exceed 709")
     low, high = outward(np.exp(a.low), np.exp(a.high))
-    high = np.maximum(high, TINY)  # it may have become 0
+    high = np.maximum(high, SMALLEST_NORMAL)  # it may have become 0
     low = np.where(a.low >= 0, np.maximum(low, 1.0), low)
     high = np.where(a.high <= 0, np.minimum(high, 1.0), high)
     return Enclosure(low, high, chain([a], lambda: [(low, high)]))
@@ -203,7 +203,7 @@ def power(a: Enclosure, b: Enclosure) -> Enclosure:
         raise Undefined("a power is not defined: its base can be 0 with an exponent of 0 or less")
     with np.errstate(all="ignore"):
         low, high = outward(*extremes([np.power(x, y) for x in a.bounds for y in b.bounds]))
-        high = np.where(a.high > 0, np.maximum(high, TINY), high)  # it may have become 0
+        high = np.where(a.high > 0, np.maximum(high, SMALLEST_NORMAL), high)  # it may have become 0
         # 1 ** b is 1, and so is a ** 0.
         rises = ((a.low >= 1) & (b.low >= 0)) | ((a.high <= 1) & (b.high <= 0))
         falls = ((a.low >= 1) & (b.high <= 0)) | ((a.high <= 1) & (b.low >= 0))
@@ -228,8 +228,8 @@ def _whole_power(a: Enclosure, exponent: float) -> Enclosure:
             return np.ones_like(a.low), np.ones_like(a.low)
         low, high = outward(*extremes([np.power(a.low, n), np.power(a.high, n)]))
         # They may have become 0.
-        low = np.where((low == 0) & (a.low < 0), -TINY, low)
-        high = np.where((high == 0) & ((a.low != 0) | (a.high != 0)), TINY, high)
+        low = np.where((low == 0) & (a.low < 0), -SMALLEST_NORMAL, low)
+        high = np.where((high == 0) & ((a.low != 0) | (a.high != 0)), SMALLEST_NORMAL, high)
         # A power of 1 is 1, and one of -1 is 1 or -1.
         within = (np.abs(a.low) <= 1) & (np.abs(a.high) <= 1) & (n > 0)
         low = np.where(within, np.maximum(low, -1.0), low)

@@ -30,7 +30,7 @@ Bounds: TypeAlias = tuple[Array, Array]
 # A library function is off by at most 4 units in the last place, as numpy states for its own.
 # So two of them differ by at most 8; two more cover the rounding of the margin itself.
 MARGIN = 10 * 2.0**-52
-TINY = float(np.finfo(float).tiny)  # below it, numbers lose digits and may become 0
+SMALLEST_NORMAL = float(np.finfo(float).tiny)  # below it, numbers lose digits and may become 0
 
 
 class Undefined(Exception):  # noqa: N818 - turned into a FormulaError, which points at the place
@@ -88,9 +88,9 @@ def outward(low: Array, high: Array) -> Bounds:
 
 
 def _above(value: Array) -> Array:
-    least = np.where(value > 0, TINY, 0.0)
+    least = np.where(value > 0, SMALLEST_NORMAL, 0.0)
     more = value * np.where(value > 0, 1 + MARGIN, 1 - MARGIN)
-    return np.where(np.abs(value) < TINY, least, more)
+    return np.where(np.abs(value) < SMALLEST_NORMAL, least, more)
 
 
 def total(parts: Sequence[Bounds]) -> Bounds:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import LARGEST
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.enclosure import Enclosure, Undefined, point
@@ -19,8 +19,6 @@ from onepull.formula.grammar import parse
 from onepull.formula.operations import Operation
 from onepull.formula.tokens import Words, check_names, plain
 from onepull.formula.tree import Apply, Field, Number, Term, names_in
-
-LARGEST = sys.float_info.max
 
 
 class Formula:

@@ -29,7 +29,7 @@ from onepull.formula.tree import (
 )
 from onepull.formula.words import MOST_COMMON, are_aligned, common, some
 
-SIZE = 1000
+MOST_PARTS = 1000
 DEPTH = 60
 NESTING = 128  # brackets, signs and operands within one another
 EXPONENT = 100.0
@@ -373,9 +373,11 @@ class _Parser:
 
     def count(self, parts: int, span: tuple[int, int], name: str = "") -> None:
         self.size += parts
-        if self.size > SIZE:
+        if self.size > MOST_PARTS:
             priced = f" ({name!r} counts as {parts})" if name and parts > 1 else ""
-            raise self.refuse(span, f"a formula may have at most {SIZE} parts, given more{priced}")
+            raise self.refuse(
+                span, f"a formula may have at most {MOST_PARTS} parts, given more{priced}"
+            )
 
     def number(self, term: Operand) -> Term:
         """Return a term as a number; a comparison becomes 0 or 1."""

@@ -6,7 +6,7 @@ from math import log, sqrt
 from typing import Any
 
 from onepull.index.rules import StateRule
-from onepull.payoff.reward import NARROWEST, ROUNDING
+from onepull.payoff.reward import NARROWEST, REWARD_ROUNDING
 
 
 def bernstein_bound(
@@ -50,7 +50,7 @@ def bernstein_index(
 ) -> float:
     """Return the bound of UCB-V, with the variance of the observed rewards."""
     # In units of the range, so that no square overflows; not below the rounding error of a mean.
-    unit = max(high - low, ROUNDING * max(abs(low), abs(high)), NARROWEST)
+    unit = max(high - low, REWARD_ROUNDING * max(abs(low), abs(high)), NARROWEST)
     variance = law_variance(values, weights, len(values), mean, 1.0 / unit)
     return mean + unit * bernstein_bound(0.0, variance, 1.0, pulls, exploration)
 

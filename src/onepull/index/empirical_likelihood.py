@@ -10,13 +10,13 @@ from __future__ import annotations
 from math import exp, inf, log, sqrt
 from typing import Any
 
-from onepull.payoff.reward import NARROWEST, ROUNDING
+from onepull.payoff.reward import NARROWEST, REWARD_ROUNDING
 
-STEPS = 60  # enough for bisection; Newton's method takes about six
-CLOSE = 1e-13
+MOST_STEPS = 60  # enough for bisection; Newton's method takes about six
+RELATIVE_TOLERANCE = 1e-13
 NEXT_TO_NOTHING = 1e-12
 THINNEST = 1e-100  # smallest unit, as a share of the range
-FARTHEST = 1e150  # largest distance to the top, in units
+FARTHEST_FROM_TOP = 1e150  # largest distance to the top, in units
 NEAR_POLE = 1e-3
 AT_TOP = 1e-50  # a mean this close to the top, in units, is the top
 
@@ -27,7 +27,7 @@ def rounding(low: float, high: float) -> float:
     >>> rounding(0.0, 2.0) < 2.1e-12, rounding(1e9 - 2.0, 1e9) < 1e-5
     (True, True)
     """
-    return NEXT_TO_NOTHING * (high - low) + ROUNDING * max(abs(low), abs(high))
+    return NEXT_TO_NOTHING * (high - low) + REWARD_ROUNDING * max(abs(low), abs(high))
 
 
 def exploration(trial: float, c: float) -> float:
@@ -68,11 +68,11 @@ def divergence(  # noqa: C901, PLR0912 - plain loops, so that they can be compil
     # Solved for 1 - λ, since there is a pole near λ = 1 if there is weight at the top.
     low, high = 0.0, 1.0
     free = 0.5 if reach > 0.0 else 0.0
-    for _ in range(STEPS):
+    for _ in range(MOST_STEPS):
         slope, bend = 0.0, 0.0
         for s in range(count):
             if weights[s] > 0.0:
-                short = min((top - values[s]) * scale, FARTHEST)
+                short = min((top - values[s]) * scale, FARTHEST_FROM_TOP)
                 part = (1.0 - short) / (free + (1.0 - free) * short)
                 slope += weights[s] * part
                 bend -= weights[s] * part * part
@@ -86,13 +86,13 @@ def divergence(  # noqa: C901, PLR0912 - plain loops, so that they can be compil
         # With values next to the top, steps away from the pole only double: too many of them.
         if not low < step < high or (free == 0.0 and step < NEAR_POLE):
             step = 0.5 * (low + high)
-        if abs(step - free) <= CLOSE * free:
+        if abs(step - free) <= RELATIVE_TOLERANCE * free:
             break
         free = step
     found = 0.0
     for s in range(count):
         if weights[s] > 0.0:
-            short = min((top - values[s]) * scale, FARTHEST)
+            short = min((top - values[s]) * scale, FARTHEST_FROM_TOP)
             found += weights[s] * log(free + (1.0 - free) * short)
     return max(found, 0.0)
 
@@ -141,7 +141,7 @@ def likely_mean(  # noqa: C901, PLR0912 - plain loops, so that they can be compi
     least = THINNEST * short
     beyond = max(sqrt(0.5 * square / budget) - short, 1e-9 * short)
     fall = 0.0  # how far the bound is below the top
-    for _ in range(STEPS):
+    for _ in range(MOST_STEPS):
         logs, one, two = log_moments(values, weights, count, top, per_unit, beyond)
         fall = exp(logs - budget) - beyond
         wrong = logs + log(one) - budget
@@ -195,7 +195,7 @@ def likely_share(mean: float, budget: float) -> float:
         return 1.0
     low, high = mean, min(1.0, mean + sqrt(0.5 * budget))
     share = 0.5 * (low + high)
-    for _ in range(STEPS):
+    for _ in range(MOST_STEPS):
         if share <= mean or share >= 1.0:  # equal up to rounding
             break
         wrong = mean * log(mean / share) + (1.0 - mean) * log((1.0 - mean) / (1.0 - share)) - budget
@@ -206,7 +206,7 @@ def likely_share(mean: float, budget: float) -> float:
         step = share - wrong * share * (1.0 - share) / (share - mean)
         if not low < step < high:
             step = 0.5 * (low + high)
-        if abs(step - share) < CLOSE:
+        if abs(step - share) < RELATIVE_TOLERANCE:
             break
         share = step
     return share if share < 1.0 - NEXT_TO_NOTHING else 1.0

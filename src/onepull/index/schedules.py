@@ -10,7 +10,7 @@ from typing import Any
 
 from onepull.index.rules import TurnRule
 
-LONGEST = 43.0  # e^43 is about the largest trial that fits into 64 bits
+LONGEST_LOG = 43.0  # e^43 is about the largest trial that fits into 64 bits
 
 
 def exploration_rate(trial: int, arms: int, c: float, gap: float) -> float:
@@ -42,8 +42,8 @@ def batch_start(batch: int, before: int, arms: int, weight: float) -> int:
     """
     if batch == 1:
         return 1
-    if batch - 1 > LONGEST * weight:
-        return int(exp(LONGEST))  # beyond any trial
+    if batch - 1 > LONGEST_LOG * weight:
+        return int(exp(LONGEST_LOG))  # beyond any trial
     due = int(exp((batch - 1) / weight))
     while weight * log(due) <= batch - 1:
         due += 1

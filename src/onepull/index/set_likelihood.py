@@ -19,10 +19,12 @@ from onepull.payoff.reward import NARROWEST
 
 FOGS = (1.0, 1e-2, 1e-4, 1e-6)  # barrier weights: pseudo-observations of every state
 FAINTEST = FOGS[-1]
-STEPS = 50  # of Newton's method; it takes two to five
-HALVINGS = 30  # of a step; mostly none
+NEWTON_STEPS = 50  # of Newton's method; it takes two to five
+STEP_HALVINGS = 30  # of a step; mostly none
 TURNS = 40  # of the search for the multiplier; it takes four to ten
-CLOSE = 1e-3  # tolerance of the multiplier and of the slope in it; the bound errs upwards
+MULTIPLIER_TOLERANCE = (
+    1e-3  # tolerance of the multiplier and of the slope in it; the bound errs upwards
+)
 UNKNOWN_BOUND = (inf, 0.0, 0.0)  # a bound, its rise and its risk before one is computed
 WHOLE = 0.9  # of the way to where a share would be zero
 
@@ -80,7 +82,7 @@ def settled(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
     weight = counts.sum() + fog * shares.size
     likely = mixtures(rates, shares)
     height = _height(counts, likely, shares, fog, weight)
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         # Steps are relative to the shares, some of which are close to zero.
         slope, bend = tangent(rates * shares, counts, likely)
         slope += fog - weight * shares
@@ -91,7 +93,7 @@ def settled(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
         away = step.min()
         size = 1.0 if away > -WHOLE else -WHOLE / away
         before = height
-        for _ in range(HALVINGS):
+        for _ in range(STEP_HALVINGS):
             tried = shares * (1.0 + size * step)
             likely = mixtures(rates, tried)
             height = _height(counts, likely, tried, fog, weight)
@@ -160,14 +162,14 @@ def coarse_bound(
     mean = top - unit * short
     if risk <= 0.0:
         return mean, inf
-    if short <= CLOSE * CLOSE * reach:  # up to the barrier
+    if short <= MULTIPLIER_TOLERANCE * MULTIPLIER_TOLERANCE * reach:  # up to the barrier
         return top, 0.0
     best = log_likelihood(told, counts, law)
     square = total(law, (gaps - short) ** 2)
     beyond = max(sqrt(0.5 * square * pulls / risk) - short, 1e-6 * reach)
     low, high = 0.0, inf  # multipliers that are too small and too large
     wrong_low, wrong_high = 0.0, 0.0
-    least_wrong = CLOSE * risk / pulls
+    least_wrong = MULTIPLIER_TOLERANCE * risk / pulls
     most, rise = 0.0, 0.0  # how far the bound is below the top
     shares = law
     for turn in range(TURNS):
@@ -193,7 +195,11 @@ def coarse_bound(
             # The secant in logarithms, kept away from the ends so that both move.
             part = min(max(wrong_low / (wrong_low - wrong_high), 0.1), 0.9)
             step = low * (high / low) ** part
-        if abs(step - beyond) <= CLOSE * beyond or step < 1e-9 * reach or abs(wrong) <= least_wrong:
+        if (
+            abs(step - beyond) <= MULTIPLIER_TOLERANCE * beyond
+            or step < 1e-9 * reach
+            or abs(wrong) <= least_wrong
+        ):
             break
         beyond = step
     return max(top - unit * most, mean), unit * rise

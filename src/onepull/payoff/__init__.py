@@ -8,7 +8,7 @@ from onepull.payoff.callable_payoff import CallablePayoff
 from onepull.payoff.facts import Fact
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.payoff.payoff import COMPACT, Features, Payoff, State
-from onepull.payoff.reward import LARGEST, Fixed, Reward
+from onepull.payoff.reward import LARGEST_REWARD, Fixed, Reward
 from onepull.spaces import Box
 
 __all__ = ["COMPACT", "Fact", "Features", "Fixed", "Payoff", "Reward", "State", "bind"]
@@ -38,10 +38,11 @@ def bind(
         math.isfinite(space.low) and math.isfinite(space.high)
         for space in (*context.values(), *state.values())
     )
-    if max(0.0 if is_endless else abs(low), abs(high)) > LARGEST or payoff.reach == 0.0:
+    if max(0.0 if is_endless else abs(low), abs(high)) > LARGEST_REWARD or payoff.reach == 0.0:
         raise ProblemError(
             f"the reward is too large to compute with: it goes from {low:.6g} to {high:.6g} over "
-            f"the declared spaces; expected at most {LARGEST:.6g} in size: divide it by a constant"
+            f"the declared spaces; expected at most {LARGEST_REWARD:.6g} in size: divide it by a "
+            "constant"
         )
     payoff.check_declarations()
     return payoff

@@ -15,7 +15,7 @@ from onepull.errors import DeclarationError, ProblemError, RewardError
 from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
-from onepull.payoff.payoff import LISTING, Payoff, State
+from onepull.payoff.payoff import MOST_LISTED_STATES, Payoff, State
 from onepull.payoff.reward import Fixed, Reward, slack
 from onepull.spaces import FAILED, Box
 
@@ -161,7 +161,7 @@ class CallablePayoff(Payoff):
 
     def _state_ends(self) -> dict[str, Array] | None:
         """Return states that include those of the lowest and highest reward, None if not known."""
-        if box_points.is_finite(self.state) and box_points.size(self.state) <= LISTING:
+        if box_points.is_finite(self.state) and box_points.size(self.state) <= MOST_LISTED_STATES:
             return box_points.product(box_points.listed(self.state))
         falling = ("decreasing", "nonincreasing")
         along = {
@@ -173,7 +173,7 @@ class CallablePayoff(Payoff):
         }
         others = Box({name: space for name, space in self.state.items() if name not in along})
         if not all(np.isfinite(ends).all() for ends in along.values()) or not (
-            box_points.is_finite(others) and box_points.size(others) <= LISTING
+            box_points.is_finite(others) and box_points.size(others) <= MOST_LISTED_STATES
         ):
             return None
         # Both corners of the monotone fields, for each value of the others.

@@ -15,15 +15,15 @@ from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import Payoff, State
-from onepull.payoff.reward import LARGEST, Fixed, Reward, slack
+from onepull.payoff.reward import LARGEST_REWARD, Fixed, Reward, slack
 from onepull.spaces import FAILED, Box, Finite, Interval, Space
 
-PIECES = 4096  # pieces that the spaces are cut into, fewer for a large formula
+SPACE_PIECES = 4096  # pieces that the spaces are cut into, fewer for a large formula
 STATE_PIECES = (1, 64, 1024)  # the states are cut finer until the bounds are tight
-WORK = 2**20  # the cost of a formula times boxes to enclose at a time, roughly
-LEAST = 64  # boxes to enclose at a time, at least
+ENCLOSING_WORK = 2**20  # the cost of a formula times boxes to enclose at a time, roughly
+FEWEST_BOXES = 64  # boxes to enclose at a time, at least
 CORNERS = 64
-PARTS = 4096  # parts of a formula times contexts to write out as code
+MOST_WRITTEN_PARTS = 4096  # parts of a formula times contexts to write out as code
 SLOPE = 1e-9  # least slope that counts as strictly monotone, relative to the whole range
 STRICT = ("increasing", "decreasing")
 
@@ -55,10 +55,10 @@ class FormulaPayoff(Payoff):
         self.formula = formula if failure is None else formula.unless(FAILED, failure)
         self.scalar = self.formula.scalar
         self.vector = self.formula.vector
-        self._boxes = max(LEAST, WORK // self.formula.cost)
+        self._boxes = max(FEWEST_BOXES, ENCLOSING_WORK // self.formula.cost)
         self._strict_at = lru_cache(maxsize=4096)(self._strictly_monotone)
         # Raises FormulaError if the formula is undefined anywhere on the declared spaces.
-        budget = min(PIECES, self._boxes)
+        budget = min(SPACE_PIECES, self._boxes)
         everywhere = box_points.pieces(Box({**context, **state}), budget, 2 * budget)
         found = self.formula.enclose(everywhere)
         self._outer = float(np.min(found.low)), float(np.max(found.high))
@@ -90,11 +90,11 @@ class FormulaPayoff(Payoff):
             found = self.formula.enclose({**pieces, **ends})
         except FormulaError:
             return False
-        return bool(np.min(found.low) >= -LARGEST)
+        return bool(np.min(found.low) >= -LARGEST_REWARD)
 
     def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
         """Return a function that computes the rewards in all contexts; generated code if short."""
-        if self.formula.cost * len(contexts) <= PARTS:
+        if self.formula.cost * len(contexts) <= MOST_WRITTEN_PARTS:
             return self.formula.rows(contexts)
         column = self.column(contexts)
         return lambda state: np.broadcast_to(column(state), len(contexts)).tolist()
@@ -111,7 +111,7 @@ class FormulaPayoff(Payoff):
             self._range_of_some(
                 dict(zip(contexts, some.reshape(-1, 2, some.shape[-1]), strict=True))
             )
-            for some in np.split(ends, range(PIECES, ends.shape[-1], PIECES), axis=-1)
+            for some in np.split(ends, range(SPACE_PIECES, ends.shape[-1], SPACE_PIECES), axis=-1)
         ]
         lows, highs = zip(*parts, strict=True)
         return np.concatenate(lows), np.concatenate(highs)
@@ -155,7 +155,7 @@ class FormulaPayoff(Payoff):
 
     def _slopes(self, box: Box, *names: str) -> dict[str, Bounds]:
         """Bound the slopes along fields; infinite if the formula is undefined between values."""
-        budget = min(PIECES, self._boxes)
+        budget = min(SPACE_PIECES, self._boxes)
         boxes = box_points.pieces(box, budget, listing=budget)
         try:
             slopes = self.formula.enclose(boxes, along=names).slopes

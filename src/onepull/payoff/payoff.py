@@ -22,9 +22,9 @@ Features: TypeAlias = Sequence[float] | Array
 State: TypeAlias = tuple[float, ...]
 
 COMPACT = 64  # up to this length plain lists are faster than arrays
-SAMPLES = 2048
-LISTING = 65536  # the most states to enumerate
-REMEMBERED = 32  # ranges, of at most so many bytes each
+SAMPLED_POINTS = 2048
+MOST_LISTED_STATES = 65536  # the most states to enumerate
+REMEMBERED_RANGES = 32  # ranges, of at most so many bytes each
 REMEMBERED_BYTES = 16384
 
 
@@ -124,7 +124,7 @@ class Payoff(ABC):
             lows, highs = (np.full((), end) for end in self.whole_range)
         found = np.broadcast_to(lows, ends[0].shape), np.broadcast_to(highs, ends[0].shape)
         if sum(end.nbytes for end in ends) <= REMEMBERED_BYTES:
-            if len(self._ranges) >= REMEMBERED:
+            if len(self._ranges) >= REMEMBERED_RANGES:
                 self._ranges.clear()
             self._ranges[key] = found
         return found
@@ -199,8 +199,8 @@ class Payoff(ABC):
         if this reward is unique: learning only from unique rewards would be biased.
         """
         if box_points.is_finite(self.state):
-            if box_points.size(self.state) > LISTING:
-                raise self._ambiguous(context, f"there are more than {LISTING} states")
+            if box_points.size(self.state) > MOST_LISTED_STATES:
+                raise self._ambiguous(context, f"there are more than {MOST_LISTED_STATES} states")
             return self._look_up(reward, context)
         if len(self.state) > 1:
             raise self._ambiguous(context, "the state has several fields")
@@ -273,7 +273,7 @@ class Payoff(ABC):
         if not self.reward.declarations:
             return
         everything = Box({**self.context, **self.state})
-        sample = box_points.points(everything, SAMPLES, np.random.default_rng(0))
+        sample = box_points.points(everything, SAMPLED_POINTS, np.random.default_rng(0))
         if self.failure is not None:
             sample[FAILED] = np.zeros_like(sample[FAILED])
         self._check_bounds(sample)

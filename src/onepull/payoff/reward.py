@@ -20,8 +20,8 @@ DIRECTIONS = ("increasing", "decreasing", "nondecreasing", "nonincreasing")
 # Rules compute in units of the reward's range.  A unit is never smaller than this, so that one
 # over it is finite; the rewards of a narrower range count as almost equal.
 NARROWEST = 2.0**-1000
-LARGEST = 2.0**1000  # largest size of a reward: sums and widths of a few of them stay finite
-ROUNDING = 2.0**-48  # rounding error of a computed reward, as a share of its size
+LARGEST_REWARD = 2.0**1000  # largest size of a reward: sums and widths of a few of them stay finite
+REWARD_ROUNDING = 2.0**-48  # rounding error of a computed reward, as a share of its size
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +139,9 @@ def slack(low: Any, high: Any) -> Any:
     if isinstance(low, float) and isinstance(high, float):
         if math.isinf(high - low):
             low, high = (0.0 if math.isinf(end) else end for end in (low, high))
-        return 2e-9 * abs(0.5 * high - 0.5 * low) + ROUNDING * max(abs(low), abs(high))
+        return 2e-9 * abs(0.5 * high - 0.5 * low) + REWARD_ROUNDING * max(abs(low), abs(high))
     low, high = (np.where(np.isinf(end), 0.0, end) for end in (low, high))
-    return 2e-9 * np.abs(0.5 * high - 0.5 * low) + ROUNDING * np.maximum(abs(low), abs(high))
+    return 2e-9 * np.abs(0.5 * high - 0.5 * low) + REWARD_ROUNDING * np.maximum(abs(low), abs(high))
 
 
 def _finite(what: str, value: Any) -> float:

@@ -24,11 +24,11 @@ from onepull.policies import Policy, UpperConfidence
 from onepull.policies.recommendation import recommended
 from onepull.simulation.buffered import simulate_buffer
 
-SIMULATED = 10_000  # slots at most, if the horizon is known; they run in the interpreter
-SIMULATED_UNKNOWN = 3_000  # slots, if it is not
+SIMULATED_SLOTS = 10_000  # slots at most, if the horizon is known; they run in the interpreter
+SIMULATED_SLOTS_UNKNOWN = 3_000  # slots, if it is not
 MOST_LEVELS = 500  # of a battery plan that is computed again and again during a run
 MOST_LEVELS_ONCE = 1_000  # of one that is computed once
-LOST = 0.001  # the default limit of the share of bits lost
+MOST_LOST = 0.001  # the default limit of the share of bits lost
 PER_BIT = "cost per bit"  # delivered
 PLANNED = BatteryPlan.__name__
 
@@ -79,7 +79,9 @@ def plan_buffer(  # noqa: PLR0913 - a full statement
     """
     runs = whole_number("replications", replications, least=2)
     slots = (
-        SIMULATED_UNKNOWN if horizon is None else min(whole_number("horizon", horizon), SIMULATED)
+        SIMULATED_SLOTS_UNKNOWN
+        if horizon is None
+        else min(whole_number("horizon", horizon), SIMULATED_SLOTS)
     )
     limits = _limits(environment, level, lost)
     found, calls, notes = _candidates(environment)
@@ -134,7 +136,7 @@ def _limits(
                 "level and lost are limits of a backlog; a battery is judged by its reward only"
             )
         return {}
-    share = LOST if lost is None else number("lost", lost, above=0.0, at_least=True)
+    share = MOST_LOST if lost is None else number("lost", lost, above=0.0, at_least=True)
     if share > 1.0:
         raise ParameterError(f"lost must be a share from 0 to 1, given {lost!r}")
     if level is None:

@@ -11,7 +11,9 @@ from onepull.planning.option import confidence
 from onepull.report.table_cells import Span, shown
 from onepull.simulation.buffered import BufferResult
 
-EXCUSED = 0.02  # a difference larger than this, relative to the best, is never taken for noise
+MOST_BUFFER_NOISE = (
+    0.02  # a difference larger than this, relative to the best, is never taken for noise
+)
 
 
 def propose_controller(
@@ -90,5 +92,5 @@ def ratio(above: Array, below: Array, otherwise: float) -> Array:
 
 def _is_noise(runs: Array, best: Array) -> bool:
     """Whether the difference to the best, paired run by run, is small and may be noise."""
-    near = float(runs.mean()) >= float(best.mean()) - EXCUSED * abs(float(best.mean()))
+    near = float(runs.mean()) >= float(best.mean()) - MOST_BUFFER_NOISE * abs(float(best.mean()))
     return near and (runs is best or confidence(best - runs)[0] <= 0.0)

@@ -11,7 +11,9 @@ from onepull.policies import (
 )
 from onepull.problem import Problem
 
-COARSE = 0.025  # the largest error that is tolerated for ever, as a share of the reward's range
+COARSE_ERROR = (
+    0.025  # the largest error that is tolerated for ever, as a share of the reward's range
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +82,4 @@ def is_coarse(problem: Problem, error: float) -> bool:
     True
     """
     low, high = problem.payoff.whole_range
-    return error > COARSE * (high - low)
+    return error > COARSE_ERROR * (high - low)

@@ -16,7 +16,14 @@ from onepull.factor import Dense, Histogram, LowRank, Sketch
 from onepull.payoff.box_points import is_finite, size
 from onepull.planning import bounds
 from onepull.planning.candidate import Candidate, is_coarse
-from onepull.planning.grid_sizes import HORIZONS, MOST_CELLS, POWERS, cell_count, intervals, ladder
+from onepull.planning.grid_sizes import (
+    CELL_POWERS,
+    HORIZONS,
+    MOST_CELLS,
+    cell_count,
+    intervals,
+    ladder,
+)
 from onepull.policies import (
     CCB,
     DCB,
@@ -35,7 +42,7 @@ from onepull.spaces import Interval
 
 EPSILON = 0.01  # the paper's; a larger one explores more, with a smaller constant in theorem 2
 USUAL = "T^-1/2"  # the δ that stands for CCB where only one is tried
-TOLERANCE = 1e-6  # of low rank, as a share of the reward's range
+RANK_TOLERANCE = 1e-6  # of low rank, as a share of the reward's range
 MOST_FEATURES = 32  # of low rank; a reward that needs more is better served by a grid or sketch
 MOST_ATOMS = 1024  # of a histogram or a sketch
 KNOTS = (17, 65)  # of sketches, for each field
@@ -72,7 +79,7 @@ def grids(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     if horizon is None or not intervals(problem):
         return
     for label, delta in ladder(problem, horizon).items():
-        if horizon > HORIZONS[-1] and label not in POWERS:
+        if horizon > HORIZONS[-1] and label not in CELL_POWERS:
             continue
         yield Candidate(
             "CCB",
@@ -94,7 +101,7 @@ def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """
     if horizon is not None or not intervals(problem):
         return
-    for label, power in POWERS.items():
+    for label, power in CELL_POWERS.items():
         growth = 1 - power
         if cell_count(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_CELLS:
             continue
@@ -156,9 +163,9 @@ _FACTORISATIONS: list[tuple[str, str, str, Callable[[Problem], Dense]]] = [
     ("Histogram", "", "histogram", Histogram),
     (
         "LowRank",
-        f"{TOLERANCE:g}",
-        f"low-rank({TOLERANCE:g})",
-        partial(LowRank, tolerance=TOLERANCE, most=MOST_FEATURES),
+        f"{RANK_TOLERANCE:g}",
+        f"low-rank({RANK_TOLERANCE:g})",
+        partial(LowRank, tolerance=RANK_TOLERANCE, most=MOST_FEATURES),
     ),
     *(("Sketch", f"{n} knots", f"sketch({n})", partial(_sketch, knots=n)) for n in KNOTS),
 ]
@@ -251,7 +258,7 @@ def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
             partial(MultiUCB, problem, delta=delta),
             bounds.apart(problem, delta),
             learns_rewards=True,
-            is_linear=delta is not None and label not in POWERS,
+            is_linear=delta is not None and label not in CELL_POWERS,
         )
 
 

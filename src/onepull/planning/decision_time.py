@@ -12,7 +12,7 @@ from onepull.environment import Environment
 from onepull.policies import Policy
 from onepull.spaces import FAILED
 
-BATCH = 200  # decisions
+TIMED_DECISIONS = 200  # decisions
 BATCHES = 7
 
 
@@ -32,15 +32,15 @@ def microseconds(
     """
     requests = _requests(environment, learns_rewards=learns_rewards)
     spent = []
-    for first in range(0, len(requests), BATCH):
-        batch = requests[first : first + BATCH]
+    for first in range(0, len(requests), TIMED_DECISIONS):
+        batch = requests[first : first + TIMED_DECISIONS]
         began = process_time()
         for context, shown in batch:
             arm = policy.choose(**context)
             if is_announced:
                 policy.pulled(arm, **context)
             policy.observe(arm, **shown[arm])
-        spent.append((process_time() - began) / BATCH * 1e6)
+        spent.append((process_time() - began) / TIMED_DECISIONS * 1e6)
     return median(spent[1:])  # the first batch pulls every arm once and fills caches
 
 
@@ -49,7 +49,7 @@ def _requests(
 ) -> list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]:
     """Return contexts, each with what a pull of each arm would show."""
     problem, generator = environment.problem, np.random.default_rng(0)
-    count = BATCH * (BATCHES + 1)
+    count = TIMED_DECISIONS * (BATCHES + 1)
     piece = environment.pieces()[0]
     contexts = piece.contexts.sample(generator, count).tolist()
     states = [law.sample(generator, count).tolist() for law in piece.states]

@@ -8,7 +8,7 @@ from onepull.factor.cells import cells_needed
 from onepull.problem import Problem
 from onepull.spaces import Interval
 
-POWERS = {"T^-1/3": 1 / 3, "T^-1/2": 1 / 2, "T^-2/3": 2 / 3}  # the paper's δ / width
+CELL_POWERS = {"T^-1/3": 1 / 3, "T^-1/2": 1 / 2, "T^-2/3": 2 / 3}  # the paper's δ / width
 RUNG = 4  # each step of the ladder has this many times more cells per field
 MOST_CELLS = 100_000  # of a grid
 HORIZONS = (10_000, 100_000, 1_000_000)  # to plan for if the horizon is unknown
@@ -26,11 +26,11 @@ def ladder(
     {'1 cell': 1.0, '4 cells': 0.25, 'T^-1/3': 0.1, 'T^-1/2': 0.0316, 'T^-2/3': 0.01}
     """
     fields = " per field" if len(intervals(problem)) > 1 else ""
-    finest = 512.0 if horizon is None else horizon ** min(POWERS.values())
+    finest = 512.0 if horizon is None else horizon ** min(CELL_POWERS.values())
     counts = [RUNG**k for k in range(64) if 2 * RUNG**k <= finest]
     shares = {f"{n} cell{'s' * (n > 1)}{fields}": 1 / n for n in counts}
     if horizon is not None:
-        shares |= {label: horizon**-power for label, power in POWERS.items()}
+        shares |= {label: horizon**-power for label, power in CELL_POWERS.items()}
     deltas = {label: _cut(problem, share) for label, share in shares.items()}
     cells = {label: cell_count(problem, delta) for label, delta in deltas.items()}
     # With a short horizon several labels give the same grid; the last, the paper's, is kept.
@@ -48,7 +48,9 @@ def left_out(problem: Problem, horizon: int | None) -> list[str]:
     if not intervals(problem):
         return []
     trials = horizon or HORIZONS[-1]
-    cells = {label: cell_count(problem, _cut(problem, trials**-p)) for label, p in POWERS.items()}
+    cells = {
+        label: cell_count(problem, _cut(problem, trials**-p)) for label, p in CELL_POWERS.items()
+    }
     return [label for label, count in cells.items() if count > MOST_CELLS]
 
 

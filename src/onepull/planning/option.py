@@ -7,8 +7,7 @@ from typing import Any
 
 from onepull.arrays import Array
 from onepull.simulation.result import mean_and_error, student
-
-BYTES = 8  # per number
+from onepull.theory.numbers_kept import BYTES
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,19 +15,20 @@ from onepull.errors import ParameterError
 from onepull.planning.candidate import Candidate
 from onepull.planning.decision_time import microseconds
 from onepull.planning.grid_sizes import HORIZONS, MOST_CELLS, left_out
-from onepull.planning.option import BYTES, Option
+from onepull.planning.option import Option
 from onepull.planning.plan_tables import plan_html, tables
-from onepull.planning.random_instances import POINTS, instance
+from onepull.planning.random_instances import STATES_PER_ARM, instance
 from onepull.planning.selection import propose
 from onepull.planning.special_candidates import Circumstances, is_endless, offered
+from onepull.policies.recommendation import FEEDBACK
 from onepull.problem import Problem, given_problem
 from onepull.simulation import Simulation
 from onepull.simulation.executors import open_executor
-from onepull.simulation.feedback import FEEDBACK
 from onepull.theory.instance import beyond
+from onepull.theory.numbers_kept import BYTES
 
-SIMULATED = 1_000_000  # trials at most, if the horizon is known
-SIMULATED_UNKNOWN = 100_000  # trials, if it is not
+SIMULATED_TRIALS = 1_000_000  # trials at most, if the horizon is known
+SIMULATED_TRIALS_UNKNOWN = 100_000  # trials, if it is not
 
 # Called with the name of the work, its trials per unit, and the units done and in total.
 Progress: TypeAlias = Callable[[str, int, int, int], None]
@@ -222,13 +223,13 @@ def _judged(horizon: int | None, storage: int | None, regret: float | None) -> i
     if regret is not None:
         number("regret", regret, above=0.0)
     if horizon is None:
-        return SIMULATED_UNKNOWN
-    if whole_number("horizon", horizon, least=2) > SIMULATED and regret is not None:
+        return SIMULATED_TRIALS_UNKNOWN
+    if whole_number("horizon", horizon, least=2) > SIMULATED_TRIALS and regret is not None:
         raise ParameterError(
-            f"a regret budget needs a horizon of at most {SIMULATED:,}, which can be simulated; "
-            f"given horizon={horizon:,}"
+            f"a regret budget needs a horizon of at most {SIMULATED_TRIALS:,}, which can be "
+            f"simulated; given horizon={horizon:,}"
         )
-    return min(horizon, SIMULATED)
+    return min(horizon, SIMULATED_TRIALS)
 
 
 def _worlds(problem: Problem, runs: int, seed: int) -> list[Environment]:
@@ -320,7 +321,7 @@ def _notes(met: Circumstances, unproved: str, *, is_known: bool) -> Iterator[str
     if not is_known:
         yield (
             "No environment was given, so each run has random arms: the state of an arm is one of "
-            f"{POINTS} random states, with random weights. Contexts are uniform."
+            f"{STATES_PER_ARM} random states, with random weights. Contexts are uniform."
         )
     if met.horizon is None:
         yield f"The horizon is unknown; policies are compared at trial {met.judged:,}."

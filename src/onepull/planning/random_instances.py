@@ -12,8 +12,8 @@ from onepull.errors import ParameterError
 from onepull.problem import Problem
 from onepull.spaces import Box, Finite, Space
 
-POINTS = 3  # states per arm
-FAILING = 0.1  # of the pulls at most, if pulls can fail
+STATES_PER_ARM = 3  # states per arm
+MOST_FAILING = 0.1  # of the pulls at most, if pulls can fail
 
 
 def instance(problem: Problem, generator: np.random.Generator) -> Environment:
@@ -31,11 +31,15 @@ def instance(problem: Problem, generator: np.random.Generator) -> Environment:
     check_bounded(problem.state, "state")
     check_bounded(problem.context, "context")
     states: dict[str, Distribution] = {
-        arm: Discrete(_points(problem.state, generator), generator.dirichlet([1.0] * POINTS))
+        arm: Discrete(
+            _points(problem.state, generator), generator.dirichlet([1.0] * STATES_PER_ARM)
+        )
         for arm in problem.arms
     }
     if problem.failure is not None:
-        states = {arm: Failing(law, generator.uniform(0, FAILING)) for arm, law in states.items()}
+        states = {
+            arm: Failing(law, generator.uniform(0, MOST_FAILING)) for arm, law in states.items()
+        }
     contexts = {name: _even(space) for name, space in problem.context.items()}
     return Environment(problem, states=states, contexts=contexts)
 
@@ -57,8 +61,8 @@ def _points(box: Box, generator: np.random.Generator) -> Any:
 
 def _draws(space: Space, generator: np.random.Generator) -> Any:
     if isinstance(space, Finite):
-        return generator.choice(np.array(space.words or space.values), POINTS).tolist()
-    return generator.uniform(space.low, space.high, POINTS)
+        return generator.choice(np.array(space.words or space.values), STATES_PER_ARM).tolist()
+    return generator.uniform(space.low, space.high, STATES_PER_ARM)
 
 
 def _even(space: Space) -> Distribution:

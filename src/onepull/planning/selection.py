@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from onepull.planning.option import Option, confidence
 from onepull.report.table_cells import Span, shown
 
-CLOSE = 0.05  # a regret this close to the best, relative to it, is as good
+AS_GOOD = 0.05  # a regret this close to the best, relative to it, is as good
 # A difference larger than this, relative to the best, is never taken for noise: the runs are too
 # few to tell, and the safe choice is more storage.
-EXCUSED = 0.25
+MOST_NOISE = 0.25
 
 
 def propose(
@@ -59,18 +59,18 @@ of the lowest, 50.33 (CCB T^-1/3)')
     if storage is not None:
         chosen = min((o for o in fitting if _is_noise(o, best)), key=_size)
         return chosen, _why_lowest_regret(chosen, best, storage)
-    limit = (1 + CLOSE) * _loss(best)
+    limit = (1 + AS_GOOD) * _loss(best)
     chosen = min((o for o in fitting if _is_noise(o, best) or _loss(o) <= limit), key=_size)
     if chosen is best:
         smaller = any(o.bytes < chosen.bytes for o in fitting)
-        more = f"every smaller option has over {100 * CLOSE:g} % more"
+        more = f"every smaller option has over {100 * AS_GOOD:g} % more"
         return chosen, (
             f"it has the lowest regret, {_told(chosen)}, and "
             f"{more if smaller else 'no option is smaller'}"
         )
     return chosen, (
         f"it is the smallest option, {chosen.bytes:,} bytes, whose regret is within noise or "
-        f"{100 * CLOSE:g} % of the lowest, {shown(best.regret)} ({best.name})"
+        f"{100 * AS_GOOD:g} % of the lowest, {shown(best.regret)} ({best.name})"
     )
 
 
@@ -107,7 +107,7 @@ def _is_noise(option: Option, best: Option) -> bool:
         return True
     if option.regrets is None or best.regrets is None:
         return False
-    is_far = _loss(option) > (1 + EXCUSED) * _loss(best)
+    is_far = _loss(option) > (1 + MOST_NOISE) * _loss(best)
     return not is_far and confidence(option.regrets - best.regrets)[0] <= 0
 
 

@@ -38,8 +38,8 @@ from onepull.spaces import Interval
 
 # How much can be simulated in about half a minute.
 INTERPRETED = 800_000  # trials of all runs together, for a policy that is not compiled
-KEPT = 100_000  # the same for one that keeps states
-COARSE = 200_000  # the same for CoarseKL, whose index is a search
+KEPT_TRIALS = 100_000  # the same for one that keeps states
+SEARCHED_TRIALS = 200_000  # the same for CoarseKL, whose index is a search
 LOOKS = 10**8  # contexts × arms × states × trials of one run of PatientKL
 FORGETFUL_CELLS = 128  # at most, for policies that forget: a change detector checks every cell
 
@@ -292,7 +292,7 @@ def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> f
         looked_at = size(problem.context) * size(problem.outcome) * len(problem.arms)
         return LOOKS // looked_at
     if isinstance(policy, CoarseKL):
-        return COARSE // met.runs
+        return SEARCHED_TRIALS // met.runs
     keeps = isinstance(policy, AdaptiveKL)
     if not candidate.is_extra and not candidate.is_announced and not keeps:
         return math.inf  # what suits any environment of the problem is never left out
@@ -303,7 +303,7 @@ def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> f
         sees_states=met.feedback == "state",
         announced=candidate.is_announced,
     )
-    return math.inf if ready.is_compiled else (KEPT if keeps else INTERPRETED) // met.runs
+    return math.inf if ready.is_compiled else (KEPT_TRIALS if keeps else INTERPRETED) // met.runs
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from onepull.checks import number, restored
 from onepull.errors import InputError, ParameterError, SaveFileError
 
-ROUNDING = 1e-9  # of a sum of shares, and of a share of the pulls
+SHARE_ROUNDING = 1e-9  # of a sum of shares, and of a share of the pulls
 
 
 class Share(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,7 +110,7 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if share != Share():
             shares[arm] = share
         found = Controls(self.paused, self.pinned, shares)
-        if found.asked > 1.0 + ROUNDING:
+        if found.asked > 1.0 + SHARE_ROUNDING:
             each = ", ".join(f"{name} {kept.least:g}" for name, kept in shares.items())
             raise ParameterError(f"the least shares must sum to at most 1, given {each}")
         return found
@@ -135,7 +135,7 @@ def saved_controls(state: Any, arms: Sequence[str]) -> Controls:
     in_order = tuple(arm for arm in arms if arm in saved.paused)
     if (
         saved.paused != in_order
-        or saved.asked > 1.0 + ROUNDING
+        or saved.asked > 1.0 + SHARE_ROUNDING
         or any(share == Share() for share in saved.shares.values())
     ):
         raise SaveFileError("the saved controls contradict each other")
@@ -194,13 +194,13 @@ def narrowed(
     behind = {
         j: share.least * after - pulls[j]
         for j, share in sorted(shares.items())
-        if j in left and share.least * after - pulls[j] >= 1.0 - ROUNDING
+        if j in left and share.least * after - pulls[j] >= 1.0 - SHARE_ROUNDING
     }
     if behind:
         due = max(behind, key=behind.__getitem__)
         return Narrowed([due], by_arm | {due: "least share"}, "least share")
     above = {j: pulls[j] + 1 - shares[j].most * after if j in shares else 0.0 for j in left}
     # If all are above, those that are least above stay.
-    limit = max(min(above.values()), 0.0) + ROUNDING * after
+    limit = max(min(above.values()), 0.0) + SHARE_ROUNDING * after
     out = {j: "most share" for j, excess in above.items() if excess > limit}
     return Narrowed([j for j in left if j not in out] if out else left, by_arm | out, "")

@@ -14,10 +14,10 @@ from onepull.html import printable
 from onepull.policies.sharing.inherited import holds
 from onepull.problem import Problem, given_problem
 
-FORMAT = "onepull policy"
+POLICY_FORMAT = "onepull policy"
 UPDATES = "onepull updates"  # what members of a fleet tell each other
-WHAT = {FORMAT: "a saved policy", UPDATES: "the updates of a fleet"}
-VERSION = 1
+WHAT = {POLICY_FORMAT: "a saved policy", UPDATES: "the updates of a fleet"}
+SAVE_VERSION = 1
 Kind = TypeVar("Kind")
 
 
@@ -46,10 +46,10 @@ class _Head(msgspec.Struct):
     version: int = 0
 
 
-def encode(saved: Any, kind: str = FORMAT) -> bytes:
+def encode(saved: Any, kind: str = POLICY_FORMAT) -> bytes:
     """Return the bytes of a save file."""
     body = msgspec.json.encode(saved, enc_hook=_unwrapped)
-    return msgspec.json.encode(_Envelope(kind, VERSION, zlib.crc32(body), msgspec.Raw(body)))
+    return msgspec.json.encode(_Envelope(kind, SAVE_VERSION, zlib.crc32(body), msgspec.Raw(body)))
 
 
 def plain(value: Any) -> Any:
@@ -72,7 +72,7 @@ def _unwrapped(value: Any) -> Any:
 def decode(text: bytes, where: str) -> Saved: ...
 @overload
 def decode(text: bytes, where: str, contents: type[Kind], kind: str) -> Kind: ...
-def decode(text: bytes, where: str, contents: Any = Saved, kind: str = FORMAT) -> Any:
+def decode(text: bytes, where: str, contents: Any = Saved, kind: str = POLICY_FORMAT) -> Any:
     """Decode a save file; raises SaveFileError if it is damaged or of a newer version."""
     what = WHAT[kind]
     if not isinstance(text, (bytes, bytearray)):
@@ -85,10 +85,10 @@ def decode(text: bytes, where: str, contents: Any = Saved, kind: str = FORMAT) -
         raise SaveFileError(f"{where}: not {what}: its format is {head.format!r}")
     if head.version < 1:
         raise SaveFileError(f"{where}: damaged: its version is {head.version}")
-    if head.version > VERSION:
+    if head.version > SAVE_VERSION:
         raise SaveFileError(
             f"{where}: saved by a newer onepull (file version {head.version}, this one reads "
-            f"up to {VERSION}); upgrade onepull"
+            f"up to {SAVE_VERSION}); upgrade onepull"
         )
     try:
         envelope = msgspec.json.decode(text, type=_Envelope)

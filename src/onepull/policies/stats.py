@@ -10,8 +10,8 @@ import msgspec
 from onepull.html import block, printable, table
 from onepull.policies.pull_counts import PullCounts
 
-WIDTH = 80  # of the table in plain text
-LONGEST = 28  # characters of an arm's name in it
+TABLE_WIDTH = 80  # of the table in plain text
+LONGEST_ARM = 28  # characters of an arm's name in it
 
 
 class ArmStats(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ class Stats(msgspec.Struct, frozen=True):
         """Return the counts as a table of at most 80 columns in plain text."""
         columns, rows = self._columns(), self._rows()
         numbers = len(columns) - self._has_states
-        rows = [(_cut(row[0], LONGEST), *row[1:]) for row in rows]
+        rows = [(_cut(row[0], LONGEST_ARM), *row[1:]) for row in rows]
         widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
         lines = [
             "  ".join(
@@ -102,7 +102,7 @@ class Stats(msgspec.Struct, frozen=True):
             )
             for row in (columns, *rows)
         ]
-        return "\n".join(_cut(line.rstrip(), WIDTH) for line in (self._title(), *lines))
+        return "\n".join(_cut(line.rstrip(), TABLE_WIDTH) for line in (self._title(), *lines))
 
     def _repr_html_(self) -> str:
         """Return the same table for a notebook.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#222222"
-FAINT = "#d9d9d9"
+GRID_COLOUR = "#d9d9d9"
 STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so the layout is the same everywhere
     "font.size": 10,
@@ -31,7 +31,7 @@ STYLE = {
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
     "axes.titlepad": 12,
-    "grid.color": FAINT,
+    "grid.color": GRID_COLOUR,
     "grid.linewidth": 0.6,
     "xtick.color": INK,
     "ytick.color": INK,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-SIZE = 9.5  # points
+FONT_SIZE = 9.5  # points
 LEADING = 1.35
 WRAP = 28  # characters
 
@@ -64,7 +64,7 @@ def in_lines(name: str) -> str:
 
 def label_height(name: str) -> float:
     """Return the height of a label in points."""
-    return SIZE * LEADING * (1 + in_lines(name).count("\n"))
+    return FONT_SIZE * LEADING * (1 + in_lines(name).count("\n"))
 
 
 def label_ends(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
@@ -93,7 +93,7 @@ def label_ends(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> Non
             name,
             transform=axes.transAxes,
             verticalalignment="center",
-            fontsize=SIZE,
+            fontsize=FONT_SIZE,
             linespacing=1.15,
             parse_math=False,  # $ is no markup in a name
         )

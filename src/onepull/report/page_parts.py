@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from onepull.errors import ParameterError
-from onepull.html import LINES, escape
+from onepull.html import LINE_BREAKS, escape
 from onepull.report.drawing import svg
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Code:
 
     def to_html(self, anchor: str = "") -> str:
         """Return the text, escaped."""
-        return f"<pre{_id(anchor)}><code>{escape(self.text, keep=LINES)}</code></pre>"
+        return f"<pre{_id(anchor)}><code>{escape(self.text, keep=LINE_BREAKS)}</code></pre>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def _block(block: str) -> str:
 
 def _inline(text: str) -> str:
     """Escape the text, then mark up code and strong; code is not marked up further."""
-    pieces = re.split(r"`([^`\n]+)`", escape(text, keep=LINES))
+    pieces = re.split(r"`([^`\n]+)`", escape(text, keep=LINE_BREAKS))
     pieces[::2] = [
         re.sub(r"\*\*(\S(?:.*?\S)?)\*\*", r"<strong>\1</strong>", p) for p in pieces[::2]
     ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # matplotlib takes 0.6 s
 PALE = 0.4  # opacity of a bound
 MARKER = 4.5  # half the size of a marker that labels keep clear of, in points
 RING = 8.0  # the same for the ring around the proposed policy
-SAMPLES = 40  # points on a line between two markers
+LINE_SAMPLES = 40  # points on a line between two markers
 NEAR = 10.0  # points; a label farther from its marker gets a line to it
 
 
@@ -177,7 +177,7 @@ def _strokes(axes: Axes, points: Sequence[Point]) -> Array:
         for values in ([p.regret for p in of_kind], [p.bound or np.inf for p in of_kind])
     ]
     pairs = [ends for line in drawn for ends in pairwise(line) if np.isfinite(ends).all()]
-    return np.concatenate([np.empty((0, 2)), *(np.linspace(*ends, SAMPLES) for ends in pairs)])
+    return np.concatenate([np.empty((0, 2)), *(np.linspace(*ends, LINE_SAMPLES) for ends in pairs)])
 
 
 def _pixels(axes: Axes, size: float, regret: float) -> tuple[float, float]:

@@ -6,10 +6,10 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.budgets import SLACK
-from onepull.environment.environment import NODES, Environment
+from onepull.environment.environment import BUDGET_NODES, Environment
 from onepull.simulation.prepared import Arms
 
-NOTHING = -1  # the arm of a trial at which nothing is pulled
+NO_ARM = -1  # the arm of a trial at which nothing is pulled
 
 
 class Funds:
@@ -28,9 +28,10 @@ class Funds:
             f"regret is against the best mixture for the budget, worth {self.value:.6g} per trial"
         ]
         if any(piece.contexts.atoms is None for piece in environment.pieces()):
-            rough = abs(self.value - environment.best_mix(horizon, NODES // 2).value)
+            rough = abs(self.value - environment.best_mix(horizon, BUDGET_NODES // 2).value)
             self.notes.append(
-                f"the best mixture is computed at {NODES} contexts, to within about {rough:.0e}"
+                f"the best mixture is computed at {BUDGET_NODES} contexts, to within about "
+                f"{rough:.0e}"
             )
 
     def purse(self) -> Purse:
@@ -63,5 +64,5 @@ class Purse:
         if paid:
             self.spent = float(spent[paid - 1])
         if paid < len(chosen):
-            chosen[paid:] = NOTHING
+            chosen[paid:] = NO_ARM
             self.costs = np.full_like(self.costs, np.inf)  # no later pull can be paid either

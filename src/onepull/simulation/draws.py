@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from onepull.distributions.law_kinds import BETA, GAMMA, LOG_NORMAL, NORMAL, RICIAN, UNIFORM
 from onepull.simulation.compiled import compiled, inlined
-from onepull.simulation.law_tables import LISTED, MIXED, TOGETHER
+from onepull.simulation.law_tables import LISTED_VALUES, MIXED_FIELD, MIXED_FIELDS
 from onepull.simulation.own_quantiles import call_at
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -86,18 +86,18 @@ def draw(
     stream = bits(key, counter) ^ ASIDE
     used = 0
     i = np.int64(j)
-    if kinds[i, 0] == TOGETHER:
+    if kinds[i, 0] == MIXED_FIELDS:
         a, b = shapes[i, 0, 0], shapes[i, 0, 1]
         i = np.int64(rows[atom(int(a), int(b), False, keep, alias, stream, used, 0), 0])
         used += 1
     for f in range(kinds.shape[1]):
         p = i
-        if kinds[p, f] == MIXED:
+        if kinds[p, f] == MIXED_FIELD:
             a, b = shapes[p, f, 0], shapes[p, f, 1]
             p = np.int64(rows[atom(int(a), int(b), False, keep, alias, stream, used, 0), f])
             used += 1
         a, b, c, d = shapes[p, f, 0], shapes[p, f, 1], shapes[p, f, 2], shapes[p, f, 3]
-        if kinds[p, f] == LISTED:
+        if kinds[p, f] == LISTED_VALUES:
             out[at + f] = rows[atom(int(a), int(b), False, keep, alias, stream, used, 0), f]
             used += 1
             continue

@@ -10,9 +10,9 @@ import numpy as np
 from onepull.environment.environment import Environment
 from onepull.errors import ParameterError, RewardError
 from onepull.policies import Policy
+from onepull.policies.recommendation import FEEDBACK
 from onepull.spaces import FAILED
 
-FEEDBACK = ("state", "reward")
 TRIED = 256  # contexts that are checked
 
 

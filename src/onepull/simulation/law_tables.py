@@ -15,9 +15,9 @@ from onepull.errors import ParameterError
 from onepull.simulation.own_quantiles import address_of
 
 # Kinds of a field, beside those of continuous laws.
-LISTED = 0  # one of listed values
-MIXED = -1  # a mixture of laws of this field
-TOGETHER = -2  # a mixture of laws of all fields
+LISTED_VALUES = 0  # one of listed values
+MIXED_FIELD = -1  # a mixture of laws of this field
+MIXED_FIELDS = -2  # a mixture of laws of all fields
 SHAPE = 6  # numbers of a shape: those of the law, and the ends of an interval
 
 
@@ -125,8 +125,8 @@ class _Tables:
             for point, chance in zip(*law.atoms, strict=True):  # a part for each point
                 numbers.append(self.add())
                 weights.append(weight * chance)
-                self.shapes[-1][:, :2] = self.list_rows(point[None], np.ones(1))  # LISTED
-        self.kinds[j][0] = TOGETHER
+                self.shapes[-1][:, :2] = self.list_rows(point[None], np.ones(1))  # LISTED_VALUES
+        self.kinds[j][0] = MIXED_FIELDS
         self.shapes[j][0, :2] = self._list_column(0, numbers, weights)
 
     def _write_field(self, j: int, f: int, law: Distribution) -> None:
@@ -134,13 +134,13 @@ class _Tables:
         parts = law.parts()
         if law.atoms is not None:
             points, weights = law.atoms
-            self.kinds[j][f] = LISTED
+            self.kinds[j][f] = LISTED_VALUES
             self.shapes[j][f, :2] = self._list_column(f, points[:, 0], weights)
         elif len(parts) > 1:
             numbers = [self.add() for _ in parts]
             for number, (_, part) in zip(numbers, parts, strict=True):
                 self._write_field(number, f, part)
-            self.kinds[j][f] = MIXED
+            self.kinds[j][f] = MIXED_FIELD
             self.shapes[j][f, :2] = self._list_column(f, numbers, [weight for weight, _ in parts])
         else:
             ((_, plain),) = parts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from onepull.checks import MOST, whole_number
+from onepull.checks import LARGEST_COUNT, whole_number
 
-MOST_TRIALS = MOST  # a float counts exactly up to here
+MOST_TRIALS = LARGEST_COUNT  # a float counts exactly up to here
 MOST_SLOTS = 10**9  # of a run with a buffer, which keeps every slot in memory
 MOST_REPLICATIONS = 10**6  # each keeps its regret at every checkpoint
 

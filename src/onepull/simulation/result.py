@@ -23,7 +23,7 @@ QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975, 0.99)
 
 # The 97.5 % quantile of Student's t: a table for 1 to 4 degrees of freedom; for more, the terms
 # of the Cornish-Fisher expansion in 1/freedom, polynomials in the normal quantile.
-FEW = (12.7062, 4.30265, 3.18245, 2.77645)
+STUDENT_T = (12.7062, 4.30265, 3.18245, 2.77645)
 Z = 1.959964
 EXPANSION = (
     Z,
@@ -305,8 +305,8 @@ def student(count: int) -> float:
     freedom = float(count - 1)
     if freedom < 1:
         return math.nan
-    if count <= len(FEW) + 1:
-        return FEW[count - 2]
+    if count <= len(STUDENT_T) + 1:
+        return STUDENT_T[count - 2]
     return math.fsum(term * freedom**-power for power, term in enumerate(EXPANSION))
 
 

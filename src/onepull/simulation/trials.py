@@ -11,7 +11,7 @@ from onepull.arrays import Array
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, draw, place, show, uniform
 
-TOGETHER = 128  # contexts whose gaps are computed at a time
+CONTEXTS_AT_ONCE = 128  # contexts whose gaps are computed at a time
 
 
 class Stretch(NamedTuple):
@@ -143,12 +143,12 @@ def shortfalls(
     fields = nodes.shape[1]
     arms = gaps.shape[1]
     # Many contexts at a time, so that g is called rarely and the inner loops are vectorised.
-    values = np.zeros((at + fields, TOGETHER))
-    rewards = np.zeros((nodes.shape[0], TOGETHER))
-    means = np.zeros((arms, TOGETHER))
-    top = np.zeros(TOGETHER)
-    for first in range(0, contexts.shape[0], TOGETHER):
-        count = min(TOGETHER, contexts.shape[0] - first)
+    values = np.zeros((at + fields, CONTEXTS_AT_ONCE))
+    rewards = np.zeros((nodes.shape[0], CONTEXTS_AT_ONCE))
+    means = np.zeros((arms, CONTEXTS_AT_ONCE))
+    top = np.zeros(CONTEXTS_AT_ONCE)
+    for first in range(0, contexts.shape[0], CONTEXTS_AT_ONCE):
+        count = min(CONTEXTS_AT_ONCE, contexts.shape[0] - first)
         for i in range(count):
             for f in range(at):
                 values[f, i] = contexts[first + i, f]

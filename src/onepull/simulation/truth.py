@@ -20,8 +20,8 @@ from onepull.simulation import trials
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 
-TOLERANCE = 1e-9  # relative to the size of the reward
-NODES = (16, 64, 256)
+TRUTH_TOLERANCE = 1e-9  # relative to the size of the reward
+FIELD_NODES = (16, 64, 256)
 CURVE_NODES = (64, 512, 4096, 32768)
 CURVE_POINTS = (256, 1024, 4096)
 MOST_WORK = 1 << 23
@@ -80,7 +80,7 @@ class Reference:
         change = 0.0
         for size in sizes:
             change = float(np.max(np.abs(measure(size) - measure(2 * size))))
-            if change <= TOLERANCE * self._scale:
+            if change <= TRUTH_TOLERANCE * self._scale:
                 break
         return size, change
 
@@ -98,7 +98,7 @@ class Reference:
 
         affordable = [count for count in CURVE_POINTS if count * nodes <= MOST_WORK]
         count, rough = self._settle(interpolated, affordable or CURVE_POINTS[:1])
-        if max(loose, rough) > TOLERANCE * self._scale:
+        if max(loose, rough) > TRUTH_TOLERANCE * self._scale:
             self._note(max(loose, rough))
         grid = np.linspace(low, high, 2 * count + 1)
         return grid, self._means(law, grid[:, None], nodes)
@@ -107,13 +107,13 @@ class Reference:
         """Choose a quadrature rule per distribution, refined until the mean rewards converge."""
         sample = piece.contexts.sample(np.random.default_rng(0), 32)
         listed = all(law.atoms is not None for law in piece.states)
-        nodes, loose = NODES[0], 0.0
+        nodes, loose = FIELD_NODES[0], 0.0
         if not listed:
             nodes, loose = self._settle(
                 lambda n: np.column_stack([self._means(law, sample, n) for law in piece.states]),
-                NODES,
+                FIELD_NODES,
             )
-        if loose > TOLERANCE * self._scale:
+        if loose > TRUTH_TOLERANCE * self._scale:
             self._note(loose)
         rules = [law.rule(nodes) for law in piece.states]
         # The reward is computed once at each node, even if several arms use it.

@@ -11,7 +11,7 @@ import numpy as np
 from onepull.checks import LARGEST, real, shown, written
 from onepull.errors import ProblemError
 
-NARROWEST = 1e-300  # of an interval, whose inverse must be a number
+NARROWEST_INTERVAL = 1e-300  # of an interval, whose inverse must be a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class Interval:
             raise ProblemError(
                 f"Interval takes low < high, given low={shown(low)}, high={shown(high)}"
             )
-        if ends[1] - ends[0] < NARROWEST:
+        if ends[1] - ends[0] < NARROWEST_INTERVAL:
             raise ProblemError(
                 f"Interval is too narrow, given low={shown(low)}, high={shown(high)}; "
-                f"its width must be at least {NARROWEST:g}"
+                f"its width must be at least {NARROWEST_INTERVAL:g}"
             )
         if math.isinf(ends[1] - ends[0]) and not any(map(math.isinf, ends)):
             raise ProblemError(

@@ -25,7 +25,7 @@ from onepull.payoff.reward import NARROWEST
 
 SPAN = 16  # observations in a new bucket, and between two tests
 ALIKE = 4  # buckets of one size that are kept before two are merged
-TINY = 1e-300
+SMALLEST_PROBABILITY = 1e-300
 
 
 def alarm_level(tests: int, ways: int, failure: float) -> float:
@@ -52,8 +52,10 @@ def coin_divergence(p: Any, q: Any) -> Any:
     0.6931471805599453
     """
     # An outcome of probability 0 under p adds 0: the logarithm stays finite.
-    heads = p * np.log(np.maximum(p, TINY) / np.maximum(q, TINY))
-    tails = (1.0 - p) * np.log(np.maximum(1.0 - p, TINY) / np.maximum(1.0 - q, TINY))
+    heads = p * np.log(np.maximum(p, SMALLEST_PROBABILITY) / np.maximum(q, SMALLEST_PROBABILITY))
+    tails = (1.0 - p) * np.log(
+        np.maximum(1.0 - p, SMALLEST_PROBABILITY) / np.maximum(1.0 - q, SMALLEST_PROBABILITY)
+    )
     return heads + tails
 
 
@@ -89,12 +91,22 @@ def tidied(sizes: Any, sums: Any, count: int) -> int:
         if alike <= ALIKE:
             return count
         sizes[oldest] = 2 * size
-        sums[oldest] = sums[oldest] + sums[oldest + 1]
+        add_next_row(sums, oldest)
         for k in range(oldest + 1, count - 1):
             sizes[k] = sizes[k + 1]
-            sums[k] = sums[k + 1]
+            take_next_row(sums, k)
         count -= 1
         size *= 2
+
+
+def add_next_row(sums: Any, row: int) -> None:
+    """Add the row after it to a row."""
+    sums[row] = sums[row] + sums[row + 1]
+
+
+def take_next_row(sums: Any, row: int) -> None:
+    """Replace a row by the one after it."""
+    sums[row] = sums[row + 1]
 
 
 def detector_scales(lows: Sequence[float], highs: Sequence[float]) -> tuple[Array, Array]:

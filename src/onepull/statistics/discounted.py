@@ -23,9 +23,9 @@ from onepull.statistics.arm_statistics import (
 )
 from onepull.statistics.forgetting import Forgetting
 
-FAINT = 1e-100  # when the common scale falls below, all weights are multiplied by it
+LEAST_SCALE = 1e-100  # when the common scale falls below, all weights are multiplied by it
 BELOW_ROUNDING = 1e-18  # a weight beside one of 1
-NOTHING = 1e-200  # an arm with less weight is treated as never pulled
+LEAST_WEIGHT = 1e-200  # an arm with less weight is treated as never pulled
 
 
 def fade(kept: Any, scale: float, discount: float, arm: int, features: Any) -> float:
@@ -40,7 +40,7 @@ def fade(kept: Any, scale: float, discount: float, arm: int, features: Any) -> f
     [0.5, 1.0]
     """
     scale *= discount
-    if scale < FAINT:
+    if scale < LEAST_SCALE:
         rescale(kept, scale)
         scale = 1.0
     unit = 1.0 / scale
@@ -63,7 +63,7 @@ def rescale(kept: Any, scale: float) -> None:
     weights = kept.pulls
     for arm in range(len(weights)):
         weight = weights[arm] * scale
-        if weight < NOTHING:
+        if weight < LEAST_WEIGHT:
             forget_arm(kept, arm)
         else:
             weights[arm] = weight
@@ -74,8 +74,8 @@ class DiscountedState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: the common scale, and each arm's weight and means."""
 
     trials: Count
-    scale: Annotated[float, msgspec.Meta(ge=FAINT, le=1.0)]
-    weights: list[Annotated[float, msgspec.Meta(ge=0.0, le=1.0 / NOTHING)]]
+    scale: Annotated[float, msgspec.Meta(ge=LEAST_SCALE, le=1.0)]
+    weights: list[Annotated[float, msgspec.Meta(ge=0.0, le=1.0 / LEAST_WEIGHT)]]
     means: list[list[Finite]]
 
 
@@ -154,9 +154,9 @@ class Discounted(Forgetting):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
-        if any(0.0 < weight < NOTHING for weight in state.weights):
+        if any(0.0 < weight < LEAST_WEIGHT for weight in state.weights):
             raise SaveFileError(
-                f"a saved weight is below {NOTHING} and not 0, given {state.weights}"
+                f"a saved weight is below {LEAST_WEIGHT} and not 0, given {state.weights}"
             )
         if sum(state.weights) * state.scale > state.trials * (1 + 1e-9):
             raise SaveFileError(

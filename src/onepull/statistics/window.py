@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import MOST
+from onepull.checks import LARGEST_COUNT
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
 from onepull.statistics.arm_statistics import (
@@ -35,7 +35,7 @@ class WindowState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: the observations in the window, and their statistics."""
 
     kept: StatisticsState
-    arms: list[Annotated[int, msgspec.Meta(ge=GONE, le=MOST)]]
+    arms: list[Annotated[int, msgspec.Meta(ge=GONE, le=LARGEST_COUNT)]]
     rows: list[SavedRow]
 
 

@@ -16,7 +16,7 @@ from onepull.store.events import Decided, Event, decode, encode_all, number
 from onepull.store.store import Appended, Follower, Stored
 
 LINGER = 0.05  # seconds that recorded events wait for others
-MOST = 4000  # events in one transaction, so that other processes get their turn
+MOST_TOGETHER = 4000  # events in one transaction, so that other processes get their turn
 WAITING = 200_000  # recorded events that may wait for a disk that has failed or is slow
 
 Rows: TypeAlias = Sequence[tuple[Event, bytes]]  # events, each with its written form
@@ -119,7 +119,7 @@ class GroupCommit:
         jobs: list[Job] = []
         recorded: list[Event] = []
         count = 0
-        while self._queue and count < MOST:
+        while self._queue and count < MOST_TOGETHER:
             job = self._queue.popleft()
             if isinstance(job, Job):
                 jobs += self._recorded(recorded)

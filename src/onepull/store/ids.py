@@ -7,7 +7,7 @@ import re
 import threading
 import time
 
-COUNTS = [f"{count:03x}" for count in range(4096)]  # of the ids of a millisecond
+COUNT_DIGITS = [f"{count:03x}" for count in range(4096)]  # of the ids of a millisecond
 AT_ONCE = 8192  # random bytes fetched from the system, since each call may lose Python's lock
 VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 VERSION_7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -39,11 +39,11 @@ class Ids:
             self._begin(now)
         else:
             self._count += 1
-            if self._count == len(COUNTS):
+            if self._count == len(COUNT_DIGITS):
                 self._begin(self._milliseconds + 1)
         if not self._luck:
             self._luck = _halves(os.urandom(AT_ONCE).hex())
-        return self._time + COUNTS[self._count] + self._luck.pop()
+        return self._time + COUNT_DIGITS[self._count] + self._luck.pop()
 
     def _begin(self, milliseconds: int) -> None:
         self._milliseconds, self._count = milliseconds, 0

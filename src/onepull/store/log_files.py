@@ -18,12 +18,12 @@ from onepull.store.events import Event, from_json
 from onepull.store.store import Store
 
 ROWS = 20_000  # written to Parquet at once
-LINES = (".ndjson", ".jsonl")
+LINE_FILES = (".ndjson", ".jsonl")
 PARQUET = ".parquet"
 TEXTS = ("problem", "event", "id", "arm", "mode", "choice", "reason", "key", "by")
 NUMBERS = ("time", "chance", "estimate", "expires_at", "reward")
 FLAGS = ("failed", "late", "counts")
-PARTS = ("context", "state")  # as JSON, since each problem has fields of its own
+JSON_COLUMNS = ("context", "state")  # as JSON, since each problem has fields of its own
 
 
 def export_log(
@@ -128,7 +128,7 @@ def format_of(path: Path) -> str:
     '.parquet'
     """
     suffix = path.suffix.lower()
-    if suffix not in (*LINES, PARQUET):
+    if suffix not in (*LINE_FILES, PARQUET):
         raise ParameterError(
             f"the name must end in .ndjson, .jsonl or .parquet, given {path.name!r}"
         )
@@ -166,7 +166,7 @@ def _write_parquet(part: Path, events: Iterable[Any]) -> int:
         *((name, arrow.string()) for name in TEXTS),
         *((name, arrow.float64()) for name in NUMBERS),
         *((name, arrow.bool_()) for name in FLAGS),
-        *((name, arrow.string()) for name in (*PARTS, "body")),
+        *((name, arrow.string()) for name in (*JSON_COLUMNS, "body")),
     ]
     schema = arrow.schema(columns)
     count = 0
@@ -188,7 +188,7 @@ def _row(event: Event) -> dict[str, Any]:
         told["reward"] = None
     parts = {
         name: None if value is None else msgspec.json.encode(value).decode()
-        for name in PARTS
+        for name in JSON_COLUMNS
         if (value := getattr(event, name, None)) is not None
     }
     kind = type(event).__name__.lower()

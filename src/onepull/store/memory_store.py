@@ -12,7 +12,7 @@ from typing import Any
 
 from onepull.errors import StoreError
 from onepull.store.events import Event, Slot, decode, encode
-from onepull.store.store import BATCH, FORGOTTEN, KEPT, Appended, Snapshot, Store
+from onepull.store.store import EVENTS_AT_ONCE, FORGOTTEN, KEPT_SNAPSHOTS, Appended, Snapshot, Store
 
 
 class MemoryStore(Store):
@@ -80,7 +80,7 @@ class MemoryStore(Store):
         return Appended(self._last)
 
     def read(
-        self, problem: str, *, after: int = 0, until: int | None = None, limit: int = BATCH
+        self, problem: str, *, after: int = 0, until: int | None = None, limit: int = EVENTS_AT_ONCE
     ) -> list[Any]:
         """Return the events of a problem in order, at most `limit`."""
         self._check()
@@ -123,7 +123,9 @@ class MemoryStore(Store):
         with self._lock:
             kept = {each.seq: each for each in self._snapshots.get(problem, [])}
             kept[snapshot.seq] = snapshot
-            self._snapshots[problem] = [kept[seq] for seq in sorted(kept, reverse=True)[:KEPT]]
+            self._snapshots[problem] = [
+                kept[seq] for seq in sorted(kept, reverse=True)[:KEPT_SNAPSHOTS]
+            ]
 
     def snapshots(self, problem: str) -> list[Snapshot]:
         """Return the snapshots of a problem, the newest first."""

@@ -17,7 +17,7 @@ from onepull.store.sql_store import SQLStore
 from onepull.store.store import Appended
 from onepull.store.tables import Tables
 
-LOCK = 0x6F6E6570756C6C  # the advisory lock of all who append: "onepull"
+APPEND_LOCK = 0x6F6E6570756C6C  # the advisory lock of all who append: "onepull"
 
 # Step i brings a schema of version i to version i + 1.
 MIGRATIONS = (
@@ -161,7 +161,7 @@ class PostgresStore(SQLStore):
 
     @staticmethod
     def _lock_appending(connection: Any) -> None:
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (APPEND_LOCK,))
 
     # Writing
 

@@ -12,7 +12,7 @@ from onepull.errors import StoreError
 from onepull.store.events import Event, Slot, decode, storable
 from onepull.store.forgetting import horizon_of, is_old
 from onepull.store.group_commit import GroupCommit, Rows
-from onepull.store.store import BATCH, KEPT, Appended, Follower, Snapshot, Store
+from onepull.store.store import EVENTS_AT_ONCE, KEPT_SNAPSHOTS, Appended, Follower, Snapshot, Store
 from onepull.store.tables import Tables
 
 
@@ -64,7 +64,7 @@ class SQLStore(Store):
     # Reading
 
     def read(
-        self, problem: str, *, after: int = 0, until: int | None = None, limit: int = BATCH
+        self, problem: str, *, after: int = 0, until: int | None = None, limit: int = EVENTS_AT_ONCE
     ) -> list[Any]:
         """Return the events of a problem in order, at most `limit`."""
         end = 2**62 if until is None else until
@@ -106,7 +106,7 @@ class SQLStore(Store):
         def put(cursor: Any) -> None:
             row = problem, snapshot.seq, snapshot.checksum, snapshot.body
             cursor.execute(self._tables.PUT_SNAPSHOT, row)
-            cursor.execute(self._tables.DROP_SNAPSHOTS, (problem, problem, KEPT))
+            cursor.execute(self._tables.DROP_SNAPSHOTS, (problem, problem, KEPT_SNAPSHOTS))
 
         self._change(put)
 

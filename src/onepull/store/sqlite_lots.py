@@ -20,7 +20,7 @@ from onepull.store.group_commit import Rows
 from onepull.store.sqlite_schema import VERSION
 from onepull.store.store import Appended
 
-WIDTH = 12  # digits of the place of a body among all bodies
+DIGITS = 12  # digits of the place of a body among all bodies
 NO_HORIZON = -1.0  # of a problem of which nothing was deleted
 
 # SQLite numbers the rows: the next is the last one plus one, as `Appending` does it.
@@ -32,9 +32,9 @@ STATEMENT = f"""
         CASE WHEN value IS NOT NULL THEN CAST(substr(:slots, key + 1, 1) AS INTEGER) END,
         substr(
             :bodies,
-            CAST(substr(:ends, {WIDTH} * key + 1, {WIDTH}) AS INTEGER) + 1,
-            CAST(substr(:ends, {WIDTH} * key + {WIDTH + 1}, {WIDTH}) AS INTEGER)
-            - CAST(substr(:ends, {WIDTH} * key + 1, {WIDTH}) AS INTEGER)
+            CAST(substr(:ends, {DIGITS} * key + 1, {DIGITS}) AS INTEGER) + 1,
+            CAST(substr(:ends, {DIGITS} * key + {DIGITS + 1}, {DIGITS}) AS INTEGER)
+            - CAST(substr(:ends, {DIGITS} * key + 1, {DIGITS}) AS INTEGER)
         )
     FROM json_each(:ids)
     WHERE (SELECT user_version FROM pragma_user_version) <= {VERSION}

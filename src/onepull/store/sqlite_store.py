@@ -29,8 +29,8 @@ from onepull.store.store import Appended
 from onepull.store.tables import Tables
 from onepull.store.turns import Turns
 
-CHUNK = 1 << 20  # bytes of a file that are written again at once
-PAUSE = 0.0005  # seconds between attempts to write while another process does
+CHUNK_BYTES = 1 << 20  # bytes of a file that are written again at once
+WRITE_PAUSE = 0.0005  # seconds between attempts to write while another process does
 TURN = 0.001  # seconds that a process leaves to others that wait
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -144,7 +144,7 @@ class SQLiteStore(SQLStore):
                         raise
                 if not waits:
                     waits = stack.enter_context(self._turns.waiting())
-                time.sleep(PAUSE)
+                time.sleep(WRITE_PAUSE)
 
     def _error(self, what: str, error: Exception) -> StoreError:
         return StoreError(f"{self.path} {what}: {error}")
@@ -194,7 +194,7 @@ class SQLiteStore(SQLStore):
     def _rewrite(path: Path) -> None:
         """Write the contents of a file to the same place, and sync."""
         with path.open("r+b", buffering=0) as file:
-            while chunk := file.read(CHUNK):
+            while chunk := file.read(CHUNK_BYTES):
                 file.seek(-len(chunk), os.SEEK_CUR)
                 file.write(chunk)
             os.fsync(file.fileno())

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from onepull.store.events import Event, Slot
 
-BATCH = 2000  # events that are read at once
-KEPT = 2  # snapshots of a problem: the one before, should the newest be damaged
+EVENTS_AT_ONCE = 2000  # events that are read at once
+KEPT_SNAPSHOTS = 2  # snapshots of a problem: the one before, should the newest be damaged
 
 
 class Appended(NamedTuple):
@@ -142,7 +142,7 @@ class Store(ABC):
 
     @abstractmethod
     def read(
-        self, problem: str, *, after: int = 0, until: int | None = None, limit: int = BATCH
+        self, problem: str, *, after: int = 0, until: int | None = None, limit: int = EVENTS_AT_ONCE
     ) -> list[Any]:
         """Return the events of a problem in order, at most `limit`."""
 

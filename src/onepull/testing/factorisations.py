@@ -15,7 +15,7 @@ from onepull.testing.random_data import draw
 
 Build: TypeAlias = Callable[[Problem], Factorisation]
 
-POINTS = 200
+POINTS_CHECKED = 200
 
 
 def product_equals_reward_within_error(build: Build, problem: Problem) -> None:
@@ -110,8 +110,8 @@ FACTORISATION_CHECKS: list[Callable[[Build, Problem], None]] = [
 
 def _points(problem: Problem) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
     generator = np.random.default_rng(3)
-    contexts = draw(problem.context, POINTS, generator)
-    states = draw(problem.outcome, POINTS, generator)
+    contexts = draw(problem.context, POINTS_CHECKED, generator)
+    states = draw(problem.outcome, POINTS_CHECKED, generator)
     return [
         (problem.context.read(context), problem.outcome.read(state))
         for context, state in zip(contexts, states, strict=True)

@@ -10,7 +10,7 @@ from onepull.payoff.box_points import points
 from onepull.problem import Problem
 from onepull.spaces import FAILED, Box
 
-FAILING = 0.25
+FAILING_SHARE = 0.25
 
 
 def draw(box: Box, count: int, generator: np.random.Generator) -> list[dict[str, Any]]:
@@ -33,7 +33,7 @@ def observations(
     states = draw(problem.state, count, generator)
     arms = generator.choice(np.array(problem.arms, dtype=object), count)
     if problem.failure is not None:
-        for i in np.flatnonzero(generator.random(count) < FAILING).tolist():
+        for i in np.flatnonzero(generator.random(count) < FAILING_SHARE).tolist():
             states[i] = {FAILED: True} if i else states[i]
     return [
         {"arm": arm, **context, **state}

@@ -15,7 +15,7 @@ from onepull.factor import Grid
 from onepull.factor.cells import Axis, cut, listed
 from onepull.spaces import Finite
 
-NODES = 24
+CELL_NODES = 24
 
 
 def cell_masses(grid: Grid, law: Distribution) -> Array:
@@ -88,7 +88,7 @@ def _along(axis: Axis, law: Distribution) -> Array:
         )
     low = np.clip(axis.edges[0], *law.bulk)
     width = np.clip(axis.edges[1], *law.bulk) - low
-    s, weights = np.polynomial.legendre.leggauss(NODES)
+    s, weights = np.polynomial.legendre.leggauss(CELL_NODES)
     # Nodes crowd at both ends of a cell, where a density may be infinite.
     place, slope = smooth((s + 1) / 2)
     values = law.density(low[:, None] + width[:, None] * place)

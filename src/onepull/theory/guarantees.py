@@ -84,9 +84,9 @@ smaller c or for joint learning'
     if len(environment.pieces()) > 1 and not kind.traits.forgets:
         missed.append("the laws change")
     words = statement(kind, missed)
-    if kind not in BOUNDS or missed:
+    if kind not in BOUND_OF_POLICY or missed:
         return Guarantee(words=words)
-    return replace(BOUNDS[kind](environment, policy.parameters, horizon), words=words)
+    return replace(BOUND_OF_POLICY[kind](environment, policy.parameters, horizon), words=words)
 
 
 def _dcb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
@@ -145,7 +145,7 @@ def _ucb1(environment: Environment, stated: Mapping[str, Any], horizon: int) -> 
     return Guarantee(ucb1(instance, horizon, stated.get("epsilon", 0.0))[1], "UCB1's bound")
 
 
-BOUNDS: dict[type[Policy], Callable[[Environment, Mapping[str, Any], int], Guarantee]] = {
+BOUND_OF_POLICY: dict[type[Policy], Callable[[Environment, Mapping[str, Any], int], Guarantee]] = {
     DCB: _dcb,
     CCB: _ccb,
     DoublingCCB: _doubling,

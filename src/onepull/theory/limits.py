@@ -20,11 +20,11 @@ from onepull.errors import ParameterError
 from onepull.factor.arm_ranges import ranges_by_arm
 from onepull.index.empirical_likelihood import divergence
 from onepull.payoff import box_points as partition
+from onepull.payoff.payoff import MOST_LISTED_STATES
 from onepull.theory.instance import Instance
 
-NODES = 256  # of the quadrature for continuous states
-LISTING = 65536  # up to this many states are enumerated
-ROUNDING = 1e-15
+STATE_NODES = 256  # of the quadrature for continuous states
+SUPPORT_ROUNDING = 1e-15
 
 
 def kinf(values: Array, probabilities: Array, level: float, top: float) -> float:
@@ -51,7 +51,7 @@ def kinf(values: Array, probabilities: Array, level: float, top: float) -> float
         np.asarray(part, float)[np.asarray(probabilities) > 0] for part in (values, probabilities)
     )
     p = p / p.sum()
-    slack = ROUNDING * max(1.0, abs(top), float(np.max(np.abs(x))))
+    slack = SUPPORT_ROUNDING * max(1.0, abs(top), float(np.max(np.abs(x))))
     if np.max(x) > top + 1e3 * slack:
         raise ParameterError(f"values must be at most top={top:g}, given {np.max(x):g}")
     if p @ x >= level - slack:
@@ -129,7 +129,7 @@ def divergences(
     best = instance.rewards.max(axis=1)
     found = np.zeros_like(instance.gaps)
     for j, law in enumerate(environment.outcomes.values()):
-        rows, weights = law.rule(NODES if law.fields == 1 else NODES // 2)
+        rows, weights = law.rule(STATE_NODES if law.fields == 1 else STATE_NODES // 2)
         for i in np.flatnonzero(instance.gaps[:, j] > 0).tolist():
             values = np.broadcast_to(vector(*instance.contexts[i], *rows.T), weights.shape)
             top = float(tops[i, j])
@@ -240,8 +240,9 @@ def _tops(environment: Environment, instance: Instance) -> Array:
     if problem.attributes:
         return ranges_by_arm(problem, boxes)[1]
     tops = problem.payoff.range(boxes)[1]
-    if partition.is_finite(problem.outcome) and partition.size(problem.outcome) <= LISTING:
-        states = list(partition.product(partition.listed(problem.outcome)).values())
+    outcome = problem.outcome
+    if partition.is_finite(outcome) and partition.size(outcome) <= MOST_LISTED_STATES:
+        states = list(partition.product(partition.listed(outcome)).values())
         found = [np.max(problem.payoff.vector(*y, *states)) for y in instance.contexts]
         tops = np.array(found)
     return np.broadcast_to(tops[:, None], shape)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import HUGE, real
+from onepull.checks import LARGEST_PARAMETER, real
 from onepull.errors import ParameterError
 from onepull.theory.instance import Instance
 from onepull.theory.series import settled, settled_printed, zeta
@@ -247,9 +247,10 @@ def alpha_of(epsilon: float, *, least: float = -0.5) -> float:
         value = real(epsilon)
     except TypeError:
         value = math.nan
-    if not least < value <= HUGE:
+    if not least < value <= LARGEST_PARAMETER:
         raise ParameterError(
-            f"epsilon must be a number > {least:g} and <= {HUGE:g} here, given {epsilon!r}"
+            f"epsilon must be a number > {least:g} and <= {LARGEST_PARAMETER:g} here, given "
+            f"{epsilon!r}"
         )
     return 2 + value
 

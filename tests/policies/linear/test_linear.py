@@ -23,7 +23,7 @@ from onepull import (
 )
 from onepull.distributions import Beta, Independent, Uniform
 from onepull.environment import Environment
-from onepull.policies.linear.ridge import FEW, ridge
+from onepull.policies.linear.ridge import FEW_FEATURES, ridge
 
 ARMS = ["a", "b", "c"]
 
@@ -148,7 +148,7 @@ def test_indices_are_those_of_the_raw_data(rule, features):
         data.take_in(arm, y, z, 5 * x * y - z)
 
 
-@pytest.mark.parametrize("size", [1, 2, FEW, FEW + 1, 9])
+@pytest.mark.parametrize("size", [1, 2, FEW_FEATURES, FEW_FEATURES + 1, 9])
 def test_ridge_regression_is_its_definition_by_loops_and_by_lapack(size):
     generator = np.random.default_rng(size)
     data, moment = generator.normal(size=(2 * size, size)), generator.normal(size=size)

@@ -11,7 +11,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.budgets import cost_of
-from onepull.checks import MOST, constant, shown
+from onepull.checks import LARGEST_COUNT, constant, shown
 from onepull.errors import InputError, ParameterError
 from onepull.factor import partition
 from onepull.index.hoeffding import hoeffding, hoeffding_width
@@ -64,7 +64,7 @@ class Spender(Policy):
                 "a budget is planned per context, so sharing cannot be 'blind'; use 'joint' or "
                 "'per-context'"
             )
-        self.horizon = int(constant("horizon", horizon, above=0.0, most=MOST))
+        self.horizon = int(constant("horizon", horizon, above=0.0, most=LARGEST_COUNT))
         if self.horizon != horizon:
             raise ParameterError(f"horizon must be a whole number from 1, given {horizon!r}")
         self._shared = sharing

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from onepull.checks import LARGEST, MOST, restored, shown
+from onepull.checks import LARGEST, LARGEST_COUNT, restored, shown
 from onepull.errors import MergeError, OnepullError, ParameterError, SaveFileError
 from onepull.html import printable
 from onepull.policies.fleet.updates import Absorbed, Contribution, FleetState, Told, as_text
@@ -306,8 +306,8 @@ def _add(knowledge: Knowledge, arm: str, problem: Problem) -> None:
 
 def _check_number(whole: Knowledge) -> None:
     """Raise MergeError if there are more observations than can be counted or saved."""
-    if whole.trials > MOST:
+    if whole.trials > LARGEST_COUNT:
         raise MergeError(
-            f"the updates have {whole.trials:,} observations together; at most {MOST:,} can be "
-            "counted"
+            f"the updates have {whole.trials:,} observations together; at most {LARGEST_COUNT:,} "
+            "can be counted"
         )

@@ -11,10 +11,10 @@ from onepull.checks import Count, shown
 from onepull.errors import MergeError, ParameterError
 from onepull.html import printable
 
-LONGEST = 200  # characters of a member's name
+LONGEST_NAME = 200  # characters of a member's name
 START = "start "  # the name of what was learned before joining begins so
 
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
 
 
 class Contribution(msgspec.Struct, forbid_unknown_fields=True):
@@ -105,13 +105,13 @@ def checked_name(name: Any) -> str:
     """
     if (
         isinstance(name, str)
-        and 0 < len(name) <= LONGEST
+        and 0 < len(name) <= LONGEST_NAME
         and printable(name) == name
         and not name.startswith(START)
     ):
         return str(name)
     raise ParameterError(
-        f"the name of a member must be 1 to {LONGEST} printable characters and not begin with "
+        f"the name of a member must be 1 to {LONGEST_NAME} printable characters and not begin with "
         f"{START!r}, given {shown(name)}"
     )
 

@@ -16,7 +16,7 @@ from onepull.index.set_likelihood import UNKNOWN_BOUND, bound_cap, leading_bound
 from onepull.payoff import Reward, State
 from onepull.policies.hidden_states.level_groups import bound_of_groups
 from onepull.policies.hidden_states.set_counts import Seen, Sightings
-from onepull.policies.hidden_states.told_sets import REMEMBERED, Readings
+from onepull.policies.hidden_states.told_sets import REMEMBERED_CONTEXTS, Readings
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
 from onepull.policies.traits import Traits
@@ -167,7 +167,7 @@ class CoarseKL(Policy):
             outlook = self._knowledge.readings.outlook(context, self.problem.known[arm])
             seen = self._knowledge.of_arm(arm)
             found = bound_of_groups(*seen, outlook.highs, outlook.top, risk)
-            if len(known) >= REMEMBERED:  # continuous contexts may never come again
+            if len(known) >= REMEMBERED_CONTEXTS:  # continuous contexts may never come again
                 known.clear()
             known[context] = (*found, risk)
         return known[context][0]

@@ -10,7 +10,7 @@ from onepull.payoff import Payoff, State
 from onepull.payoff.reward import slack
 
 PROBES = 9  # between two knots
-HALVINGS = 60
+BREAK_HALVINGS = 60
 STEEP = 4.0  # a step this many times larger than its neighbours may be a jump
 
 
@@ -44,7 +44,7 @@ def breaks_of(payoff: Payoff, context: State, knots: list[float]) -> set[float]:
         # The reward is flat on one side of probe i+1 and not on the other.
         inner, outer = (i + 1, i + 2) if flat[i] else (i + 1, i)
         level, a, b = float(rewards[i + 1]), float(probes[inner]), float(probes[outer])
-        for _ in range(HALVINGS):
+        for _ in range(BREAK_HALVINGS):
             middle = (a + b) / 2
             if abs(reward(middle) - level) <= close:
                 a = middle
@@ -54,7 +54,7 @@ def breaks_of(payoff: Payoff, context: State, knots: list[float]) -> set[float]:
     beside = np.maximum(np.append(steps[1:], 0.0), np.append(0.0, steps[:-1]))
     for i in np.flatnonzero(~flat & (steps > STEEP * beside + close)).tolist():
         a, b = float(probes[i]), float(probes[i + 1])
-        for _ in range(HALVINGS):
+        for _ in range(BREAK_HALVINGS):
             middle = (a + b) / 2
             if abs(reward(middle) - reward(a)) >= abs(reward(b) - reward(middle)):
                 b = middle

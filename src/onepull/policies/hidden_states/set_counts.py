@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import MOST, Count, restored
+from onepull.checks import LARGEST_COUNT, Count, restored
 from onepull.errors import ParameterError, SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.set_likelihood import spread
@@ -233,7 +233,7 @@ class Sightings(Knowledge):
 
 
 _Levels: TypeAlias = Annotated[list[Count], msgspec.Meta(min_length=1)]
-_Times: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+_Times: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_COUNT)]
 
 
 class _SightingsState(msgspec.Struct, forbid_unknown_fields=True):

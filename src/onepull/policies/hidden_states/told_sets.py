@@ -19,15 +19,15 @@ from onepull.policies.hidden_states.reward_breaks import breaks_of
 from onepull.problem import Problem, given_problem
 from onepull.spaces import Interval
 
-KNOTS = 17
+READING_KNOTS = 17
 MOST_LEVELS = 256
 MOST_CONTEXTS = 1024  # listed, so that cells can be cut where a reward becomes flat
 INSIDE = 1e-9  # of a cell: the reward is computed at this distance from its ends
 NEAR_END = 1e-3  # of a cell: a reward that is the same there is flat at that end
-REMEMBERED = 1024  # contexts
-LISTED = 12  # possible rewards in an error message
+REMEMBERED_CONTEXTS = 1024  # contexts
+LISTED_REWARDS = 12  # possible rewards in an error message
 BESIDE = 1e-6  # of the range of rewards: tolerance for a reward next to a possible one
-HALVINGS = 100  # of an interval of states
+STATE_HALVINGS = 100  # of an interval of states
 
 LevelSet: TypeAlias = tuple[int, ...]  # in increasing order
 
@@ -88,7 +88,7 @@ class Readings:
             self.count = len(self._rows)
         else:
             self.knots = whole_number(
-                "knots", KNOTS if knots is None else knots, least=2, most=MOST_LEVELS
+                "knots", READING_KNOTS if knots is None else knots, least=2, most=MOST_LEVELS
             )
             self.edges = _edges(problem, self.knots)
             self.count = 2 * len(self.edges) - 1
@@ -99,8 +99,8 @@ class Readings:
                 f"the state has {self.count:,} levels; at most {MOST_LEVELS:,} are allowed: list "
                 "fewer states or use fewer knots"
             )
-        self.outlook = lru_cache(maxsize=REMEMBERED)(self._outlook)
-        self._blocks = lru_cache(maxsize=REMEMBERED)(self._told_apart)
+        self.outlook = lru_cache(maxsize=REMEMBERED_CONTEXTS)(self._outlook)
+        self._blocks = lru_cache(maxsize=REMEMBERED_CONTEXTS)(self._told_apart)
 
     def on(self, problem: Problem) -> Readings:
         """Return the same levels for a problem with other arms; raises if they would be others."""
@@ -227,7 +227,7 @@ class Readings:
         below, above = self.edges[0], self.edges[-1]
         if self._reward(context, known, below) > self._reward(context, known, above):
             below, above = above, below
-        for _ in range(HALVINGS):
+        for _ in range(STATE_HALVINGS):
             middle = 0.5 * (below + above)
             if self._reward(context, known, middle) < reward:
                 below = middle
@@ -250,8 +250,10 @@ class Readings:
         if self.edges:
             because = because or f"expected {blocks.lows[0]:.12g} to {blocks.highs[-1]:.12g}"
         else:
-            more = ", …" if len(blocks.lows) > LISTED else ""
-            because = f"expected {', '.join(f'{low:.12g}' for low in blocks.lows[:LISTED])}{more}"
+            more = ", …" if len(blocks.lows) > LISTED_REWARDS else ""
+            because = (
+                f"expected {', '.join(f'{low:.12g}' for low in blocks.lows[:LISTED_REWARDS])}{more}"
+            )
         return RewardError(f"reward {reward!r} is impossible for {where}; {because}")
 
     @cached_property

@@ -18,7 +18,7 @@ from onepull.payoff.box_points import pieces, points
 from onepull.problem import Problem, given_problem
 from onepull.spaces import Box
 
-PIECES = 1024  # parts of the context space on which a feature is checked to be bounded
+CONTEXT_PIECES = 1024  # parts of the context space on which a feature is checked to be bounded
 
 Coded: TypeAlias = Callable[[Mapping[str, float], str], Sequence[float]]
 Written: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
@@ -303,7 +303,7 @@ def _formulas(texts: Any, context: Box, where: str) -> list[Formula]:
         or not all(isinstance(text, str) for text in texts)
     ):
         raise ParameterError(f"{where} must be a list of formulas, given {shown(texts)}")
-    boxes, formulas = pieces(context, PIECES), []
+    boxes, formulas = pieces(context, CONTEXT_PIECES), []
     for text in texts:
         formula = Formula(text, context.names, context.words, hidden=context.implied)
         values = formula.enclose(boxes)

@@ -15,7 +15,7 @@ import numpy as np
 
 from onepull.arrays import Array
 
-FEW = 4  # up to so many features CPython is quicker than LAPACK
+FEW_FEATURES = 4  # up to so many features CPython is quicker than LAPACK
 
 # What a model is solved for: θ̂, and whatever else a rule needs, as arrays.
 Solution: TypeAlias = tuple[Array, ...]
@@ -94,7 +94,7 @@ def ridge(gram: Array, moment: Array, *, regulariser: float) -> Solution:
     (array([0.5]), array([[0.5]]))
     """
     size = len(moment)
-    if size <= FEW:
+    if size <= FEW_FEATURES:
         lower, found = [[0.0] * size for _ in range(size)], [[0.0] * size for _ in range(size)]
         theta = [0.0] * size
         solve_ridge(gram.tolist(), moment.tolist(), regulariser, lower, found, theta)

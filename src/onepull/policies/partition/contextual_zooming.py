@@ -23,8 +23,8 @@ from onepull.problem import Problem, given_problem
 from onepull.spaces import Space
 from onepull.statistics import ArmStatistics, StatisticsState
 
-MANY = 16  # from so many balls on, arrays are quicker than lists
-STEEPEST = 1e100  # replaces an infinite slope: any two different contexts are at distance 1
+MANY_BALLS = 16  # from so many balls on, arrays are quicker than lists
+STEEPEST_SLOPE = 1e100  # replaces an infinite slope: any two different contexts are at distance 1
 
 
 class Similarity:
@@ -38,7 +38,7 @@ class Similarity:
         low, high = given_problem(problem).payoff.whole_range
         steepness = problem.payoff.lipschitz
         self.slopes = tuple(
-            min(steepness[f].value / (high - low or 1.0), STEEPEST) for f in problem.context
+            min(steepness[f].value / (high - low or 1.0), STEEPEST_SLOPE) for f in problem.context
         )
         self.middle = tuple(map(_middle, problem.context.values()))
 
@@ -63,7 +63,7 @@ class Balls:
         """Return the relevant ball with the highest index, and that index."""
         pulls, means = self.statistics.pulls, self.statistics.means[0]
         rest = self._slopes, log_horizon, width
-        if len(pulls) < MANY:
+        if len(pulls) < MANY_BALLS:
             return leading_ball(context, self.centres, self.radii, pulls, means, *rest)
         if self._arrays is None:
             self._arrays = np.array(self.centres), np.array(self.radii)

@@ -18,7 +18,7 @@ Weights: TypeAlias = dict[int, float]
 SHARPER = 5.0  # factor by which the barrier is weakened in each round
 CENTRED = 1e-6  # the squared Newton decrement at which a round ends
 ROUNDS = 60
-STEPS = 40
+DESCENT_STEPS = 40
 
 
 class Program:
@@ -196,7 +196,7 @@ class _Search:
     def centre(self, sharpness: float) -> None:
         """Minimise the value plus the barrier."""
         room = self._room(self.point, self.slope)
-        for _ in range(STEPS):
+        for _ in range(DESCENT_STEPS):
             tightest = int(room.argmin())
             if tightest not in self.rows:
                 self.rows.append(tightest)
@@ -240,7 +240,7 @@ class _Search:
         shrinking = step < 0
         ratios = -here[shrinking] / step[shrinking]
         length = min(1.0, 0.9 * float(ratios.min(initial=np.inf)))
-        for _ in range(STEPS):
+        for _ in range(DESCENT_STEPS):
             point = here[:-1] + length * step[:-1]
             slope = float(here[-1] + length * step[-1])
             found = self._room(point, slope)

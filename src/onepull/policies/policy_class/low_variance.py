@@ -8,7 +8,7 @@ from onepull.arrays import Array
 from onepull.policies.policy_class.mixture import chances
 from onepull.policies.policy_class.policy_class import PolicyClass
 
-ROUNDING = 1e-9
+BOUND_ROUNDING = 1e-9
 
 
 def low_variance(
@@ -47,7 +47,7 @@ def low_variance(
         inverse = frequencies[:, None] / smoothed
         worst, value = policies.best(inverse + merits)
         excess = value - top - bound
-        if excess <= ROUNDING * bound:
+        if excess <= BOUND_ROUNDING * bound:
             return weights
         played = policies.assignments[worst]
         costs[worst] = top - float(merits[cells, played].sum())

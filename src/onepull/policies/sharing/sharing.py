@@ -26,7 +26,7 @@ from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem
 from onepull.statistics import ArmStatistics
 
-ROUNDING = 1e-12  # of a share of states above 1
+STATE_SHARE_ROUNDING = 1e-12  # of a share of states above 1
 
 
 class Sharing(Knowledge):
@@ -176,7 +176,9 @@ class Sharing(Knowledge):
         slack = self._slack
         if self.keeps_states and np.any(np.abs(rows.sum(axis=1) - 1.0) > 1e-6):
             raise SaveFileError("the saved shares of states do not sum to 1")
-        outside = (rows < np.subtract(lows, slack)) | (rows > np.add(highs, slack + ROUNDING))
+        outside = (rows < np.subtract(lows, slack)) | (
+            rows > np.add(highs, slack + STATE_SHARE_ROUNDING)
+        )
         if outside.any():
             row, feature = np.argwhere(outside)[0]
             raise SaveFileError(

@@ -29,7 +29,7 @@ from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
-NEVER = -(10**12)  # the last trial of a context that has not occurred
+NEVER_CAME = -(10**12)  # the last trial of a context that has not occurred
 
 
 class Attendance(Joint):
@@ -43,7 +43,7 @@ class Attendance(Joint):
     def __init__(self, factor: Any, cells: Cells) -> None:
         super().__init__(factor)
         self.cells = cells
-        self.came = [NEVER] * cells.features
+        self.came = [NEVER_CAME] * cells.features
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
         """Ignore pulls in flight: which arm is due depends on observations alone."""
@@ -67,7 +67,7 @@ class Attendance(Joint):
     def take_local(self, old: Self) -> None:
         """Take over how long ago each context occurred: requests are those of this process."""
         later = self.statistics.trials - old.statistics.trials
-        self.came = [NEVER if trial == NEVER else trial + later for trial in old.came]
+        self.came = [NEVER_CAME if trial == NEVER_CAME else trial + later for trial in old.came]
 
     @property
     def storage(self) -> int:
@@ -84,7 +84,7 @@ class Attendance(Joint):
         later = self.statistics.trials
         super().merge(other, arms)
         self.came = [
-            mine if theirs == NEVER else theirs + later
+            mine if theirs == NEVER_CAME else theirs + later
             for mine, theirs in zip(self.came, other.came, strict=True)
         ]
 
@@ -96,7 +96,7 @@ class Attendance(Joint):
         self.restore(
             {
                 "learned": {"all": with_features(old.statistics.state(), inheritance)},
-                "came": [came.get(cell, NEVER) for cell in range(self.cells.features)],
+                "came": [came.get(cell, NEVER_CAME) for cell in range(self.cells.features)],
             }
         )
         return inheritance.error
@@ -111,11 +111,11 @@ class Attendance(Joint):
         super().restore(saved.learned)
         trials = self.statistics.trials
         if len(saved.came) != len(self.came) or not all(
-            trial == NEVER or 0 < trial <= trials for trial in saved.came
+            trial == NEVER_CAME or 0 < trial <= trials for trial in saved.came
         ):
             raise SaveFileError(
                 f"the saved last trials of contexts are invalid; expected {len(self.came)} trials "
-                f"from 1 to {trials}, or {NEVER} for never"
+                f"from 1 to {trials}, or {NEVER_CAME} for never"
             )
         self.came = list(saved.came)
 

@@ -3,6 +3,10 @@
 They are the loops of `means` and `dense` with a queue between a pull and its observation.  The
 queue does not hold states: the state of a pull is a function of trial and arm, and is drawn on
 arrival.
+
+The loops are written out again because what is one step there is two here, in different trials: a
+pull counts when it is made or when it is answered, and is learned when it is answered.  The steps
+themselves (`decide`, `move`, `unanswered`, `worst_state`) are the same functions.
 """
 
 from __future__ import annotations

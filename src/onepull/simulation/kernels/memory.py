@@ -313,9 +313,11 @@ def _update_root(kept: Any, arm: int, scale: float) -> None:
 @_compiled_for(Detectors, change_detector.close_bucket)
 def _close_bucket(detectors: Any, arm: int) -> Any:
     sizes, sums, count = detectors.sizes[arm], detectors.sums[arm], detectors.buckets[arm]
+    filling = detectors.filling
     sizes[count] = SPAN
-    sums[count] = detectors.filling[arm]
-    detectors.filling[arm] = 0.0
+    for r in range(filling.shape[1]):
+        sums[count, r] = filling[arm, r]
+        filling[arm, r] = 0.0
     detectors.filled[arm] = 0
     detectors.buckets[arm] = count + 1
     detectors.tests[arm] += 1
@@ -332,7 +334,31 @@ def _reset_detector(detectors: Any, arm: int) -> None:
     detectors.tests[arm] = 0
     detectors.buckets[arm] = 0
     detectors.filled[arm] = 0
-    detectors.filling[arm] = 0.0
+    filling = detectors.filling
+    for r in range(filling.shape[1]):
+        filling[arm, r] = 0.0
+
+
+@overload(change_detector.add_next_row, forceinline=True)
+def _add_next_row(sums: Any, row: int) -> Any:
+    """Return the body for arrays."""
+
+    def looped(sums: Any, row: int) -> None:
+        for r in range(sums.shape[1]):
+            sums[row, r] += sums[row + 1, r]
+
+    return looped
+
+
+@overload(change_detector.take_next_row, forceinline=True)
+def _take_next_row(sums: Any, row: int) -> Any:
+    """Return the body for arrays."""
+
+    def looped(sums: Any, row: int) -> None:
+        for r in range(sums.shape[1]):
+            sums[row, r] = sums[row + 1, r]
+
+    return looped
 
 
 @overload(change_detector.any_cut_exceeds, forceinline=True, error_model="numpy")
@@ -340,7 +366,9 @@ def _any_cut_exceeds(sizes: Any, sums: Any, count: int, level: float) -> Any:
     """Return the body for arrays."""
 
     def looped(sizes: Any, sums: Any, count: int, level: float) -> Any:
-        total = np.sum(sizes[:count])
+        total = 0
+        for k in range(count):
+            total += sizes[k]
         for r in range(sums.shape[1]):
             whole = 0.0
             for k in range(count):

@@ -11,7 +11,7 @@ from onepull.arrays import Array
 from onepull.factor import Atoms
 from onepull.index import empirical_kl, empirical_likelihood, patient_kl, rules
 from onepull.policies import PatientKL
-from onepull.policies.states.patient_kl import NEVER, centre_rewards
+from onepull.policies.states.patient_kl import NEVER_CAME, centre_rewards
 from onepull.simulation.compiled import compiled, inlined, overload, reachable
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.dense import of_arm
@@ -135,7 +135,7 @@ class PreparedPatient(Prepared):
         state = PatientState(
             np.zeros((arms, self.factor.features)),
             np.zeros(arms, np.int64),
-            np.full(self.cells.features, NEVER, np.int64),
+            np.full(self.cells.features, NEVER_CAME, np.int64),
             np.zeros(1, np.int64),
         )
 

@@ -15,7 +15,7 @@ from onepull.testing.random_data import draw, observations
 
 Build: TypeAlias = Callable[[Problem], Policy]
 
-PULLS = 60
+PULLS = 40
 
 
 def declare(behaviour: str, trait: str) -> str:
@@ -33,7 +33,7 @@ def has(policy: Policy, trait: str) -> bool:
 
 def contexts(problem: Problem) -> list[dict[str, Any]]:
     """Return random contexts, always the same."""
-    return draw(problem.context, 25, np.random.default_rng(1))
+    return draw(problem.context, 15, np.random.default_rng(1))
 
 
 def distinct_contexts(problem: Problem) -> list[dict[str, Any]]:
