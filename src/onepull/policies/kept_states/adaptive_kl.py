@@ -37,7 +37,8 @@ KEPT = 512
 LEAST, MOST = 16, 1 << 16  # of the states kept per arm
 UNANSWERED = -math.inf  # the index of an arm that was pulled enough and has not answered yet
 AT_FIRST = 32  # trials that may all explore
-FEW_ARMS = 10  # with more, only their share of the later trials may explore
+FEW_ARMS = 10  # with more, not all of the later trials explore
+OF_A_ROUND = 3  # how many do then, of as many trials as there are arms
 ROUNDING = 1e-12  # of rewards, as a share of the largest mean
 EXPLORING = 0  # key of the numbers that decide which trials these are
 
@@ -95,8 +96,8 @@ class AdaptiveKL(Policy):
     not pulled.  What the other arms have shown about noise counts as two observations of each arm.
 
     With more than ten arms, trying all of them at first would cost more than it brings if there
-    are few requests.  After 32 trials only a share of the requests explores: ten divided by the
-    number of arms.  The others play the best estimate, and of equal ones the most pulled.
+    are few requests.  After 32 trials only three of as many requests as there are arms explore.
+    The others play the best estimate, and of equal ones the most pulled.
 
     Use it if you know little about your arms.  It stores up to `kept` states per arm.
 
@@ -226,11 +227,11 @@ class AdaptiveKL(Policy):
 
     def _explores(self) -> bool:
         """Whether the next trial may explore: always with few arms, else only some of them."""
-        share = FEW_ARMS / len(self._arms)
-        if share >= 1.0:
+        arms = len(self._arms)
+        if arms <= FEW_ARMS:
             return True
         trial = self._trial
-        return trial < AT_FIRST or uniform(EXPLORING, trial) < share
+        return trial < AT_FIRST or uniform(EXPLORING, trial) < OF_A_ROUND / arms
 
     def _estimates(self, request: Request) -> Sequence[float | None]:
         means = request.view.means.tolist()

@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states import counting
-from onepull.policies.kept_states.adaptive_kl import AT_FIRST, EXPLORING, FEW_ARMS
+from onepull.policies.kept_states.adaptive_kl import (
+    AT_FIRST,
+    EXPLORING,
+    FEW_ARMS,
+    OF_A_ROUND,
+)
 from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.merging import FARTHEST
 from onepull.simulation.compiled import compiled, inlined
@@ -83,7 +88,7 @@ def kept_states(
 ) -> None:
     """Run `AdaptiveKL` through a stretch of trials; `cells` are rows of the tops."""
     arms, room = memory.weights.shape
-    share = FEW_ARMS / arms
+    share = 1.0 if arms <= FEW_ARMS else OF_A_ROUND / arms
     values, means, scratch = np.zeros((arms, room)), np.zeros(arms), np.zeros((2, arms))
     shown, told = np.zeros(laws.rows.shape[1]), np.zeros(known.tracked.shape[1])
     tracked = tracked_columns(known, shown.size)
