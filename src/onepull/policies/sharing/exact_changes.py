@@ -29,11 +29,11 @@ def factor_of_change(old: Problem, new: Problem, arm: int, fields: Collection[st
     >>> factor_of_change(old, old.with_reward("delay < price"), 0, ["delay"]) is None
     True
     """
-    if not fields:
+    if not fields or _is_unchanged(old, new, arm):
         return 1.0
     after, before = formula_of(new, arm), formula_of(old, arm)
-    if after is None or before is None:
-        return _same_in_python(old, new, arm)
+    if after is None or before is None:  # what is written in Python cannot be compared
+        return None
     return common_factor(after, before, fields)
 
 
@@ -45,10 +45,13 @@ def formula_of(problem: Problem, arm: int) -> Formula | None:
     return payoff.formula.fixed(dict(zip(problem.outcome.names, known, strict=False)))
 
 
-def _same_in_python(old: Problem, new: Problem, arm: int) -> float | None:
-    """Return 1 if nothing has changed for an arm; what is written in Python cannot be compared."""
-    same = old.reward == new.reward and old.failure == new.failure
-    return 1.0 if same and old.known[arm] == new.known[arm] else None
+def _is_unchanged(old: Problem, new: Problem, arm: int) -> bool:
+    """Whether the reward of an arm is the same, with the same attributes.
+
+    Their words are compared, and not their numbers, which depend on the words of the other arms.
+    """
+    before, after = (each.attributes.get(each.arms[arm]) for each in (old, new))
+    return before == after and old.reward == new.reward and old.failure == new.failure
 
 
 def check_merged(off: float, chance: float, accepted: float | None, kept: int) -> None:
