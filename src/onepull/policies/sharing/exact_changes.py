@@ -64,15 +64,16 @@ def check_merged(off: float, chance: float, accepted: float | None, kept: int) -
     raise ParameterError(
         f"estimates may be off by {off:.3g}, where chance makes them off by {chance:.3g}, since "
         "states that were alike for the present reward were merged, and it does not follow from "
-        f"the formula that this makes no difference here.  Pass error={_enough(off)} to accept "
-        f"that, or keep more states from the start (kept={kept} now)"
+        f"the formula that this makes no difference here.  {_remedy(off)}, or keep more states "
+        f"from the start (kept={kept} now)"
     )
 
 
-def _enough(error: float) -> str:
-    """Return an error as a short number that is not below it."""
+def _remedy(error: float) -> str:
+    """Return how an error is accepted, as a short number that is not below it."""
     texts = (f"{error:.{digits}g}" for digits in range(3, 18))
-    return next((text for text in texts if float(text) >= error), repr(error))
+    enough = next((text for text in texts if float(text) >= error), repr(error))
+    return f"Pass error={enough} to accept that (onepull serve: --error {enough})"
 
 
 class Sketched(Protocol):
@@ -103,8 +104,7 @@ def check_sketched(old: Sketched, new: Sketched, accepted: float | None) -> None
     raise ParameterError(
         f"estimates may be off by up to {error:.3g}, where the reward goes from {low:.6g} to "
         f"{high:.6g}, since states are sketched on knots, and it does not follow from the formula "
-        f"that they are exact.  Pass error={_enough(error)} to accept that, or list the states, "
-        "which is exact"
+        f"that they are exact.  {_remedy(error)}, or list the states, which is exact"
     )
 
 
