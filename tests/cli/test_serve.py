@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -69,6 +70,18 @@ def test_what_is_wrong_is_told(onepull, tmp_path, text, said):
 
 def test_a_missing_variable_is_named(onepull):
     refused(onepull("serve", "--check", env={"ONEPULL_WORKERS": "many"}), "ONEPULL_WORKERS")
+
+
+@pytest.mark.parametrize("options", [["--check"], ["--port", "0"], ["--workers", "2"]])
+def test_compiled_decisions_without_the_extra_are_refused_before_anything_starts(
+    onepull, tmp_path, monkeypatch, options
+):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    done = onepull("serve", "--compile", *options, write_problem(tmp_path))
+    assert done.exit_code == 1, done.output
+    assert done.stderr == (
+        "onepull: compiled decisions need the 'simulate' extra: pip install 'onepull[simulate]'\n"
+    )
 
 
 def test_keys_are_made_listed_and_revoked(onepull, tmp_path):

@@ -36,6 +36,7 @@ from onepull import (
     SlidingWindowUCB,
     UpperConfidence,
 )
+from onepull.policies.loaded import changes
 from onepull.testing.random_data import observations
 
 
@@ -309,3 +310,23 @@ def test_every_policy_takes_more_arms_and_never_wider_spaces_wrongly(name):
     else:
         policy.add_arm("added-arm", **known)
         assert loaded.to_bytes() == policy.to_bytes()
+
+
+class Unsearched(tuple[str, ...]):
+    """Names of arms of which each is looked up elsewhere."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        raise AssertionError(f"all arms are looked through for {name}")
+
+
+def test_what_changed_is_found_without_comparing_all_arms_with_all():
+    few, more = (
+        Problem(arms=names, state={"x": Interval(0, 1)}, reward="x")
+        for names in (["a", "b"], ["b", "c", "d"])
+    )
+    for each in (few, more):
+        object.__setattr__(each, "arms", Unsearched(each.arms))
+    found = changes(few, more, 3, 0)
+    assert (found.added, found.extra) == (("c", "d"), ("a",))

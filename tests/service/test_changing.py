@@ -126,6 +126,14 @@ def test_names_of_arms(untouched, arm):
     assert "printable" in refused.json()["detail"]
 
 
+def test_a_problem_with_more_arms_than_can_be_changed_in_time(untouched):
+    arms = [f"arm{i}" for i in range(10_001)]
+    told = put(untouched, 422, problem={**LINK, "arms": arms}).json()
+    assert told["detail"].startswith(
+        "a problem has at most 10,000 arms over HTTP, and would have 10,001"
+    )
+
+
 def test_pin_pause_drain_and_shares(client):
     patch(client, "controls", pin="beta")
     assert {decide(client)["arm"] for _ in range(5)} == {"beta"}

@@ -1,5 +1,6 @@
 """What merged states cannot tell is refused over HTTP with the error that a request may accept."""
 
+import asyncio
 import re
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from serving import observe, served, write_problem
 
 from onepull import ParameterError, Router
+from onepull.service.service import Service
+from onepull.service.sources import read_source
 
 FILE = """
 [problem]
@@ -106,6 +109,8 @@ def test_a_changed_file_and_a_changed_problem_accept_an_error_too(tmp_path):
     file.write_text(FILE.replace("fine * (", "1 * ("))
     with pytest.raises(ParameterError, match="Pass error="):
         Router.open(file)
+    with pytest.raises(ParameterError, match=r"^llm: estimates may .* serve: --error [\d.]+\)"):
+        asyncio.run(Service(read_source(file, {}, {})).start())
     with served(file, error=1) as client:
         found = client.get("/v1/problems/llm").json()
         assert found["problem"]["reward"] == "1 * (floor(50 * delay) % 2)"

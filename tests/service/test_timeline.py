@@ -108,12 +108,37 @@ def test_many_arms_are_counted_together_and_those_that_are_gone_make_room():
     found = timeline.columns(0, 1000, 1, 1)
     assert len(found) == MOST_ARMS + 1
     assert total(found, OTHERS) == 5
-    timeline.problem = problem(*names[1:], "new")
+    timeline.switch(problem(*names[1:], "new"))
     timeline.fold(decided("new", 1001.0))
     found = timeline.columns(0, 1000, 1, 2)
     assert total(found, "new") == 1
     assert names[0] not in found
     assert total(found, OTHERS) == 6
+
+
+class Unsearched(tuple[str, ...]):
+    """Names of arms that nothing may look through for each event."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        raise AssertionError(f"all arms are looked through for {name}")
+
+    def index(self, *_: Any) -> int:
+        raise AssertionError("all arms are looked through")
+
+
+def test_an_event_takes_as_long_with_many_arms():
+    names = [f"arm{i}" for i in range(MOST_ARMS + 5)]
+    many = problem(*names)
+    object.__setattr__(many, "arms", Unsearched(names))
+    timeline = Timeline(many)
+    for name in names:
+        timeline.fold(Observed(id="", arm=name, state={"x": 0.5}, time=1000.0))
+        timeline.fold(Failed(id="", arm=name, time=1000.0))
+    found = timeline.columns(0, 1000, 1, 1)
+    assert [counts and counts.reward for counts in found[names[0]]] == [1.0 - 1.0]
+    assert [counts and counts.rewards for counts in found[OTHERS]] == [10]
 
 
 @pytest.mark.parametrize("seconds", [60, 900, 901, 86_400, 2_592_000])

@@ -83,6 +83,7 @@ def changes(old: Problem, new: Problem, trials: int, clipped: int) -> Loaded:
     >>> changes(problem, problem.with_arms(["a", "b"]), 3, 0).added
     ('b',)
     """
+    before_arms, after_arms = set(old.arms), set(new.arms)
     return Loaded(
         trials=trials,
         spaces={
@@ -91,8 +92,8 @@ def changes(old: Problem, new: Problem, trials: int, clipped: int) -> Loaded:
             for name in before
             if before[name] != after[name]
         },
-        added=tuple(arm for arm in new.arms if arm not in old.arms),
-        extra=tuple(arm for arm in old.arms if arm not in new.arms),
+        added=tuple(arm for arm in new.arms if arm not in before_arms),
+        extra=tuple(arm for arm in old.arms if arm not in after_arms),
         clipped=clipped,
         changed=tuple(
             arm for arm, known in old.attributes.items() if new.attributes.get(arm, known) != known

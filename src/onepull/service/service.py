@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from onepull.errors import OnepullError, StoreError
+from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.problem import Problem
 from onepull.router import Router
 from onepull.router.definition import Settings
@@ -97,7 +97,10 @@ class Service:
                 "on_expiry": "fail", "fallback": "steady",
             })  # fmt: skip
         for arguments in self.source.routers:
-            self.host(arguments)
+            try:
+                self.host(arguments)
+            except ParameterError as error:
+                raise ParameterError(f"{arguments['name']}: {error}") from None
         self.find_others()
 
     def _store(self, where: Any) -> Store:

@@ -14,6 +14,7 @@ from onepull import (
     Interval,
     ParameterError,
     Policy,
+    Reward,
     SaveFileError,
 )
 from onepull import Problem as Described
@@ -243,6 +244,55 @@ def test_the_error_that_is_said_holds_where_merged_states_differ_most():
     for arm, estimate in zip("ab", other.estimates(tokens=3), strict=True):
         exact = other.problem.payoff.vector(3, 1 + (arm == "b"), *seen[arm].T).mean()
         assert abs(estimate - exact) < 1.5 * error
+
+
+@pytest.mark.parametrize("between", ["2 - tokens", "-words * delay"])
+def test_the_error_that_is_said_holds_if_states_were_merged_by_an_earlier_reward(between):
+    """For the reward between, states are alike that were not merged, and the others differ."""
+    policy, seen = learned(PRICED.with_reward("-delay"))
+    policy = policy.with_reward(between, error=100)
+    policy = AdaptiveKL.from_bytes(policy.to_bytes())
+    with pytest.raises(ParameterError, match=r"may be off by") as told:
+        policy.with_reward("-(words > 1)")
+    error = float(re.findall(r"error=([\d.e-]+)", str(told.value))[0])
+    other = policy.with_reward("-(words > 1)", error=error)
+    exact = [other.problem.payoff.vector(3, 1, *seen[arm].T).mean() for arm in "ab"]
+    assert other.estimates(tokens=3) == pytest.approx(exact, abs=error)
+
+
+def test_which_arms_were_merged_by_an_earlier_reward_is_kept():
+    policy, _ = learned(PRICED)
+    policy.set_attributes("a", price=7)  # states that were alike still are
+    assert not policy.memory.merged_otherwise.any()
+    policy = policy.with_reward("-words", error=100)
+    fresh = AdaptiveKL(policy.problem)
+    fresh.merge(policy)
+    assert fresh.memory.merged_otherwise.tolist() == [True, True]
+    policy.add_arm("c", price=3)
+    policy.remove_arm("a")
+    assert policy.memory.merged_otherwise.tolist() == [True, False]
+    saved = msgspec.to_builtins(policy.memory.state())
+    with pytest.raises(SaveFileError, match="the saved merges are not of 2 arms"):
+        policy.memory.restore({**saved, "merged_otherwise": [True]})
+    policy.memory.restore({**saved, "merged_otherwise": None})
+    assert policy.memory.merged_otherwise.tolist() == [True, False]
+
+
+def test_a_word_that_takes_the_number_of_another_is_a_change():
+    """Both words have number 0 in their list, and what is written in Python cannot be compared."""
+
+    def reward(delay, tier):
+        return -delay if tier == "gold" else -delay * delay
+
+    told = Described(
+        arms={"a": {"tier": "gold"}},
+        state={"delay": Interval(0, 1)},
+        reward=Reward(reward, low=-1, high=0),
+    )
+    policy = AdaptiveKL(told, kept=64)
+    policy.observe_many(["a"] * 3000, delay=DELAYS[0])
+    with pytest.raises(ParameterError, match="may be off by"):
+        policy.set_attributes("a", tier="plain")
 
 
 def test_another_reward_of_merged_states_does_not_look_like_a_change():

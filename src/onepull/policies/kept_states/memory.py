@@ -20,6 +20,7 @@ from onepull.policies.kept_states.saved_states import (
     restored_blurs,
     restored_counts,
     restored_means,
+    restored_merges,
 )
 from onepull.policies.sharing.observation import mean_state
 
@@ -143,6 +144,7 @@ class KeptStates(Revaluing):
             else [[each[j, : self.kept[j]].tolist() for j in counts] for each in self._counts_for],
             room=self.stands_for.shape[1],
             blurred=self.blurred.tolist(),
+            merged_otherwise=self.merged_otherwise.tolist(),
         )
 
     def restore(self, state: Any) -> None:
@@ -168,6 +170,7 @@ class KeptStates(Revaluing):
             else restored_means(saved.means, self.means.shape)
         )
         self.blurred = restored_blurs(saved.blurred, self.kept, self.pulls, self.blurred.shape)
+        self.merged_otherwise = restored_merges(saved.merged_otherwise, self.blurred)
         self._counts_for = None
         if saved.counts_for is not None:
             room = self.stands_for.shape[1]

@@ -76,7 +76,8 @@ def merging_errors(
     states, weights, failed
         As of `merged_pairs`.
     compared
-        The rewards by which states were merged, one row for each compared context.
+        The rewards by which states were merged, one row for each compared context.  Without any,
+        they may have been merged with each other in any order.
     rewards
         The other rewards.
 
@@ -91,6 +92,11 @@ def merging_errors(
     number = float(weights.sum())
     kinds = np.zeros(states.shape[1]) if failed is None else failed
     lost = np.zeros(len(rewards))
+    if not len(compared):
+        for kind in np.unique(kinds):
+            some = kinds == kind
+            width = np.ptp(np.clip(rewards[:, some], -FARTHEST, FARTHEST), axis=1)
+            lost += 0.5 * width**2 * (weights * (weights - 1.0))[some].sum()
     for row in compared:
         order = np.lexsort((*states, row, kinds))
         steps = np.diff(np.clip(rewards[:, order], -FARTHEST, FARTHEST), axis=1) ** 2

@@ -32,15 +32,22 @@ class Revaluing(Keeping):
         difference.
         """
         everyone = range(len(self.pulls))
-        if sum(self.kept) < sum(self.pulls):
-            names = [name for name in problem.shown if name != FAILED]
-            changes = [factor_of_change(self.problem, problem, arm, names) for arm in everyone]
-            factors = np.array([np.nan if each is None else each for each in changes])
-            if not np.isnan(factors).any():
-                return self._with_factors(problem, factors)
-        fresh = self._relearned(self._everything(), problem, self.blurred)
-        if sum(self.kept) < sum(self.pulls):
+        if sum(self.kept) == sum(self.pulls):
+            return self._relearned(self._everything(), problem, self.blurred)
+        names = [name for name in problem.shown if name != FAILED]
+        changes = [factor_of_change(self.problem, problem, arm, names) for arm in everyone]
+        factors = np.array([np.nan if each is None else each for each in changes])
+        is_proved = not np.isnan(factors).any()
+        if is_proved:
+            fresh = self._with_factors(problem, factors)
+        else:
+            fresh = self._relearned(self._everything(), problem, self.blurred)
             fresh._keep_belief(self)  # noqa: SLF001 - of the same class
+        # A factor keeps states in their order, so that those are alike that were.
+        is_new = np.isnan(factors) | (factors == 0.0)
+        fresh.merged_otherwise = self.merged_otherwise | (is_new & self.blurred.any(axis=1))
+        if is_proved:
+            return fresh
         arms = [arm for arm in everyone if not self._is_exact(problem, arm)]
         if arms:
             check_merged(*self._merging_error(fresh, arms), accepted, self.asked)
@@ -82,7 +89,9 @@ class Revaluing(Keeping):
         """Add the states that `other` has seen; its arm `arms[j]` is arm j here."""
         place = {theirs: mine for mine, theirs in enumerate(arms)}
         theirs = [one._replace(arm=place[one.arm]) for one in other._everything()]
+        otherwise = self.merged_otherwise | other.merged_otherwise[list(arms)]
         self._relearn([*self._everything(), *theirs], self.blurred | other.blurred[list(arms)])
+        self.merged_otherwise = otherwise
 
     def inherit(self, old: Self, accepted: float = 0.0) -> float:
         """Take over the states seen in a problem with narrower spaces, exactly."""
@@ -94,6 +103,7 @@ class Revaluing(Keeping):
         ]
         self.merges, self.clock = old.merges, old.clock
         self._relearn(seen, old.blurred)
+        self.merged_otherwise = old.merged_otherwise
         return 0.0
 
     def _everything(self) -> list[_Seen]:
@@ -130,6 +140,7 @@ class Revaluing(Keeping):
         fresh.clock = max(fresh.clock, self.clock, sum(fresh.pulls))
         fresh.in_flight = self.in_flight
         fresh.blurred |= blurred
+        fresh.merged_otherwise = self.merged_otherwise
         return fresh
 
     def _merging_error(self, other: Self, arms: Iterable[int]) -> tuple[float, float]:
@@ -142,6 +153,8 @@ class Revaluing(Keeping):
             count = self.kept[arm]
             states, weights = self.columns[:, arm, :count], self.stands_for[arm, :count]
             compared, rewards = self._compared(arm, states), other._compared(arm, states)
+            if self.merged_otherwise[arm]:
+                compared = compared[:0]
             both = merging_errors(states, compared, rewards, weights, self._failed(states))
             found += zip(*((1.96 * each).tolist() for each in both), strict=True)
         return max(found)

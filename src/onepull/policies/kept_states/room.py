@@ -38,6 +38,8 @@ class Room(Knowledge):
         self.merges = 0
         # The fields in which states of an arm differed that were merged.
         self.blurred = np.zeros((arms, len(problem.shown)), bool)
+        # Whether states of an arm were merged that were alike for an earlier reward.
+        self.merged_otherwise = np.zeros(arms, bool)
         self._nothing = np.array(self._some_state())
         self._make_room(arms, min(FIRST, capacity))
         self._bind()
@@ -121,6 +123,7 @@ class Room(Knowledge):
             self.columns[:, :-1], self.stands_for[:-1], self.seen_at[:-1] = old
             self.means = np.vstack([self.means, np.zeros((1, len(self.tracked)))])
             self.blurred = np.vstack([self.blurred, np.zeros((1, len(self._nothing)), bool)])
+            self.merged_otherwise = np.append(self.merged_otherwise, values=False)
             if self._counts_for is not None:
                 nothing = np.zeros((1, self.stands_for.shape[1]))
                 mean, deviation = self._counts_for
@@ -136,6 +139,7 @@ class Room(Knowledge):
             self._divisors = np.delete(self._divisors, removed)
             self.means = np.delete(self.means, removed, axis=0)
             self.blurred = np.delete(self.blurred, removed, axis=0)
+            self.merged_otherwise = np.delete(self.merged_otherwise, removed)
             if self._counts_for is not None:
                 mean, deviation = (np.delete(each, removed, axis=0) for each in self._counts_for)
                 self._counts_for = mean, deviation

@@ -29,6 +29,7 @@ class KeptState(msgspec.Struct, forbid_unknown_fields=True):
     room: Count = 0
     means: list[list[Finite]] | None = None
     blurred: list[list[bool]] | None = None
+    merged_otherwise: list[bool] | None = None
 
 
 def check_arms(saved: KeptState, shown: Box, arms: int, most: int) -> None:
@@ -108,3 +109,15 @@ def restored_blurs(
     if [len(row) for row in saved] != [shape[1]] * shape[0]:
         raise SaveFileError(f"the saved blurs are not of {shape[0]} arms with {shape[1]} fields")
     return np.array(saved, bool).reshape(shape)
+
+
+def restored_merges(saved: Sequence[bool] | None, blurred: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which arms have states merged by an earlier reward; raises SaveFileError if invalid.
+
+    If a file does not say it, all that were merged may have been.
+    """
+    if saved is None:
+        return np.asarray(blurred.any(axis=1))
+    if len(saved) != len(blurred):
+        raise SaveFileError(f"the saved merges are not of {len(blurred)} arms")
+    return np.array(saved, bool)

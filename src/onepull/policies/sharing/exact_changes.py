@@ -29,11 +29,11 @@ def factor_of_change(old: Problem, new: Problem, arm: int, fields: Collection[st
     >>> factor_of_change(old, old.with_reward("delay < price"), 0, ["delay"]) is None
     True
     """
-    if not fields:
+    if not fields or _is_unchanged(old, new, arm):
         return 1.0
     after, before = formula_of(new, arm), formula_of(old, arm)
-    if after is None or before is None:
-        return _same_in_python(old, new, arm)
+    if after is None or before is None:  # what is written in Python cannot be compared
+        return None
     return common_factor(after, before, fields)
 
 
@@ -45,10 +45,13 @@ def formula_of(problem: Problem, arm: int) -> Formula | None:
     return payoff.formula.fixed(dict(zip(problem.outcome.names, known, strict=False)))
 
 
-def _same_in_python(old: Problem, new: Problem, arm: int) -> float | None:
-    """Return 1 if nothing has changed for an arm; what is written in Python cannot be compared."""
-    same = old.reward == new.reward and old.failure == new.failure
-    return 1.0 if same and old.known[arm] == new.known[arm] else None
+def _is_unchanged(old: Problem, new: Problem, arm: int) -> bool:
+    """Whether the reward of an arm is the same, with the same attributes.
+
+    Their words are compared, and not their numbers, which depend on the words of the other arms.
+    """
+    before, after = (each.attributes.get(each.arms[arm]) for each in (old, new))
+    return before == after and old.reward == new.reward and old.failure == new.failure
 
 
 def check_merged(off: float, chance: float, accepted: float | None, kept: int) -> None:
@@ -61,15 +64,16 @@ def check_merged(off: float, chance: float, accepted: float | None, kept: int) -
     raise ParameterError(
         f"estimates may be off by {off:.3g}, where chance makes them off by {chance:.3g}, since "
         "states that were alike for the present reward were merged, and it does not follow from "
-        f"the formula that this makes no difference here.  Pass error={_enough(off)} to accept "
-        f"that, or keep more states from the start (kept={kept} now)"
+        f"the formula that this makes no difference here.  {_remedy(off)}, or keep more states "
+        f"from the start (kept={kept} now)"
     )
 
 
-def _enough(error: float) -> str:
-    """Return an error as a short number that is not below it."""
+def _remedy(error: float) -> str:
+    """Return how an error is accepted, as a short number that is not below it."""
     texts = (f"{error:.{digits}g}" for digits in range(3, 18))
-    return next((text for text in texts if float(text) >= error), repr(error))
+    enough = next((text for text in texts if float(text) >= error), repr(error))
+    return f"Pass error={enough} to accept that (onepull serve: --error {enough})"
 
 
 class Sketched(Protocol):
@@ -100,8 +104,7 @@ def check_sketched(old: Sketched, new: Sketched, accepted: float | None) -> None
     raise ParameterError(
         f"estimates may be off by up to {error:.3g}, where the reward goes from {low:.6g} to "
         f"{high:.6g}, since states are sketched on knots, and it does not follow from the formula "
-        f"that they are exact.  Pass error={_enough(error)} to accept that, or list the states, "
-        "which is exact"
+        f"that they are exact.  {_remedy(error)}, or list the states, which is exact"
     )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MOST_PROBLEMS = 1000
+MOST_ARMS = 10_000  # of a problem over HTTP: a change takes about a millisecond for each
 _problem = Body(ProblemRequest)
 _controls = Body(ControlsRequest)
 _arm = Body(ArmRequest)
@@ -54,7 +55,8 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
         raise Refused(409, f"a service has at most {MOST_PROBLEMS} problems", kind="TooMany")
     _check_version(exchange, None if before is None else before.described().version)
     problem = Problem.from_dict(asked.problem)
-    _check_arms(problem.arms)
+    _check_number(len(problem.arms))
+    _check_names(problem.arms)
     arguments: dict[str, Any] = {
         **({} if before is None else _kept(before.router)),
         "problem": problem,
@@ -157,7 +159,7 @@ async def put_arm(service: Service, exchange: Exchange) -> Answer:
     asked = _new_arm.decode(exchange.body)
     router, by = (await known_problem(service, exchange)).router, exchange.known.name
     arm = exchange.names["arm"]
-    _check_arms([arm])
+    _check_names([arm])
 
     def change() -> Answer:
         problem = router.problem
@@ -166,6 +168,7 @@ async def put_arm(service: Service, exchange: Exchange) -> Answer:
                 detail = f"there is an arm {arm!r} with other attributes; change it with PATCH"
                 raise Refused(409, detail, kind="Exists")
         else:
+            _check_number(len(problem.arms) + 1)
             router.add_arm(arm, by=by, **_named(asked.attributes))
         return Answer.of(router.stats())
 
@@ -186,7 +189,13 @@ async def delete_arm(service: Service, exchange: Exchange) -> Answer:
     return answer
 
 
-def _check_arms(arms: Iterable[str]) -> None:
+def _check_number(arms: int) -> None:
+    if arms > MOST_ARMS:
+        detail = f"a problem has at most {MOST_ARMS:,} arms over HTTP, and would have {arms:,}"
+        raise Refused(422, f"{detail}; serve a file with more", kind="TooMany", field="arms")
+
+
+def _check_names(arms: Iterable[str]) -> None:
     """Refuse names of arms that requests could not name, and that would spoil logs and metrics."""
     for arm in arms:
         if not 1 <= len(arm) <= LONGEST_NAME or not arm.isprintable():

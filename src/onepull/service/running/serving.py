@@ -8,11 +8,12 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from onepull.errors import OnepullError, ParameterError
+from onepull.errors import MissingExtra, OnepullError, ParameterError
 from onepull.router import Router
 from onepull.service.keys import named_keys
 from onepull.service.running.json_log import start_logging, tell
@@ -50,6 +51,10 @@ def _checked(source: Source) -> Iterator[str]:
         arms = len(router["problem"].arms)
         yield f"{router['name']}: {arms} arms, {policy}, log in {router['store']}"
     settings = source.settings
+    if settings.compile and find_spec("numba") is None:
+        raise MissingExtra(
+            "compiled decisions need the 'simulate' extra: pip install 'onepull[simulate]'"
+        )
     if settings.keys is None:
         yield "keys: none, so only this machine is answered; see `onepull key add`"
     elif keys := named_keys(Path(settings.keys)):

@@ -77,8 +77,8 @@ class Hosted:
     def _count(self) -> None:
         problem = self.router.problem
         if problem is not self.timeline.problem:
-            self.timeline.problem = problem
-            self.newest.keep(problem.arms)
+            self.timeline.switch(problem)
+            self.newest.keep(set(problem.arms))
         if not self._has_read_tail:
             self._read_tail()
         while self._pending:

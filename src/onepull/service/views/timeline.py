@@ -49,12 +49,17 @@ class Timeline:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.switch(problem)
         self._levels = [Buckets(width, kept + int(kept * SPARE), FIELDS) for width, kept in LEVELS]
         self._last: dict[str, int] = {}  # the second in which an arm was counted last
         # Most events are of the same second as the one before, and go to the buckets together.
         self._second = -1
         self._of_second: dict[str, Counts] = {}
+
+    def switch(self, problem: Problem) -> None:
+        """Count by another problem from now on."""
+        self.problem = problem
+        self._places = {arm: place for place, arm in enumerate(problem.arms)}
 
     def fold(self, event: Any) -> None:
         """Count an event."""
@@ -95,7 +100,7 @@ class Timeline:
     def _counted_as(self, arm: str) -> str:
         """Return the name under which an arm is counted; one that is gone makes room for it."""
         if arm not in self._last and len(self._last) >= MOST_ARMS:
-            gone = [name for name in self._last if name not in self.problem.arms]
+            gone = [name for name in self._last if name not in self._places]
             if not gone:
                 return OTHERS
             oldest = min(gone, key=self._last.__getitem__)
@@ -110,16 +115,14 @@ class Timeline:
         if type(event) is Observed and event.reward is not None:
             return float(event.reward)
         problem = self.problem
-        if event.arm not in problem.arms:
+        if (place := self._places.get(event.arm)) is None:
             return None
         try:
             context = problem.context.read(event.context)
             if type(event) is Observed:
-                outcome = problem.outcome_of(
-                    problem.arms.index(event.arm), problem.state.read(event.state or {})
-                )
+                outcome = problem.outcome_of(place, problem.state.read(event.state or {}))
             else:
-                outcome = problem.failed_outcome_of(problem.arms.index(event.arm))
+                outcome = problem.failed_outcome_of(place)
             earned = float(problem.payoff.scalar(*context, *outcome))
         except (ValueError, TypeError, KeyError, ArithmeticError):  # of another formula or context
             return None
