@@ -12,10 +12,10 @@ from onepull.distributions import Failing, Gamma, Independent, Switching, Unifor
 from onepull.environment import Environment, channel_selection
 from onepull.simulation import Simulation
 from onepull.simulation.draws import keys, place, show
-from onepull.simulation.prepare_kept import PreparedKept
 from onepull.simulation.trials import Stretch, arrivals
 
 EVEN = Discrete([1, 2], [0.5, 0.5])
+KEY = keys(5, 0, 0)[0]  # of all draws
 
 
 def world(arms, contexts, laws, **stated):
@@ -110,25 +110,25 @@ WORLDS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-def played(environment, policy, horizon):
+def played(environment, policy, horizon, *, announced=()):
     """Return the runner of a kernel after some trials, and the trials.
 
     It does without the truth, whose integrals would take most of the time.
     """
-    arms, key = len(environment.problem.arms), keys(5, 0, 0)[0]
-    simulation = Simulation(environment, {"own": policy}, horizon=horizon)
+    arms = len(environment.problem.arms)
+    simulation = Simulation(environment, {"own": policy}, horizon=horizon, announced=announced)
     prepared, worlds = simulation._prepared[0], simulation._worlds
-    assert isinstance(prepared, PreparedKept)
+    assert prepared.is_compiled
     runner, found = prepared.begin(0), []
     starts = [*(one.piece.start for one in worlds if one.piece.start < horizon), horizon]
     for now, first, stop in zip(worlds, starts, starts[1:], strict=False):
         rows, chosen = np.zeros(stop - first, np.int64), np.zeros(stop - first, np.int64)
         contexts = np.zeros((stop - first, len(environment.problem.context)))
-        arrivals(first, key, now.arrivals, arms, rows, contexts)
+        arrivals(first, KEY, now.arrivals, arms, rows, contexts)
         gaps = np.zeros((1, arms))
-        runner.run(Stretch(first, key, rows, contexts, gaps), now, chosen)
+        runner.run(Stretch(first, KEY, rows, contexts, gaps), now, chosen)
         shown = np.zeros(len(environment.problem.outcome))
         for i, (context, arm) in enumerate(zip(contexts.tolist(), chosen.tolist(), strict=True)):
-            show(now.states, arm, key, place(first + i, arms, arm), first + i, shown)
+            show(now.states, arm, KEY, place(first + i, arms, arm), first + i, shown)
             found.append((context, arm, shown.tolist()))
     return runner, found
