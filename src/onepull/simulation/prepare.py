@@ -72,9 +72,11 @@ def prepare(
     """
     if environment.is_late and type(policy) not in UNLEARNED:
         post, usual = post_of(environment), _prepare(policy, environment, horizon)
-        # The kernels for late feedback support neither changing distributions nor forgetting.
+        # The other kernels for late feedback draw a state when it arrives, by the laws of then.
+        # They support neither changing distributions nor forgetting.
         lasts = len(environment.pieces()) == 1 and not _forgets(policy)
-        late = prepare_late(usual, post, horizon, announced=announced) if lasts else None
+        fits = lasts or isinstance(usual, PreparedKept)
+        late = prepare_late(usual, post, horizon, announced=announced) if fits else None
         return late or Interpreted(policy, sees_states=sees_states, post=post, announced=announced)
     if type(policy) is CoarseKL and not policy.draws and PreparedCoarse.fits(environment):
         return PreparedCoarse(policy, sees_states=sees_states)

@@ -84,6 +84,7 @@ class PreparedKept(Prepared):
         kept, stands_for = np.zeros(arms, np.int64), np.zeros((arms, room))
         counts = np.zeros((arms, 2, room))
         columns = np.zeros((arms, fields, room))
+        pulls = np.zeros(arms, np.int64)
         points, weights, point_counts = kept, stands_for, counts
         if self.is_joined:
             most = self.of_atoms.shape[1]
@@ -93,7 +94,8 @@ class PreparedKept(Prepared):
             points = np.array([len(rows) for rows in self.atoms], np.int64)
             weights, point_counts = np.zeros((arms, most)), np.zeros((arms, 2, most))
         return Memory(
-            np.zeros(arms, np.int64),
+            pulls,
+            pulls,
             kept,
             np.zeros(3, np.int64),
             np.zeros((arms, room), np.int64),

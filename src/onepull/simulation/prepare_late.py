@@ -10,8 +10,10 @@ import numpy as np
 
 from onepull.simulation.feedback_queue import Mail, Post, no_mail
 from onepull.simulation.kernels.late import LateState, late_dense, late_joint, late_per_cell
+from onepull.simulation.kernels.late_kept import late_kept, no_answers
 from onepull.simulation.kernels.rule_types import KernelRule
 from onepull.simulation.kernels.ruling import for_rule
+from onepull.simulation.prepare_kept import KeptRunner, PreparedKept
 from onepull.simulation.prepare_sharing import PreparedCell, PreparedDense, PreparedJoint
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
@@ -111,6 +113,39 @@ class _LateCell(_PreparedLate):
         )  # fmt: skip
 
 
+class PreparedLateKept(Prepared):
+    """`AdaptiveKL` with a queue."""
+
+    def __init__(self, usual: PreparedKept, post: Post, horizon: int, *, announced: bool) -> None:
+        self.usual, self.post, self.announced = usual, post, announced
+        self.horizon = horizon
+        self.nanoseconds = usual.nanoseconds + 60.0
+
+    def begin(self, own_key: int) -> Runner:
+        """Return a runner without observations."""
+        del own_key
+        return _LateKeptRunner(self)
+
+
+class _LateKeptRunner(KeptRunner):
+    def __init__(self, late: PreparedLateKept) -> None:
+        super().__init__(late.usual)
+        self.late = late
+        self.mail = no_mail(late.horizon, in_context=False)
+        self.answers = no_answers(late.horizon, len(late.usual.problem.outcome))
+        if late.announced:
+            self.memory = self.memory._replace(counted=np.zeros_like(self.memory.pulls))
+
+    def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
+        """Run a stretch of trials."""
+        late_kept(
+            stretch, chosen, self.memory, self.answers, self.mail, self.late.post,
+            self.late.announced, self.filters, self.search, self.plan.known.of(world),
+            self.plan.cells(stretch, world), world.states, world.g,
+        )  # fmt: skip
+
+
 prepare_late.register(PreparedJoint, _LateJoint)
 prepare_late.register(PreparedDense, _LateDense)
 prepare_late.register(PreparedCell, _LateCell)
+prepare_late.register(PreparedKept, PreparedLateKept)

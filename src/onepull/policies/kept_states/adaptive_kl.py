@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import log, sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -70,6 +70,17 @@ class Sight:
 
 def _least_pulled(arms: Sequence[int], counts: Sequence[int]) -> int:
     return arms[0] if len(arms) == 1 else min(arms, key=counts.__getitem__)
+
+
+def is_due(waiting: int, trial: int) -> bool:
+    """Whether an arm is tried now that was pulled `waiting` times and never answered.
+
+    An arm whose first answers are lost is tried again, about ln n times in n trials.
+
+    >>> is_due(0, 1), is_due(3, 20), is_due(3, 21)
+    (True, False, True)
+    """
+    return waiting == 0 or waiting < log(max(trial, 1))
 
 
 def within(view: View, means: Array) -> Array:
@@ -262,16 +273,13 @@ class AdaptiveKL(Policy):
         return not any(pulls[j] for j in request.allowed)
 
     def _unpulled(self) -> dict[int, bool]:
-        """Return the arms that were never observed, and whether each is to be tried now.
-
-        An arm whose first answers are lost is tried again, about ln n times in n trials.
-        """
+        """Return the arms that were never observed, and whether each is to be tried now."""
         knowledge = self._knowledge
         if 0 not in knowledge.pulls:
             return {}
-        enough = math.log(max(self._trial, 1))
+        trial = self._trial
         pairs = enumerate(zip(knowledge.pulls, knowledge.in_flight, strict=True))
-        return {arm: not flying or flying < enough for arm, (count, flying) in pairs if count == 0}
+        return {arm: is_due(waiting, trial) for arm, (count, waiting) in pairs if count == 0}
 
     def _leader(self, request: Request) -> int:
         knowledge, drift, allowed = self._knowledge, self._knowledge.drift, request.allowed

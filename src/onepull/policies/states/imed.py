@@ -21,7 +21,8 @@ class IMED(StatePolicy):
     Use it if the mean regret matters and rare bad runs do not.  In our benchmark its mean regret
     is mostly the lowest, but some runs stay with a wrong arm for a long time.  It is
     asymptotically optimal in a single context.  It stores the histogram (or sketch) of each arm's
-    states.
+    states, so these need bounds.  Where they have none, use `AdaptiveKL`: its index, too, needs
+    only a highest reward.
 
     Parameters
     ----------

@@ -43,14 +43,13 @@ class Search(NamedTuple):
     lower: Array  # nor below this
     steps: NDArray[np.int64]
     is_half: NDArray[np.int64]  # whether the newest step is not finished
-    allowed: NDArray[np.int64]  # the arms among which the highest is searched
 
 
 def no_search(arms: int) -> Search:
-    """Return room for a search among all arms."""
+    """Return room for a search."""
     numbers = (np.zeros(arms) for _ in range(11))
     counts = (np.zeros(arms, np.int64) for _ in range(2))
-    return Search._make((*numbers, *counts, np.arange(arms)))
+    return Search._make((*numbers, *counts))
 
 
 class Elsewhere(NamedTuple):
@@ -91,18 +90,18 @@ def measure(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: A
 
 
 @inlined
-def set_budgets(search: Any, counts: Any, trial: Any, elsewhere: Any) -> None:
+def set_budgets(search: Any, allowed: Any, counts: Any, trial: Any, elsewhere: Any) -> None:
     """Write how unlikely the mean of each arm may be that it is given credit for."""
     means, lead, unit = elsewhere.means, elsewhere.lead, elsewhere.unit
     best, size = -np.inf, 0.0
     for c in range(lead.size):
         lead[c] = -np.inf
-    for j in search.allowed:
+    for j in allowed:
         here = (search.top[j] - search.unit[j]) * unit
         best, size = max(best, here), max(size, abs(here))
         for c in range(lead.size):
             lead[c], size = max(lead[c], means[j, c]), max(size, abs(means[j, c]))
-    for j in search.allowed:
+    for j in allowed:
         cost = best - (search.top[j] - search.unit[j]) * unit
         least = cost
         for c in range(lead.size):
@@ -196,18 +195,19 @@ def likely_leader(
     tops: Any,
     trial: Any,
     elsewhere: Any,
+    allowed: Any,
     search: Any,
 ) -> Any:
-    """Return the arm with the highest bound; of equal ones that with the lowest count.
+    """Return the allowed arm with the highest bound; of equal ones that with the lowest count.
 
     The first `points` of an arm's values count for its bound.
     """
-    upper, lower, allowed, slack = search.upper, search.lower, search.allowed, 0.0
+    upper, lower, slack = search.upper, search.lower, 0.0
     for j in allowed:
         search.top[j] = tops[j if tops.size > 1 else 0]
         measure(search, j, values[j], weights[j], points[j], pulls[j])
         slack = max(slack, TIED * search.unit[j])
-    set_budgets(search, counts, trial, elsewhere)
+    set_budgets(search, allowed, counts, trial, elsewhere)
     for j in allowed:
         begin(search, j)
     while True:

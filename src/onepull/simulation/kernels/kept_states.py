@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.payoff.reward import NARROWEST
-from onepull.policies.kept_states import counting
+from onepull.policies.kept_states import adaptive_kl, counting
 from onepull.policies.kept_states.adaptive_kl import (
     AT_FIRST,
     EXPLORING,
     FEW_ARMS,
     OF_A_ROUND,
+    ROUNDING,
 )
 from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.merging import FARTHEST
@@ -35,6 +36,7 @@ from onepull.simulation.kernels.kept_drift import (
 )
 from onepull.simulation.kernels.kept_merging import gather, merge_old, mixed
 
+is_due = inlined(adaptive_kl.is_due)
 replayed = inlined(counting.replayed)
 
 
@@ -42,10 +44,12 @@ class Memory(NamedTuple):
     """The states of each arm: `KeptStates` as arrays.
 
     The points are what is valued: the kept states, or their distinct values if these are listed.
-    Arrays of points may be the arrays of states themselves.
+    Arrays of points may be the arrays of states themselves.  So may `counted` be `pulls`, if no
+    pull in flight counts.
     """
 
     pulls: NDArray[np.int64]
+    counted: NDArray[np.int64]  # the pulls of each arm with those in flight
     kept: NDArray[np.int64]
     clock: NDArray[np.int64]  # observations, merges, and whether `counts` are up to date
     atoms: NDArray[np.int64]  # [arm, state]: the listed value of each state, if any
@@ -88,19 +92,15 @@ def kept_states(
 ) -> None:
     """Run `AdaptiveKL` through a stretch of trials; `cells` are rows of the tops."""
     arms, room = memory.weights.shape
-    share = 1.0 if arms <= FEW_ARMS else OF_A_ROUND / arms
-    values, means, scratch = np.zeros((arms, room)), np.zeros(arms), np.zeros((2, arms))
+    values, scratch = np.zeros((arms, room)), np.zeros((3, arms))
+    some = np.zeros(arms, np.int64)
     shown, told = np.zeros(laws.rows.shape[1]), np.zeros(known.tracked.shape[1])
     tracked = tracked_columns(known, shown.size)
     for i in range(chosen.size):
-        trial = memory.clock[0]
-        explores = share >= 1.0 or trial < AT_FIRST or mixed(EXPLORING, trial) < share
-        best = unpulled(memory.pulls) if explores else -1
-        if best < 0:
-            best = decide(
-                memory, filters, search, known, stretch.rows[i], stretch.contexts[i],
-                known.tops[cells[i]], explores, g, values, means, scratch, told,
-            )  # fmt: skip
+        best = decide(
+            memory, filters, search, known, memory.clock[0], stretch.rows[i], stretch.contexts[i],
+            known.tops[cells[i]], g, values, scratch, some, told,
+        )  # fmt: skip
         chosen[i] = best
         at = look(stretch.key, stretch.first + i, best, arms, laws, known, shown)
         value_tracked(known, best, at, shown, tracked, g, told)
@@ -108,12 +108,26 @@ def kept_states(
 
 
 @inlined
-def unpulled(pulls: Any) -> Any:
-    """Return the first arm that was never pulled, -1 if there is none."""
+def untried(memory: Any, trial: Any) -> Any:
+    """Return the arm without an answer that is to be tried now, -1 if there is none."""
+    best, answers = -1, 0
+    for j in range(memory.pulls.size):
+        answers += memory.pulls[j]
+        if memory.pulls[j] == 0 and (best < 0 or memory.counted[j] < memory.counted[best]):
+            best = j
+    # Without any answer there is nothing else to do.
+    return best if best < 0 or answers == 0 or is_due(memory.counted[best], trial) else -1
+
+
+@inlined
+def answered(pulls: Any, arms: Any) -> Any:
+    """Return the arms that have answered, after writing them into `arms`."""
+    count = 0
     for j in range(pulls.size):
-        if pulls[j] == 0:
-            return j
-    return -1
+        if pulls[j] > 0:
+            arms[count] = j
+            count += 1
+    return arms[:count]
 
 
 @compiled
@@ -122,18 +136,28 @@ def decide(
     filters: Any,
     search: Any,
     known: Any,
+    trial: Any,
     row: Any,
     context: Any,
     tops: Any,
-    explores: Any,
     g: Any,
     written: Any,
-    means: Any,
     scratch: Any,
+    some: Any,
     told: Any,
 ) -> Any:
-    """Return the arm to play in a context; `told` is scratch, too."""
-    trial = memory.clock[0]
+    """Return the arm to play in a context; `some` and `told` are scratch, too.
+
+    `trial` is the number of pulls that count: observed, and in flight if these are announced.
+    """
+    arms = memory.pulls.size
+    share = 1.0 if arms <= FEW_ARMS else OF_A_ROUND / arms
+    explores = share >= 1.0 or trial < AT_FIRST or mixed(EXPLORING, trial) < share
+    explores = explores or memory.clock[0] == 0
+    best = untried(memory, trial) if explores else -1
+    if best >= 0:
+        return best
+    allowed = answered(memory.pulls, some)
     if known.is_joined and known.rewards.size > 0:
         values = known.rewards[row]
     else:
@@ -142,13 +166,14 @@ def decide(
     if explores and memory.clock[2] == 0:
         elsewhere = Elsewhere(memory.means, known.unit, told)
         return likely_leader(
-            values, memory.weights, memory.points, memory.pulls, memory.pulls, tops, trial,
-            elsewhere, search,
+            values, memory.weights, memory.points, memory.pulls, memory.counted, tops, trial,
+            elsewhere, allowed, search,
         )  # fmt: skip
-    estimate(memory, filters, values, trial, means)
+    means = scratch[0]
+    estimate(memory, filters, values, means)
     if explores:
-        return drifting_leader(memory, filters, values, trial, means, scratch[0], scratch[1])
-    return leading_estimate(means, memory.pulls)
+        return drifting_leader(memory, filters, values, allowed, means, scratch[1], scratch[2])
+    return leading_estimate(means, memory.counted)
 
 
 @inlined
@@ -282,7 +307,7 @@ def count_new(memory: Any, filters: Any, arm: Any, slot: Any) -> None:
 
 
 @inlined
-def estimate(memory: Any, filters: Any, values: Any, trial: Any, means: Any) -> None:
+def estimate(memory: Any, filters: Any, values: Any, means: Any) -> None:
     """Write the estimate of every arm that was observed."""
     for j in range(means.size):
         means[j] = -np.inf
@@ -295,7 +320,7 @@ def estimate(memory: Any, filters: Any, values: Any, trial: Any, means: Any) -> 
                 total += values[j, s] * weights[s]
             means[j] = total / memory.pulls[j]
             continue
-        left, _ = faded(filters, j, trial)
+        left, _ = faded(filters, j, memory.clock[0])
         counts = memory.point_counts[j]
         low, high = np.inf, -np.inf
         for s in range(memory.points[j]):
@@ -307,51 +332,55 @@ def estimate(memory: Any, filters: Any, values: Any, trial: Any, means: Any) -> 
 
 
 @inlined
-def leading_estimate(means: Any, pulls: Any) -> Any:
+def leading_estimate(means: Any, counted: Any) -> Any:
     """Return the arm with the best estimate; of equal ones the most pulled."""
     best = 0
     for j in range(1, means.size):
-        if means[j] > means[best] or (means[j] == means[best] and pulls[j] > pulls[best]):
+        if means[j] > means[best] or (means[j] == means[best] and counted[j] > counted[best]):
             best = j
     return best
 
 
 @compiled
 def drifting_leader(
-    memory: Any, filters: Any, values: Any, trial: Any, means: Any, errors: Any, noise: Any
+    memory: Any, filters: Any, values: Any, allowed: Any, means: Any, errors: Any, noise: Any
 ) -> Any:
-    """Return the arm to play if arms change; `errors` and `noise` are scratch."""
-    arms = means.size
-    leader, lowest, farthest = 0, means[0], 0.0
-    for j in range(arms):
+    """Return the allowed arm to play if arms change; `errors` and `noise` are scratch."""
+    arms, counted = allowed.size, memory.counted
+    leader, farthest = allowed[0], 0.0
+    lowest = means[leader]
+    for j in allowed:
         if means[j] > means[leader]:
             leader = j
         lowest = min(lowest, means[j])
         noise[j], apart = scattered(values[j], memory.weights[j], memory.points[j])
         farthest = max(farthest, apart)
-    unit = max(farthest, means[leader] - lowest, NARROWEST)
+    least = ROUNDING * max(-lowest, means[leader])
+    unit = max(farthest, means[leader] - lowest, least, NARROWEST)
     all_squares, all_numbers = 0.0, 0.0
-    for j in range(arms):
+    for j in allowed:
         squares = 0.0
         for s in range(memory.points[j]):
             apart = (values[j, s] - noise[j]) / unit
             squares += memory.weights[j, s] * apart * apart
-        _, errors[j] = faded(filters, j, trial)
+        _, errors[j] = faded(filters, j, memory.clock[0])
         noise[j] = squares * unexplained(filters, j)
         all_squares += noise[j]
         all_numbers += filters.compared[j]
     pooled = all_squares / max(all_numbers, 1.0)
     lead = means[leader]
-    least = drifting_cost(0.0, errors[leader], 0.0, 1.0, 1.0, arms)
-    best, highest = 0, -np.inf
-    for j in range(arms):
+    waiting = counted[leader] - memory.pulls[leader]
+    cheapest = drifting_cost(0.0, errors[leader], waiting, 1.0, 1.0, arms)
+    best, highest = allowed[0], -np.inf
+    for j in allowed:
+        waiting = counted[j] - memory.pulls[j]
         freedom = POOLED + filters.compared[j]
         own = (POOLED * pooled + noise[j]) / freedom
-        cost = drifting_cost((lead - means[j]) / unit, errors[j], 0.0, own, freedom, arms)
-        score = lead + np.sqrt(pooled) * unit * (least - cost)
+        cost = drifting_cost((lead - means[j]) / unit, errors[j], waiting, own, freedom, arms)
+        score = lead + np.sqrt(pooled) * unit * (cheapest - cost)
         if not score >= means[j]:  # also if it is no number
             score = means[j]
-        if score > highest or (score == highest and memory.pulls[j] < memory.pulls[best]):
+        if score > highest or (score == highest and counted[j] < counted[best]):
             best, highest = j, score
     return best
 

@@ -26,12 +26,14 @@ def search_leader(
     numbers, steps = np.zeros((11, arms)), np.zeros((2, arms), np.int64)
     search = Search(
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
-        numbers[7], numbers[8], numbers[9], numbers[10], steps[0], steps[1], allowed,
+        numbers[7], numbers[8], numbers[9], numbers[10], steps[0], steps[1],
     )  # fmt: skip
     # A place without a state stands for nothing.
     points = np.full(arms, room)
     elsewhere = Elsewhere(means, unit, np.zeros(means.shape[1]))
-    return likely_leader(rewards, stands_for, points, pulls, counts, tops, trial, elsewhere, search)
+    return likely_leader(
+        rewards, stands_for, points, pulls, counts, tops, trial, elsewhere, allowed, search
+    )
 
 
 # It takes microseconds.  A thread that let go of the interpreter would wait milliseconds for it.
