@@ -155,10 +155,12 @@ def test_other_parquet_files_are_refused(tmp_path):
     (tmp_path / "text.parquet").write_text("seq")
     parquet.write_table(arrow.table({"gain": [1.5]}), tmp_path / "gains.parquet")
     parquet.write_table(arrow.table({"body": ["x", None]}), tmp_path / "bodies.parquet")
+    parquet.write_table(arrow.table({"body": [7]}), tmp_path / "numbers.parquet")
     for name, said in (
         ("text", "is not an exported log"),
         ("gains", "is not an exported log"),
-        ("bodies", "not an event"),
+        ("bodies", "bodies.parquet, row 1: not an event"),
+        ("numbers", "numbers.parquet, row 1: not an event"),
     ):
         done = run("import", tmp_path / f"{name}.parquet", "--store", tmp_path / "new.db", code=2)
         assert said in done.output

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from onepull.formula import Formula
 from onepull.formula.products import common_factor, is_multilinear
@@ -38,6 +40,39 @@ def test_a_factor_that_is_proved(new, old, factor):
         states = rng.random((2, 50))
         rest = new.vector(tokens, *states) - factor * old.vector(tokens, *states)
         assert np.ptp(rest) == pytest.approx(0, abs=1e-12)
+
+
+PARTS = st.recursive(
+    st.sampled_from(["tokens", "delay", "words", "delay", "1", "0.5", "3"]),
+    lambda part: st.one_of(
+        st.builds("({} {} {})".format, part, st.sampled_from("+-*"), part),
+        st.builds("{} / (1 + abs({}))".format, part, part),
+        st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), part, part),
+        st.builds("({} if {} < {} else {})".format, part, part, part, part),
+        st.builds("({} <= {})".format, part, part),
+    ),
+    max_leaves=6,
+)
+RELATED = ["2 * {0} + {1}", "{0} - tokens * ({1})", "({0} if tokens < 2 else {0} / 4)", "{1}"]
+
+
+@given(
+    old=PARTS, more=PARTS, form=st.sampled_from(RELATED), moving=st.sampled_from([STATE, ["words"]])
+)
+def test_what_is_proved_of_random_formulas_is_so(old, more, form, moving):
+    pair = formula(form.format(f"({old})", more)), formula(old)
+    if form == RELATED[0] and more in {"1", "0.5", "3", "tokens"}:
+        assert common_factor(*pair, moving) is not None
+    rng = np.random.default_rng(0)
+    for tokens in (1.0, 2.0, 3.5):
+        delay, words = rng.integers(-2, 5, (2, 60)) * rng.choice([1.0, 0.7], (2, 60))
+        states = (delay if "delay" in moving else 1.5, words)
+        rewards = [np.broadcast_to(each.vector(tokens, *states), 60) for each in pair]
+        for one in (0, 1):  # each of the two may be the new one
+            factor = common_factor(pair[one], pair[1 - one], moving)
+            if factor is not None:
+                parts = rewards[one], factor * rewards[1 - one]
+                assert np.ptp(parts[0] - parts[1]) <= 1e-9 * (1.0 + np.abs(parts).max())
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from router_workers import overdue, quiet
 
 from onepull import EpsilonGreedy, Interval, MemoryStore, Problem
 from onepull.router.flights import SPARE
 from onepull.router.log_counts import REMOVED
 from onepull.service.views.hosted import Hosted
+from onepull.store import Decided, Expired, Observed
 
 PROBLEM = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
 
@@ -48,3 +51,24 @@ def test_arms_that_come_and_go_leave_only_a_sum_behind():
         assert stats.outcomes == {REMOVED: {"observed": 40}}
         assert sizes[-1] <= sizes[10] + 10  # counts have more digits
         assert set(hosted.newest._outcomes) <= {"a", "b"}
+
+
+def test_what_another_process_writes_of_a_removed_arm_is_counted_in_the_sum():
+    """It may choose the arm until it has read that it is gone."""
+    with quiet(EpsilonGreedy, PROBLEM, MemoryStore()) as router:
+        for i in range(9):
+            arm = f"pod-{i}"
+            router.add_arm(arm)
+            router.remove_arm(arm)
+            told: dict[str, Any] = {"id": str(i), "arm": arm, "problem": router.name, "time": 1.0}
+            router.store.append(
+                [
+                    Decided(**told),
+                    Observed(**told, state={"x": 0.5}, counts=False),
+                    Expired(**{**told, "id": f"other-{i}"}),
+                ]
+            )
+            router.sync()
+        stats = router.stats()
+        assert stats.decisions == {REMOVED: {"live": 9}}
+        assert stats.outcomes == {REMOVED: {"observed": 9, "expired": 9}}

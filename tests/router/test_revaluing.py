@@ -68,3 +68,29 @@ def test_a_definition_that_has_changed_takes_an_error_too():
         assert str(two.redefinition) == "changed: the arms; all 3,000 outcomes were kept"
     with quiet("recommended", dearer, store) as again:
         assert again.policy().to_bytes() == two.policy().to_bytes()
+
+
+def priced(first, second):
+    return Problem(
+        arms={"a": {"tier": first}, "b": {"tier": second}},
+        state={"delay": Interval(0, 1)},
+        reward="-delay",
+    )
+
+
+def test_attributes_of_several_arms_change_at_once():
+    """One after another they would be words and numbers together, and take long with many arms."""
+    store = MemoryStore()
+    with quiet("recommended", priced(1, 2), store) as router:
+        router.observe("one", arm="b", delay=0.5)
+    with quiet("recommended", priced("gold", "plain"), store) as router:
+        assert router.problem.attributes == {"a": {"tier": "gold"}, "b": {"tier": "plain"}}
+        assert router.policy().estimates()[1] == -0.5
+
+
+def test_an_arm_that_was_removed_stays_so_if_its_attributes_change():
+    store = MemoryStore()
+    with quiet("recommended", priced(1, 2), store) as router:
+        router.remove_arm("a")
+    with quiet("recommended", priced(3, 4), store) as router:
+        assert router.problem.attributes == {"b": {"tier": 4}}

@@ -140,11 +140,15 @@ def apply_changes(
     """
     before, after = old["problem"], new["problem"]
     known, arms = _attributes(before), _attributes(after)
+    present = set(fold.policy.problem.arms)
     for arm in arms:
-        if arm not in known and arm not in fold.policy.problem.arms:
+        if arm not in known and arm not in present:
             fold.policy.add_arm(arm, **arms[arm])
-        elif arm in known and arms[arm] != known[arm]:
-            fold.policy.set_attributes(arm, error=error, **arms[arm])
+    changed = [arm for arm in known if arm in present and arms.get(arm, known[arm]) != known[arm]]
+    if changed:
+        fold.policy._set_attributes_of(  # noqa: SLF001 - one step instead of many
+            {arm: arms[arm] for arm in changed}, error
+        )
     if before.get("reward") != after.get("reward") and after.get("reward") is not None:
         stated = Problem.from_dict(after)
         fold.set_reward(stated.reward, error=error, words=stated.words or None)

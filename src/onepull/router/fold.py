@@ -168,8 +168,14 @@ class Fold:
         for event in events:
             self.sequence = event.seq  # first, so that none is applied twice, whatever happens
             self.counts.decide(event)
+            self._sum_up(event.arm)
             if self.flights.read(event, now):
                 self._expect(event)
+
+    def _sum_up(self, arm: str) -> None:
+        """Count an arm as removed if it is: another process may have used it a little longer."""
+        if arm not in self.policy._position:  # noqa: SLF001 - quick to ask
+            self.counts.remove(arm)
 
     def _expect(self, event: e.Decided) -> None:
         # It may be of an arm or a context that the problem does not have any more.
@@ -204,6 +210,7 @@ class Fold:
             if answers:
                 self._unexpect(arm, context)
             self.counts.learn(event)
+            self._sum_up(arm)
             return
         if not answers and self._is_flying(arm):
             # Observing answers a pull in flight, and must not answer that of another decision.
@@ -240,6 +247,7 @@ class Fold:
         else:
             self.land(event.id)
             self.counts.learn(event)
+            self._sum_up(event.arm)
         self.counts.expired += 1
 
     # Controls

@@ -137,11 +137,15 @@ def format_of(path: Path) -> str:
 
 def _read_lines(source: Path) -> Iterator[Any]:
     with source.open("rb") as file:
-        for i, line in enumerate(file, start=1):
-            try:
-                yield from_json(line)
-            except StoreError as error:
-                raise StoreError(f"{source}, line {i}: {error}") from None
+        yield from _events(file, f"{source}, line")
+
+
+def _events(texts: Iterable[Any], where: str) -> Iterator[Any]:
+    for i, text in enumerate(texts, start=1):
+        try:
+            yield from_json(text if isinstance(text, (str, bytes)) else "")
+        except StoreError as error:
+            raise StoreError(f"{where} {i}: {error}") from None
 
 
 def _read_parquet(source: Path) -> list[Any]:
@@ -149,7 +153,7 @@ def _read_parquet(source: Path) -> list[Any]:
         bodies = _parquet().read_table(source)["body"].to_pylist()
     except (ValueError, KeyError) as error:
         raise StoreError(f"{source} is not an exported log: {error}") from None
-    return [from_json(body or "") for body in bodies]
+    return list(_events(bodies, f"{source}, row"))
 
 
 def _parquet() -> Any:

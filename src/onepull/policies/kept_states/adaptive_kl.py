@@ -97,7 +97,7 @@ class AdaptiveKL(Policy):
     The states of each arm are kept and revalued by the reward for every request.  So any reward
     will do: jumps, prices, failures, and rewards without a lower bound.  The reward and the
     attributes of arms can change at any time: exactly as long as no states were merged, and later
-    if the error that merging adds is below that of chance.
+    where the formula shows that merging makes no difference, or with an error that you accept.
 
     While the arms do not change, its index is the empirical-likelihood bound of `EmpiricalKL` with
     the exploration ln(1 + (n/m + 30,000/√m) / d).  Here d, the dearness, is how many times as much

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from onepull.arms import Words, arm_names
+from onepull.arms import Attributes, Words, arm_names
 from onepull.checks import number, shown, some
 from onepull.errors import InputError, ParameterError
 from onepull.payoff import Reward
@@ -77,16 +77,22 @@ class ChangingArms(Operating):
         >>> policy.estimates()
         [4.0, 5.0]
         """
-        self._find(arm)
+        self._set_attributes_of({arm: attributes}, error)
+
+    def _set_attributes_of(self, changed: Attributes, error: float | None) -> None:
+        """Change attributes of some arms at once, since each time all states are valued anew."""
         known: Any = {name: dict(given) for name, given in self.problem.attributes.items()}
-        names = set(known.get(arm, {}))
         accepted = None if error is None else number("error", error, above=0.0, at_least=True)
-        if stray := set(attributes) - names:
-            raise InputError(
-                f"unknown attribute {some(sorted(stray))} of arm {arm!r}; "
-                f"it has {some(sorted(names)) or 'none'}"
-            )
-        problem = self.problem.with_arms({**known, arm: {**known[arm], **attributes}})
+        for arm, attributes in changed.items():
+            self._find(arm)
+            names = set(known.get(arm, {}))
+            if stray := set(attributes) - names:
+                raise InputError(
+                    f"unknown attribute {some(sorted(stray))} of arm {arm!r}; "
+                    f"it has {some(sorted(names)) or 'none'}"
+                )
+            known[arm] = {**known[arm], **attributes}
+        problem = self.problem.with_arms(known)
         self._check_range(problem)
         self._switch(problem, lambda knowledge: knowledge.set_attributes(problem, accepted))
         self._set_problem(problem)
