@@ -323,3 +323,25 @@ def test_a_failure_is_never_merged_with_a_state():
     kept = policy.memory.kept[0]
     of_failures = policy.memory.columns[-1, 0, :kept] * policy.memory.stands_for[0, :kept]
     assert of_failures.sum() == failures
+
+
+ENDLESS = Described(arms=["a"], state={"delay": Interval(0, np.inf)}, reward="-delay")
+
+
+def test_a_reward_that_overflows_for_a_state_that_was_seen_is_refused():
+    policy = AdaptiveKL(ENDLESS)
+    policy.observe("a", delay=1e150)
+    before = policy.to_bytes()
+    with pytest.raises(ParameterError, match=r"too large .* where delay is 1e\+150"):
+        policy.with_reward("-delay * delay * delay")
+    assert policy.to_bytes() == before
+    assert policy.with_reward("-delay * 2").estimates() == [-2e150]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_factor_may_be_as_large_as_rewards_are():
+    policy = AdaptiveKL(ENDLESS, kept=32)
+    policy.observe_many(["a"] * 3000, delay=DELAYS[0])
+    other = policy.with_reward("-1e250 * delay")
+    again = AdaptiveKL.from_bytes(other.to_bytes())
+    assert np.array(again.estimates()) / 1e250 == pytest.approx(policy.estimates())

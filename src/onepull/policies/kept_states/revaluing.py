@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
+from onepull.errors import ParameterError
 from onepull.policies.kept_states.drift import STEADY
 from onepull.policies.kept_states.keeping import Keeping
 from onepull.policies.kept_states.merging import merging_errors
 from onepull.policies.sharing.exact_changes import check_merged, factor_of_change
 from onepull.problem import Problem
-from onepull.spaces import FAILED
+from onepull.spaces import FAILED, Interval
+
+LARGEST_FACTOR = 1e50  # of a reward whose filters are multiplied by it, so that none overflows
 
 
 class Revaluing(Keeping):
@@ -31,6 +34,7 @@ class Revaluing(Keeping):
         accepted, they must be exact: no states were merged, or the formula shows that it makes no
         difference.
         """
+        self._check_reach(problem)
         everyone = range(len(self.pulls))
         if sum(self.kept) == sum(self.pulls):
             return self._relearned(self._everything(), problem, self.blurred)
@@ -38,7 +42,7 @@ class Revaluing(Keeping):
         changes = [factor_of_change(self.problem, problem, arm, names) for arm in everyone]
         factors = np.array([np.nan if each is None else each for each in changes])
         is_proved = not np.isnan(factors).any()
-        if is_proved:
+        if is_proved and np.abs(factors).max() <= LARGEST_FACTOR:
             fresh = self._with_factors(problem, factors)
         else:
             fresh = self._relearned(self._everything(), problem, self.blurred)
@@ -52,6 +56,20 @@ class Revaluing(Keeping):
         if arms:
             check_merged(*self._merging_error(fresh, arms), accepted, self.asked)
         return fresh
+
+    def _check_reach(self, problem: Problem) -> None:
+        """Raise ParameterError if a state was kept whose reward would overflow."""
+        is_kept = np.arange(self.stands_for.shape[1]) < np.array(self.kept)[:, None]
+        for column, (name, space) in zip(self.columns, problem.shown.items(), strict=True):
+            if not isinstance(space, Interval) or not is_kept.any():
+                continue
+            for value in (column[is_kept].min(), column[is_kept].max()):
+                if (most := space.too_far(float(value))) is not None:
+                    raise ParameterError(
+                        f"the reward would be too large to compute with where {name} is "
+                        f"{value:.6g}, which was observed; expected at most {most:.6g} in size: "
+                        "divide the reward by a constant"
+                    )
 
     def _is_exact(self, problem: Problem, arm: int) -> bool:
         """Whether another reward of an arm is known as well as the present one."""
