@@ -76,8 +76,9 @@ class Choosing(Following):
                 key=key,
                 choice=None if choice.arm == arm else choice.arm,
             )
-            fold.policy.pulled(arm, **context)
-            fold.flights.add(event, time.monotonic() + fold.flights.expires)
+            if not fold.flights.was_answered(id):
+                fold.policy.pulled(arm, **context)
+                fold.flights.add(event, time.monotonic() + fold.flights.expires)
             if mode != "off":
                 self._store.record(event)  # before anybody can observe it
         return Decision(

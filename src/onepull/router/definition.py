@@ -131,6 +131,44 @@ def needs_relearning(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     return ""
 
 
+def with_changes(
+    problem: Problem, old: Mapping[str, Any], new: Mapping[str, Any], present: Problem
+) -> Problem:
+    """Return a problem as it is asked for, with what was changed at run time and not since.
+
+    `old` and `new` are what was asked for before and what is asked for, and `present` is what the
+    problem has become at run time.
+
+    >>> from onepull import Interval
+    >>> narrow = Problem(arms=["a"], state={"x": Interval(0, 1)}, reward="x")
+    >>> wide = Problem(arms=["a", "c"], state={"x": Interval(0, 2)}, reward="x")
+    >>> present = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="2 * x")
+    >>> asked = [{"problem": one.to_dict()} for one in (narrow, wide)]
+    >>> found = with_changes(wide, *asked, present)
+    >>> found.arms, found.reward, found.state["x"].high
+    (('a', 'c', 'b'), Reward('2 * x'), 2.0)
+    """
+    before, after = old["problem"], new["problem"]
+    known, arms = _attributes(before), _attributes(after)
+    lasting = {arm: present.attributes.get(arm, {}) for arm in present.arms}
+    # An arm that is asked for as before may have been removed, or have other attributes.
+    kept = {arm: lasting[arm] for arm in lasting if arms.get(arm, {}) == known.get(arm, {})}
+    asked = {arm: arms[arm] for arm in arms if arm in lasting or arm not in known}
+    gone = {arm for arm in known if arm not in arms}
+    found = {arm: kept.get(arm, stated) for arm, stated in asked.items()}
+    found |= {arm: kept[arm] for arm in kept if arm not in found and arm not in gone}
+    if not (problem.reward.is_formula and present.reward.is_formula):
+        return problem.with_arms(found if any(found.values()) else list(found))
+    written, live = problem.to_dict(), present.to_dict()
+    for part in ("reward", "failure"):
+        if before.get(part) == after.get(part) and live.get(part) is not None:
+            written[part] = live[part]
+    if words := {**live.get("words", {}), **written.get("words", {})}:
+        written["words"] = words
+    written["arms"] = found if any(found.values()) else list(found)
+    return Problem.from_dict(written)
+
+
 def apply_changes(
     fold: Fold, old: Mapping[str, Any], new: Mapping[str, Any], error: float | None
 ) -> None:

@@ -65,6 +65,13 @@ class Flights:
         self.own[event.id] = event, deadline
         self._note(deadline, event.id)
 
+    def was_answered(self, id_: str) -> bool:
+        """Whether an answer came before its decision, which then must not wait for another one.
+
+        A client that gives up waiting for a decision uses its fallback, and reports that.
+        """
+        return id_ in self._answered
+
     def read(self, event: Decided, now: float) -> bool:
         """Add a decision that was read from the log; return whether it is new."""
         id_ = event.id

@@ -138,8 +138,10 @@ class Fold:
                 if self.is_defined:
                     raise
                 raise StoreError(f"the definition in event {event.seq}: {error}") from error
-            if self.number == 0:
-                self.mode, self.fallback = event.asked["mode"], event.asked["fallback"]
+            # Modes that were set at run time stay, unless another one is asked for now.
+            asked = event.asked["mode"], event.asked["fallback"]
+            if self.number == 0 or asked != (self.asked["mode"], self.asked["fallback"]):
+                self.mode, self.fallback = asked
             for earlier in self.reader(event.base, event.seq - 1) if event.base else ():
                 if isinstance(earlier, (e.Observed, e.Failed, e.Expired, e.Control)):
                     self.apply_quietly(earlier)

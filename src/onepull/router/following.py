@@ -13,12 +13,13 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.background import Background
-from onepull.router.definition import Settings, needs_relearning
+from onepull.router.definition import Settings, needs_relearning, with_changes
 from onepull.router.expiry import Expiry
 from onepull.router.fold import REVISIONS, Fold
 from onepull.router.redefinition import Redefinition, redefined
@@ -73,7 +74,7 @@ class Following:
     def _start(
         self,
         problem: Problem,
-        made: Policy,
+        build: Callable[[Problem], Policy],
         asked: dict[str, Any],
         *,
         redefine: bool,
@@ -84,7 +85,7 @@ class Following:
         self._note_snapshot(self._fold.sequence)
         self._follow_settings()
         self.sync()
-        self._define(problem, made, asked, redefine=redefine, accepted=error)
+        self._define(problem, build, asked, redefine=redefine, accepted=error)
         self._store.follow(self.name, self._after_commit)
         self._background = Background(self, self._poll)
         _everyone.add(self)
@@ -105,7 +106,7 @@ class Following:
     def _define(
         self,
         problem: Problem,
-        made: Policy,
+        build: Callable[[Problem], Policy],
         asked: dict[str, Any],
         *,
         redefine: bool,
@@ -115,11 +116,12 @@ class Following:
         for _ in range(ATTEMPTS):
             if self._fold.asked == asked:
                 return
-            text, base = made.to_bytes(), 0
+            text, base = build(problem).to_bytes(), 0
             id_ = str(self._fold.number + 1)
             change = None
             if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
-                twin = self._relearned(problem, text, what, redefine=redefine)
+                present = with_changes(problem, self._fold.asked, asked, self._fold.policy.problem)
+                twin = self._relearned(problem, build(present), what, redefine=redefine)
                 change = redefined(self._fold, twin, asked)
                 text, base = twin.policy.to_bytes(), self._fold.sequence
             elif self._fold.is_defined:
@@ -141,11 +143,15 @@ class Following:
             why = self._fold.last_error or "are there two policies of that name?"
             raise StoreError(
                 f"the log of {self.name!r} does not take the definition of "
-                f"{type(made).__name__}: {why}"
+                f"{asked['policy']['name']}: {why}"
             )
 
-    def _relearned(self, problem: Problem, text: bytes, what: str, *, redefine: bool) -> Fold:
-        """Return a new policy after all events of the log."""
+    def _relearned(self, problem: Problem, policy: Policy, what: str, *, redefine: bool) -> Fold:
+        """Return a new policy after all events of the log.
+
+        Its reward and its attributes are the present ones from the beginning, so those of the
+        past are left out.
+        """
         if self._store.first_sequence(self.name) and not redefine:
             raise ParameterError(
                 f"{what} has changed since the log of {self.name!r} began, and its first events "
@@ -153,9 +159,11 @@ class Following:
                 "`redefine` to learn from the events that are left"
             )
         fold = Fold(problem, self._fold.flights.expires, self._fold.reader)
-        fold.policy = fold.policy_from(text)
+        fold.policy, known = policy, policy.problem.attributes
         for event in self._store.events(self.name, until=self._fold.sequence):
-            if not isinstance(event, (e.Defined, e.Decided)):
+            if isinstance(event, e.ArmAdded):
+                fold.apply(replace(event, attributes=known.get(event.arm, event.attributes)))
+            elif not isinstance(event, (e.Defined, e.Decided, e.AttributesSet, e.RewardSet)):
                 fold.apply(event)
         return fold
 

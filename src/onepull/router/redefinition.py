@@ -27,6 +27,8 @@ class Redefinition(msgspec.Struct, frozen=True):
         How many of them it knows now.
     removed
         The arms that are gone, with all that was learned about them.
+    dropped
+        How many outcomes that was.
 
     Examples
     --------
@@ -38,14 +40,16 @@ class Redefinition(msgspec.Struct, frozen=True):
     learned: int
     kept: int
     removed: tuple[str, ...] = ()
+    dropped: int = 0
 
     def refuse_loss(self, name: str) -> None:
-        """Raise ParameterError if nothing would be kept of what was learned."""
-        if self.learned and not self.kept:
+        """Raise ParameterError if most of what was learned about the arms would be lost."""
+        if 2 * self.kept < self.learned - self.dropped or (self.learned and not self.kept):
+            kept = f"only {self.kept:,}" if self.kept else "none"
             raise ParameterError(
                 f"the log of {name!r} is about another problem, with other {_few(self.changed)}; "
-                f"none of its {self.learned:,} outcomes could be kept; use another store or "
-                "another name, or `redefine` to begin anew in this log"
+                f"{kept} of its {self.learned:,} outcomes could be kept; use another store or "
+                "another name, or `redefine` to go on with what is kept"
             )
 
     def __str__(self) -> str:
@@ -53,19 +57,25 @@ class Redefinition(msgspec.Struct, frozen=True):
         kept = f"{self.kept:,} of {self.learned:,}"
         if self.kept == self.learned:
             kept = f"all {self.kept:,}"
+        again = ""
+        if self.kept > self.learned:  # the log has outcomes that did not fit in the meantime
+            kept = f"all {self.learned:,}"
+            again = f", and {self.kept - self.learned:,} earlier ones were learned again"
         gone = f"; removed: {some(self.removed)}" if self.removed else ""
         outcomes = f"{kept} outcomes were kept" if self.learned else "nothing was learned before"
-        return f"changed: {', '.join(self.changed)}; {outcomes}{gone}"
+        return f"changed: {', '.join(self.changed)}; {outcomes}{again}{gone}"
 
 
 def redefined(old: Fold, new: Fold, asked: Mapping[str, Any]) -> Redefinition:
     """Return what changes between what a log says and what it will say."""
     arms = new.policy.problem.arms
+    removed = tuple(arm for arm in old.policy.problem.arms if arm not in arms)
     return Redefinition(
         changed=_changed(old.asked, asked),
         learned=_observed(old),
         kept=_observed(new),
-        removed=tuple(arm for arm in old.policy.problem.arms if arm not in arms),
+        removed=removed,
+        dropped=sum(arm.pulls for arm in old.policy.stats().arms if arm.arm in removed),
     )
 
 

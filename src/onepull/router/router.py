@@ -143,7 +143,10 @@ class Router(Choosing, Observing, Controlling):
             super().__init__(
                 name, opened, fold, settings, poll=pause, owns_store=opened is not store
             )
-            self._start(problem, made, asked, redefine=flag("redefine", redefine), error=accepted)
+            self._start(
+                problem, lambda one: policy_for(one, policy)[0], asked,
+                redefine=flag("redefine", redefine), error=accepted,
+            )  # fmt: skip
         except BaseException:
             if opened is not store:
                 opened.close()
