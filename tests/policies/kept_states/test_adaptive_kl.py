@@ -30,7 +30,7 @@ from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.kept_likelihood import DEAREST, Bounds, dearness, explored, likely_means
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
-from onepull.policies.kept_states.merging import RECENT
+from onepull.policies.kept_states.merging import NEVER_MERGED
 from onepull.policies.kept_states.tops import Tops
 from onepull.testing.random_data import draw, observations
 
@@ -165,7 +165,7 @@ def test_an_arm_that_was_not_pulled_for_long_becomes_uncertain_again():
 
 def test_how_much_states_count_is_what_the_filter_does():
     policy = single()
-    for x in jumping(RECENT):
+    for x in jumping(NEVER_MERGED):
         policy.observe("a", x=x)
     memory = policy._knowledge
     assert memory.drift.chosen != STEADY
@@ -185,7 +185,7 @@ def test_how_much_states_count_is_what_the_filter_does():
 
 def test_keeping_up_the_counts_equals_counting_anew():
     policy = single()
-    states = jumping(RECENT)
+    states = jumping(NEVER_MERGED)
     for place, x in enumerate(states):
         policy.observe("a", x=x)
         policy.choose(y=1)  # counts anew after a change of the candidate, then keeps them up

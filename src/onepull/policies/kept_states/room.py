@@ -15,7 +15,7 @@ from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem, given_problem
 
 MOST_STATES = 1 << 22  # of all arms
-FIRST = 16  # states per arm that there is room for at first
+FIRST_ROOM = 16  # states per arm that there is room for at first
 
 
 class Room(Knowledge):
@@ -39,7 +39,7 @@ class Room(Knowledge):
         # The fields in which states of an arm differed that were merged.
         self.blurred = np.zeros((arms, len(problem.shown)), bool)
         self._nothing = np.array(self._some_state())
-        self._make_room(arms, min(FIRST, capacity))
+        self._make_room(arms, min(FIRST_ROOM, capacity))
         self._bind()
         self.means = np.zeros((arms, len(self.tracked)))  # of each arm in the tracked contexts
         self.drift = Drift(arms=arms, contexts=len(self.tracked)) if adapts else None
@@ -150,7 +150,7 @@ def capacity_of(asked: int, arms: int) -> int:
     >>> capacity_of(512, 4), capacity_of(512, 100_000)
     (512, 41)
     """
-    return max(min(asked, MOST_STATES // arms), FIRST)
+    return max(min(asked, MOST_STATES // arms), FIRST_ROOM)
 
 
 def _wider(array: Array, room: int) -> Array:
