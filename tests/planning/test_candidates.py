@@ -14,7 +14,7 @@ from onepull.planning.bounds import apart, doubled, shared
 from onepull.planning.candidate import Candidate
 from onepull.planning.candidates import candidates, factored, patient, recommendations
 from onepull.planning.decision_time import microseconds
-from onepull.planning.grid_sizes import MOST_CELLS, ladder, left_out
+from onepull.planning.grid_sizes import MOST_GRID_CELLS, ladder, left_out
 from onepull.theory.bounds import gap_free
 
 
@@ -160,7 +160,7 @@ def test_several_fields_are_cut_alike_and_not_too_finely():
     assert "T^-1/2" not in ladder(problem, 10**6)
     for horizon in (1000, 10**6, None):
         for candidate in candidates(problem, horizon):
-            assert candidate.at(horizon or 10**6).storage <= 2 * 2 * MOST_CELLS
+            assert candidate.at(horizon or 10**6).storage <= 2 * 2 * MOST_GRID_CELLS
 
 
 def test_each_is_fresh_and_of_the_problem():

@@ -16,7 +16,7 @@ from onepull.client.attempts import Reply, error_of, raise_for
 from onepull.errors import InputError, ParameterError, ServiceError
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Observation, Receipt, RouterStats
-from onepull.router.plain_values import LONGEST
+from onepull.router.plain_values import LONGEST_ID
 from onepull.store import new_id
 
 EVENTS_PER_REPLY = 1000  # events of a log in one reply
@@ -83,8 +83,8 @@ def checked_id(id_: str | None) -> str:
     if id_ is None:
         return new_id()
     given: Any = id_
-    if not isinstance(given, str) or not 0 < len(given) <= LONGEST:
-        raise InputError(f"an id is text of 1 to {LONGEST} characters, given {shown(id_)}")
+    if not isinstance(given, str) or not 0 < len(given) <= LONGEST_ID:
+        raise InputError(f"an id is text of 1 to {LONGEST_ID} characters, given {shown(id_)}")
     return id_
 
 

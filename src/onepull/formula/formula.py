@@ -17,7 +17,7 @@ from onepull.formula import operations as op
 from onepull.formula.enclosure import Enclosure, Undefined, point
 from onepull.formula.grammar import parse
 from onepull.formula.operations import Operation
-from onepull.formula.tokens import Words, check_names, plain
+from onepull.formula.tokens import WordsOfFields, check_names, plain
 from onepull.formula.tree import Apply, Field, Number, Term, names_in
 
 
@@ -42,7 +42,7 @@ class Formula:
         self,
         text: str,
         names: Sequence[str],
-        words: Words | None = None,
+        words: WordsOfFields | None = None,
         *,
         hidden: Collection[str] = (),
     ) -> None:

@@ -15,7 +15,7 @@ from onepull.checks import nearest, unknown
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.operations import Operation
-from onepull.formula.tokens import REFUSED, TOKENS, Token, Words, plain
+from onepull.formula.tokens import REFUSED, TOKENS, Token, WordsOfFields, plain
 from onepull.formula.tree import (
     Apply,
     Field,
@@ -36,7 +36,7 @@ EXPONENT = 100.0
 
 
 def parse(
-    text: str, names: Collection[str], words: Words | None = None
+    text: str, names: Collection[str], words: WordsOfFields | None = None
 ) -> tuple[Term, frozenset[tuple[str, str | Word]]]:
     """Return the tree of `text`, a number-valued formula over `names`.
 
@@ -85,7 +85,7 @@ _ELSEWHERE = {"ln": "log(x)", "pow": "x**y", "power": "x**y", "round": "floor(x 
 class _Parser:
     """Builds the tree of a text by precedence climbing."""
 
-    def __init__(self, text: str, names: Collection[str], words: Words) -> None:
+    def __init__(self, text: str, names: Collection[str], words: WordsOfFields) -> None:
         self.text = text
         self.names = names
         self.words = {name: {word: i for i, word in enumerate(words[name])} for name in words}

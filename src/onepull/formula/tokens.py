@@ -13,7 +13,7 @@ from onepull.formula import operations as op
 
 LENGTH = 4000
 # The words of the fields that have words, in the order of their numbers.
-Words: TypeAlias = Mapping[str, Sequence[str]]
+WordsOfFields: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def check_names(names: Sequence[str]) -> tuple[str, ...]:

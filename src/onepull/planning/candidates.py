@@ -19,7 +19,7 @@ from onepull.planning.candidate import Candidate, is_coarse
 from onepull.planning.grid_sizes import (
     CELL_POWERS,
     HORIZONS,
-    MOST_CELLS,
+    MOST_GRID_CELLS,
     cell_count,
     intervals,
     ladder,
@@ -35,6 +35,7 @@ from onepull.policies import (
     UpperConfidence,
     recommended,
 )
+from onepull.policies.recommendation import HEAD_START
 from onepull.policies.rule_policy import RulePolicy
 from onepull.policies.ucb.ccb import tuned_delta
 from onepull.problem import Problem
@@ -44,9 +45,8 @@ EPSILON = 0.01  # the paper's; a larger one explores more, with a smaller consta
 USUAL = "T^-1/2"  # the δ that stands for CCB where only one is tried
 RANK_TOLERANCE = 1e-6  # of low rank, as a share of the reward's range
 MOST_FEATURES = 32  # of low rank; a reward that needs more is better served by a grid or sketch
-MOST_ATOMS = 1024  # of a histogram or a sketch
+MOST_CANDIDATE_ATOMS = 1024  # of a histogram or a sketch
 KNOTS = (17, 65)  # of sketches, for each field
-HEAD_START = 1000  # of EmpiricalKL
 UNPROVED = "no bound on its regret is proved"
 
 
@@ -103,7 +103,7 @@ def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         return
     for label, power in CELL_POWERS.items():
         growth = 1 - power
-        if cell_count(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_CELLS:
+        if cell_count(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_GRID_CELLS:
             continue
         for carry in (False, True):
             yield Candidate(
@@ -146,7 +146,7 @@ def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
             factor = make(problem)
         except ParameterError:
             continue  # does not suit the problem
-        if factor.features < table and factor.features <= MOST_ATOMS:
+        if factor.features < table and factor.features <= MOST_CANDIDATE_ATOMS:
             build = partial(UpperConfidence, problem, sharing=sharing, alpha=alpha)
             bound = bounds.factored(problem, alpha, factor.error)
             is_linear = is_coarse(problem, factor.error)
@@ -209,7 +209,7 @@ def likely(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     del horizon
     build = partial(EmpiricalKL, problem, head_start=HEAD_START)
     if is_finite(problem.outcome):
-        if size(problem.outcome) <= MOST_ATOMS:
+        if size(problem.outcome) <= MOST_CANDIDATE_ATOMS:
             yield Candidate("EmpiricalKL", "", build, None, caution=UNPROVED)
         return
     knots = KNOTS[-1]
@@ -217,7 +217,7 @@ def likely(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         factor = _sketch(problem, knots)
     except ParameterError:
         return  # states are unbounded
-    if factor.features <= MOST_ATOMS and not is_coarse(problem, factor.error):
+    if factor.features <= MOST_CANDIDATE_ATOMS and not is_coarse(problem, factor.error):
         build = partial(build, knots=knots)
         yield Candidate("EmpiricalKL", f"{knots} knots", build, None, caution=UNPROVED)
 
@@ -235,7 +235,7 @@ def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     if (
         is_finite(problem.context)
         and is_finite(problem.outcome)
-        and size(problem.outcome) <= MOST_ATOMS
+        and size(problem.outcome) <= MOST_CANDIDATE_ATOMS
     ):
         yield Candidate("PatientKL", "", partial(PatientKL, problem), None, caution=UNPROVED)
 

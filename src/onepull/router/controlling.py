@@ -112,5 +112,5 @@ def _error(error: Any) -> float | None:
     return None if error is None else number("error", error, above=0.0, at_least=True)
 
 
-def _plain(known: dict[str, float | str]) -> dict[str, e.Value]:
+def _plain(known: dict[str, float | str]) -> dict[str, e.FieldValue]:
     return {name: plain(value) for name, value in known.items()}

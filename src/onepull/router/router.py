@@ -24,7 +24,7 @@ from onepull.router.router_file import read_router_file
 from onepull.router.router_stats import IN_MEMORY, RouterStats
 from onepull.store import Store, open_store
 
-RESERVED = ("id", "key", "eligible")  # of `choose`
+CHOOSE_OPTIONS = ("id", "key", "eligible")  # of `choose`
 
 
 class Router(Choosing, Observing, Controlling):
@@ -125,10 +125,10 @@ class Router(Choosing, Observing, Controlling):
         pause = number("poll", poll, above=0.0, most=3600.0)
         accepted = None if error is None else number("error", error, above=0.0, at_least=True)
         made, stated = policy_for(problem, policy)
-        if taken := [field for field in problem.context if field in RESERVED]:
+        if taken := [field for field in problem.context if field in CHOOSE_OPTIONS]:
             raise ParameterError(
-                f"a router's choose takes {', '.join(RESERVED)} itself; call the context field "
-                f"{taken[0]!r} something else"
+                f"a router's choose takes {', '.join(CHOOSE_OPTIONS)} itself; call the context "
+                f"field {taken[0]!r} something else"
             )
         asked = asked_for(problem, stated, mode, fallback, settings)
         check_mode(made.problem.arms, mode, fallback)

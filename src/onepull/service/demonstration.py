@@ -15,7 +15,7 @@ from onepull.problem import Problem
 from onepull.router import Observation, Router
 from onepull.spaces import Interval
 
-NAME = "demo"
+DEMONSTRATION = "demo"
 PACE = 20.0  # requests per second, on average
 LOST = 0.01  # of the answers, which then expire
 HURRY = 5.0  # how many times faster than real answers come, so that the page is alive

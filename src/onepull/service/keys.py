@@ -29,9 +29,9 @@ except ImportError:  # pragma: no cover - not on Windows
     fcntl = None  # type: ignore[assignment]
 
 FILE = "keys.json"
-PREFIX = "onepull_"
+KEY_PREFIX = "onepull_"
 MOST_KEYS = 1000
-LONGEST_NAME = 60
+LONGEST_KEY_NAME = 60
 _CHECK = 1.0  # seconds between two looks at the file
 
 
@@ -63,7 +63,7 @@ class Role(IntEnum):
 class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One key: its name, its role, its SHA-256, and when it was made."""
 
-    name: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_KEY_NAME)]
     role: str
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
     created: float
@@ -130,11 +130,11 @@ def add_key(path: Path, name: str, role: Role) -> str:
     ...     [(key.name, key.role) for key in read_keys(Path(folder, "keys.json"))]
     [('gateway', 'writer')]
     """
-    if not name or len(name) > LONGEST_NAME or printable(name) != name:
+    if not name or len(name) > LONGEST_KEY_NAME or printable(name) != name:
         raise ParameterError(
-            f"a key needs a name of 1 to {LONGEST_NAME} printable characters, given {name!r}"
+            f"a key needs a name of 1 to {LONGEST_KEY_NAME} printable characters, given {name!r}"
         )
-    token = f"{PREFIX}{secrets.token_urlsafe(32)}"
+    token = f"{KEY_PREFIX}{secrets.token_urlsafe(32)}"
     with _locked(path):
         keys = read_keys(path)
         if any(key.name == name for key in keys):

@@ -30,8 +30,8 @@ from onepull.service.views.hosted import Hosted
 from onepull.store import Store, open_store
 
 HEAVY = 2  # replays and changes that a worker computes at the same time
-WAITING = 8  # of them that may wait
-LOOK = 1.0  # seconds between two looks for problems that other workers have made
+MOST_HEAVY_WAITING = 8  # of them that may wait
+NEW_PROBLEMS_EVERY = 1.0  # seconds between two looks for problems that other workers have made
 
 
 class Service:
@@ -85,14 +85,14 @@ class Service:
         await asyncio.to_thread(self._open)
         self._tasks.append(asyncio.create_task(self._tell_live()))
         if self.source.is_demonstration and self.slot == 0:
-            traffic = demonstration.Traffic(self.problems[demonstration.NAME].router)
+            traffic = demonstration.Traffic(self.problems[demonstration.DEMONSTRATION].router)
             self._tasks.append(asyncio.create_task(traffic.run()))
         self.is_ready = True
 
     def _open(self) -> None:
         if self.source.is_demonstration:
             self.host({
-                "problem": demonstration.problem(), "name": demonstration.NAME,
+                "problem": demonstration.problem(), "name": demonstration.DEMONSTRATION,
                 "store": self.settings.store, "expires": demonstration.EXPIRES,
                 "on_expiry": "fail", "fallback": "steady",
             })  # fmt: skip
@@ -151,7 +151,7 @@ class Service:
         """Return a problem by its name; looks into the log, now and then, if it is not known."""
         found = self.problems.get(name)
         if found is None and (now := time.monotonic()) >= self._next_look:
-            self._next_look = now + LOOK
+            self._next_look = now + NEW_PROBLEMS_EVERY
             await asyncio.to_thread(self.find_others, waits=False)
             found = self.problems.get(name)
         return found
@@ -188,7 +188,7 @@ class Service:
 
     async def heavily(self, work: Any, *arguments: Any) -> Any:
         """Run something that takes long in a thread, a few at a time; refuses if many wait."""
-        if self._waiting >= WAITING:
+        if self._waiting >= MOST_HEAVY_WAITING:
             detail = "too many requests that take long; try again later"
             raise Refused(503, detail, kind="Busy", headers=((b"retry-after", b"2"),))
         self._waiting += 1

@@ -15,7 +15,7 @@ from onepull.errors import ParameterError
 from onepull.html import printable
 from onepull.service.keys import keys_beside
 
-PREFIX = "ONEPULL_"
+VARIABLE_PREFIX = "ONEPULL_"
 LOOPBACK_NAMES = ("localhost", "ip6-localhost")
 
 
@@ -147,7 +147,7 @@ from 0 to 65,535, given 'high'
         if name == "keys" or (name == "store" and "://" not in str(value)):
             found[name] = str((Path() if path is None else path.parent) / found[name])
     for name, kind in known.items():
-        variable = f"{PREFIX}{name.upper()}"
+        variable = f"{VARIABLE_PREFIX}{name.upper()}"
         if environment.get(variable, "") != "":
             value = environment[variable]
             given: Any = value.split(",") if name == "hosts" else value

@@ -17,7 +17,7 @@ import msgspec
 from onepull.checks import shown
 from onepull.errors import InputError, StoreError
 
-Value: TypeAlias = float | str | bool
+FieldValue: TypeAlias = float | str | bool
 
 
 class Slot(IntEnum):
@@ -108,7 +108,7 @@ class Decided(Identified, frozen=True, kw_only=True):
 
     slot = Slot.DECISION
     arm: str
-    context: dict[str, Value] = {}
+    context: dict[str, FieldValue] = {}
     mode: str = "live"
     chance: float | None = None
     estimate: float | None = None
@@ -131,8 +131,8 @@ class Observed(Identified, frozen=True, kw_only=True):
     """
 
     arm: str
-    context: dict[str, Value] = {}
-    state: dict[str, Value] | None = None
+    context: dict[str, FieldValue] = {}
+    state: dict[str, FieldValue] | None = None
     reward: float | None = None
     late: bool = False
     counts: bool = True
@@ -147,7 +147,7 @@ class Failed(Identified, frozen=True, kw_only=True):
     """A pull failed and showed no state."""
 
     arm: str
-    context: dict[str, Value] = {}
+    context: dict[str, FieldValue] = {}
     late: bool = False
     counts: bool = True
 
@@ -162,7 +162,7 @@ class GaveUp(Identified, frozen=True, kw_only=True):
 
     slot = Slot.GIVE_UP
     arm: str
-    context: dict[str, Value] = {}
+    context: dict[str, FieldValue] = {}
 
 
 class Expired(Identified, frozen=True, kw_only=True):
@@ -175,9 +175,9 @@ class Expired(Identified, frozen=True, kw_only=True):
     """
 
     arm: str
-    context: dict[str, Value] = {}
+    context: dict[str, FieldValue] = {}
     failed: bool = False
-    state: dict[str, Value] | None = None
+    state: dict[str, FieldValue] | None = None
 
     @property
     def teaches(self) -> bool:
@@ -244,7 +244,7 @@ class AttributesSet(Control, frozen=True, kw_only=True):
     """Known attributes of an arm have changed; `error` of estimates was accepted for it."""
 
     arm: str
-    attributes: dict[str, Value]
+    attributes: dict[str, FieldValue]
     error: float | None = None
 
 
@@ -252,7 +252,7 @@ class ArmAdded(Control, frozen=True, kw_only=True):
     """There is a new arm."""
 
     arm: str
-    attributes: dict[str, Value] = {}
+    attributes: dict[str, FieldValue] = {}
 
 
 class ArmRemoved(Control, frozen=True, kw_only=True):

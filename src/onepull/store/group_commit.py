@@ -17,7 +17,7 @@ from onepull.store.store import Appended, Follower, Stored
 
 LINGER = 0.05  # seconds that recorded events wait for others
 MOST_TOGETHER = 4000  # events in one transaction, so that other processes get their turn
-WAITING = 200_000  # recorded events that may wait for a disk that has failed or is slow
+MOST_UNWRITTEN = 200_000  # recorded events that may wait for a disk that has failed or is slow
 
 Rows: TypeAlias = Sequence[tuple[Event, bytes]]  # events, each with its written form
 Commit: TypeAlias = Callable[[list[Rows]], list[list[Appended]]]
@@ -74,7 +74,7 @@ class GroupCommit:
 
     def record(self, event: Event) -> None:
         """Commit an event with the next ones; it is dropped if too many wait."""
-        if len(self._queue) >= WAITING:
+        if len(self._queue) >= MOST_UNWRITTEN:
             self.lost += 1
             return
         self._put(event)

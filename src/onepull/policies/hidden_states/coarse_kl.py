@@ -8,7 +8,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from onepull.arms import Words
+from onepull.arms import WordsOfAttributes
 from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.index.empirical_likelihood import exploration
@@ -113,7 +113,7 @@ class CoarseKL(Policy):
         *,
         failure: float | str | None = None,
         error: float | None = None,
-        words: Words | None = None,
+        words: WordsOfAttributes | None = None,
     ) -> Self:
         """Return a policy for another reward that keeps what this one has learned.
 

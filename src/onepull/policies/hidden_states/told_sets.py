@@ -20,7 +20,7 @@ from onepull.problem import Problem, given_problem
 from onepull.spaces import Interval
 
 READING_KNOTS = 17
-MOST_LEVELS = 256
+MOST_STATE_LEVELS = 256
 MOST_CONTEXTS = 1024  # listed, so that cells can be cut where a reward becomes flat
 INSIDE = 1e-9  # of a cell: the reward is computed at this distance from its ends
 NEAR_END = 1e-3  # of a cell: a reward that is the same there is flat at that end
@@ -88,16 +88,16 @@ class Readings:
             self.count = len(self._rows)
         else:
             self.knots = whole_number(
-                "knots", READING_KNOTS if knots is None else knots, least=2, most=MOST_LEVELS
+                "knots", READING_KNOTS if knots is None else knots, least=2, most=MOST_STATE_LEVELS
             )
             self.edges = _edges(problem, self.knots)
             self.count = 2 * len(self.edges) - 1
         self._shown = self.count  # the levels of a pull that does not fail
         self.count += self._fails
-        if self.count > MOST_LEVELS:
+        if self.count > MOST_STATE_LEVELS:
             raise ParameterError(
-                f"the state has {self.count:,} levels; at most {MOST_LEVELS:,} are allowed: list "
-                "fewer states or use fewer knots"
+                f"the state has {self.count:,} levels; at most {MOST_STATE_LEVELS:,} are allowed: "
+                "list fewer states or use fewer knots"
             )
         self.outlook = lru_cache(maxsize=REMEMBERED_CONTEXTS)(self._outlook)
         self._blocks = lru_cache(maxsize=REMEMBERED_CONTEXTS)(self._told_apart)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from onepull.arms import Words
+from onepull.arms import WordsOfAttributes
 from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
 from onepull.index.kept_likelihood import (
@@ -39,7 +39,7 @@ UNANSWERED = -math.inf  # the index of an arm that was pulled enough and has not
 AT_FIRST = 32  # trials that may all explore
 FEW_ARMS = 10  # with more, not all of the later trials explore
 OF_A_ROUND = 3  # how many do then, of as many trials as there are arms
-REWARD_ROUNDING = 1e-12  # of rewards, as a share of the largest mean
+MEAN_ROUNDING = 1e-12  # of rewards, as a share of the largest mean
 EXPLORING = 0  # key of the numbers that decide which trials these are
 
 
@@ -184,7 +184,7 @@ class AdaptiveKL(Policy):
         *,
         failure: float | str | None = None,
         error: float | None = None,
-        words: Words | None = None,
+        words: WordsOfAttributes | None = None,
     ) -> Self:
         """Return a policy for another reward with everything that this one has seen.
 
@@ -376,7 +376,7 @@ class AdaptiveKL(Policy):
         apart = np.where(stands_for > 0.0, rewards - overall[:, None], 0.0)
         low, high = float(means.min()), float(means.max())
         # In units of the largest deviation, so that no square overflows.
-        least = REWARD_ROUNDING * max(-low, high)
+        least = MEAN_ROUNDING * max(-low, high)
         unit = max(float(apart.max()), -float(apart.min()), high - low, least, NARROWEST)
         apart /= unit
         squares = row_products(apart * stands_for, apart)

@@ -19,7 +19,7 @@ from onepull.spaces import Finite, Space
 
 CONTEXT_CELLS = 256  # contexts are cut into about so many cells
 MOST_LISTED_VALUES = 16  # values of a field that are listed rather than cut
-STATE_PIECES = 64  # states are cut into at most so many
+MOST_STATE_PIECES = 64  # states are cut into at most so many
 MOST_BOXES = 2**17  # of a cell and a piece, in each of which the reward is enclosed
 
 
@@ -107,7 +107,9 @@ def _highest(problem: Problem, cells: dict[str, tuple[Array, Array]]) -> Array:
     if many > MOST_BOXES:
         return whole
     states = pieces(
-        problem.shown, min(STATE_PIECES, max(1, MOST_BOXES // many)), listing=MOST_BOXES // many
+        problem.shown,
+        min(MOST_STATE_PIECES, max(1, MOST_BOXES // many)),
+        listing=MOST_BOXES // many,
     )
     boxes = {name: (low[:, None, None], high[:, None, None]) for name, (low, high) in cells.items()}
     known = np.array(problem.known).T

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import Count, Finite, Share, restored
+from onepull.checks import Count, FiniteNumber, Share, restored
 from onepull.errors import InputError, SaveFileError
 from onepull.factor import partition
 from onepull.payoff import State
-from onepull.policies.policy_class.policy_class import Kind, PolicyClass
+from onepull.policies.policy_class.policy_class import GivenPolicies, PolicyClass
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import check_reward, rewarded_context
 from onepull.problem import Problem
@@ -37,7 +37,7 @@ class Pull(NamedTuple):
 class HistoryState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: one column per field of a pull."""
 
-    contexts: list[list[Finite]]
+    contexts: list[list[FiniteNumber]]
     arms: list[Count | None]
     rewards: list[Share]
     probabilities: list[Annotated[float, msgspec.Meta(ge=RAREST, le=1.0 + 1e-9)]]
@@ -64,7 +64,7 @@ class History(Knowledge):
     in_units_of_range = True
 
     def __init__(
-        self, problem: Problem, policies: Kind, delta: float | Mapping[str, float] | None
+        self, problem: Problem, policies: GivenPolicies, delta: float | Mapping[str, float] | None
     ) -> None:
         self.problem = problem
         self.cells = partition(problem, delta)

@@ -13,7 +13,7 @@ from onepull.errors import ParameterError, SaveFileError
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
 from onepull.policies.policy_class.low_variance import low_variance
 from onepull.policies.policy_class.mixture import Mixture
-from onepull.policies.policy_class.policy_class import Kind
+from onepull.policies.policy_class.policy_class import GivenPolicies
 from onepull.policies.policy_class.weighed_history import WeighedHistory
 from onepull.policies.request import Request
 from onepull.problem import Problem
@@ -81,7 +81,7 @@ class ILTCB(ClassLearner):
         self,
         problem: Problem,
         *,
-        policies: Kind = None,
+        policies: GivenPolicies = None,
         delta: float | Mapping[str, float] | None = None,
         failure: float = 0.05,
         psi: float = 100.0,

@@ -12,7 +12,7 @@ from onepull.checks import constant, restored
 from onepull.policies.policy_class.cheapest_mixture import Program
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
 from onepull.policies.policy_class.mixture import Mixture, MixtureState
-from onepull.policies.policy_class.policy_class import Kind
+from onepull.policies.policy_class.policy_class import GivenPolicies
 from onepull.policies.policy_class.weighed_history import WeighedHistory
 from onepull.policies.request import Request
 from onepull.problem import Problem
@@ -82,7 +82,7 @@ class RandomizedUCB(ClassLearner):
         self,
         problem: Problem,
         *,
-        policies: Kind = None,
+        policies: GivenPolicies = None,
         delta: float | Mapping[str, float] | None = None,
         failure: float = 0.05,
         caution: float = 180.0,
@@ -118,7 +118,7 @@ class _Trials(WeighedHistory):
     def __init__(
         self,
         problem: Problem,
-        policies: Kind,
+        policies: GivenPolicies,
         delta: float | Mapping[str, float] | None,
         failure: float,
     ) -> None:

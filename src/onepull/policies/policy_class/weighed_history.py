@@ -13,7 +13,7 @@ from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.policies.policy_class.history import History, Pull
 from onepull.policies.policy_class.mixture import Mixture, MixtureState, chances
-from onepull.policies.policy_class.policy_class import Kind
+from onepull.policies.policy_class.policy_class import GivenPolicies
 from onepull.problem import Problem
 
 
@@ -34,7 +34,7 @@ class WeighedHistory(History):
     def __init__(
         self,
         problem: Problem,
-        policies: Kind,
+        policies: GivenPolicies,
         delta: float | Mapping[str, float] | None,
         failure: float,
     ) -> None:

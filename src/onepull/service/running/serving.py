@@ -18,7 +18,7 @@ from onepull.service.keys import named_keys
 from onepull.service.running.json_log import start_logging, tell
 from onepull.service.running.metrics import Measures
 from onepull.service.running.server import address_of, bound_socket, make_server
-from onepull.service.running.workers import FAILED, Supervisor, end_with_parent
+from onepull.service.running.workers import WORKERS_FAILED, Supervisor, end_with_parent
 from onepull.service.service import Service
 from onepull.service.settings import Settings
 from onepull.service.sources import Source, read_source
@@ -107,9 +107,9 @@ def run_one(
     try:
         server.run(sockets=[listening])
     except SystemExit:
-        return FAILED
+        return WORKERS_FAILED
     tell("stopped", slot=slot)
-    return 0 if server.started else FAILED
+    return 0 if server.started else WORKERS_FAILED
 
 
 def _prepare(settings: Settings, prepare: Prepare | None) -> None:
@@ -138,5 +138,5 @@ class _Start:
             code = run_one(source, listening, shared, slot, ear)
         except OnepullError as error:
             tell(str(error), slot=slot)
-            code = FAILED
+            code = WORKERS_FAILED
         raise SystemExit(code)

@@ -15,11 +15,11 @@ from onepull.problem import Problem
 from onepull.service.http.answers import Dependence, WarningsAnswer
 from onepull.service.views.hosted import Hosted
 from onepull.service.views.newest import Seen
+from onepull.spaces import FAILED
 
-FEWEST = 25  # pairs of outcomes, before anything is said
+FEWEST_PAIRS = 25  # pairs of outcomes, before anything is said
 CHANCE = 0.001  # of one false warning among all that are looked for
 WEAKEST = 0.25  # correlation that is worth a warning
-FAILED = "failed"  # the name of a failure beside the fields of a state
 
 
 def warnings_of(hosted: Hosted) -> WarningsAnswer:
@@ -94,7 +94,7 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> tuple[float, int] | N
     )
     moved = (steps_x != 0.0) & (steps_y != 0.0)
     count = int(moved.sum())
-    if count < FEWEST:
+    if count < FEWEST_PAIRS:
         return None
     ranks_x, ranks_y = _ranks(steps_x[moved]), _ranks(steps_y[moved])
     if np.ptp(ranks_x) == 0 or np.ptp(ranks_y) == 0:

@@ -22,9 +22,9 @@ from onepull.store import Control, Decided, Defined, Event, Failed, Observed
 TAIL = 100_000  # events that are read at the start to show the past
 SHOWN = 50  # decisions and changes in a live message
 MOST_PENDING = 200_000  # events that wait to be counted
-CHANGES = (Control, Defined)
-OUTCOMES = (Observed, Failed)
-TOLD = (Decided, *OUTCOMES, *CHANGES)  # in live messages
+TOLD_CHANGES = (Control, Defined)
+TOLD_OUTCOMES = (Observed, Failed)
+TOLD = (Decided, *TOLD_OUTCOMES, *TOLD_CHANGES)  # in live messages
 
 
 class Hosted:
@@ -97,8 +97,8 @@ class Hosted:
         if not news:
             return None
         decided = [event for event in news if isinstance(event, Decided)]
-        changed = [event for event in news if isinstance(event, CHANGES)]
-        learned = [event for event in news if isinstance(event, OUTCOMES)]
+        changed = [event for event in news if isinstance(event, TOLD_CHANGES)]
+        learned = [event for event in news if isinstance(event, TOLD_OUTCOMES)]
         return {
             "problem": self.name,
             "sequence": self._sequence,

@@ -14,8 +14,8 @@ from onepull.store import Decided, Expired, Failed, GaveUp, Observed
 
 # Width of a bucket in seconds, and how many are shown: 15 minutes, a day, thirty days.
 LEVELS = ((1, 900), (30, 2880), (600, 4320))
-SPARE = 1 / 8  # of them that are kept beside, since pictures begin at a round moment
-MOST_ARMS = 200  # that are counted apart; each takes up to 0.44 MB
+SPARE_SHARE = 1 / 8  # of them that are kept beside, since pictures begin at a round moment
+MOST_COUNTED_ARMS = 200  # that are counted apart; each takes up to 0.44 MB
 OTHERS = "(others)"
 
 
@@ -30,7 +30,7 @@ class Counts(msgspec.Struct):
     reward: float = 0.0
 
 
-FIELDS = len(Counts.__struct_fields__)
+COUNTED_FIELDS = len(Counts.__struct_fields__)
 
 
 class Timeline:
@@ -50,7 +50,9 @@ class Timeline:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._levels = [Buckets(width, kept + int(kept * SPARE), FIELDS) for width, kept in LEVELS]
+        self._levels = [
+            Buckets(width, kept + int(kept * SPARE_SHARE), COUNTED_FIELDS) for width, kept in LEVELS
+        ]
         self._last: dict[str, int] = {}  # the second in which an arm was counted last
         # Most events are of the same second as the one before, and go to the buckets together.
         self._second = -1
@@ -94,7 +96,7 @@ class Timeline:
 
     def _counted_as(self, arm: str) -> str:
         """Return the name under which an arm is counted; one that is gone makes room for it."""
-        if arm not in self._last and len(self._last) >= MOST_ARMS:
+        if arm not in self._last and len(self._last) >= MOST_COUNTED_ARMS:
             gone = [name for name in self._last if name not in self.problem.arms]
             if not gone:
                 return OTHERS
@@ -140,7 +142,7 @@ class Timeline:
         found = {}
         for arm in sorted(buckets.arms):
             rows = buckets.rows(arm, first, count * each)
-            sums = rows.reshape(count, each, FIELDS).sum(axis=1)
+            sums = rows.reshape(count, each, COUNTED_FIELDS).sum(axis=1)
             if sums.any():
                 found[arm] = [_counts(row) for row in sums]
         return found

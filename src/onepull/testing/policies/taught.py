@@ -13,7 +13,7 @@ from onepull.policies import Explanation, Policy
 from onepull.problem import Problem
 from onepull.testing.random_data import draw, observations
 
-Build: TypeAlias = Callable[[Problem], Policy]
+BuildPolicy: TypeAlias = Callable[[Problem], Policy]
 
 PULLS = 40
 
@@ -42,7 +42,7 @@ def distinct_contexts(problem: Problem) -> list[dict[str, Any]]:
     return [context for i, context in enumerate(drawn) if context not in drawn[:i]]
 
 
-def taught(build: Build, problem: Problem) -> Policy:
+def taught(build: BuildPolicy, problem: Problem) -> Policy:
     """Return a policy that has learned from random pulls, always the same."""
     policy = build(problem)
     observe(policy, observations(problem, PULLS, np.random.default_rng(2)))
