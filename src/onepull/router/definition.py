@@ -65,7 +65,7 @@ def _built(build: Any, problem: Problem, stated: Mapping[str, Any]) -> Policy:
 
 
 def asked_for(
-    problem: Problem, policy: Any, mode: str, fallback: str | None, settings: Settings
+    problem: Problem, policy: Any, mode: str, fallback: str | None, settings: RouterSettings
 ) -> dict[str, Any]:
     """Return in plain values what a router is asked for, to tell whether it has changed."""
     written = problem.to_dict() if problem.reward.is_formula else problem.outline()
@@ -73,10 +73,10 @@ def asked_for(
     return {**asked, **msgspec.structs.asdict(settings)}
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a router runs, as its definition in the log says; all processes follow it.
 
-    >>> Settings(expires=30).sticky
+    >>> RouterSettings(expires=30).sticky
     300.0
     """
 
@@ -87,7 +87,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep: int | None = None
 
     @classmethod
-    def checked(cls, *, on_expiry: Any, keep: Any, **given: Any) -> Settings:
+    def checked(cls, *, on_expiry: Any, keep: Any, **given: Any) -> RouterSettings:
         """Return settings; raises ParameterError if a number is out of range."""
         return cls(
             expires=number("expires", given["expires"], above=0.0, most=1e9),

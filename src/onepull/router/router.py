@@ -14,7 +14,7 @@ from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
 from onepull.router.choosing import Choosing
 from onepull.router.controlling import Controlling
-from onepull.router.definition import Settings, asked_for, policy_for
+from onepull.router.definition import RouterSettings, asked_for, policy_for
 from onepull.router.expiry import Expiry
 from onepull.router.fold import Fold, check_mode
 from onepull.router.observing import Observing
@@ -118,7 +118,7 @@ class Router(Choosing, Observing, Controlling):
         error: float | None = None,
     ) -> None:
         Expiry.read(on_expiry, given_problem(problem))  # raises if it does not fit
-        settings = Settings.checked(
+        settings = RouterSettings.checked(
             expires=expires, on_expiry=on_expiry, sticky=sticky, snapshot_every=snapshot_every,
             keep=keep,
         )  # fmt: skip

@@ -182,14 +182,14 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(folder)
 
 
-class Known(NamedTuple):
+class KeyHolder(NamedTuple):
     """Whose key it is, and what it may do."""
 
     name: str
     role: Role
 
 
-ANYBODY = Known("", Role.ADMIN)  # where no key is needed
+ANYBODY = KeyHolder("", Role.ADMIN)  # where no key is needed
 
 
 class Keys:
@@ -206,7 +206,7 @@ class Keys:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._keys: list[tuple[bytes, Known]] = []
+        self._keys: list[tuple[bytes, KeyHolder]] = []
         self._stamp: tuple[int, int, int] | None = None
         self._next_look = 0.0
         self.problem = ""
@@ -219,7 +219,7 @@ class Keys:
         """Whether a request needs a key."""
         return self.path is not None
 
-    def find(self, authorization: bytes) -> Known | None:
+    def find(self, authorization: bytes) -> KeyHolder | None:
         """Return whose key a request has, `Authorization: Bearer …`; None if it is not known."""
         if self.path is None:
             return ANYBODY
@@ -248,7 +248,9 @@ class Keys:
         self._stamp = stamp
 
     def _set(self, keys: list[Key]) -> None:
-        self._keys = [(key.sha256.encode(), Known(key.name, Role.named(key.role))) for key in keys]
+        self._keys = [
+            (key.sha256.encode(), KeyHolder(key.name, Role.named(key.role))) for key in keys
+        ]
 
     def _look(self) -> tuple[int, int, int] | None:
         try:

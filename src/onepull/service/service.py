@@ -14,7 +14,7 @@ import msgspec
 from onepull.errors import OnepullError, StoreError
 from onepull.problem import Problem
 from onepull.router import Router
-from onepull.router.definition import Settings
+from onepull.router.definition import RouterSettings
 from onepull.service import demonstration
 from onepull.service.handlers.deciding import ShortCut, short_cuts
 from onepull.service.handlers.gathering import Gathering
@@ -24,7 +24,7 @@ from onepull.service.http.subscribers import TICK, Subscribers
 from onepull.service.keys import Keys
 from onepull.service.running.json_log import tell, tell_error
 from onepull.service.running.metrics import Measures
-from onepull.service.settings import Settings as ServiceSettings
+from onepull.service.settings import ServiceSettings
 from onepull.service.sources import Source
 from onepull.service.views.hosted import Hosted
 from onepull.store import Store, open_store
@@ -254,4 +254,4 @@ def arguments_of(name: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         "mode": asked["mode"],
         "fallback": asked["fallback"],
     }
-    return {**arguments, **Settings.stated(asked)}
+    return {**arguments, **RouterSettings.stated(asked)}

@@ -12,7 +12,7 @@ import msgspec
 from onepull.errors import ParameterError, ProblemError
 from onepull.problem import toml_values
 from onepull.router.router_file import DEFAULT_STORE, read_router_file
-from onepull.service.settings import Settings, merged_settings
+from onepull.service.settings import ServiceSettings, merged_settings
 
 FOLDER_SETTINGS = "service.toml"
 
@@ -31,7 +31,7 @@ class Source(msgspec.Struct, frozen=True):
     """
 
     routers: tuple[dict[str, Any], ...]
-    settings: Settings
+    settings: ServiceSettings
     is_demonstration: bool = False
 
 
@@ -72,7 +72,7 @@ def read_source(
     return Source(tuple(routers), msgspec.structs.replace(settings, store=where))
 
 
-def _check_workers(settings: Settings) -> None:
+def _check_workers(settings: ServiceSettings) -> None:
     if settings.workers > 1 and settings.store is None:
         raise ParameterError(
             "several workers need a log that they share: pass --store, such as --store demo.db"

@@ -14,7 +14,7 @@ from onepull.arrays import Array
 from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.policies.budget.spender import Spender
-from onepull.policies.policy_class.mixture import Mixture
+from onepull.policies.policy_class.mixture import PolicyMixture
 from onepull.policies.policy_class.policy_class import GivenPolicies, Maps, PolicyClass
 from onepull.problem import Problem
 
@@ -236,7 +236,7 @@ def balanced(
     """
     kept: NDArray[np.bool_] = candidates.kept
     weights = candidates.weights(kept / kept.sum())
-    mean = Mixture(maps, weights).table(arms)
+    mean = PolicyMixture(maps, weights).table(arms)
     for step in range(MOST_SOLVER_STEPS):
         played = (1.0 - exploration) * mean + exploration / arms
         rarity = candidates.mixed(_sums(maps, often[:, None] / played))
@@ -244,7 +244,7 @@ def balanced(
         if worst.max() <= 2 * arms:
             break
         rarest = candidates.weights(worst == worst.max())
-        mean += (Mixture(maps, rarest / rarest.sum()).table(arms) - mean) / (step + 2)
+        mean += (PolicyMixture(maps, rarest / rarest.sum()).table(arms) - mean) / (step + 2)
     return played
 
 

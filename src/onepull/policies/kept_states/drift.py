@@ -53,7 +53,7 @@ def most_likely(likelihood: Sequence[float]) -> int:
     return STEADY + 1 + changing.index(highest) if highest + log(rest) > least else STEADY
 
 
-class Fading(NamedTuple):
+class FadedFilters(NamedTuple):
     """What some trials without a pull do to the filters of all candidates, in all contexts."""
 
     left: Array  # of a deviation
@@ -62,12 +62,12 @@ class Fading(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def fading_after(trials: int, contexts: int) -> Fading:
+def fading_after(trials: int, contexts: int) -> FadedFilters:
     """Return what a number of trials without a pull does to the filters."""
     left = np.exp(-DECAYS * trials)
     rows = np.array([left, left, left * left, DEVIATIONS * (1.0 - left * left)])
     each = np.repeat(rows[:, :, None], contexts, axis=2)
-    return Fading(each[0], each[1:3], each[3])
+    return FadedFilters(each[0], each[1:3], each[3])
 
 
 class _Filter(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 
 from onepull.checks import Count, constant, restored
 from onepull.policies.policy_class.class_learner import ClassLearner
-from onepull.policies.policy_class.history import History, Pull
+from onepull.policies.policy_class.history import History, WeighedPull
 from onepull.policies.policy_class.policy_class import GivenPolicies
 from onepull.policies.request import Request
 from onepull.policies.traits import Traits
@@ -162,7 +162,7 @@ class _Epochs(History):
         """Go on in the current epoch."""
         self.left = old.left
 
-    def _take_in(self, cell: int, pull: Pull) -> None:
+    def _take_in(self, cell: int, pull: WeighedPull) -> None:
         if self.left:
             self.left -= 1
             self.exploited += 1

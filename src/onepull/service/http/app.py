@@ -28,7 +28,7 @@ from onepull.service.http.exchange import (
 from onepull.service.http.problem_details import Refused, refusal
 from onepull.service.http.routes import Route, find_route
 from onepull.service.http.static_files import CONTENT_SECURITY, StaticFile
-from onepull.service.keys import ANYBODY, Known, Role
+from onepull.service.keys import ANYBODY, KeyHolder, Role
 from onepull.service.running.json_log import tell, tell_error
 from onepull.service.service import Service
 from onepull.service.settings import is_loopback
@@ -166,7 +166,7 @@ class Application:
         self._audit(route, exchange, answer)
         return answer.status
 
-    def _admit(self, headers: dict[bytes, bytes], role: Role) -> Known:
+    def _admit(self, headers: dict[bytes, bytes], role: Role) -> KeyHolder:
         """Return who asks; raises Refused if they may not."""
         service = self._service
         if not service.keys.are_needed:

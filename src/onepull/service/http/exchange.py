@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from onepull.service.http.problem_details import MEDIA_TYPE, Refused
-from onepull.service.keys import Known
+from onepull.service.keys import KeyHolder
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -82,7 +82,7 @@ class Exchange:
     """
 
     def __init__(
-        self, scope: Scope, headers: dict[bytes, bytes], names: dict[str, str], known: Known
+        self, scope: Scope, headers: dict[bytes, bytes], names: dict[str, str], known: KeyHolder
     ) -> None:
         self.scope = scope
         self.headers = headers

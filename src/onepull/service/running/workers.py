@@ -17,7 +17,7 @@ from types import FrameType
 
 from onepull.service.running.json_log import start_logging, tell
 from onepull.service.running.metrics import Measures
-from onepull.service.settings import Settings
+from onepull.service.settings import ServiceSettings
 
 WORKERS_CHECKED_EVERY = 0.2  # seconds between two looks at the workers
 QUICK_DEATH = 5.0  # seconds; a worker that ends sooner did not start
@@ -30,8 +30,8 @@ class Worker:
 
     def __init__(
         self,
-        run: Callable[[Settings, int, Path, socket.socket, Connection], None],
-        settings: Settings,
+        run: Callable[[ServiceSettings, int, Path, socket.socket, Connection], None],
+        settings: ServiceSettings,
         slot: int,
         measures: Path,
         listening: socket.socket,
@@ -83,8 +83,8 @@ class Supervisor:
 
     def __init__(
         self,
-        run: Callable[[Settings, int, Path, socket.socket, Connection], None],
-        settings: Settings,
+        run: Callable[[ServiceSettings, int, Path, socket.socket, Connection], None],
+        settings: ServiceSettings,
         listening: socket.socket,
     ) -> None:
         self._run, self._settings, self._listening = run, settings, listening

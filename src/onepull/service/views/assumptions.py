@@ -14,7 +14,7 @@ from onepull.arrays import Array
 from onepull.problem import Problem
 from onepull.service.http.answers import Dependence, WarningsAnswer
 from onepull.service.views.hosted import Hosted
-from onepull.service.views.newest import Seen
+from onepull.service.views.newest import SeenOutcome
 from onepull.spaces import FAILED
 
 FEWEST_PAIRS = 25  # pairs of outcomes, before anything is said
@@ -34,7 +34,7 @@ def warnings_of(hosted: Hosted) -> WarningsAnswer:
     )
 
 
-def dependences(problem: Problem, seen: dict[str, list[Seen]]) -> list[Dependence]:
+def dependences(problem: Problem, seen: dict[str, list[SeenOutcome]]) -> list[Dependence]:
     """Return the fields of a state that seem to depend on a field of the context.
 
     Failures can depend on it, too: if long requests expire, and that counts as failed, an arm
@@ -48,7 +48,7 @@ def dependences(problem: Problem, seen: dict[str, list[Seen]]) -> list[Dependenc
     >>> random = np.random.default_rng(1)
     >>> sizes = random.uniform(0, 9, 200)
     >>> waits = 3 * sizes + random.uniform(0, 9, 200)
-    >>> found = dependences(problem, {"a": [Seen((x,), (y,)) for x, y in zip(sizes, waits)]})
+    >>> found = dependences(problem, {"a": [SeenOutcome((x,), (y,)) for x, y in zip(sizes, waits)]})
     >>> [(one.arm, one.state, one.context) for one in found]
     [('a', 'wait', 'size')]
     """
@@ -72,8 +72,8 @@ def dependences(problem: Problem, seen: dict[str, list[Seen]]) -> list[Dependenc
 
 
 def _columns(
-    problem: Problem, outcomes: list[Seen]
-) -> Iterator[tuple[str, list[Seen], list[float]]]:
+    problem: Problem, outcomes: list[SeenOutcome]
+) -> Iterator[tuple[str, list[SeenOutcome], list[float]]]:
     """Yield what outcomes show, by name: each field of the state, and whether the pull failed."""
     answered = [one for one in outcomes if one.state is not None]
     for i, name in enumerate(problem.state):

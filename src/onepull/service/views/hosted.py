@@ -15,7 +15,7 @@ import msgspec
 from onepull.problem import Problem
 from onepull.router import Router
 from onepull.service.http.answers import ArmTimeline, ProblemAnswer, TimelineAnswer
-from onepull.service.views.newest import Newest, Outcomes, Seen
+from onepull.service.views.newest import Newest, Outcomes, SeenOutcome
 from onepull.service.views.timeline import Timeline
 from onepull.store import Control, Decided, Defined, Event, Failed, Observed
 
@@ -162,7 +162,7 @@ class Hosted:
         with self._lock:
             return self.newest.outcomes(problem, arm)
 
-    def newest_seen(self, arm: str) -> list[Seen]:
+    def newest_seen(self, arm: str) -> list[SeenOutcome]:
         """Return the newest outcomes of an arm with their contexts."""
         self.catch_up()
         with self._lock:

@@ -19,7 +19,7 @@ MOST_CHANGES = 100
 OUTCOME_EVENTS = (Observed, Failed, Expired)
 
 
-class Seen(NamedTuple):
+class SeenOutcome(NamedTuple):
     """One outcome: its context, its state, which is None if the pull failed, and its number."""
 
     context: tuple[float, ...]
@@ -96,7 +96,7 @@ class Newest:
         for arm in [arm for arm in self._outcomes if arm not in arms]:
             del self._outcomes[arm]
 
-    def seen(self, problem: Problem, arm: str) -> list[Seen]:
+    def seen(self, problem: Problem, arm: str) -> list[SeenOutcome]:
         """Return the newest outcomes of an arm with their contexts, if a problem allows them."""
         found = []
         for number, event in self._outcomes.get(arm, ()):
@@ -105,7 +105,7 @@ class Newest:
                 state = None if _failed(event) else problem.state.read(event.state)
             except OnepullError:  # of another problem, before it was changed
                 continue
-            found.append(Seen(context, state, number))
+            found.append(SeenOutcome(context, state, number))
         return found
 
     def outcomes(self, problem: Problem, arm: str) -> Outcomes:

@@ -19,7 +19,7 @@ MOST_COUNTED_ARMS = 200  # that are counted apart; each takes up to 0.44 MB
 OTHERS = "(others)"
 
 
-class Counts(msgspec.Struct):
+class BucketCounts(msgspec.Struct):
     """What happened to an arm in a bucket."""
 
     decisions: float = 0.0
@@ -30,7 +30,7 @@ class Counts(msgspec.Struct):
     reward: float = 0.0
 
 
-COUNTED_FIELDS = len(Counts.__struct_fields__)
+COUNTED_FIELDS = len(BucketCounts.__struct_fields__)
 
 
 class Timeline:
@@ -56,7 +56,7 @@ class Timeline:
         self._last: dict[str, int] = {}  # the second in which an arm was counted last
         # Most events are of the same second as the one before, and go to the buckets together.
         self._second = -1
-        self._of_second: dict[str, Counts] = {}
+        self._of_second: dict[str, BucketCounts] = {}
 
     def fold(self, event: Any) -> None:
         """Count an event."""
@@ -74,7 +74,7 @@ class Timeline:
         elif (kind is Expired or kind is GaveUp) and (counts := self._at(event)) is not None:
             counts.expired += 1.0
 
-    def _at(self, event: Any) -> Counts | None:
+    def _at(self, event: Any) -> BucketCounts | None:
         """Return the counts of an event's arm in its second, None if that is no time."""
         if not 0.0 <= event.time < 1e12:
             return None
@@ -83,7 +83,7 @@ class Timeline:
             self._store_second()
             self._second = second
         if (counts := self._of_second.get(event.arm)) is None:
-            counts = self._of_second[event.arm] = Counts()
+            counts = self._of_second[event.arm] = BucketCounts()
         return counts
 
     def _store_second(self) -> None:
@@ -129,7 +129,7 @@ class Timeline:
 
     def columns(
         self, level: int, start: float, width: int, count: int
-    ) -> dict[str, list[Counts | None]]:
+    ) -> dict[str, list[BucketCounts | None]]:
         """Return the counts of each arm in columns of a width from a start on.
 
         Both are multiples of the width of the level.  None stands for a column without events, and
@@ -160,5 +160,5 @@ class Timeline:
         return len(LEVELS) - 1, LEVELS[-1][0]
 
 
-def _counts(row: Array) -> Counts | None:
-    return Counts(*row.tolist()) if row.any() else None
+def _counts(row: Array) -> BucketCounts | None:
+    return BucketCounts(*row.tolist()) if row.any() else None

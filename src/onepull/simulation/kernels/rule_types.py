@@ -85,7 +85,7 @@ class Bernstein(NamedTuple):
     table: Array
 
 
-class EpsilonGreedy(NamedTuple):
+class EpsilonGreedyTurns(NamedTuple):
     """The best estimate, or an arm drawn uniformly."""
 
     parameters: Any
@@ -142,7 +142,7 @@ _name(functions_of(kl_ucb.kl_ucb(0.0, 0.0)), KlUcb)
 _name(functions_of(empirical_kl.empirical_kl(0.0, 0.0)), EmpiricalKl)
 _name(functions_of(imed.imed()), Imed)
 _name(functions_of(bernstein.empirical_bernstein(1.0)), Bernstein)
-_name(functions_of(schedules.epsilon_greedy(1.0, 1.0)), EpsilonGreedy)
+_name(functions_of(schedules.epsilon_greedy(1.0, 1.0)), EpsilonGreedyTurns)
 _name(functions_of(schedules.dsee(1.0)), Dsee)
 NAMED = frozenset(FUNCTIONS_BY_TYPE)
 

@@ -130,7 +130,7 @@ def _solved(matrix: Any, vector: Any) -> Any:
     return solved
 
 
-class Counts(NamedTuple):
+class SetTotals(NamedTuple):
     """How often each arm showed each set, and what was computed from these counts."""
 
     seen: Array  # [arm, set]
@@ -145,7 +145,7 @@ class Counts(NamedTuple):
     risk: Array
 
 
-class Tables(NamedTuple):
+class SetTables(NamedTuple):
     """The sets and rewards of the atoms of contexts and states."""
 
     told: Array  # [set, level]
@@ -227,7 +227,7 @@ class PreparedCoarse(Prepared):
     def begin(self, own_key: int) -> Runner:
         """Return a runner without observations."""
         del own_key
-        known: list[Counts] = []
+        known: list[SetTotals] = []
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
             tables = self._listed.of(world)
@@ -240,10 +240,10 @@ class PreparedCoarse(Prepared):
 
         return FunctionRunner(run)
 
-    def _nothing(self, tables: Tables) -> Counts:
+    def _nothing(self, tables: SetTables) -> SetTotals:
         arms, contexts = len(self.policy.problem.arms), len(tables.tops)
         sets, levels = tables.told.shape
-        return Counts(
+        return SetTotals(
             np.zeros((arms, sets)),
             np.zeros(arms, np.int64),
             np.zeros(1, np.int64),
@@ -254,7 +254,7 @@ class PreparedCoarse(Prepared):
             *(np.full((arms, contexts), number) for number in UNKNOWN_BOUND),
         )
 
-    def _tables(self, world: World) -> Tables:
+    def _tables(self, world: World) -> SetTables:
         assert world.contexts is not None  # noqa: S101 - `fits` has checked
         contexts = [tuple(context) for context in world.contexts.tolist()]
         states = [tuple(state) for state in world.states.rows.tolist()]
@@ -271,7 +271,7 @@ class PreparedCoarse(Prepared):
         outlooks = [
             [self.readings.outlook(context, each) for each in known] for context in contexts
         ]
-        return Tables(
+        return SetTables(
             told,
             np.array([[position[levels] for levels in row] for row in shown], np.int64),
             np.array([[outlook.highs for outlook in row] for row in outlooks]),
