@@ -39,7 +39,7 @@ from onepull.experiments.swept_entries import (
     sweep,
     told_parameters,
 )
-from onepull.experiments.toml_laws import law_of, states_of
+from onepull.experiments.toml_laws import law_of, state_laws
 from onepull.experiments.toml_reading import (
     Document,
     FromToml,
@@ -196,7 +196,7 @@ def _world(written: _WrittenStored, folder: Path) -> BufferEnvironment:
         raise ProblemError("[environment] needs states and arrivals")
     return BufferEnvironment(
         problem,
-        states=states_of(laws.states, problem, folder),
+        states=state_laws(laws.states, problem, folder),
         buffer=_buffer(written.buffer),
         arrivals=law_of(laws.arrivals, ARRIVALS, folder, "arrivals"),
     )

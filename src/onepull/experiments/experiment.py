@@ -33,7 +33,7 @@ from onepull.experiments.swept_entries import (
     sweep,
     told_parameters,
 )
-from onepull.experiments.toml_laws import contexts_of, delays_of, states_of
+from onepull.experiments.toml_laws import contexts_of, delays_of, state_laws
 from onepull.experiments.toml_reading import Document, FromToml, application_of
 from onepull.policies import Policy
 from onepull.policies.recommendation import recommended
@@ -189,7 +189,7 @@ def _environment(written: _Written, folder: Path) -> Environment:
     laws = written.environment
     if laws.states is None or (laws.contexts is None and problem.context.has_fields):
         raise ProblemError("[environment] needs contexts and states")
-    states = states_of(laws.states, problem, folder)
+    states = state_laws(laws.states, problem, folder)
     contexts = contexts_of(laws.contexts, problem.context, folder)
     return Environment(
         problem,

@@ -15,7 +15,7 @@ from onepull.errors import ParameterError
 from onepull.factor.context_ranges import Ranges
 from onepull.factor.factorisation import Dense
 from onepull.payoff import State
-from onepull.payoff.box_points import product
+from onepull.payoff.box_points import all_combinations
 from onepull.payoff.reward import NARROWEST
 from onepull.problem import Problem, given_problem
 from onepull.spaces import Box, Finite
@@ -237,7 +237,7 @@ def _grid(box: Box, turns: Array) -> Array:
         else np.minimum(space.low + turns * space.width, space.high)
         for name, space in box.items()
     }
-    return np.column_stack(list(product(columns).values()))
+    return np.column_stack(list(all_combinations(columns).values()))
 
 
 def _cross(matrix: Array, aim: float, most: int) -> tuple[list[int], list[int]]:

@@ -40,7 +40,7 @@ def _bad_name(reason: str, given: Any) -> FormulaError:
     return FormulaError(f"{reason}; given", text=shown, start=0, stop=len(shown))
 
 
-def plain(text: str) -> str:
+def formula_line(text: str) -> str:
     """Return the text of a formula on one line; raises `FormulaError` if it cannot be one."""
     if not isinstance(text, str):
         raise FormulaError(

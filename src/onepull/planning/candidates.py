@@ -63,7 +63,7 @@ def tables(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """
     del horizon  # it needs none
     if not intervals(problem):
-        bound = bounds.shared(problem, 2 + EPSILON, None)
+        bound = bounds.joint_bound(problem, 2 + EPSILON, None)
         yield Candidate("DCB", "", partial(DCB, problem, epsilon=EPSILON), bound, leads=True)
 
 
@@ -85,7 +85,7 @@ def grids(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
             "CCB",
             label,
             partial(CCB, problem, epsilon=EPSILON, delta=delta),
-            bounds.shared(problem, 2 + EPSILON, delta),
+            bounds.joint_bound(problem, 2 + EPSILON, delta),
             leads=label == USUAL,
         )
 
@@ -111,7 +111,7 @@ def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
                 f"{label} carried" if carry else label,
                 partial(DoublingCCB, problem, epsilon=EPSILON, growth=growth, carry_over=carry),
                 # The theorem is about fresh starts.
-                None if carry else bounds.doubled(problem, 2 + EPSILON, growth),
+                None if carry else bounds.doubling_bound(problem, 2 + EPSILON, growth),
                 # The last phase is a CCB of its length; running up to it would take minutes.
                 settled=lambda trials, growth=growth: CCB(  # type: ignore[misc]
                     problem, epsilon=EPSILON, delta=_last_delta(problem, trials, growth)
@@ -148,7 +148,7 @@ def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
             continue  # does not suit the problem
         if factor.features < table and factor.features <= MOST_CANDIDATE_ATOMS:
             build = partial(UpperConfidence, problem, sharing=sharing, alpha=alpha)
-            bound = bounds.factored(problem, alpha, factor.error)
+            bound = bounds.factored_bound(problem, alpha, factor.error)
             is_linear = is_coarse(problem, factor.error)
             yield Candidate(kind, label, build, bound, is_linear=is_linear)
 
@@ -256,7 +256,7 @@ def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
             "MultiUCB",
             label,
             partial(MultiUCB, problem, delta=delta),
-            bounds.apart(problem, delta),
+            bounds.per_context_bound(problem, delta),
             learns_rewards=True,
             is_linear=delta is not None and label not in CELL_POWERS,
         )

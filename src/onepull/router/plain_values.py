@@ -38,12 +38,12 @@ def text(what: str, value: Any) -> str:
     )
 
 
-def plain(value: Any) -> Any:
+def python_number(value: Any) -> Any:
     """Return a number of numpy as Python's, and a whole number beyond 64 bits as a float.
 
     The problem's spaces check everything else.
 
-    >>> plain(2**70)
+    >>> python_number(2**70)
     1.1805916207174113e+21
     """
     if is_plain(value):

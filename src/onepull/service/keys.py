@@ -95,10 +95,10 @@ def named_keys(path: Path) -> list[Key]:
     return read_keys(path)
 
 
-def digest(token: str) -> str:
+def key_digest(token: str) -> str:
     """Return the SHA-256 of a key as the file has it.
 
-    >>> digest("onepull_x")[:8]
+    >>> key_digest("onepull_x")[:8]
     '170e2f27'
     """
     return hashlib.sha256(token.encode()).hexdigest()
@@ -141,7 +141,7 @@ def add_key(path: Path, name: str, role: Role) -> str:
             raise ParameterError(f"there is a key {name!r} already; revoke it, or use another name")
         if len(keys) >= MOST_KEYS:
             raise ParameterError(f"a file has at most {MOST_KEYS} keys; revoke some")
-        made = Key(name, role.name.lower(), digest(token), round(time.time(), 3))
+        made = Key(name, role.name.lower(), key_digest(token), round(time.time(), 3))
         _write(path, [*keys, made])
     return token
 

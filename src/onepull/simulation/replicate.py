@@ -115,7 +115,9 @@ def run(
     pool = parallelism(executor)
     total = sum(stop - start for start, stop in ranges)
     done = 0
-    for block in _finished(simulation, cut(ranges, simulation.block_size(), pool), executor, pool):
+    for block in _finished(
+        simulation, cut_blocks(ranges, simulation.block_size(), pool), executor, pool
+    ):
         done += block.stop - block.start
         yield block
         if progress is not None:
@@ -156,10 +158,10 @@ def _outcome(future: Future[Block]) -> Block:
         raise
 
 
-def cut(ranges: Sequence[tuple[int, int]], size: int, pool: int) -> list[tuple[int, int]]:
+def cut_blocks(ranges: Sequence[tuple[int, int]], size: int, pool: int) -> list[tuple[int, int]]:
     """Cut ranges of replications into blocks, small enough to give every worker one.
 
-    >>> cut([(0, 10)], size=100, pool=2)
+    >>> cut_blocks([(0, 10)], size=100, pool=2)
     [(0, 5), (5, 10)]
     """
     total = sum(stop - start for start, stop in ranges)

@@ -335,7 +335,7 @@ def encode_all(events: Sequence[Event]) -> list[bytes]:
     return [encode(event) for event in events]  # which tells what is wrong with one
 
 
-def number(event: Event, seq: int) -> None:
+def set_place(event: Event, seq: int) -> None:
     """Give an event its place in the log."""
     _set(event, "seq", seq)
 
@@ -357,7 +357,7 @@ def decode(body: bytes, *, seq: int, problem: str) -> Any:
         raise StoreError(
             f"event {seq} cannot be read: {error}; it is damaged, or written by a newer onepull"
         ) from None
-    number(event, seq)
+    set_place(event, seq)
     _set(event, "problem", problem)
     return event
 

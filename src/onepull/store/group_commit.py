@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 from onepull.errors import StoreError
-from onepull.store.events import Decided, Event, decode, encode_all, number
+from onepull.store.events import Decided, Event, decode, encode_all, set_place
 from onepull.store.store import Appended, Follower, Stored
 
 LINGER = 0.05  # seconds that recorded events wait for others
@@ -197,7 +197,7 @@ class GroupCommit:
 def _as_read(seq: int, event: Event, body: bytes, future: Future[Any] | None) -> Any:
     """Return an event as it is read from the log, so that all processes learn the same."""
     if future is None and type(event) is Decided:  # from which nothing is learned
-        number(event, seq)
+        set_place(event, seq)
         return event
     return decode(body, seq=seq, problem=event.problem)
 

@@ -11,7 +11,7 @@ import numpy as np
 from onepull.errors import ContextError
 from onepull.factor import Dense, Factorisation
 from onepull.problem import Problem
-from onepull.testing.random_data import draw
+from onepull.testing.random_data import random_points
 
 BuildFactorisation: TypeAlias = Callable[[Problem], Factorisation]
 
@@ -86,7 +86,7 @@ def contexts_outside_are_refused(build: BuildFactorisation, problem: Problem) ->
     """An invalid context raises `ContextError`."""
     factor = build(problem)
     means = np.zeros((factor.features, 1))
-    good = draw(problem.context, 1, np.random.default_rng(2))[0]
+    good = random_points(problem.context, 1, np.random.default_rng(2))[0]
     name = problem.context.names[0]
     values = [{**good, name: value} for value in (math.nan, 1e300, "1")]
     missing: list[dict[str, Any]] = [{}] if problem.context.has_fields else []
@@ -110,8 +110,8 @@ FACTORISATION_CHECKS: list[Callable[[BuildFactorisation, Problem], None]] = [
 
 def _points(problem: Problem) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
     generator = np.random.default_rng(3)
-    contexts = draw(problem.context, POINTS_CHECKED, generator)
-    states = draw(problem.outcome, POINTS_CHECKED, generator)
+    contexts = random_points(problem.context, POINTS_CHECKED, generator)
+    states = random_points(problem.outcome, POINTS_CHECKED, generator)
     return [
         (problem.context.read(context), problem.outcome.read(state))
         for context, state in zip(contexts, states, strict=True)

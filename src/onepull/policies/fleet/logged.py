@@ -54,7 +54,7 @@ class LoggedFleet(Fleet):
         self.number += 1
         self.version += 1
         self.own.append(
-            LoggedObservation(self.number, self.blank.problem.arms[arm], plain(list(told)))
+            LoggedObservation(self.number, self.blank.problem.arms[arm], without_numpy(list(told)))
         )
         if self.remembers is not None and len(self.own) >= 2 * self.remembers:
             del self.own[: -self.remembers]
@@ -135,16 +135,16 @@ class LoggedFleet(Fleet):
         return twin
 
 
-def plain(value: Any) -> Any:
+def without_numpy(value: Any) -> Any:
     """Return a value without types of numpy, as it comes back from a file.
 
-    >>> plain([np.float64(0.5), {"x": np.int64(3)}])
+    >>> without_numpy([np.float64(0.5), {"x": np.int64(3)}])
     [0.5, {'x': 3}]
     """
     if isinstance(value, dict):
-        return {name: plain(inner) for name, inner in value.items()}
+        return {name: without_numpy(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
+        return [without_numpy(inner) for inner in value]
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -131,6 +131,6 @@ def as_text(value: Any) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def digest(contribution: Contribution) -> str:
+def contribution_digest(contribution: Contribution) -> str:
     """Return a short text that tells two contributions apart."""
     return hashlib.sha256(as_text(contribution)).hexdigest()[:24]

@@ -15,7 +15,7 @@ from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.set_likelihood import spread
 from onepull.policies.hidden_states.level_groups import group_levels, sets_of_groups
 from onepull.policies.hidden_states.told_sets import LevelSet, Readings
-from onepull.policies.sharing.inherited import changed_fields, names
+from onepull.policies.sharing.inherited import changed_fields, names_in_sentence
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import observed_outcome, rewarded_context
 from onepull.problem import Problem
@@ -217,7 +217,9 @@ class Sightings(Knowledge):
         if old.readings.knots is not None:
             raise ParameterError("the cells of an interval state are cut for the old contexts")
         if grown := changed_fields(self.problem.state, old.problem.state):
-            raise ParameterError(f"a reward told which of the old values {names(grown)} may have")
+            raise ParameterError(
+                f"a reward told which of the old values {names_in_sentence(grown)} may have"
+            )
         self.restore(msgspec.to_builtins(old.state()))
         return 0.0
 

@@ -13,7 +13,7 @@ from onepull.arrays import Array
 from onepull.checks import whole_number
 from onepull.errors import ParameterError, RewardError
 from onepull.payoff import State
-from onepull.payoff.box_points import is_finite, listed, points, product, size
+from onepull.payoff.box_points import all_combinations, is_finite, listed_values, points, size
 from onepull.payoff.reward import slack
 from onepull.policies.hidden_states.reward_breaks import breaks_of
 from onepull.problem import Problem, given_problem
@@ -83,7 +83,9 @@ class Readings:
         if is_finite(problem.state):
             if knots is not None:
                 raise ParameterError("knots are for an interval state; all states are listed here")
-            self._rows = np.column_stack(list(product(listed(problem.state)).values()))
+            self._rows = np.column_stack(
+                list(all_combinations(listed_values(problem.state)).values())
+            )
             self._place = {tuple(row): s for s, row in enumerate(self._rows.tolist())}
             self.count = len(self._rows)
         else:
@@ -292,7 +294,7 @@ def _edges(problem: Problem, knots: int) -> list[float]:
     even: list[float] = np.linspace(space.low, space.high, knots).tolist()
     found: set[float] = set()
     if is_finite(problem.context) and size(problem.context) <= MOST_CONTEXTS:
-        contexts = product(listed(problem.context))
+        contexts = all_combinations(listed_values(problem.context))
         for context in zip(*(column.tolist() for column in contexts.values()), strict=True):
             for payoff in payoffs:
                 found |= breaks_of(payoff, context, even)

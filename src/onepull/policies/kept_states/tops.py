@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.errors import FormulaError
 from onepull.payoff import State
-from onepull.payoff.box_points import pieces, product
+from onepull.payoff.box_points import all_combinations, pieces
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.problem import Problem
 from onepull.spaces import Finite, Space
@@ -52,8 +52,12 @@ class Tops:
         each = max(1, int(room ** (1 / cut))) if cut else 1
         axes = [_axis(space, each, listed=name in lists) for name, space in fields]
         self._finds = [(find, len(ends[0])) for find, ends in axes]
-        lows = product({name: axis[1][0] for (name, _), axis in zip(fields, axes, strict=True)})
-        highs = product({name: axis[1][1] for (name, _), axis in zip(fields, axes, strict=True)})
+        lows = all_combinations(
+            {name: axis[1][0] for (name, _), axis in zip(fields, axes, strict=True)}
+        )
+        highs = all_combinations(
+            {name: axis[1][1] for (name, _), axis in zip(fields, axes, strict=True)}
+        )
         found = _highest(problem, {name: (lows[name], highs[name]) for name, _ in fields})
         self._tops: Any = found.tolist() if found.ndim == 1 else found
         self.table = found.reshape(len(found), -1)  # one row a cell, one column an arm or for all

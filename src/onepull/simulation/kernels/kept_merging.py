@@ -83,7 +83,7 @@ def merge_old(memory: Any, known: Any, arm: Any, g: Any) -> None:
     memory.clock[1] = merges + 1
     rewards = np.zeros((contexts, old))
     value_old(memory, known, arm, g, rewards)
-    keys = states_of(memory, known, arm, old)
+    keys = old_states(memory, known, arm, old)
     for s in range(old):
         keys[0, s] = keys[2, s] if known.failed.size > 0 else 0.0  # the last number of a state
         keys[1, s] = rewards[merges % contexts, s]
@@ -118,7 +118,7 @@ def value_old(memory: Any, known: Any, arm: Any, g: Any, rewards: Any) -> None:
 
 
 @inlined
-def states_of(memory: Any, known: Any, arm: Any, old: Any) -> Any:
+def old_states(memory: Any, known: Any, arm: Any, old: Any) -> Any:
     """Return the fields of the oldest states, the last first, after two rows for other keys."""
     columns = memory.columns[arm]
     fields = columns.shape[0] - known.tracked.shape[0]

@@ -33,7 +33,7 @@ risk_at = inlined(exploration)
 
 reachable(
     coarsened._height,  # noqa: SLF001 - compiled with those that call it
-    coarsened.settled,
+    coarsened.settled_shares,
     coarsened.spread,
     coarsened.log_likelihood,
     coarsened.coarse_bound,
@@ -157,7 +157,7 @@ class SetTables(NamedTuple):
 # The search is inlined: a kernel that passes a function on is kept on disk only then.  The bound
 # is not: it would be inlined with all that it calls.
 @numba.njit(error_model="numpy", forceinline=False)
-def bound_of_arm(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
+def bound_by_sets(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
     """Return an arm's bound in a context, and remember it."""
     sets = np.flatnonzero(counts.seen[j])
     told = np.empty((sets.size, tables.told.shape[1]))
@@ -198,7 +198,7 @@ def coarse(
         risk = risk_at(trials + head_start, c)
         for j in range(arms):
             caps[j] = cap_of(bound[j, row], rise[j, row], counts.risk[j, row], risk)
-        best = leader(caps, pulls, bound_of_arm, row, risk, counts, tables)
+        best = leader(caps, pulls, bound_by_sets, row, risk, counts, tables)
         chosen[i] = best
         at_arm = place(trial, arms, best)
         drawn = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)

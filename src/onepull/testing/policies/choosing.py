@@ -18,7 +18,7 @@ from onepull.testing.policies.taught import (
     near,
     taught,
 )
-from onepull.testing.random_data import draw
+from onepull.testing.random_data import random_points
 
 _RANDOM = declare("an arm without the highest index may be chosen", "randomised=True")
 _TIES = declare("ties need not go to the least pulled arm", "breaks_ties_by_pulls=False")
@@ -78,7 +78,7 @@ def unpulled_arms_come_first(build: BuildPolicy, problem: Problem) -> None:
     generator = np.random.default_rng(3)
     pulled = []
     # A policy that restarts may do so within the first round.
-    for state in draw(problem.state, len(problem.arms), generator):
+    for state in random_points(problem.state, len(problem.arms), generator):
         explained = policy.explain(**context)
         fresh = [row.arm for row in explained.arms if row.pulls == 0]
         arm = policy.choose(**context)

@@ -22,7 +22,7 @@ from onepull.testing.policies.taught import (
     observe,
     taught,
 )
-from onepull.testing.random_data import draw, observations
+from onepull.testing.random_data import observations, random_points
 
 
 def order_of_observations_does_not_matter(build: BuildPolicy, problem: Problem) -> None:
@@ -55,7 +55,7 @@ def saving_and_loading_keeps_everything(build: BuildPolicy, problem: Problem) ->
     saved = policy.to_bytes()
     twin = type(policy).from_bytes(saved, problem=problem)
     assert twin.to_bytes() == saved, "saving the loaded policy gives another file"
-    states = draw(problem.state, PULLS, np.random.default_rng(8))
+    states = random_points(problem.state, PULLS, np.random.default_rng(8))
     for context, state in zip(contexts(problem), states, strict=False):
         arm = policy.choose(**context)
         assert twin.choose(**context) == arm, "the loaded policy chooses another arm"

@@ -11,7 +11,7 @@ import numpy as np
 
 from onepull.policies import Explanation, Policy
 from onepull.problem import Problem
-from onepull.testing.random_data import draw, observations
+from onepull.testing.random_data import observations, random_points
 
 BuildPolicy: TypeAlias = Callable[[Problem], Policy]
 
@@ -33,7 +33,7 @@ def has(policy: Policy, trait: str) -> bool:
 
 def contexts(problem: Problem) -> list[dict[str, Any]]:
     """Return random contexts, always the same."""
-    return draw(problem.context, 15, np.random.default_rng(1))
+    return random_points(problem.context, 15, np.random.default_rng(1))
 
 
 def distinct_contexts(problem: Problem) -> list[dict[str, Any]]:
