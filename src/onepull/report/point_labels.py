@@ -69,7 +69,7 @@ def beside(
     --------
     >>> marker = Rectangle(-3, -3, 3, 3)
     >>> beside([(0, 0)], [(20, 8)], [marker, Rectangle(-3, 8, 3, 14)], Rectangle(-90, -90, 90, 90))
-    [Box(left=-10.0, bottom=-15.0, right=10.0, top=-7.0)]
+    [Rectangle(left=-10.0, bottom=-15.0, right=10.0, top=-7.0)]
     """
     points = np.empty((0, 2)) if lines is None else lines
     ways = [list(_places(a, s)) for a, s in zip(anchors, sizes, strict=True)]
