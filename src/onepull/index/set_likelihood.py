@@ -67,7 +67,7 @@ def total(weights: Any, values: Any) -> float:
     return weights @ values  # type: ignore[no-any-return]  # a number
 
 
-def _height(counts: Any, likely: Any, shares: Any, fog: float, weight: float) -> float:
+def penalised_likelihood(counts: Any, likely: Any, shares: Any, fog: float, weight: float) -> float:
     """Return what `settled_shares` maximises; `weight` is the price of a share."""
     clear = total(counts, np.log(likely)) - weight * shares.sum()
     return clear + fog * np.log(shares).sum()  # type: ignore[no-any-return]  # a number
@@ -81,7 +81,7 @@ def settled_shares(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
     """
     weight = counts.sum() + fog * shares.size
     likely = mixtures(rates, shares)
-    height = _height(counts, likely, shares, fog, weight)
+    height = penalised_likelihood(counts, likely, shares, fog, weight)
     for _ in range(NEWTON_STEPS):
         # Steps are relative to the shares, some of which are close to zero.
         slope, bend = tangent(rates * shares, counts, likely)
@@ -96,7 +96,7 @@ def settled_shares(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
         for _ in range(STEP_HALVINGS):
             tried = shares * (1.0 + size * step)
             likely = mixtures(rates, tried)
-            height = _height(counts, likely, tried, fog, weight)
+            height = penalised_likelihood(counts, likely, tried, fog, weight)
             # A gain this small is lost in rounding.
             if height >= before + 0.1 * size * gain or gain <= 1e-9:
                 break

@@ -9,6 +9,7 @@ import msgspec
 
 from onepull.checks import number, shown, whole_number
 from onepull.errors import ParameterError
+from onepull.policies.logged_policy import stated_policy
 from onepull.policies.policy import Policy
 from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
@@ -49,7 +50,7 @@ def policy_for(problem: Problem, policy: Any) -> tuple[Policy, Any]:
     if callable(policy):
         made = policy(problem)
         if isinstance(made, Policy):
-            return made, as_saved({"name": type(made).__name__, **made._written()})  # noqa: SLF001 - as a save file has it
+            return made, as_saved(stated_policy(made))
     raise ParameterError(
         "policy takes a name, a table with a name and parameters, or a function that makes a "
         f"policy for a problem, given {shown(policy)}"

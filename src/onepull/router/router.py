@@ -10,6 +10,7 @@ from typing import Any, Self
 from onepull.checks import flag, number
 from onepull.errors import ParameterError, StoreError
 from onepull.policies.explanation import Explanation
+from onepull.policies.logged_policy import fresh_policy
 from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
 from onepull.router.choosing import Choosing
@@ -308,7 +309,7 @@ class Router(Choosing, Observing, Controlling):
         """Return a policy for another problem, as it was asked for."""
         asked, present = self._fold.asked["policy"], self._fold.policy
         if asked["name"] == type(present).__name__:  # which may be a class of the caller's own
-            return present._rebuilt(problem, present._written())  # noqa: SLF001 - as a save file has it
+            return fresh_policy(present, problem)
         return policy_for(problem, asked)[0]
 
     def what_if(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -150,8 +151,9 @@ def _outcome(future: Future[Block]) -> Block:
     except CancelledError:
         raise ClusterError("the work was cancelled before it was done") from None
     except Exception as error:
-        # Dask is not imported for its exception alone.
-        if type(error).__name__ == "KilledWorker":
+        # Dask is not imported for its exception alone; without it there is no such error.
+        dask = sys.modules.get("distributed")
+        if dask is not None and isinstance(error, dask.KilledWorker):
             raise ClusterError(
                 f"the same replications killed several workers in a row: {error}"
             ) from None

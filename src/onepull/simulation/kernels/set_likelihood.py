@@ -32,7 +32,7 @@ from onepull.simulation.world import World, WorldTables, lists_everything
 risk_at = inlined(exploration)
 
 reachable(
-    coarsened._height,  # noqa: SLF001 - compiled with those that call it
+    coarsened.penalised_likelihood,
     coarsened.settled_shares,
     coarsened.spread,
     coarsened.log_likelihood,
