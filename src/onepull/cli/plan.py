@@ -92,7 +92,7 @@ def trials(text: str) -> int:
     help="Simulated runs. [default: 20; with a battery or a queue 8]",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), help="Where the draws come from. [default: FILE's, else 0]"
+    "--seed", type=click.IntRange(0), help="The seed of the random draws. [default: FILE's, else 0]"
 )
 @click.option(
     "--picture",

@@ -262,7 +262,7 @@ def never_optimal(study: Study) -> list[str]:
     return [instance.arms[j] for j in instance.never_optimal]
 
 
-def theorem_1(study: Study, result: Result) -> Table:
+def theorem_1_table(study: Study, result: Result) -> Table:
     """Return the measured pulls of the never-optimal arms with the bounds of theorem 1."""
     bounds = theorem_1_bounds(study, result).values()
     policy = result.find("DCB(0.01)")
@@ -287,7 +287,7 @@ def theorem_1(study: Study, result: Result) -> Table:
     )
 
 
-def theorem_2(study: Study, result: Result) -> Table:
+def theorem_2_table(study: Study, result: Result) -> Table:
     """Return the non-optimal pulls by DCB of the arms that are optimal in some context."""
     some = Instance.of(study.simulation.environment).optimal
     policy = result.find("DCB(0.01)")

@@ -73,9 +73,9 @@ class Reproduction:
         }
         if self.variants:
             found["table-2-readings"] = paper.other_readings(self.variants)
-        found["theorem-1"] = paper.theorem_1(*self.channels[7])
+        found["theorem-1"] = paper.theorem_1_table(*self.channels[7])
         for count, pair in self.channels.items():
-            found[f"theorem-2-channels-{count}"] = paper.theorem_2(*pair)
+            found[f"theorem-2-channels-{count}"] = paper.theorem_2_table(*pair)
         return found
 
     def tables(self) -> list[Table]:

@@ -64,7 +64,7 @@ def plan_buffer(  # noqa: PLR0913 - a full statement
     replications
         The number of simulated runs, at least 2.
     seed
-        Where the draws come from.
+        The seed of the random draws.
     executor
         Where to run; this thread by default.
     progress

@@ -147,7 +147,7 @@ def plan(  # noqa: PLR0913 - a full statement
     replications
         The number of simulated runs, at least 2.
     seed
-        Where the draws come from.
+        The seed of the random draws.
     timing
         Whether to measure the time of a decision.
     progress

@@ -147,7 +147,7 @@ _name(functions_of(schedules.dsee(1.0)), Dsee)
 NAMED = frozenset(FUNCTIONS_BY_TYPE)
 
 
-def is_own(rule: KernelRule) -> bool:
+def is_users_rule(rule: KernelRule) -> bool:
     """Return whether a rule is a user's own, for which kernels are not cached on disk."""
     return type(rule) in FUNCTIONS_BY_TYPE and type(rule) not in NAMED
 
