@@ -16,12 +16,12 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 # The attributes of each arm, by its name.
 Attributes: TypeAlias = Mapping[str, Mapping[str, float | str]]
-Arms: TypeAlias = Iterable[str] | Attributes
+GivenArms: TypeAlias = Iterable[str] | Attributes
 # Words by attribute.
-Words: TypeAlias = Mapping[str, tuple[str, ...]]
+WordsOfAttributes: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
-def arm_names(arms: Arms) -> tuple[str, ...]:
+def arm_names(arms: GivenArms) -> tuple[str, ...]:
     """Return the names of the arms; raises `ProblemError` if they cannot be names.
 
     >>> arm_names(["wifi", "lte"]), arm_names({"wifi": {"price": 1}})
@@ -52,7 +52,7 @@ def arm_names(arms: Arms) -> tuple[str, ...]:
     return tuple(names)
 
 
-def arm_attributes(arms: Arms) -> dict[str, dict[str, float | str]]:
+def arm_attributes(arms: GivenArms) -> dict[str, dict[str, float | str]]:
     """Return the attributes of each arm; none for an arm that is only a name.
 
     >>> arm_attributes({"wifi": {"price": 1}, "lte": {"price": 3}})
@@ -99,7 +99,7 @@ def attribute_spaces(attributes: Attributes) -> Box:
     return Box(spaces)
 
 
-def further_words(declared: Any, spaces: Box) -> Words:
+def further_words(declared: Any, spaces: Box) -> WordsOfAttributes:
     """Return the declared words of attributes, by attribute.
 
     >>> further_words({"tier": ["gold", "plain"]}, attribute_spaces({"wifi": {"tier": "gold"}}))
@@ -128,8 +128,11 @@ def further_words(declared: Any, spaces: Box) -> Words:
 
 
 def words_left(
-    before: Words, after: Box, mentioned: Collection[str], declared: Words | None = None
-) -> Words:
+    before: WordsOfAttributes,
+    after: Box,
+    mentioned: Collection[str],
+    declared: WordsOfAttributes | None = None,
+) -> WordsOfAttributes:
     """Return the words of attributes that stay known whether or not an arm has them.
 
     A formula may compare with a word of an arm that was removed: arms come and go.  Words that

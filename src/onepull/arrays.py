@@ -1,4 +1,4 @@
-"""The type of all float arrays."""
+"""The types of arrays."""
 
 from __future__ import annotations
 
@@ -8,3 +8,4 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
+ArmNumbers: TypeAlias = NDArray[np.int64]  # positions in the problem's arms

@@ -7,16 +7,14 @@ and the environment computes with it what the best policy that knows the arms wo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from onepull.arrays import Array
+from onepull.arrays import ArmNumbers, Array
 from onepull.checks import number, shown, some
 from onepull.errors import ParameterError, UnknownArm
-
-Arms: TypeAlias = NDArray[np.int64]  # positions in the problem's arms
 
 MOST_COST = 1e100  # so that sums of costs stay finite
 SLACK = 1e-9  # rounding error allowed, as a fraction of the budget
@@ -121,15 +119,17 @@ def best_mix(values: ArrayLike, weights: ArrayLike, costs: ArrayLike, rate: floa
     return Mix(shares, float(often @ earned.sum(axis=1)), price)
 
 
-def _cheapest(values: Array, costs: Array) -> Arms:
+def _cheapest(values: Array, costs: Array) -> ArmNumbers:
     """Return, for every context, the best of the cheapest available arms."""
     had = np.where(np.isfinite(values), costs, np.inf)
     cheapest = had == had.min(axis=1, keepdims=True)
-    best: Arms = np.where(cheapest, values, -np.inf).argmax(axis=1)
+    best: ArmNumbers = np.where(cheapest, values, -np.inf).argmax(axis=1)
     return best
 
 
-def _steps(values: Array, costs: Array, at: Arms) -> tuple[Arms, Arms, Arms, Array]:
+def _steps(
+    values: Array, costs: Array, at: ArmNumbers
+) -> tuple[ArmNumbers, ArmNumbers, ArmNumbers, Array]:
     """Return all steps along the upper hulls: context, from arm, to arm, value per cost.
 
     All contexts are walked in parallel.  Each step goes to the arm with the steepest slope,

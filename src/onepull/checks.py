@@ -27,7 +27,7 @@ LARGEST_COUNT = 2**53  # whole numbers up to here are exact as floats
 # What a save file may contain.  The states of policies are declared with these types, and
 # `restored` reads them.
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_COUNT)]
-Finite: TypeAlias = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
+FiniteNumber: TypeAlias = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Kind = TypeVar("Kind")
 

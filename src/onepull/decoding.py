@@ -18,7 +18,7 @@ from onepull.errors import ProblemError
 from onepull.html import printable
 
 Kind = TypeVar("Kind")
-MOST_NAMES = 30  # that an error lists
+MOST_NAMES_IN_ERROR = 30  # that an error lists
 _AT = re.compile(r"(?: - at `(?P<key>key in )?\$(?P<path>[^`]*)`)?\Z")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
@@ -152,7 +152,9 @@ def _unknown(name: str, declared: list[Any]) -> str:
     """Return that a field is unknown, with the nearest known one and all of them."""
     structs = [node for node in declared if isinstance(node, inspect.StructType)]
     known = list(dict.fromkeys(field.encode_name for node in structs for field in node.fields))
-    return unknown("field", name, known, f"the fields are {some(known, MOST_NAMES)}" * bool(known))
+    return unknown(
+        "field", name, known, f"the fields are {some(known, MOST_NAMES_IN_ERROR)}" * bool(known)
+    )
 
 
 def _meant(declared: list[Any], message: str) -> list[Any]:
@@ -176,7 +178,7 @@ def _fitting(declared: list[Any], table: str) -> str:
 def _one(node: Any, table: str) -> str:  # noqa: PLR0911 - one for each kind
     if isinstance(node, inspect.LiteralType):
         values = [str(value) for value in node.values]
-        return f"one of {some(values, MOST_NAMES)}" if len(values) > 1 else values[0]
+        return f"one of {some(values, MOST_NAMES_IN_ERROR)}" if len(values) > 1 else values[0]
     if isinstance(node, inspect.IntType):
         return f"a whole number{_range(node)}"
     if isinstance(node, inspect.FloatType):

@@ -15,7 +15,7 @@ MARK = "rgba(0,114,178,.2)"
 CELL = "padding:.25em .8em;border:none;vertical-align:top"
 NUMBER_STYLE = f"{CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 TEXT_STYLE = f"{CELL};text-align:left"
-MOST_NAMES = 12
+MOST_NAMES_IN_LIST = 12
 LINE_BREAKS = "\n\t"  # in text of several lines
 JOINERS = "\u200c\u200d"  # scripts and emoji need them
 
@@ -159,9 +159,9 @@ def names(given: Sequence[str]) -> str:
     >>> names([f"server {i}" for i in range(500)])[-40:]
     ' 9, server 10, server 11, … (500 in all)'
     """
-    if len(given) <= MOST_NAMES + 1:
+    if len(given) <= MOST_NAMES_IN_LIST + 1:
         return ", ".join(given)
-    return f"{', '.join(given[:MOST_NAMES])}, … ({len(given):,} in all)"
+    return f"{', '.join(given[:MOST_NAMES_IN_LIST])}, … ({len(given):,} in all)"
 
 
 def _look(column: int, text_columns: int) -> str:

@@ -126,3 +126,11 @@ def test_theory_of_an_application_needs_no_extra(tmp_path):
     done = command(tmp_path, "theory", "--application", "channel-selection")
     assert done.returncode == 0, done.stderr
     assert "Bounds on regret" in done.stdout
+
+
+def test_keys_and_logs_need_no_extra(tmp_path):
+    calls = [["key", "add", "gateway"], ["key", "list"], ["log", "check"]]
+    added, listed, checked = commands(tmp_path, calls)
+    assert (added[0], listed[0]) == (0, 0), (added, listed)
+    assert "gateway" in listed[1]
+    assert checked[2] == "onepull: router.db does not exist; give the log with --store\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 from serving import served, write_problem
 
-from onepull.service import Settings
+from onepull.service import ServiceSettings
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "production"
@@ -37,8 +37,10 @@ def test_alerts_and_boards_use_metrics_that_exist(tmp_path):
 def test_every_setting_is_described():
     rows = re.findall(r"^\| `(\w+)` \| `ONEPULL_(\w+)` \| (.+?) \|", PAGE, re.MULTILINE)
     assert [name.upper() for name, _, _ in rows] == [variable for _, variable, _ in rows]
-    assert {name for name, _, _ in rows} == set(Settings.__struct_fields__)
-    defaults = {name: getattr(Settings(), name) for name in Settings.__struct_fields__}
+    assert {name for name, _, _ in rows} == set(ServiceSettings.__struct_fields__)
+    defaults = {
+        name: getattr(ServiceSettings(), name) for name in ServiceSettings.__struct_fields__
+    }
     for name, _, told in rows:
         value = defaults[name]
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -53,4 +55,4 @@ def test_units_and_images_set_what_exists():
     for text in texts:
         variables = re.findall(r"ONEPULL_([A-Z_]+)=", text)
         assert variables
-        assert {name.lower() for name in variables} <= set(Settings.__struct_fields__)
+        assert {name.lower() for name in variables} <= set(ServiceSettings.__struct_fields__)

@@ -10,11 +10,11 @@ from problems import channels, coded, harvesting, mixed, offloading
 
 from onepull import Finite, Interval, PatientKL, Problem, UpperConfidence, recommended
 from onepull.environment import Environment, energy_harvesting
-from onepull.planning.bounds import apart, doubled, shared
+from onepull.planning.bounds import doubling_bound, joint_bound, per_context_bound
 from onepull.planning.candidate import Candidate
 from onepull.planning.candidates import candidates, factored, patient, recommendations
 from onepull.planning.decision_time import microseconds
-from onepull.planning.grid_sizes import MOST_CELLS, ladder, left_out
+from onepull.planning.grid_sizes import MOST_GRID_CELLS, ladder, left_out
 from onepull.theory.bounds import gap_free
 
 
@@ -160,7 +160,7 @@ def test_several_fields_are_cut_alike_and_not_too_finely():
     assert "T^-1/2" not in ladder(problem, 10**6)
     for horizon in (1000, 10**6, None):
         for candidate in candidates(problem, horizon):
-            assert candidate.at(horizon or 10**6).storage <= 2 * 2 * MOST_CELLS
+            assert candidate.at(horizon or 10**6).storage <= 2 * 2 * MOST_GRID_CELLS
 
 
 def test_each_is_fresh_and_of_the_problem():
@@ -203,9 +203,11 @@ def test_bounds_are_what_they_say():
     arms, high = len(problem.arms), math.log(8)
     lost = delta * problem.payoff.lipschitz["power"].value * horizon
     learned = 4 * high * math.sqrt(arms * horizon * math.log(horizon))
-    assert shared(problem, 2.01, delta)(horizon) == pytest.approx(lost + math.sqrt(2.01) * learned)
+    assert joint_bound(problem, 2.01, delta)(horizon) == pytest.approx(
+        lost + math.sqrt(2.01) * learned
+    )
     deviations = (1 + math.pi**2 / 3) * 10 * arms * high
-    assert apart(problem, delta)(horizon) == pytest.approx(
+    assert per_context_bound(problem, delta)(horizon) == pytest.approx(
         lost + math.sqrt(2 * 10) * learned + deviations
     )
 
@@ -215,9 +217,9 @@ def test_the_bound_of_doubling_is_the_sum_of_its_phases():
     phases = [
         gap_free(problem, alpha=2.01, delta=trials**-0.5, horizon=trials) for trials in (2, 4, 8)
     ]
-    assert doubled(problem, 2.01, 0.5)(14) == pytest.approx(sum(phases))
-    assert doubled(problem, 2.01, 0.5)(7) == pytest.approx(sum(phases))
-    assert doubled(problem, 2.01, 0.5)(6) == pytest.approx(sum(phases[:2]))
+    assert doubling_bound(problem, 2.01, 0.5)(14) == pytest.approx(sum(phases))
+    assert doubling_bound(problem, 2.01, 0.5)(7) == pytest.approx(sum(phases))
+    assert doubling_bound(problem, 2.01, 0.5)(6) == pytest.approx(sum(phases[:2]))
 
 
 @pytest.mark.parametrize("horizon", [None, 1000])

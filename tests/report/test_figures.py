@@ -12,7 +12,7 @@ import pytest
 
 from onepull.errors import MissingExtra, ParameterError
 from onepull.report import figures
-from onepull.report.line_labels import spread
+from onepull.report.line_labels import spread_labels
 from onepull.simulation.result import student
 
 DIVISORS: dict[Any, Any] = {"nothing": np.ones_like, "log": np.log, "root": np.sqrt}
@@ -220,7 +220,7 @@ def test_spread_moves_labels_apart_as_little_as_can_be():
         count = int(generator.integers(1, 9))
         wanted = np.sort(generator.uniform(0, 100, count))
         heights = generator.uniform(1, 12, count)
-        places = spread(wanted, heights, 100.0)
+        places = spread_labels(wanted, heights, 100.0)
         least = (heights[1:] + heights[:-1]) / 2
         assert np.all(np.diff(places) >= least - 1e-9)
         assert places.min() >= 0

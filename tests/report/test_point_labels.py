@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onepull.report.point_labels import Box, beside
+from onepull.report.point_labels import Rectangle, beside
 from onepull.report.trade_off import Point, trade_off
 
-FRAME = Box(0, 0, 600, 400)
+FRAME = Rectangle(0, 0, 600, 400)
 
 
 def markers(anchors, half=5.0):
-    return [Box(x - half, y - half, x + half, y + half) for x, y in anchors]
+    return [Rectangle(x - half, y - half, x + half, y + half) for x, y in anchors]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -48,8 +48,8 @@ def test_it_moves_off_a_line():
 
 
 def test_without_room_it_covers_as_little_as_can_be():
-    frame = Box(0, 0, 30, 30)
-    (place,) = beside([(15.0, 15.0)], [(20.0, 8.0)], [Box(0, 15, 30, 30)], frame)
+    frame = Rectangle(0, 0, 30, 30)
+    (place,) = beside([(15.0, 15.0)], [(20.0, 8.0)], [Rectangle(0, 15, 30, 30)], frame)
     assert place.top <= 15.0
 
 
@@ -58,7 +58,7 @@ def drawn(points):
     figure = trade_off(points, trial=1000)
     axes = figure.axes[0]
     labels = [text for text in axes.texts if text.get_transform() is not axes.transAxes]
-    boxes = [Box(*label.get_window_extent().extents) for label in labels]
+    boxes = [Rectangle(*label.get_window_extent().extents) for label in labels]
     spots = [axes.transData.transform((point.bytes, point.regret)) for point in points]
     return boxes, np.array(spots)
 

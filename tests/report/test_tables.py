@@ -16,7 +16,7 @@ from rich.console import Console
 from onepull.errors import ParameterError
 from onepull.report import Estimate, Span, Table, pulls, summary, tidy
 from onepull.report.buffer_tables import buffer_summary, buffer_tidy
-from onepull.report.table_cells import shown
+from onepull.report.table_cells import cell_text
 from onepull.simulation.buffered import BufferResult
 from onepull.simulation.result import confidence_interval, student
 
@@ -177,7 +177,7 @@ def test_html_round_trip_and_escaping(name, request):
     reader = Reader()
     reader.feed(table.to_html())
     assert reader.rows[0] == table.columns
-    assert reader.rows[1:] == [[shown(cell) for cell in row] for row in table.rows]
+    assert reader.rows[1:] == [[cell_text(cell) for cell in row] for row in table.rows]
     assert [float(v) for v in reader.values] == [cell for row in table.rows for cell in row[2:]]
     ours = "div table caption thead tbody tr th td data p"
     assert reader.tags <= set(ours.split())
@@ -228,7 +228,7 @@ def test_rich_shows_names_as_they_are_and_numbers_flush_right(hostile):
     ],
 )
 def test_numbers_are_shown_with_the_digits_they_have(value, text):
-    assert shown(value) == text
+    assert cell_text(value) == text
 
 
 def test_rows_and_names_must_fit_the_columns():

@@ -7,7 +7,7 @@ import time
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from onepull.router.flights import GRACE, SPARE, Flights
+from onepull.router.flights import GRACE, MOST_STALE_DEADLINES, Flights
 from onepull.store import Decided
 
 STEPS = st.lists(
@@ -47,8 +47,8 @@ def test_expiry_by_definition(steps):
 
 def test_answered_decisions_do_not_pile_up():
     flights = Flights(1e6)
-    for i in range(20 * SPARE):
+    for i in range(20 * MOST_STALE_DEADLINES):
         flights.add(Decided(id=str(i), arm="a"), deadline=60.0)
         flights.pop(str(i))
     assert len(flights) == 0
-    assert len(flights._deadlines) <= SPARE + 1
+    assert len(flights._deadlines) <= MOST_STALE_DEADLINES + 1

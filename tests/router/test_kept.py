@@ -7,7 +7,7 @@ from typing import Any
 from router_workers import overdue, quiet
 
 from onepull import EpsilonGreedy, Interval, MemoryStore, Problem
-from onepull.router.flights import SPARE
+from onepull.router.flights import MOST_STALE_DEADLINES
 from onepull.router.log_counts import REMOVED
 from onepull.service.views.hosted import Hosted
 from onepull.store import Decided, Expired, Observed
@@ -17,7 +17,7 @@ PROBLEM = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
 
 def test_answers_and_expiries_leave_nothing_behind():
     with quiet(EpsilonGreedy, PROBLEM, MemoryStore()) as router:
-        for i in range(3 * SPARE):
+        for i in range(3 * MOST_STALE_DEADLINES):
             decision = router.choose()
             if i % 3:
                 router.observe(decision, x=0.5)
@@ -29,7 +29,7 @@ def test_answers_and_expiries_leave_nothing_behind():
         flights = router._fold.flights
         assert len(flights) == 0
         assert len(flights._answered) == 0
-        assert len(flights._deadlines) <= SPARE + 1
+        assert len(flights._deadlines) <= MOST_STALE_DEADLINES + 1
 
 
 def test_arms_that_come_and_go_leave_only_a_sum_behind():

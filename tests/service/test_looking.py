@@ -10,7 +10,7 @@ from serving import decide, observe, served, write_problem
 
 from onepull import Interval, Problem
 from onepull.service.views.assumptions import correlation, dependences
-from onepull.service.views.newest import Seen
+from onepull.service.views.newest import SeenOutcome
 
 # Alpha starts quickly and is slow for each token; beta is the opposite.
 TEXT = """
@@ -159,7 +159,7 @@ def test_dependence_is_found_where_it_is(slope):
     )  # fmt: skip
     random = np.random.default_rng(5)
     seen = {
-        arm: [Seen((x,), (max(slope * x * (arm == "a") + random.normal(20, 3), 0.0),))
+        arm: [SeenOutcome((x,), (max(slope * x * (arm == "a") + random.normal(20, 3), 0.0),))
               for x in random.uniform(0, 9, 300)]
         for arm in "ab"
     }  # fmt: skip
@@ -173,7 +173,7 @@ def test_failures_that_depend_on_the_request_are_found():
     )  # fmt: skip
     random = np.random.default_rng(7)
     sizes = random.uniform(0, 9, 400)
-    expired = [Seen((x,), None if x > 7 else (1.0,)) for x in sizes]
+    expired = [SeenOutcome((x,), None if x > 7 else (1.0,)) for x in sizes]
     assert [one.state for one in dependences(problem, {"a": expired})] == ["failed"]
-    unlucky = [Seen((x,), None if random.uniform() < 0.2 else (1.0,)) for x in sizes]
+    unlucky = [SeenOutcome((x,), None if random.uniform() < 0.2 else (1.0,)) for x in sizes]
     assert dependences(problem, {"a": unlucky}) == []

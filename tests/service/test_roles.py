@@ -10,7 +10,7 @@ import pytest
 from serving import add_keys, served, wait_for, write_problem
 
 from onepull.errors import ParameterError, SaveFileError
-from onepull.service import Keys, Role, Settings
+from onepull.service import Keys, Role, ServiceSettings
 from onepull.service.http.routes import ROUTES
 from onepull.service.keys import add_key, read_keys, revoke_key
 
@@ -127,9 +127,9 @@ def test_names_and_damaged_files_are_refused(tmp_path):
 def test_without_keys_only_loopback(tmp_path):
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.com", ""):  # noqa: S104 - must be refused
         with pytest.raises(ParameterError, match="needs keys"):
-            Settings(host=host)
+            ServiceSettings(host=host)
     path, _ = add_keys(tmp_path)
-    assert Settings(host="0.0.0.0", keys=str(path)).host == "0.0.0.0"  # noqa: S104 - has keys
+    assert ServiceSettings(host="0.0.0.0", keys=str(path)).host == "0.0.0.0"  # noqa: S104 - has keys
 
 
 @pytest.mark.parametrize(

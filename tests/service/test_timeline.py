@@ -9,7 +9,7 @@ import pytest
 
 from onepull import Interval, Problem, Router
 from onepull.service.views.hosted import Hosted
-from onepull.service.views.timeline import LEVELS, MOST_ARMS, OTHERS, Timeline
+from onepull.service.views.timeline import LEVELS, MOST_COUNTED_ARMS, OTHERS, Timeline
 from onepull.store import Decided, Expired, Failed, Observed
 
 DAY = 86_400.0
@@ -101,12 +101,12 @@ def test_a_clock_that_was_ahead_leaves_no_gap():
 
 
 def test_many_arms_are_counted_together_and_those_that_are_gone_make_room():
-    names = [f"arm{i}" for i in range(MOST_ARMS + 5)]
+    names = [f"arm{i}" for i in range(MOST_COUNTED_ARMS + 5)]
     timeline = Timeline(problem(*names))
     for name in names:
         timeline.fold(decided(name, 1000.0))
     found = timeline.columns(0, 1000, 1, 1)
-    assert len(found) == MOST_ARMS + 1
+    assert len(found) == MOST_COUNTED_ARMS + 1
     assert total(found, OTHERS) == 5
     timeline.switch(problem(*names[1:], "new"))
     timeline.fold(decided("new", 1001.0))
@@ -129,7 +129,7 @@ class Unsearched(tuple[str, ...]):
 
 
 def test_an_event_takes_as_long_with_many_arms():
-    names = [f"arm{i}" for i in range(MOST_ARMS + 5)]
+    names = [f"arm{i}" for i in range(MOST_COUNTED_ARMS + 5)]
     many = problem(*names)
     object.__setattr__(many, "arms", Unsearched(names))
     timeline = Timeline(many)

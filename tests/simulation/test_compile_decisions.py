@@ -11,7 +11,7 @@ from problems import channels, endless, failing, harvesting, mixed
 from onepull import AdaptiveKL, Finite, Interval, Problem, compile_decisions
 from onepull.index.kept_likelihood import Bounds, dearness, explored
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
-from onepull.testing.random_data import draw, observations
+from onepull.testing.random_data import observations, random_points
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_the_same_arms_are_chosen(make, both):
     policy = AdaptiveKL(problem, kept=64, adapts=False)
     arms = list(problem.arms)
     for trial, record in enumerate(observations(problem, 400, generator)):
-        (context,) = draw(problem.context, 1, generator)
+        (context,) = random_points(problem.context, 1, generator)
         one, two = both(policy, **context)
         assert one == two
         some = generator.choice(arms, size=int(generator.integers(1, len(arms) + 1)), replace=False)

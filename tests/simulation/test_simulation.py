@@ -30,7 +30,7 @@ from onepull.distributions import Exponential, InOrder, Switching, Uniform
 from onepull.environment import Environment, channel_selection, energy_harvesting
 from onepull.errors import ParameterError
 from onepull.simulation import Simulation, simulate
-from onepull.simulation.replicate import cut
+from onepull.simulation.replicate import cut_blocks
 
 
 def policies(problem):
@@ -177,7 +177,7 @@ def test_progress_is_told_to_the_end():
 
 def test_blocks_cover_every_replication_once():
     for count, size, pool in [(1, 1, 4), (10, 3, 2), (10, 100, 4), (7, 1, 2), (5, 2, 9)]:
-        blocks = cut([(0, count)], size, pool)
+        blocks = cut_blocks([(0, count)], size, pool)
         assert [r for start, stop in blocks for r in range(start, stop)] == list(range(count))
         assert max(stop - start for start, stop in blocks) <= size
 
@@ -327,6 +327,6 @@ def test_policies_of_a_list_are_named_by_their_parameters():
 
 
 def test_blocks_are_cut_so_that_every_worker_has_one():
-    assert cut([(0, 12)], 1000, 5) == [(0, 3), (3, 6), (6, 9), (9, 12)]
-    assert len(cut([(0, 12)], 1000, 100)) == 12
-    assert cut([(0, 4), (9, 11)], 2, 1) == [(0, 2), (2, 4), (9, 11)]
+    assert cut_blocks([(0, 12)], 1000, 5) == [(0, 3), (3, 6), (6, 9), (9, 12)]
+    assert len(cut_blocks([(0, 12)], 1000, 100)) == 12
+    assert cut_blocks([(0, 4), (9, 11)], 2, 1) == [(0, 2), (2, 4), (9, 11)]

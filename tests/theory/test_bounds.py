@@ -23,7 +23,7 @@ from onepull.theory import (
     theorem_4,
     ucb1,
 )
-from onepull.theory.series import settled, settled_printed, zeta
+from onepull.theory.series import settled_from, settled_printed, zeta
 
 LOG = 4 * 2.01 * math.log(1e5)
 LAST = math.pi**2 / 3
@@ -246,7 +246,7 @@ def test_thresholds_against_a_table(share, cost):
     late = share * n - 1 >= cost * np.log(n)
     expected = n[~late][-1] + 1 if not late.all() else 1
     if late[-1]:
-        assert abs(settled(np.array([share]), np.array([cost]))[0] - expected) <= 1
+        assert abs(settled_from(np.array([share]), np.array([cost]))[0] - expected) <= 1
     holds = np.floor(share * n + 1e-9) > np.ceil(cost * np.log(n))
     if holds[-1]:
         assert settled_printed(share, cost) == n[holds][0]

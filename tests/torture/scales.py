@@ -11,7 +11,7 @@ from policy_cases import CASES, Maker
 from onepull import Finite, Interval, Problem
 from onepull.errors import MergeError, OnepullError
 from onepull.payoff.box_points import is_finite
-from onepull.testing.random_data import draw, observations
+from onepull.testing.random_data import observations, random_points
 from torture.area import Area
 
 # With a factor and an offset for the reward, and a factor for the state.
@@ -37,7 +37,7 @@ def case(seed: int) -> bool:
         arm = policy.choose(**context)
         assert arm in problem.arms, arm
         policy.observe(**{**pull, "arm": arm})
-    for context in draw(problem.context, 3, generator):
+    for context in random_points(problem.context, 3, generator):
         for row in policy.explain(**context).arms:
             assert not math.isnan(row.index), row
             assert row.estimate is None or math.isfinite(row.estimate), row

@@ -25,7 +25,7 @@ from onepull.experiments.buffer_folder import BufferFolder
 from onepull.planning.buffer_planner import attainable, plan_buffer
 from onepull.report import Table
 from onepull.report.buffer_tables import buffer_summary, buffer_tidy
-from onepull.report.table_cells import plain
+from onepull.report.table_cells import json_value
 from onepull.simulation.buffered import BufferResult
 from onepull.simulation.executors import open_executor
 
@@ -114,4 +114,4 @@ def _plain(value: Any) -> Any:
     """Return values that JSON can hold; infinite numbers become null."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list) else plain(value)
+    return [_plain(inner) for inner in value] if isinstance(value, list) else json_value(value)

@@ -43,7 +43,7 @@ def keys_file(command: Command) -> Command:
 def command() -> None:
     """Make, list and revoke the keys of a service.
 
-    A reader may look, a writer may also ask for decisions and send observations, and an admin
+    A reader may read, a writer may also ask for decisions and send observations, and an admin
     may also change problems, arms and controls.  The file has the SHA-256 of each key only.
     `onepull serve` uses keys.json beside what it serves if there is one, or the file that --keys
     names.

@@ -21,7 +21,7 @@ from onepull.planning.plan_tables import picture, tables
 from onepull.policies.recommendation import FEEDBACK
 from onepull.report import save
 from onepull.report.drawing import kind_of
-from onepull.report.table_cells import plain
+from onepull.report.table_cells import json_value
 from onepull.simulation.limits import MOST_REPLICATIONS, MOST_TRIALS
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -92,7 +92,7 @@ def trials(text: str) -> int:
     help="Simulated runs. [default: 20; with a battery or a queue 8]",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), help="Where the draws come from. [default: FILE's, else 0]"
+    "--seed", type=click.IntRange(0), help="The seed of the random draws. [default: FILE's, else 0]"
 )
 @click.option(
     "--picture",
@@ -178,4 +178,4 @@ def _finite(value: Any) -> Any:
     """Return values that JSON can hold; infinite numbers become null."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list) else plain(value)
+    return [_finite(inner) for inner in value] if isinstance(value, list) else json_value(value)

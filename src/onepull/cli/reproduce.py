@@ -19,7 +19,7 @@ from onepull.simulation.executors import open_executor
     default=1,
     show_default=True,
     type=click.IntRange(0),
-    help="Where the draws come from.",
+    help="The seed of the random draws.",
 )
 @click.option(
     "--out",

@@ -30,12 +30,12 @@ from onepull.errors import MissingExtra
     "--redefine",
     is_flag=True,
     default=None,
-    help="Let a file give the log to another problem, of which nothing learned can be kept.",
+    help="Let a file put another problem in the log, even if nothing learned can be kept.",
 )
 @click.option(
     "--error",
     type=float,
-    help="Accept estimates off by up to this much after a file has changed the reward or prices.",
+    help="If a file changes the reward or prices, accept estimates that are off by this much.",
 )
 @click.option("--check", is_flag=True, help="Check SOURCE and the settings, and end.")
 def command(source: Path | None, *, check: bool, **options: Any) -> None:

@@ -16,7 +16,7 @@ from onepull.client.attempts import Reply, error_of, raise_for
 from onepull.errors import InputError, ParameterError, ServiceError
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Observation, Receipt, RouterStats
-from onepull.router.plain_values import LONGEST
+from onepull.router.plain_values import LONGEST_ID
 from onepull.store import new_id
 
 EVENTS_PER_REPLY = 1000  # events of a log in one reply
@@ -65,7 +65,7 @@ def decision_body(
     """Return the body of a request for a decision; it has an id, so that it can be repeated."""
     if isinstance(eligible, str):
         raise InputError(f"eligible takes a list of arms, given the text {shown(eligible)}")
-    body: dict[str, Any] = {"id": checked_id(id_), "context": plain(context)}
+    body: dict[str, Any] = {"id": checked_id(id_), "context": json_fields(context)}
     if eligible is not None:
         body["eligible"] = [str(arm) for arm in eligible]
     if key is not None:
@@ -83,18 +83,18 @@ def checked_id(id_: str | None) -> str:
     if id_ is None:
         return new_id()
     given: Any = id_
-    if not isinstance(given, str) or not 0 < len(given) <= LONGEST:
-        raise InputError(f"an id is text of 1 to {LONGEST} characters, given {shown(id_)}")
+    if not isinstance(given, str) or not 0 < len(given) <= LONGEST_ID:
+        raise InputError(f"an id is text of 1 to {LONGEST_ID} characters, given {shown(id_)}")
     return id_
 
 
-def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
+def json_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields as JSON holds them; raises InputError for what it cannot hold.
 
     >>> import numpy as np
-    >>> plain({"bits": np.int64(3), "warm": np.True_, "region": "eu"})
+    >>> json_fields({"bits": np.int64(3), "warm": np.True_, "region": "eu"})
     {'bits': 3, 'warm': True, 'region': 'eu'}
-    >>> plain({"bits": float("nan")})
+    >>> json_fields({"bits": float("nan")})
     Traceback (most recent call last):
     onepull.errors.InputError: field 'bits' must be a finite number or text, given nan
     """
@@ -132,13 +132,13 @@ def observation_body(  # noqa: PLR0913 - one for each thing that may be told
     if context is None and known is not None:
         context = known[1]
     if context:
-        body["context"] = plain(context)
+        body["context"] = json_fields(context)
     if reward is not None:
-        body["reward"] = plain({"reward": reward})["reward"]
+        body["reward"] = json_fields({"reward": reward})["reward"]
     if failed:
         body["failed"] = True
     if state:
-        body["state"] = plain(state)
+        body["state"] = json_fields(state)
     return body
 
 
@@ -176,7 +176,7 @@ def receipt_of(reply: Reply, id_: str) -> Receipt:
     )
 
 
-def stats_of(reply: Reply) -> RouterStats:
+def stats_in_reply(reply: Reply) -> RouterStats:
     """Return the counts of a reply."""
     found: RouterStats = read(RouterStats, raise_for(reply))
     return found
@@ -194,10 +194,10 @@ def batch_receipt_of(reply: Reply) -> BatchReceipt:
     )
 
 
-def joined(receipts: Iterable[tuple[int, BatchReceipt]]) -> BatchReceipt:
+def joined_receipts(receipts: Iterable[tuple[int, BatchReceipt]]) -> BatchReceipt:
     """Return the receipts of parts of a batch as one; each part has the position of its first.
 
-    >>> joined([(0, BatchReceipt(1, 0, 0)), (500, BatchReceipt(2, 1, 0))])
+    >>> joined_receipts([(0, BatchReceipt(1, 0, 0)), (500, BatchReceipt(2, 1, 0))])
     BatchReceipt(learned=3, duplicates=1, late=0, rejected=(), seq=None)
     """
     parts = list(receipts)
@@ -264,7 +264,7 @@ def explain_query(
     eligible: Collection[str] | None, context: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """Return the query of an explanation."""
-    query = [(name, _text(value)) for name, value in plain(context).items()]
+    query = [(name, _text(value)) for name, value in json_fields(context).items()]
     return query + [("eligible", arm) for arm in eligible or ()]
 
 

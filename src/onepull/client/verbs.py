@@ -122,7 +122,7 @@ class Verbs(ABC, Generic[Done]):
                 yield Keep(batch)
             else:
                 told.append((start, calls.batch_receipt_of(reply)))
-        return calls.joined(told)
+        return calls.joined_receipts(told)
 
     def _delivering(self) -> Steps[bool]:
         """Deliver one batch; return whether that was possible."""
@@ -145,7 +145,7 @@ class Verbs(ABC, Generic[Done]):
     # Looking
 
     def _stats(self) -> Steps[RouterStats]:
-        return calls.stats_of((yield from self._ask("GET", "stats")))
+        return calls.stats_in_reply((yield from self._ask("GET", "stats")))
 
     def _explaining(
         self, eligible: Collection[str] | None, context: Mapping[str, Any]
@@ -201,12 +201,12 @@ class Verbs(ABC, Generic[Done]):
         self, arm: str, *, error: float | None = None, **attributes: float | str
     ) -> Done:
         """Change what is known of an arm; `error` is that of `Router`."""
-        known = calls.plain(attributes)
+        known = calls.json_fields(attributes)
         return self._change("arms", arm, attributes=known, **_given(error=error))
 
     def add_arm(self, arm: str, **attributes: float | str) -> Done:
         """Add an arm."""
-        body = {"attributes": calls.plain(attributes)}
+        body = {"attributes": calls.json_fields(attributes)}
         return self._control(self._asking("PUT", "arms", arm, body=body))
 
     def remove_arm(self, arm: str) -> Done:

@@ -18,7 +18,7 @@ from onepull.distributions.distribution import Distribution
 from onepull.errors import MissingExtra, ParameterError
 from onepull.spaces import Box, Space
 
-MOST_SHOWN = 16
+MOST_SHOWN_VALUES = 16
 
 
 class Discrete(Distribution):
@@ -63,7 +63,7 @@ class Discrete(Distribution):
 
     def __repr__(self) -> str:
         """Show states and probabilities; if there are many, their number and a checksum."""
-        if len(self.values) > MOST_SHOWN or self.is_secret:
+        if len(self.values) > MOST_SHOWN_VALUES or self.is_secret:
             return f"{type(self).__name__}({self._outline()})"
         return f"Discrete({self._written()}, {self.probabilities.tolist()})"
 
@@ -192,7 +192,7 @@ class InOrder(Discrete):
 
     def __repr__(self) -> str:
         """Show the points; if there are many, their number and a checksum."""
-        if len(self.values) > MOST_SHOWN or self.is_secret:
+        if len(self.values) > MOST_SHOWN_VALUES or self.is_secret:
             return f"InOrder({self._outline()})"
         return f"InOrder({self._written()})"
 

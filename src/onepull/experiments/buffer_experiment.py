@@ -27,7 +27,7 @@ from onepull.control import (
 from onepull.decoding import converted
 from onepull.distributions import Distribution
 from onepull.errors import ProblemError
-from onepull.experiments.experiment import Known, check_policy, policy_of
+from onepull.experiments.experiment import PolicyInputs, check_policy, policy_of
 from onepull.experiments.fingerprint import fingerprint_of
 from onepull.experiments.own_code import problem_of
 from onepull.experiments.swept_entries import (
@@ -39,7 +39,7 @@ from onepull.experiments.swept_entries import (
     sweep,
     told_parameters,
 )
-from onepull.experiments.toml_laws import law_of, states_of
+from onepull.experiments.toml_laws import law_of, state_laws
 from onepull.experiments.toml_reading import (
     Document,
     FromToml,
@@ -196,7 +196,7 @@ def _world(written: _WrittenStored, folder: Path) -> BufferEnvironment:
         raise ProblemError("[environment] needs states and arrivals")
     return BufferEnvironment(
         problem,
-        states=states_of(laws.states, problem, folder),
+        states=state_laws(laws.states, problem, folder),
         buffer=_buffer(written.buffer),
         arrivals=law_of(laws.arrivals, ARRIVALS, folder, "arrivals"),
     )
@@ -217,7 +217,7 @@ def _controllers(
 ) -> Iterator[tuple[str, Controller]]:
     """Yield every controller by name, one for each combination of swept parameters."""
     seen: set[str] = set()
-    known = Known(world.problem, world.states, written.horizon)
+    known = PolicyInputs(world.problem, world.states, written.horizon)
     for number, entry in enumerate(written.controllers, start=1):
         where = f"controller {number}"
         stated = dict(entry)
@@ -253,7 +253,7 @@ def _controller(
     kind: str,
     parameters: Mapping[str, Any],
     policy: tuple[str, dict[str, Any]],
-    here: tuple[BufferEnvironment, Known],
+    here: tuple[BufferEnvironment, PolicyInputs],
 ) -> Controller:
     world, known = here
     try:

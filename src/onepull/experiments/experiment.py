@@ -33,7 +33,7 @@ from onepull.experiments.swept_entries import (
     sweep,
     told_parameters,
 )
-from onepull.experiments.toml_laws import contexts_of, delays_of, states_of
+from onepull.experiments.toml_laws import contexts_of, delays_of, state_laws
 from onepull.experiments.toml_reading import Document, FromToml, application_of
 from onepull.policies import Policy
 from onepull.policies.recommendation import recommended
@@ -189,7 +189,7 @@ def _environment(written: _Written, folder: Path) -> Environment:
     laws = written.environment
     if laws.states is None or (laws.contexts is None and problem.context.has_fields):
         raise ProblemError("[environment] needs contexts and states")
-    states = states_of(laws.states, problem, folder)
+    states = state_laws(laws.states, problem, folder)
     contexts = contexts_of(laws.contexts, problem.context, folder)
     return Environment(
         problem,
@@ -211,7 +211,7 @@ class _Built(NamedTuple):
 def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str, _Built]]:
     """Yield every policy by name, one for each combination of swept parameters."""
     seen: set[str] = set()
-    known = Known(
+    known = PolicyInputs(
         environment.problem,
         environment.states,
         written.horizon,
@@ -236,7 +236,7 @@ def _policies(written: _Written, environment: Environment) -> Iterator[tuple[str
             yield name, _Built(policy, shown, announced)
 
 
-class Known(NamedTuple):
+class PolicyInputs(NamedTuple):
     """The values of an experiment that the constructor of a policy may need."""
 
     problem: Problem
@@ -260,12 +260,12 @@ def check_policy(name: Any, where: str) -> None:
         raise ProblemError(f"{where}: {told}")
 
 
-def policy_of(name: str, parameters: Mapping[str, Any], known: Known) -> Policy:
+def policy_of(name: str, parameters: Mapping[str, Any], known: PolicyInputs) -> Policy:
     """Return a policy from its name and parameters in a file.
 
     >>> from onepull.environment import channel_selection
     >>> channels = channel_selection(2)
-    >>> policy_of("DCB", {"epsilon": 0.1}, Known(channels.problem, channels.states, 1000))
+    >>> policy_of("DCB", {"epsilon": 0.1}, PolicyInputs(channels.problem, channels.states, 1000))
     <DCB(2 arms, epsilon=0.1) after 0 trials>
     """
     build: Any = partial(recommended, horizon=known.horizon, feedback=known.feedback)

@@ -97,9 +97,9 @@ def _simulation(
     )
 
 
-COLUMNS = ["case", "policy", "paper", "mean", "95 % of runs", "verdict"]
+VERDICT_COLUMNS = ["case", "policy", "paper", "mean", "95 % of runs", "verdict"]
 VERDICT = "verdict: whether the paper's number, a single run, is inside that range."
-NOTES = [HALF_WIDTH, OF_RUNS, VERDICT]
+VERDICT_NOTES = [HALF_WIDTH, OF_RUNS, VERDICT]
 NO_INTERVAL = "Means without an interval: pulls are stored as sums over runs."
 
 
@@ -112,9 +112,9 @@ def table_1(results: Mapping[int, Result]) -> Table:
     ]
     return Table(
         f"Table I: regret at {_scale(*results.values())}",
-        COLUMNS,
+        VERDICT_COLUMNS,
         rows,
-        NOTES,
+        VERDICT_NOTES,
     )
 
 
@@ -129,9 +129,9 @@ def table_2(result: Result) -> Table:
             rows.append([step, policy, said, *ours])
     return Table(
         f"Table II: regret at {_scale(result)}",
-        ["δ", *COLUMNS[1:]],
+        ["δ", *VERDICT_COLUMNS[1:]],
         rows,
-        [*NOTES, NOT_REACHED],
+        [*VERDICT_NOTES, NOT_REACHED],
     )
 
 
@@ -262,7 +262,7 @@ def never_optimal(study: Study) -> list[str]:
     return [instance.arms[j] for j in instance.never_optimal]
 
 
-def theorem_1(study: Study, result: Result) -> Table:
+def theorem_1_table(study: Study, result: Result) -> Table:
     """Return the measured pulls of the never-optimal arms with the bounds of theorem 1."""
     bounds = theorem_1_bounds(study, result).values()
     policy = result.find("DCB(0.01)")
@@ -287,7 +287,7 @@ def theorem_1(study: Study, result: Result) -> Table:
     )
 
 
-def theorem_2(study: Study, result: Result) -> Table:
+def theorem_2_table(study: Study, result: Result) -> Table:
     """Return the non-optimal pulls by DCB of the arms that are optimal in some context."""
     some = Instance.of(study.simulation.environment).optimal
     policy = result.find("DCB(0.01)")

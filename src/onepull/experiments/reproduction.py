@@ -19,7 +19,7 @@ from onepull.simulation.replicate import run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Progress: TypeAlias = Callable[[str, int, int, int], None]  # title, horizon, done, total
+StudyProgress: TypeAlias = Callable[[str, int, int, int], None]  # title, horizon, done, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,9 @@ class Reproduction:
     harvesting: Result | None = None
     variants: dict[str, Result] = field(default_factory=dict)
 
-    def run(self, executor: Executor, progress: Progress, *, with_variants: bool = False) -> None:
+    def run(
+        self, executor: Executor, progress: StudyProgress, *, with_variants: bool = False
+    ) -> None:
         """Run every simulation."""
         scale = self.scale
         for count in (7, 4):
@@ -71,9 +73,9 @@ class Reproduction:
         }
         if self.variants:
             found["table-2-readings"] = paper.other_readings(self.variants)
-        found["theorem-1"] = paper.theorem_1(*self.channels[7])
+        found["theorem-1"] = paper.theorem_1_table(*self.channels[7])
         for count, pair in self.channels.items():
-            found[f"theorem-2-channels-{count}"] = paper.theorem_2(*pair)
+            found[f"theorem-2-channels-{count}"] = paper.theorem_2_table(*pair)
         return found
 
     def tables(self) -> list[Table]:
@@ -183,7 +185,7 @@ Regret is pseudo-regret against the genie, which knows the distributions.
 """
 
 
-def _run(study: Study, runs: int, executor: Executor, progress: Progress) -> Result:
+def _run(study: Study, runs: int, executor: Executor, progress: StudyProgress) -> Result:
     def report(done: int, total: int) -> None:
         progress(study.title, study.simulation.horizon, done, total)
 

@@ -18,7 +18,7 @@ from onepull.simulation import Result
 from onepull.simulation.result import mean_and_half_width
 from onepull.theory import graves_lai, guarantee
 
-COLUMNS = [
+THEORY_COLUMNS = [
     "policy",
     "regret",
     "by gaps",
@@ -27,7 +27,7 @@ COLUMNS = [
     "in the limit",
     "least possible",
 ]
-NOTES = {
+THEORY_NOTES = {
     "regret": HALF_WIDTH,
     "by gaps": "by gaps: the bound that depends on the gaps of this environment, from `source`.",
     "gap-free": "gap-free: δLT + 4G√(αKT ln T), a bound for all laws.",
@@ -107,13 +107,13 @@ def regret_and_bounds(
                 None if least is None else least * log,
             ]
         )
-    kept = [i for i in range(len(COLUMNS)) if any(row[i] is not None for row in rows)]
-    notes = [NOTES[COLUMNS[i]] for i in kept if COLUMNS[i] in NOTES]
+    kept = [i for i in range(len(THEORY_COLUMNS)) if any(row[i] is not None for row in rows)]
+    notes = [THEORY_NOTES[THEORY_COLUMNS[i]] for i in kept if THEORY_COLUMNS[i] in THEORY_NOTES]
     if result.regrets.min() >= 0 and any(row[1].half_width > row[1].mean for row in rows):
         notes.insert(1, AT_ZERO)
     return Table(
         f"Measured regret and proven bounds at T = {horizon:,}, {runs(result.replications)}",
-        [COLUMNS[i] for i in kept],
+        [THEORY_COLUMNS[i] for i in kept],
         [[row[i] for i in kept] for row in rows],
         notes,
     )

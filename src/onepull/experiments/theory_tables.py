@@ -36,8 +36,8 @@ from onepull.theory import (
 from onepull.theory.bounds import LEAST_ALPHA
 
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 10.0
-MOST_SHOWN = 16  # contexts that are listed
-MOST_WORK = 2000  # contexts whose divergences are computed
+MOST_SHOWN_CONTEXTS = 16  # contexts that are listed
+MOST_DIVERGENCES = 2000  # contexts whose divergences are computed
 GROWTH = 0.5
 N_O = (
     "n_o: the trial from which theorem 2 applies (corrected); before, theorem 1 or n(1-q_j) bounds."
@@ -100,7 +100,7 @@ def theory_tables(
             f"epsilon must be from {LEAST_EPSILON:g} to {MOST_EPSILON:g}, given {epsilon!r}"
         )
     instance = Instance.of(environment, delta)
-    few = len(instance.contexts) <= MOST_SHOWN
+    few = len(instance.contexts) <= MOST_SHOWN_CONTEXTS
     found = [_problem(environment, instance, delta)]
     found += [_contexts(environment, instance)] if few else []
     found.append(_arms(instance))
@@ -263,7 +263,7 @@ def _limits(
 ) -> Table:
     log, alpha = math.log(horizon), 2 + epsilon
     found: dict[str, Any] = {}
-    if len(instance.contexts) <= MOST_WORK:
+    if len(instance.contexts) <= MOST_DIVERGENCES:
         found["any policy (Graves and Lai)"] = graves_lai(environment, delta)
         found["any index policy"] = index_policy(environment, delta)
         found["policies that share nothing across contexts"] = lai_robbins(environment, delta)

@@ -90,7 +90,7 @@ def contexts_of(written: Any, box: Box, folder: Path) -> d.Distribution | None:
     return law_of(written, box, folder, "contexts")
 
 
-def states_of(written: Mapping[str, Any], problem: Problem, folder: Path) -> dict[str, Any]:
+def state_laws(written: Mapping[str, Any], problem: Problem, folder: Path) -> dict[str, Any]:
     """Return the law of each arm's state from its table in a file."""
     for arm in written:
         if arm not in problem.arms:

@@ -16,7 +16,7 @@ from onepull.factor.context_ranges import Ranges
 from onepull.factor.factorisation import Dense, Factorisation
 from onepull.factor.plain_psi import PlainPsi, shared_out, shared_out_log
 from onepull.payoff import COMPACT, Features, State
-from onepull.payoff.box_points import is_finite, listed, product, size
+from onepull.payoff.box_points import all_combinations, is_finite, listed_values, size
 from onepull.problem import Problem, given_problem
 from onepull.spaces import Finite, Interval
 
@@ -125,7 +125,9 @@ class Histogram(Atoms):
                 "finitely many states; use a sketch"
             )
         _check_number(size(problem.state))
-        super().__init__(problem, _and_failed(problem, product(listed(problem.state))))
+        super().__init__(
+            problem, _and_failed(problem, all_combinations(listed_values(problem.state)))
+        )
         self.psi = self._of_outcome(_one_hot([tuple(row) for row in self.points.tolist()]))
 
     def _of_outcome(self, psi: Callable[[State], Features]) -> Callable[[State], Features]:
@@ -186,7 +188,7 @@ class Sketch(Atoms):
             name: np.array(space.values) if isinstance(space, Finite) else space.places(self.knots)
             for name, space in fields.items()
         }
-        super().__init__(problem, _and_failed(problem, product(columns)))
+        super().__init__(problem, _and_failed(problem, all_combinations(columns)))
         low, high = problem.payoff.whole_range
         between = {name: _widest(space, self.knots) for name, space in intervals.items()}
         slopes = problem.payoff.steepness
@@ -234,7 +236,7 @@ class Sketch(Atoms):
             else np.linspace(space.low, space.high, (self.knots - 1) * finer + 1)
             for name, space in fields.items()
         }
-        fine = list(product(columns).values())
+        fine = list(all_combinations(columns).values())
         if self.problem.failure is not None:  # a failed pull has no error
             fine.append(np.zeros(len(fine[0])))
         shape = [len(column) for column in columns.values()]
@@ -272,7 +274,7 @@ class Sketch(Atoms):
             else:
                 columns[name] = np.linspace(space.low, space.high, each)
                 margin += problem.payoff.lipschitz[name].value * space.width / (each - 1)
-        rows = list(zip(*(c.tolist() for c in product(columns).values()), strict=True))
+        rows = list(zip(*(c.tolist() for c in all_combinations(columns).values()), strict=True))
         return margin, finer, rows
 
     def _bounds(self, context: State, rewards: Array) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ from onepull.factor.arm_ranges import ranges_by_arm
 from onepull.factor.factorisation import Factorisation
 from onepull.formula import Bounds
 from onepull.payoff import State
-from onepull.payoff.box_points import product
+from onepull.payoff.box_points import all_combinations
 from onepull.problem import Problem
 from onepull.spaces import Finite, Interval
 
@@ -43,7 +43,7 @@ class Axis:
         return last if last > 1.000001 * first else first  # on a log scale they grow
 
 
-def listed(space: Finite) -> Axis:
+def listed_axis(space: Finite) -> Axis:
     """Return the axis of a finite field, in which each value is its own cell."""
     numbers: dict[Any, int] = {value: i for i, value in enumerate(space.words or space.values)}
     accept, places = space.accept, {value: i for i, value in enumerate(space.values)}
@@ -63,7 +63,7 @@ def listed(space: Finite) -> Axis:
     return Axis(cell, cells, (values, values), space.values)
 
 
-def cut(space: Interval, delta: float) -> Axis:
+def cut_axis(space: Interval, delta: float) -> Axis:
     """Return the axis of an interval divided into equal cells no wider than `delta`.
 
     A value on the border of two cells belongs to the upper one, the upper end to the last cell.
@@ -129,7 +129,7 @@ class Cells(Factorisation):
         self._parts = axes
         given = {} if problem.context.implied else axes
         self._axes = [(name, axis.cell, len(axis.centres)) for name, axis in given.items()]
-        columns = product({name: axis.centres for name, axis in axes.items()})
+        columns = all_combinations({name: axis.centres for name, axis in axes.items()})
         self.centres = list(zip(*(column.tolist() for column in columns.values()), strict=True))
         self.at_contexts = self.centres
         self.psi = problem.payoff.across(self.centres)
@@ -212,10 +212,10 @@ class Cells(Factorisation):
         # Rounding may put a context next to the edge into the neighbouring cell.
         slack = {name: 1e-12 * axis.width for name, axis in self._parts.items()}
         spaces = self.problem.context
-        lows = product(
+        lows = all_combinations(
             {n: np.maximum(a.edges[0] - slack[n], spaces[n].low) for n, a in self._parts.items()}
         )
-        highs = product(
+        highs = all_combinations(
             {n: np.minimum(a.edges[1] + slack[n], spaces[n].high) for n, a in self._parts.items()}
         )
         return {name: (lows[name], highs[name]) for name in self._parts}

@@ -8,7 +8,7 @@ from typing import Any
 
 from onepull.checks import real
 from onepull.errors import ParameterError
-from onepull.factor.cells import MOST_CELLS, Cells, cut, listed
+from onepull.factor.cells import MOST_CELLS, Cells, cut_axis, listed_axis
 from onepull.problem import Problem, given_problem
 from onepull.spaces import Finite
 
@@ -49,7 +49,7 @@ class Grid(Cells):
         axes = {}
         for name, space in problem.context.items():
             if isinstance(space, Finite):
-                axes[name] = listed(space)
+                axes[name] = listed_axis(space)
                 continue
             if not math.isfinite(space.width):
                 raise ParameterError(
@@ -61,7 +61,7 @@ class Grid(Cells):
                     f"delta={widths[name]:g} divides context field {name!r} into more than "
                     f"{MOST_CELLS:,} cells; take a larger delta"
                 )
-            axes[name] = cut(space, widths[name])
+            axes[name] = cut_axis(space, widths[name])
         super().__init__(problem, axes)
         lipschitz = problem.payoff.lipschitz
         self.error = sum(lipschitz[name].value * axes[name].width / 2 for name in intervals)

@@ -15,7 +15,7 @@ from onepull.errors import ParameterError
 from onepull.factor.context_ranges import Ranges
 from onepull.factor.factorisation import Dense
 from onepull.payoff import State
-from onepull.payoff.box_points import product
+from onepull.payoff.box_points import all_combinations
 from onepull.payoff.reward import NARROWEST
 from onepull.problem import Problem, given_problem
 from onepull.spaces import Box, Finite
@@ -24,7 +24,7 @@ SIDE = 724  # rows and columns of the matrix that pivots are chosen from
 CHECKED = 1 << 21  # grid points at which the error is measured
 DRAWN = 1 << 14  # random points at which the error is measured
 FEWEST_POINTS = 5  # smallest number of grid points per interval field
-MOST_PAIRS = 1 << 25
+MOST_SAMPLED_PAIRS = 1 << 25
 MOST_RANK = 256
 SMALLEST_ERROR = 1e-14  # smallest possible error, as a share of the largest reward
 
@@ -203,10 +203,11 @@ def _check_pairs(problem: Problem) -> None:
         )
         for box in (problem.context, problem.outcome)
     ]
-    if math.prod(sides) > MOST_PAIRS:
+    if math.prod(sides) > MOST_SAMPLED_PAIRS:
         raise ParameterError(
-            f"{sides[0]:,} contexts and {sides[1]:,} states are more than the {MOST_PAIRS:,} pairs "
-            "at which a reward can be checked; use fewer fields or values"
+            f"{sides[0]:,} contexts and {sides[1]:,} states are more than the "
+            f"{MOST_SAMPLED_PAIRS:,} pairs at which a reward can be checked; use fewer fields "
+            "or values"
         )
 
 
@@ -236,7 +237,7 @@ def _grid(box: Box, turns: Array) -> Array:
         else np.minimum(space.low + turns * space.width, space.high)
         for name, space in box.items()
     }
-    return np.column_stack(list(product(columns).values()))
+    return np.column_stack(list(all_combinations(columns).values()))
 
 
 def _cross(matrix: Array, aim: float, most: int) -> tuple[list[int], list[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onepull.errors import ParameterError
-from onepull.factor.cells import Cells, listed
+from onepull.factor.cells import Cells, listed_axis
 from onepull.problem import Problem, given_problem
 from onepull.spaces import Finite
 
@@ -34,7 +34,7 @@ class Table(Cells):
                     f"context field {name!r} is {space!r}, but a table needs finitely many "
                     "contexts; divide it into cells with a delta, as CCB does"
                 )
-            axes[name] = listed(space)
+            axes[name] = listed_axis(space)
         super().__init__(problem, axes)
 
     def _rebuilt(self, problem: Problem) -> Table:

@@ -150,7 +150,7 @@ def root(a: Enclosure) -> Enclosure:
     return rising(np.sqrt, lambda low, high: (0.5 / np.sqrt(high), 0.5 / np.sqrt(low)))(a)
 
 
-def staircase(
+def enclosed_staircase(
     function: Callable[[Array], Array],
 ) -> Callable[[Enclosure], Enclosure]:
     """Return the function that encloses floor or ceil, whose slope is 0 or a jump."""

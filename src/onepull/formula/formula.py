@@ -17,7 +17,7 @@ from onepull.formula import operations as op
 from onepull.formula.enclosure import Enclosure, Undefined, point
 from onepull.formula.grammar import parse
 from onepull.formula.operations import Operation
-from onepull.formula.tokens import Words, check_names, plain
+from onepull.formula.tokens import WordsOfFields, check_names, formula_line
 from onepull.formula.tree import Apply, Field, Number, Term, names_in
 
 
@@ -42,12 +42,12 @@ class Formula:
         self,
         text: str,
         names: Sequence[str],
-        words: Words | None = None,
+        words: WordsOfFields | None = None,
         *,
         hidden: Collection[str] = (),
     ) -> None:
         self.names = check_names(names)
-        self.text = plain(text)
+        self.text = formula_line(text)
         # Hidden names take a value and cannot be written.
         known = [name for name in self.names if name not in hidden]
         self.tree, self.compared = parse(self.text, known, words)
@@ -279,7 +279,7 @@ def _vector(operation: Operation) -> op.Code:
 def _code(term: Term, form: Callable[[Operation], op.Code]) -> ast.expr:
     match term:
         case Number(value=value):
-            return op.constant(value)
+            return op.number_node(value)
         case Field(name=name):
             return op.name(name)
         case Apply(operation=operation, terms=terms):

@@ -15,7 +15,7 @@ from onepull.checks import nearest, unknown
 from onepull.errors import FormulaError
 from onepull.formula import operations as op
 from onepull.formula.operations import Operation
-from onepull.formula.tokens import REFUSED, TOKENS, Token, Words, plain
+from onepull.formula.tokens import REFUSED, TOKENS, Token, WordsOfFields, formula_line
 from onepull.formula.tree import (
     Apply,
     Field,
@@ -27,7 +27,7 @@ from onepull.formula.tree import (
     height_of,
     names_in,
 )
-from onepull.formula.words import MOST_COMMON, are_aligned, common, some
+from onepull.formula.words import MOST_COMMON, are_aligned, common, first_words
 
 MOST_PARTS = 1000
 DEPTH = 60
@@ -36,13 +36,13 @@ EXPONENT = 100.0
 
 
 def parse(
-    text: str, names: Collection[str], words: Words | None = None
+    text: str, names: Collection[str], words: WordsOfFields | None = None
 ) -> tuple[Term, frozenset[tuple[str, str | Word]]]:
     """Return the tree of `text`, a number-valued formula over `names`.
 
     The pairs are fields of words, each with a field or a word that it is compared with.
     """
-    parser = _Parser(plain(text), names, words or {})
+    parser = _Parser(formula_line(text), names, words or {})
     return parser.formula(), frozenset(parser.compared)
 
 
@@ -85,7 +85,7 @@ _ELSEWHERE = {"ln": "log(x)", "pow": "x**y", "power": "x**y", "round": "floor(x 
 class _Parser:
     """Builds the tree of a text by precedence climbing."""
 
-    def __init__(self, text: str, names: Collection[str], words: Words) -> None:
+    def __init__(self, text: str, names: Collection[str], words: WordsOfFields) -> None:
         self.text = text
         self.names = names
         self.words = {name: {word: i for i, word in enumerate(words[name])} for name in words}
@@ -274,8 +274,10 @@ class _Parser:
         self.compared |= {(left.name, right.name), (right.name, left.name)}
         pairs = common(mine, theirs)
         if not pairs:
-            reason = f"expected a field with one of the words {some(mine)}; {right.name!r} has "
-            raise self.refuse(right.span, f"{reason}the words {some(theirs)}")
+            reason = (
+                f"expected a field with one of the words {first_words(mine)}; {right.name!r} has "
+            )
+            raise self.refuse(right.span, f"{reason}the words {first_words(theirs)}")
         if are_aligned(mine, theirs):
             return self.apply(operation, fields, start)
         if len(pairs) > MOST_COMMON:
@@ -315,7 +317,7 @@ class _Parser:
             return Number(float(words[term.text]), term.span)
         near = nearest(term.text, words) if isinstance(term, Word) else None
         hint = f"; did you mean {near!r}?" if near else ""
-        raise self.refuse(term.span, f"expected one of the words {some(words)}{hint}")
+        raise self.refuse(term.span, f"expected one of the words {first_words(words)}{hint}")
 
     def junction(self, first: Operand, start: int, binds: int) -> Term:
         word, terms = self.next.text, [self.truth(first)]

@@ -91,7 +91,7 @@ def program(
     return code
 
 
-def constant(value: float) -> ast.expr:
+def number_node(value: float) -> ast.expr:
     """Return the code of a number."""
     return ast.Constant(value, **_PLACE)
 
@@ -299,14 +299,14 @@ FUNCTIONS = {
             "floor",
             "_float(_floor(a))",
             "_np.floor(a)",
-            enclose.staircase(np.floor),
+            enclose.enclosed_staircase(np.floor),
             may_be_nan=lambda a: a.infinite,
         ),
         _function(
             "ceil",
             "_float(_ceil(a))",
             "_np.ceil(a)",
-            enclose.staircase(np.ceil),
+            enclose.enclosed_staircase(np.ceil),
             may_be_nan=lambda a: a.infinite,
         ),
     )

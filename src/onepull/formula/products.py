@@ -11,7 +11,7 @@ from onepull.formula import operations as op
 from onepull.formula.formula import Formula
 from onepull.formula.tree import Apply, Field, Number, Term, names_in
 
-MOST = 64  # products of a sum; what has more stays as it is written
+MOST_PRODUCTS = 64  # products of a sum; what has more stays as it is written
 
 
 class Factor(NamedTuple):
@@ -101,7 +101,7 @@ def sum_of_products(term: Term) -> Sum:
             found = _plus(other, _times(truth, found))
         case _:
             return _single(term)
-    return found if len(found) <= MOST else _single(term)
+    return found if len(found) <= MOST_PRODUCTS else _single(term)
 
 
 def _constant(term: Term) -> float | None:

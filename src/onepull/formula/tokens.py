@@ -13,7 +13,7 @@ from onepull.formula import operations as op
 
 LENGTH = 4000
 # The words of the fields that have words, in the order of their numbers.
-Words: TypeAlias = Mapping[str, Sequence[str]]
+WordsOfFields: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def check_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def _bad_name(reason: str, given: Any) -> FormulaError:
     return FormulaError(f"{reason}; given", text=shown, start=0, stop=len(shown))
 
 
-def plain(text: str) -> str:
+def formula_line(text: str) -> str:
     """Return the text of a formula on one line; raises `FormulaError` if it cannot be one."""
     if not isinstance(text, str):
         raise FormulaError(

@@ -58,10 +58,10 @@ def _is_slip(one: str, two: str) -> bool:
     return short[place + 1 :] == long[place + 1 :] or short[place:] == swapped
 
 
-def some(words: Collection[str]) -> str:
+def first_words(words: Collection[str]) -> str:
     """Return the first of some words as text.
 
-    >>> some(["eu", "us"])
+    >>> first_words(["eu", "us"])
     "'eu', 'us'"
     """
     shown = [repr(word) for word in itertools.islice(words, 12)]

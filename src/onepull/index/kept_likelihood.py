@@ -21,17 +21,17 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.payoff.reward import NARROWEST
 
-HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
+LIKELIHOOD_HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
 DEAREST = 10.0  # how many times as much a pull costs here as elsewhere, at most, for exploration
 SAME_COST = 1e-9  # costs that differ by less are equal but for rounding, as a share of rewards
-STEPS = 60
-FEW = 2  # rows that are improved one by one
-MANY = 16  # rows that are improved at once; with more, their first numbers are an array
+MOST_IMPROVEMENTS = 60  # of the bound of a row
+ROWS_ONE_BY_ONE = 2  # rows that are improved one by one
+ROWS_AT_ONCE = 16  # rows that are improved at once; with more, their first numbers are an array
 AT_LEAST = 0.01  # first guess of β
-CLOSE = 1e-8  # accuracy of a fall
+FALL_ACCURACY = 1e-8  # accuracy of a fall
 NEAREST = 1e-12  # least β
 SIZES = 1e-100, 1e100  # units that need no other unit
-LARGEST = 1.7e308  # how far off a mean may be, squared, in units of its variance
+FARTHEST_OFF = 1.7e308  # how far off a mean may be, squared, in units of its variance
 TIED = 1e-10  # bounds that differ by less are equal but for rounding, in the largest unit
 
 
@@ -61,7 +61,7 @@ def explored(trial: float, pulls: float, dear: float) -> float:
     >>> round(explored(100_000, 500, DEAREST), 2)
     5.04
     """
-    return log1p((trial / pulls + HEAD_START / sqrt(pulls)) / dear)
+    return log1p((trial / pulls + LIKELIHOOD_HEAD_START / sqrt(pulls)) / dear)
 
 
 def first_beyond(spread: float, budget: float) -> float:
@@ -193,7 +193,7 @@ class Bounds:
     def explore(self, budgets: Sequence[float]) -> Self:
         """Begin the search for bounds with these budgets."""
         count = len(budgets)
-        if count > MANY:
+        if count > ROWS_AT_ONCE:
             limits = np.array(budgets)
             beyonds = first_beyonds(self._spreads, limits)
             falls = first_falls(self._spreads, limits, beyonds).tolist()
@@ -251,7 +251,11 @@ class Bounds:
         self._falls[row] = fall
         self._steps[row] += 1
         self.uppers[row] = upper = self._tops[row] - min(max(fall, 0.0), 1.0) * self._distances[row]
-        if abs(before - fall) <= CLOSE or beyond <= NEAREST or self._steps[row] == STEPS:
+        if (
+            abs(before - fall) <= FALL_ACCURACY
+            or beyond <= NEAREST
+            or self._steps[row] == MOST_IMPROVEMENTS
+        ):
             self.lowers[row] = upper
         else:
             self._logs[row], self._away[row] = logs, away
@@ -277,9 +281,9 @@ class Bounds:
         if len(able) == 1:
             return able
         rows = [row for row in able if uppers[row] > lowers[row]]
-        if len(rows) > MANY:
-            rows = sorted(sorted(rows, key=uppers.__getitem__)[-MANY:])
-        if len(rows) > FEW:
+        if len(rows) > ROWS_AT_ONCE:
+            rows = sorted(sorted(rows, key=uppers.__getitem__)[-ROWS_AT_ONCE:])
+        if len(rows) > ROWS_ONE_BY_ONE:
             self._lower_uppers(rows)
         while True:
             second, best = sorted(able, key=uppers.__getitem__)[-2:]
@@ -324,5 +328,5 @@ def drifting_cost(
     if gap <= 0.0:  # arms with the same mean lead together, so that their order does not matter
         return log(precision)
     scale = freedom * noise
-    off = min(precision * gap * gap / scale, LARGEST) if scale > 0.0 else LARGEST
+    off = min(precision * gap * gap / scale, FARTHEST_OFF) if scale > 0.0 else FARTHEST_OFF
     return 0.5 * (freedom + 1.0) * log1p(off) + log(precision) + log(arms)

@@ -67,13 +67,13 @@ def total(weights: Any, values: Any) -> float:
     return weights @ values  # type: ignore[no-any-return]  # a number
 
 
-def _height(counts: Any, likely: Any, shares: Any, fog: float, weight: float) -> float:
-    """Return what `settled` maximises; `weight` is the price of a share."""
+def penalised_likelihood(counts: Any, likely: Any, shares: Any, fog: float, weight: float) -> float:
+    """Return what `settled_shares` maximises; `weight` is the price of a share."""
     clear = total(counts, np.log(likely)) - weight * shares.sum()
     return clear + fog * np.log(shares).sum()  # type: ignore[no-any-return]  # a number
 
 
-def settled(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
+def settled_shares(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
     """Return the shares u that maximise Σ count ln(rates u) + fog Σ ln u and sum to one.
 
     Newton's method, started from positive shares.  The barrier `fog` keeps shares positive, and
@@ -81,7 +81,7 @@ def settled(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
     """
     weight = counts.sum() + fog * shares.size
     likely = mixtures(rates, shares)
-    height = _height(counts, likely, shares, fog, weight)
+    height = penalised_likelihood(counts, likely, shares, fog, weight)
     for _ in range(NEWTON_STEPS):
         # Steps are relative to the shares, some of which are close to zero.
         slope, bend = tangent(rates * shares, counts, likely)
@@ -96,7 +96,7 @@ def settled(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
         for _ in range(STEP_HALVINGS):
             tried = shares * (1.0 + size * step)
             likely = mixtures(rates, tried)
-            height = _height(counts, likely, tried, fog, weight)
+            height = penalised_likelihood(counts, likely, tried, fog, weight)
             # A gain this small is lost in rounding.
             if height >= before + 0.1 * size * gain or gain <= 1e-9:
                 break
@@ -120,7 +120,7 @@ def spread(rates: Any, counts: Any) -> Any:
     """
     shares = np.full(rates.shape[1], 1.0 / rates.shape[1])
     for fog in FOGS:
-        shares = settled(rates, counts, shares, fog)
+        shares = settled_shares(rates, counts, shares, fog)
     return shares
 
 
@@ -176,7 +176,7 @@ def coarse_bound(
         costs = gaps + beyond  # not top + beyond - values, which may round to zero
         rates = told / costs
         # After the first turn the shares move little, so start from them.
-        shares = settled(rates, counts, shares, FAINTEST) if turn else spread(rates, counts)
+        shares = settled_shares(rates, counts, shares, FAINTEST) if turn else spread(rates, counts)
         likely = log_likelihood(rates, counts, shares) + FAINTEST * shares.size
         short = exp((best - risk - likely) / pulls)
         if short - beyond > most:

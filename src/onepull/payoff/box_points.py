@@ -33,10 +33,10 @@ def is_finite(box: Box) -> bool:
 
 def size(box: Box) -> int:
     """Return the number of combinations of values of the finite fields."""
-    return math.prod(len(values) for values in listed(box).values())
+    return math.prod(len(values) for values in listed_values(box).values())
 
 
-def listed(box: Box) -> dict[str, tuple[float, ...]]:
+def listed_values(box: Box) -> dict[str, tuple[float, ...]]:
     """Return the values of each finite field."""
     return {name: space.values for name, space in box.items() if isinstance(space, Finite)}
 
@@ -47,7 +47,7 @@ def stretched(box: Box, name: str) -> Box:
     return Box({**box, name: Interval(low, high)}) if low < high else box
 
 
-def product(columns: Mapping[str, Sequence[float] | Array]) -> dict[str, Array]:
+def all_combinations(columns: Mapping[str, Sequence[float] | Array]) -> dict[str, Array]:
     """Return all combinations of the values, one flat column per name; the last varies fastest."""
     grids = np.meshgrid(*(np.asarray(c, float) for c in columns.values()), indexing="ij")
     return dict(zip(columns, (grid.ravel() for grid in grids), strict=True))
@@ -66,7 +66,7 @@ def pieces(box: Box, budget: int, listing: int = 4096) -> dict[str, Bounds]:
     for name, space in box.items():
         ends = _ends(space, each, whole=finite > max(budget, listing))
         lows[name], highs[name] = ends
-    low, high = product(lows), product(highs)
+    low, high = all_combinations(lows), all_combinations(highs)
     return {name: (low[name], high[name]) for name in box}
 
 
@@ -86,9 +86,9 @@ def _ends(space: Space, pieces: int, *, whole: bool) -> Bounds:
 def points(box: Box, budget: int, generator: np.random.Generator) -> dict[str, Array]:
     """Return all points of a small finite box, else its corners and a random sample."""
     if is_finite(box) and size(box) <= budget:
-        return product(listed(box))
+        return all_combinations(listed_values(box))
     columns = {name: _sample(space, budget, generator) for name, space in box.items()}
-    corners = product({name: _extremes(space) for name, space in list(box.items())[:8]})
+    corners = all_combinations({name: _extremes(space) for name, space in list(box.items())[:8]})
     for name, space in list(box.items())[8:]:
         corners[name] = np.full(len(next(iter(corners.values()))), _extremes(space)[0])
     return {name: np.concatenate([corners[name], columns[name]]) for name in box}

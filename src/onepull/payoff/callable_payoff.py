@@ -162,7 +162,7 @@ class CallablePayoff(Payoff):
     def _state_ends(self) -> dict[str, Array] | None:
         """Return states that include those of the lowest and highest reward, None if not known."""
         if box_points.is_finite(self.state) and box_points.size(self.state) <= MOST_LISTED_STATES:
-            return box_points.product(box_points.listed(self.state))
+            return box_points.all_combinations(box_points.listed_values(self.state))
         falling = ("decreasing", "nonincreasing")
         along = {
             name: np.array((space.low, space.high))[
@@ -177,7 +177,7 @@ class CallablePayoff(Payoff):
         ):
             return None
         # Both corners of the monotone fields, for each value of the others.
-        each = box_points.product({"_corner": (0, 1), **box_points.listed(others)})
+        each = box_points.all_combinations({"_corner": (0, 1), **box_points.listed_values(others)})
         corner = each.pop("_corner").astype(int)
         found = {**{name: ends[corner] for name, ends in along.items()}, **each}
         return {name: found[name] for name in self.state}
@@ -192,7 +192,7 @@ class CallablePayoff(Payoff):
         box = Box({**self.context, **self.state})
         others = box_points.points(box, 128, generator)
         space = box[name]
-        line = np.array(sorted(box_points.listed(Box(f=space)).get("f", ())))
+        line = np.array(sorted(box_points.listed_values(Box(f=space)).get("f", ())))
         if not len(line) and not math.isfinite(space.high - space.low):
             return Fact(math.inf, "unknown")
         if not len(line):

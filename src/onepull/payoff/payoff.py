@@ -209,7 +209,7 @@ class Payoff(ABC):
         return (self._bisect(reward, context),)
 
     def _look_up(self, reward: float, context: State) -> State:
-        states = box_points.product(box_points.listed(self.state))
+        states = box_points.all_combinations(box_points.listed_values(self.state))
         values = self.vector(*context, *states.values())
         order = np.argsort(values)
         close = slack(float(values.min()), float(values.max()))
@@ -330,7 +330,7 @@ class Payoff(ABC):
         self, name: str, sample: Mapping[str, Array]
     ) -> tuple[dict[str, Array], dict[str, Array], Array]:
         """Return pairs of points that differ in one field, and the difference of g between them."""
-        listed = box_points.listed(Box({**self.context, **self.state}))
+        listed = box_points.listed_values(Box({**self.context, **self.state}))
         values = np.sort(np.array(listed.get(name, ())))
         if len(values):  # for a finite field, neighbours suffice
             above = np.searchsorted(values, sample[name]) + 1

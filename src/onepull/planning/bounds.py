@@ -16,24 +16,24 @@ Delta: TypeAlias = float | dict[str, float] | None
 Bound: TypeAlias = Callable[[int], float]
 
 
-def shared(problem: Problem, alpha: float, delta: Delta) -> Bound:
+def joint_bound(problem: Problem, alpha: float, delta: Delta) -> Bound:
     """Bound the regret of DCB or CCB by a horizon: δLT + 4G√(αKT ln T).
 
     >>> from onepull.environment import channel_selection
-    >>> round(shared(channel_selection().problem, 2.01, None)(100_000))
+    >>> round(joint_bound(channel_selection().problem, 2.01, None)(100_000))
     64396
     """
     return lambda horizon: gap_free(problem, alpha=alpha, delta=delta, horizon=horizon)
 
 
-def factored(problem: Problem, alpha: float, error: float) -> Bound:
+def factored_bound(problem: Problem, alpha: float, error: float) -> Bound:
     """Bound the regret with estimates that have an error: 2·error·T + 4G√(αKT ln T).
 
     An arm may look better by the error than it is, and the best arm worse.  The range G grows
     by twice the error.
 
     >>> from onepull.environment import energy_harvesting
-    >>> round(factored(energy_harvesting().problem, 2.01, 0.0)(100_000))
+    >>> round(factored_bound(energy_harvesting().problem, 2.01, 0.0)(100_000))
     19586
     """
     intervals = any(isinstance(space, Interval) for space in problem.context.values())
@@ -48,7 +48,7 @@ def factored(problem: Problem, alpha: float, error: float) -> Bound:
     return bound
 
 
-def apart(problem: Problem, delta: Delta) -> Bound:
+def per_context_bound(problem: Problem, delta: Delta) -> Bound:
     """Bound the regret of Multi-UCB by a horizon: δLT + 4G√(2MKT ln T) + (1 + π²/3)·MKG.
 
     Each of the M cells runs its own UCB1, cell i for T_i trials: at most 4G√(2K·T_i ln T) for
@@ -57,7 +57,7 @@ def apart(problem: Problem, delta: Delta) -> Bound:
     cell costs at most δL per trial.
 
     >>> from onepull.environment import channel_selection
-    >>> round(apart(channel_selection().problem, None)(100_000))
+    >>> round(per_context_bound(channel_selection().problem, None)(100_000))
     128952
     """
     cells, arms = partition(problem, delta).features, len(problem.arms)
@@ -70,13 +70,13 @@ def apart(problem: Problem, delta: Delta) -> Bound:
     return bound
 
 
-def doubled(problem: Problem, alpha: float, growth: float) -> Bound:
+def doubling_bound(problem: Problem, alpha: float, growth: float) -> Bound:
     """Bound the regret of CCB with the doubling trick: the sum of the bounds of its phases.
 
     Phase k has 2^k trials and cells of δ_k = (2^k)^-(1-growth) of the width.
 
     >>> from onepull.environment import energy_harvesting
-    >>> round(doubled(energy_harvesting().problem, 2.01, 0.5)(100_000))
+    >>> round(doubling_bound(energy_harvesting().problem, 2.01, 0.5)(100_000))
     52051
     """
     return lambda horizon: theory.doubled(problem, alpha=alpha, growth=growth, horizon=horizon)

@@ -26,7 +26,7 @@ from onepull.simulation.buffered import simulate_buffer
 
 SIMULATED_SLOTS = 10_000  # slots at most, if the horizon is known; they run in the interpreter
 SIMULATED_SLOTS_UNKNOWN = 3_000  # slots, if it is not
-MOST_LEVELS = 500  # of a battery plan that is computed again and again during a run
+MOST_LEVELS_REPEATED = 500  # of a battery plan that is computed again and again during a run
 MOST_LEVELS_ONCE = 1_000  # of one that is computed once
 MOST_LOST = 0.001  # the default limit of the share of bits lost
 PER_BIT = "cost per bit"  # delivered
@@ -64,7 +64,7 @@ def plan_buffer(  # noqa: PLR0913 - a full statement
     replications
         The number of simulated runs, at least 2.
     seed
-        Where the draws come from.
+        The seed of the random draws.
     executor
         Where to run; this thread by default.
     progress
@@ -158,7 +158,7 @@ def _candidates(
         found[name] = DriftPlusPenalty(learner(), buffer, weight=weight)
         calls[name] = f"DriftPlusPenalty({told}, buffer, weight={weight!r})"
     if isinstance(buffer, Battery):
-        if (reason := _unplanned(environment, MOST_LEVELS)) is None:
+        if (reason := _unplanned(environment, MOST_LEVELS_REPEATED)) is None:
             found[PLANNED] = BatteryPlan(learner(), buffer, arrivals=environment.arrivals)
             calls[PLANNED] = f"BatteryPlan({told}, buffer, arrivals=arrivals)"
         else:

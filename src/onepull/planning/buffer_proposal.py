@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.planning.option import confidence
-from onepull.report.table_cells import Span, shown
+from onepull.planning.option import mean_interval
+from onepull.report.table_cells import Span, cell_text
 from onepull.simulation.buffered import BufferResult
 
 MOST_BUFFER_NOISE = (
@@ -31,8 +31,8 @@ def propose_controller(
         nearest = min(result.controllers, key=lambda name: _beyond(result, name, limits))
         return None, (
             f"no controller {asked} with 95 % confidence; {nearest} comes closest: it loses "
-            f"{shown(100 * float(_share_lost(result, nearest).mean()))} % and holds "
-            f"{shown(float(result.of(nearest, 'level').mean()))} on average"
+            f"{cell_text(100 * float(_share_lost(result, nearest).mean()))} % and holds "
+            f"{cell_text(float(result.of(nearest, 'level').mean()))} on average"
         )
     runs = {name: sign * result.of(name, judged) for name in kept}
     best = max(kept, key=lambda name: float(runs[name].mean()))
@@ -40,11 +40,13 @@ def propose_controller(
     among = f" among those that {_asked(limits, plural=True)} with 95 % confidence" if asked else ""
     most = "highest" if judged == "reward" else "lowest"
     own = result.of(chosen, judged)
-    told = f"{shown(float(own.mean()))} ({shown(Span(*confidence(own)))})"
-    held = f"; {shown(float(result.of(chosen, 'level').mean()))} wait on average" if limits else ""
+    told = f"{cell_text(float(own.mean()))} ({cell_text(Span(*mean_interval(own)))})"
+    held = (
+        f"; {cell_text(float(result.of(chosen, 'level').mean()))} wait on average" if limits else ""
+    )
     if chosen == best:
         return chosen, f"it has the {most} {judged}{among}, {told}{held}"
-    top = shown(float(result.of(best, judged).mean()))
+    top = cell_text(float(result.of(best, judged).mean()))
     return chosen, (
         f"its {judged}, {told}, is within noise of the {most}{among}, {top} ({best}), and it is "
         f"simpler{held}"
@@ -71,13 +73,13 @@ def _asked(limits: Mapping[str, float], *, plural: bool = False) -> str:
 def _keeps(result: BufferResult, name: str, limits: Mapping[str, float]) -> bool:
     """Whether a controller is within the limits with 95 % confidence."""
     held = {"lost": _share_lost(result, name), "level": result.of(name, "level")}
-    return all(confidence(held[what])[1] <= most for what, most in limits.items())
+    return all(mean_interval(held[what])[1] <= most for what, most in limits.items())
 
 
 def _beyond(result: BufferResult, name: str, limits: Mapping[str, float]) -> float:
     """Return the largest ratio of what a controller loses or holds to its limit."""
     held = {"lost": _share_lost(result, name), "level": result.of(name, "level")}
-    return max(confidence(held[what])[1] / max(most, 1e-12) for what, most in limits.items())
+    return max(mean_interval(held[what])[1] / max(most, 1e-12) for what, most in limits.items())
 
 
 def _share_lost(result: BufferResult, name: str) -> Array:
@@ -93,4 +95,4 @@ def ratio(above: Array, below: Array, otherwise: float) -> Array:
 def _is_noise(runs: Array, best: Array) -> bool:
     """Whether the difference to the best, paired run by run, is small and may be noise."""
     near = float(runs.mean()) >= float(best.mean()) - MOST_BUFFER_NOISE * abs(float(best.mean()))
-    return near and (runs is best or confidence(best - runs)[0] <= 0.0)
+    return near and (runs is best or mean_interval(best - runs)[0] <= 0.0)

@@ -19,7 +19,7 @@ from onepull.planning.candidate import Candidate, is_coarse
 from onepull.planning.grid_sizes import (
     CELL_POWERS,
     HORIZONS,
-    MOST_CELLS,
+    MOST_GRID_CELLS,
     cell_count,
     intervals,
     ladder,
@@ -35,6 +35,7 @@ from onepull.policies import (
     UpperConfidence,
     recommended,
 )
+from onepull.policies.recommendation import HEAD_START
 from onepull.policies.rule_policy import RulePolicy
 from onepull.policies.ucb.ccb import tuned_delta
 from onepull.problem import Problem
@@ -44,9 +45,8 @@ EPSILON = 0.01  # the paper's; a larger one explores more, with a smaller consta
 USUAL = "T^-1/2"  # the δ that stands for CCB where only one is tried
 RANK_TOLERANCE = 1e-6  # of low rank, as a share of the reward's range
 MOST_FEATURES = 32  # of low rank; a reward that needs more is better served by a grid or sketch
-MOST_ATOMS = 1024  # of a histogram or a sketch
+MOST_CANDIDATE_ATOMS = 1024  # of a histogram or a sketch
 KNOTS = (17, 65)  # of sketches, for each field
-HEAD_START = 1000  # of EmpiricalKL
 UNPROVED = "no bound on its regret is proved"
 
 
@@ -63,7 +63,7 @@ def tables(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """
     del horizon  # it needs none
     if not intervals(problem):
-        bound = bounds.shared(problem, 2 + EPSILON, None)
+        bound = bounds.joint_bound(problem, 2 + EPSILON, None)
         yield Candidate("DCB", "", partial(DCB, problem, epsilon=EPSILON), bound, leads=True)
 
 
@@ -85,7 +85,7 @@ def grids(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
             "CCB",
             label,
             partial(CCB, problem, epsilon=EPSILON, delta=delta),
-            bounds.shared(problem, 2 + EPSILON, delta),
+            bounds.joint_bound(problem, 2 + EPSILON, delta),
             leads=label == USUAL,
         )
 
@@ -103,7 +103,7 @@ def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         return
     for label, power in CELL_POWERS.items():
         growth = 1 - power
-        if cell_count(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_CELLS:
+        if cell_count(problem, _last_delta(problem, HORIZONS[-1], growth)) > MOST_GRID_CELLS:
             continue
         for carry in (False, True):
             yield Candidate(
@@ -111,7 +111,7 @@ def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
                 f"{label} carried" if carry else label,
                 partial(DoublingCCB, problem, epsilon=EPSILON, growth=growth, carry_over=carry),
                 # The theorem is about fresh starts.
-                None if carry else bounds.doubled(problem, 2 + EPSILON, growth),
+                None if carry else bounds.doubling_bound(problem, 2 + EPSILON, growth),
                 # The last phase is a CCB of its length; running up to it would take minutes.
                 settled=lambda trials, growth=growth: CCB(  # type: ignore[misc]
                     problem, epsilon=EPSILON, delta=_last_delta(problem, trials, growth)
@@ -146,9 +146,9 @@ def factored(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
             factor = make(problem)
         except ParameterError:
             continue  # does not suit the problem
-        if factor.features < table and factor.features <= MOST_ATOMS:
+        if factor.features < table and factor.features <= MOST_CANDIDATE_ATOMS:
             build = partial(UpperConfidence, problem, sharing=sharing, alpha=alpha)
-            bound = bounds.factored(problem, alpha, factor.error)
+            bound = bounds.factored_bound(problem, alpha, factor.error)
             is_linear = is_coarse(problem, factor.error)
             yield Candidate(kind, label, build, bound, is_linear=is_linear)
 
@@ -209,7 +209,7 @@ def likely(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     del horizon
     build = partial(EmpiricalKL, problem, head_start=HEAD_START)
     if is_finite(problem.outcome):
-        if size(problem.outcome) <= MOST_ATOMS:
+        if size(problem.outcome) <= MOST_CANDIDATE_ATOMS:
             yield Candidate("EmpiricalKL", "", build, None, caution=UNPROVED)
         return
     knots = KNOTS[-1]
@@ -217,7 +217,7 @@ def likely(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         factor = _sketch(problem, knots)
     except ParameterError:
         return  # states are unbounded
-    if factor.features <= MOST_ATOMS and not is_coarse(problem, factor.error):
+    if factor.features <= MOST_CANDIDATE_ATOMS and not is_coarse(problem, factor.error):
         build = partial(build, knots=knots)
         yield Candidate("EmpiricalKL", f"{knots} knots", build, None, caution=UNPROVED)
 
@@ -235,7 +235,7 @@ def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     if (
         is_finite(problem.context)
         and is_finite(problem.outcome)
-        and size(problem.outcome) <= MOST_ATOMS
+        and size(problem.outcome) <= MOST_CANDIDATE_ATOMS
     ):
         yield Candidate("PatientKL", "", partial(PatientKL, problem), None, caution=UNPROVED)
 
@@ -256,7 +256,7 @@ def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
             "MultiUCB",
             label,
             partial(MultiUCB, problem, delta=delta),
-            bounds.apart(problem, delta),
+            bounds.per_context_bound(problem, delta),
             learns_rewards=True,
             is_linear=delta is not None and label not in CELL_POWERS,
         )

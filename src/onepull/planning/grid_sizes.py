@@ -10,7 +10,7 @@ from onepull.spaces import Interval
 
 CELL_POWERS = {"T^-1/3": 1 / 3, "T^-1/2": 1 / 2, "T^-2/3": 2 / 3}  # the paper's δ / width
 RUNG = 4  # each step of the ladder has this many times more cells per field
-MOST_CELLS = 100_000  # of a grid
+MOST_GRID_CELLS = 100_000  # of a grid
 HORIZONS = (10_000, 100_000, 1_000_000)  # to plan for if the horizon is unknown
 
 
@@ -19,7 +19,7 @@ def ladder(
 ) -> dict[str, float | dict[str, float]]:
     """Return δ by label: 1, 4, 16, … cells per field, and the paper's powers of T if T is known.
 
-    Grids of more than `most` cells (by default `MOST_CELLS`) are left out.
+    Grids of more than `most` cells (by default `MOST_GRID_CELLS`) are left out.
 
     >>> from onepull.environment import energy_harvesting
     >>> {label: round(d, 4) for label, d in ladder(energy_harvesting().problem, 1000).items()}
@@ -34,7 +34,7 @@ def ladder(
     deltas = {label: _cut(problem, share) for label, share in shares.items()}
     cells = {label: cell_count(problem, delta) for label, delta in deltas.items()}
     # With a short horizon several labels give the same grid; the last, the paper's, is kept.
-    names = {count: label for label, count in cells.items() if count <= (most or MOST_CELLS)}
+    names = {count: label for label, count in cells.items() if count <= (most or MOST_GRID_CELLS)}
     return {label: deltas[label] for label in names.values()}
 
 
@@ -51,7 +51,7 @@ def left_out(problem: Problem, horizon: int | None) -> list[str]:
     cells = {
         label: cell_count(problem, _cut(problem, trials**-p)) for label, p in CELL_POWERS.items()
     }
-    return [label for label, count in cells.items() if count > MOST_CELLS]
+    return [label for label, count in cells.items() if count > MOST_GRID_CELLS]
 
 
 def intervals(problem: Problem) -> dict[str, Interval]:

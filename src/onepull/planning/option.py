@@ -86,7 +86,7 @@ class Option:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % confidence interval of that mean."""
-        return None if self.regrets is None else confidence(self.regrets)
+        return None if self.regrets is None else mean_interval(self.regrets)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the option as plain values."""
@@ -107,11 +107,11 @@ class Option:
         }
 
 
-def confidence(values: Array) -> tuple[float, float]:
+def mean_interval(values: Array) -> tuple[float, float]:
     """Return the 95 % confidence interval of a mean, by Student's t.
 
     >>> import numpy as np
-    >>> [round(end, 2) for end in confidence(np.array([9.0, 10.0, 11.0]))]
+    >>> [round(end, 2) for end in mean_interval(np.array([9.0, 10.0, 11.0]))]
     [7.52, 12.48]
     """
     mean, error = mean_and_error(values)

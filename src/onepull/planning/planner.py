@@ -14,7 +14,7 @@ from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.planning.candidate import Candidate
 from onepull.planning.decision_time import microseconds
-from onepull.planning.grid_sizes import HORIZONS, MOST_CELLS, left_out
+from onepull.planning.grid_sizes import HORIZONS, MOST_GRID_CELLS, left_out
 from onepull.planning.option import Option
 from onepull.planning.plan_tables import plan_html, tables
 from onepull.planning.random_instances import STATES_PER_ARM, instance
@@ -147,7 +147,7 @@ def plan(  # noqa: PLR0913 - a full statement
     replications
         The number of simulated runs, at least 2.
     seed
-        Where the draws come from.
+        The seed of the random draws.
     timing
         Whether to measure the time of a decision.
     progress
@@ -211,7 +211,7 @@ def plan(  # noqa: PLR0913 - a full statement
             "the simulation."
         )
     if not is_endless(problem) and (unplanned := left_out(problem, horizon)):
-        told = f"which needs more than {MOST_CELLS:,} cells"
+        told = f"which needs more than {MOST_GRID_CELLS:,} cells"
         notes.append(f"Left out: δ = {' and '.join(unplanned)} of the width, {told}.")
     return Plan(problem, horizon, options, judged, chosen, why, notes, feedback)
 

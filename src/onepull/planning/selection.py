@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onepull.planning.option import Option, confidence
-from onepull.report.table_cells import Span, shown
+from onepull.planning.option import Option, mean_interval
+from onepull.report.table_cells import Span, cell_text
 
 AS_GOOD = 0.05  # a regret this close to the best, relative to it, is as good
 # A difference larger than this, relative to the best, is never taken for noise: the runs are too
@@ -70,7 +70,7 @@ of the lowest, 50.33 (CCB T^-1/3)')
         )
     return chosen, (
         f"it is the smallest option, {chosen.bytes:,} bytes, whose regret is within noise or "
-        f"{100 * AS_GOOD:g} % of the lowest, {shown(best.regret)} ({best.name})"
+        f"{100 * AS_GOOD:g} % of the lowest, {cell_text(best.regret)} ({best.name})"
     )
 
 
@@ -82,13 +82,13 @@ def _within_regret(
     if not kept:
         best = min(options, key=_loss)
         return None, (
-            f"no option{room} has a regret of at most {shown(regret)} with 95 % confidence; "
+            f"no option{room} has a regret of at most {cell_text(regret)} with 95 % confidence; "
             f"the lowest is {_told(best)}, by {best.name}"
         )
     chosen = min(kept, key=_size)
     return chosen, (
         f"it is the smallest option, {chosen.bytes:,} bytes, whose regret is at most "
-        f"{shown(regret)} with 95 % confidence"
+        f"{cell_text(regret)} with 95 % confidence"
     )
 
 
@@ -97,7 +97,7 @@ def _why_lowest_regret(chosen: Option, best: Option, storage: int) -> str:
         return f"it has the lowest regret within {storage:,} bytes, {_told(best)}"
     return (
         f"it is the smallest option, {chosen.bytes:,} bytes, whose regret is within noise of the "
-        f"lowest within {storage:,} bytes, {shown(best.regret)} ({best.name})"
+        f"lowest within {storage:,} bytes, {cell_text(best.regret)} ({best.name})"
     )
 
 
@@ -108,7 +108,7 @@ def _is_noise(option: Option, best: Option) -> bool:
     if option.regrets is None or best.regrets is None:
         return False
     is_far = _loss(option) > (1 + MOST_NOISE) * _loss(best)
-    return not is_far and confidence(option.regrets - best.regrets)[0] <= 0
+    return not is_far and mean_interval(option.regrets - best.regrets)[0] <= 0
 
 
 def _loss(option: Option) -> float:
@@ -120,4 +120,4 @@ def _size(option: Option) -> tuple[int, float]:
 
 
 def _told(option: Option) -> str:
-    return f"{shown(option.regret)} ({shown(Span(*option.interval or (0.0, 0.0)))})"
+    return f"{cell_text(option.regret)} ({cell_text(Span(*option.interval or (0.0, 0.0)))})"

@@ -20,10 +20,10 @@ from onepull.problem import Problem, given_problem
 from onepull.spaces import Interval
 
 HEAD_START = 1000  # keeps the nominal error probability of a bound at 0.1 % or less
-MOST_CELLS = 4096
+MOST_RECOMMENDED_CELLS = 4096
 HORIZON = 1_000_000  # assumed for the size of cells if no horizon is given
 FEEDBACK = ("state", "reward")
-TRIED = 256  # contexts in which to check whether the reward determines the state
+CONTEXTS_COMPARED = 256  # contexts in which to check whether the reward determines the state
 
 
 def recommended(
@@ -138,7 +138,7 @@ def _tells_state(problem: Problem) -> bool:
 
 
 def _contexts(problem: Problem) -> list[State]:
-    sample = points(problem.context, TRIED, np.random.default_rng(0))
+    sample = points(problem.context, CONTEXTS_COMPARED, np.random.default_rng(0))
     return list(zip(*(column.tolist() for column in sample.values()), strict=True))
 
 
@@ -148,9 +148,9 @@ def _head_start(horizon: int | None) -> int:
 
 
 def _delta(problem: Problem, horizon: int) -> float | dict[str, float]:
-    """Return δ for √T cells in total, limited to `MOST_CELLS`, the same number per field."""
+    """Return δ for √T cells, at most `MOST_RECOMMENDED_CELLS`, the same number per field."""
     fields = [space for space in problem.context.values() if isinstance(space, Interval)]
-    cells = min(math.sqrt(horizon), MOST_CELLS / size(problem.context))
+    cells = min(math.sqrt(horizon), MOST_RECOMMENDED_CELLS / size(problem.context))
     each = max(cells ** (1 / len(fields)), 1.0)
     # δ is T^-(1-growth) times the width, which must be 1/each.
     growth = 1 - math.log(each) / math.log(max(horizon, 2))

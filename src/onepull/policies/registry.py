@@ -7,7 +7,6 @@ this registry.  To add a policy, add its file and a file with its tests.
 
 from __future__ import annotations
 
-import inspect
 import pkgutil
 from functools import cache
 from importlib import import_module
@@ -39,13 +38,3 @@ def registered() -> dict[str, type[Policy]]:
 def _modules() -> list[ModuleType]:
     path, prefix = onepull.policies.__path__, "onepull.policies."
     return [import_module(name) for _, name, _ in pkgutil.walk_packages(path, prefix)]
-
-
-def summary(kind: type[Policy]) -> str:
-    """Return the first line of a policy's docstring.
-
-    >>> from onepull import DCB
-    >>> summary(DCB)
-    'DCB(ε) (Sakulkar and Krishnamachari, algorithm 1): joint learning for listed contexts.'
-    """
-    return (inspect.getdoc(kind) or "").partition("\n")[0]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import msgspec
 import numpy as np
 
-from onepull.arms import Words
+from onepull.arms import WordsOfAttributes
 from onepull.checks import number
 from onepull.errors import ParameterError
 from onepull.index.rules import MeanRule, Rule, TurnRule, leading_mean, leading_of_arms
@@ -121,7 +121,7 @@ class RulePolicy(Policy):
         *,
         failure: float | str | None = None,
         error: float | None = None,
-        words: Words | None = None,
+        words: WordsOfAttributes | None = None,
     ) -> Self:
         """Return a policy for another reward with everything that this one has learned.
 

@@ -52,10 +52,10 @@ def encode(saved: Any, kind: str = POLICY_FORMAT) -> bytes:
     return msgspec.json.encode(_Envelope(kind, SAVE_VERSION, zlib.crc32(body), msgspec.Raw(body)))
 
 
-def plain(value: Any) -> Any:
+def as_saved(value: Any) -> Any:
     """Return a value as it comes back from a file.
 
-    >>> plain({"delta": np.float64(0.5), "arms": ("a", "b")})
+    >>> as_saved({"delta": np.float64(0.5), "arms": ("a", "b")})
     {'delta': 0.5, 'arms': ['a', 'b']}
     """
     return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_unwrapped))

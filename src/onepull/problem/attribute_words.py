@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from onepull.arms import Attributes, Words
+from onepull.arms import Attributes, WordsOfAttributes
 from onepull.errors import FormulaError, ProblemError
 from onepull.formula.tree import Word
 from onepull.formula.words import slip_of
@@ -15,7 +15,7 @@ from onepull.formula.words import slip_of
 QUOTED = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
 
 
-def spoken(attributes: Attributes, further: Words) -> Words:
+def spoken(attributes: Attributes, further: WordsOfAttributes) -> WordsOfAttributes:
     """Return the words that each attribute is compared with: those of the arms, and further ones.
 
     >>> spoken({"a": {"tier": "gold", "price": 1}}, {"tier": ("plain",)})
@@ -43,7 +43,7 @@ def mentioned(texts: Iterable[Any], fields: Mapping[str, Collection[str]]) -> se
     return {*quoted, *itertools.chain.from_iterable(fields.values())}
 
 
-def with_remedy(error: FormulaError, words: Words) -> FormulaError:
+def with_remedy(error: FormulaError, words: WordsOfAttributes) -> FormulaError:
     """Return an error that says how to declare a word, if it is one of a word in quotes."""
     if not words or not QUOTED.fullmatch(error.text[error.start : error.stop]):
         return error
@@ -56,7 +56,7 @@ def check_words(
     attributes: Attributes,
     compared: Collection[tuple[str, str | Word]],
     fields: Mapping[str, Collection[str]],
-    declared: Words,
+    declared: WordsOfAttributes,
 ) -> None:
     """Raise ProblemError if the word of an arm is probably misspelt.
 

@@ -13,10 +13,10 @@ from onepull.formula.operations import FUNCTIONS
 from onepull.spaces import FAILED, NO_CONTEXT, Box
 
 # Parameter names of `choose` and `observe`.
-RESERVED = frozenset({"arm", "arms", "eligible", "reward", "self", FAILED, NO_CONTEXT})
+RESERVED_NAMES = frozenset({"arm", "arms", "eligible", "reward", "self", FAILED, NO_CONTEXT})
 RESERVED_OF_ARMS = frozenset({"by", "error"})  # of `set_attributes` of a policy or a router
 # The analysis of a reward takes longer with every field.
-FIELDS = 16
+MOST_FIELDS = 16
 
 
 def box_of(spaces: Any, role: str) -> Box:
@@ -37,11 +37,15 @@ def check_fields(context: Box, state: Box, attributes: Box) -> None:
     for box, role in ((context, "context"), (state, "state")):
         if not box:
             raise ProblemError(f"the {role} needs at least one field, given none")
-        if len(box) > FIELDS:
-            raise ProblemError(f"the {role} may have at most {FIELDS} fields, given {len(box)}")
-    if len(attributes) > FIELDS:
-        raise ProblemError(f"arms may have at most {FIELDS} attributes, given {len(attributes)}")
-    reserved = RESERVED | FUNCTIONS.keys() | RESERVED_OF_ARMS.intersection(attributes)
+        if len(box) > MOST_FIELDS:
+            raise ProblemError(
+                f"the {role} may have at most {MOST_FIELDS} fields, given {len(box)}"
+            )
+    if len(attributes) > MOST_FIELDS:
+        raise ProblemError(
+            f"arms may have at most {MOST_FIELDS} attributes, given {len(attributes)}"
+        )
+    reserved = RESERVED_NAMES | FUNCTIONS.keys() | RESERVED_OF_ARMS.intersection(attributes)
     for name in (*context, *state, *attributes):
         if name in reserved and name not in context.implied:
             raise ProblemError(f"field {name!r}: this name is reserved; choose another")

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from onepull.arms import (
-    Arms,
     Attributes,
-    Words,
+    GivenArms,
+    WordsOfAttributes,
     arm_attributes,
     arm_names,
     attribute_spaces,
@@ -102,7 +102,7 @@ class Problem:
     failure: float | str | None
     attributes: Attributes
     # Beside those of the arms.  Two problems without them are alike if all else is.
-    words: Words = field(compare=False, repr=False)
+    words: WordsOfAttributes = field(compare=False, repr=False)
     outcome: Box = field(compare=False, repr=False)
     payoff: Payoff = field(compare=False, repr=False)
     # The attributes of each arm as numbers, in the order of the fields of the outcome.
@@ -112,7 +112,7 @@ class Problem:
     def __init__(  # noqa: PLR0913 - all are keyword-only
         self,
         *,
-        arms: Arms,
+        arms: GivenArms,
         context: Mapping[str, Space] | None = None,
         state: Mapping[str, Space],
         reward: Reward | Source,
@@ -154,7 +154,7 @@ class Problem:
         set_(self, "_payoffs", {})
 
     @property
-    def _spoken(self) -> Words:
+    def _spoken(self) -> WordsOfAttributes:
         """The words that each attribute is compared with."""
         return spoken(self.attributes, self.words)
 
@@ -240,7 +240,7 @@ class Problem:
         first = len(self.known[0])
         return self.state.fields(outcome[first : first + len(self.state)])
 
-    def with_arms(self, arms: Arms) -> Problem:
+    def with_arms(self, arms: GivenArms) -> Problem:
         """Return the same problem with other arms; arms given by name keep their attributes.
 
         >>> problem = Problem(

@@ -12,7 +12,7 @@ from onepull.checks import shown
 from onepull.errors import ProblemError
 from onepull.html import printable
 
-MOST_PARTS = 64  # of a dotted key in a file
+MOST_KEY_PARTS = 64  # of a dotted key in a file
 # What Python says about TOML, and what we say.
 TOML_ERRORS = {
     "Invalid value": "expected a number, a list, a table, or text in quotes",
@@ -38,8 +38,8 @@ def toml_values(text: str | bytes, what: str) -> dict[str, Any]:
         raise ProblemError(f"not {what}: has null characters; save it as UTF-8")
     # Keys of many parts take Python time and memory that grow with the square of their number.
     outside = TOML_STRING.sub('""', written)
-    if any(run.count(".") > MOST_PARTS for run in re.split(r"[,=\[\]{}#\n]", outside)):
-        raise ProblemError(f"not {what}: has a key of more than {MOST_PARTS} parts")
+    if any(run.count(".") > MOST_KEY_PARTS for run in re.split(r"[,=\[\]{}#\n]", outside)):
+        raise ProblemError(f"not {what}: has a key of more than {MOST_KEY_PARTS} parts")
     try:
         found: dict[str, Any] = msgspec.toml.decode(written.removeprefix("\ufeff"))
     except msgspec.DecodeError as error:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # importing the simulator loads a compiler, which tables do n
     from onepull.simulation.buffered import BufferResult
 
 BEST = "the best there is"
-AT_ZERO = "None of these can be negative: an interval that would go below 0 begins at 0."
+MEASURES_AT_ZERO = "None of these can be negative: an interval that would go below 0 begins at 0."
 
 
 def buffer_summary(  # noqa: PLR0913 - a full statement
@@ -73,7 +73,7 @@ def buffer_summary(  # noqa: PLR0913 - a full statement
     means = [cell for row in rows for cell in row[1 : len(measures) + 1]]
     least = min(float(result.measured[m].min()) for m in measures)
     if least >= 0 and any(half > mean for mean, half in means):
-        told.append(AT_ZERO)
+        told.append(MEASURES_AT_ZERO)
     if best is not None:
         rows.append([BEST, best, *[None] * (len(columns) - 2)])
         told.append(f"{BEST}: long-run mean with known laws, by dynamic programming.")

@@ -20,13 +20,13 @@ LEADING = 1.35
 WRAP = 28  # characters
 
 
-def spread(wanted: Array, heights: Array, top: float) -> Array:
+def spread_labels(wanted: Array, heights: Array, top: float) -> Array:
     """Return the positions in [0, top] nearest to those wanted at which no labels overlap.
 
     The wanted positions are in increasing order.  Least squares under minimum distances
     between neighbours is isotonic regression, computed by pooling neighbours that overlap.
 
-    >>> spread(np.array([10.0, 11.0, 50.0]), np.array([4.0, 4.0, 4.0]), 100.0)
+    >>> spread_labels(np.array([10.0, 11.0, 50.0]), np.array([4.0, 4.0, 4.0]), 100.0)
     array([ 8.5, 12.5, 50. ])
     """
     if not len(wanted):
@@ -77,7 +77,7 @@ def label_ends(axes: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> Non
     ends = np.array([_end(axes, line) for line in lines])
     order = np.argsort(ends, kind="stable")
     places = np.empty(len(lines))
-    places[order] = spread(ends[order] * height, heights[order], height) / height
+    places[order] = spread_labels(ends[order] * height, heights[order], height) / height
     for line, name, end, place in zip(lines, wrapped, ends, places, strict=True):
         # Pale and detached, so that it does not look like a part of the line.
         leader = Line2D([1.008, 1.03], [end, place], color="#aaaaaa", linewidth=0.8)

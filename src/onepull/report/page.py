@@ -10,7 +10,7 @@ from onepull.html import escape
 from onepull.report.page_parts import Part
 
 # The browser fetches nothing: the style is in the page, and there are no scripts.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+CONTENT_SECURITY_OF_PAGE = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(title: str, parts: Sequence[Part]) -> str:
@@ -30,7 +30,7 @@ def page(title: str, parts: Sequence[Part]) -> str:
     body = "\n".join(part.to_html(f"part-{number}") for number, part in enumerate(parts, 1))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_OF_PAGE}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(title)}</title>\n<style>\n{_stylesheet()}</style>\n</head>\n<body>\n"

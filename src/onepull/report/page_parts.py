@@ -99,7 +99,7 @@ class Picture:
 
     def to_html(self, anchor: str = "") -> str:
         """Return the figure as SVG inside the page."""
-        drawing = inlined(svg(self.figure), f"{anchor or 'figure'}-", self.alt)
+        drawing = inline_svg(svg(self.figure), f"{anchor or 'figure'}-", self.alt)
         return (
             f'<figure{_id(anchor)}>\n<div class="card" tabindex="0">{drawing}</div>\n'
             f"<figcaption>{_inline(self.caption)}</figcaption>\n</figure>"
@@ -138,10 +138,11 @@ _VERDICTS = {
 }
 
 
-def inlined(drawing: str, prefix: str, alt: str) -> str:
+def inline_svg(drawing: str, prefix: str, alt: str) -> str:
     """Return an SVG file as an element of a page, with a prefix before each of its ids.
 
-    >>> inlined('<?xml version="1.0"?><svg xmlns="x"><a id="b"/><c d="url(#b)"/></svg>', "p-", "A.")
+    >>> drawing = '<?xml version="1.0"?><svg xmlns="x"><a id="b"/><c d="url(#b)"/></svg>'
+    >>> inline_svg(drawing, "p-", "A.")
     '<svg role="img" aria-label="A."><a id="p-b"/><c d="url(#p-b)"/></svg>'
     """
     element = drawing[drawing.index("<svg") :].strip()

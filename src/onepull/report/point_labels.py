@@ -18,10 +18,10 @@ ACROSS_A_LINE = 2.0  # cost of covering a point of a line, in pixels of distance
 COVERS = 1e3  # cost of a covered pixel, in pixels of distance
 
 
-class Box(NamedTuple):
+class Rectangle(NamedTuple):
     """A rectangle.
 
-    >>> Box(0, 0, 4, 2).overlap(Box(3, 1, 9, 9))
+    >>> Rectangle(0, 0, 4, 2).overlap(Rectangle(3, 1, 9, 9))
     1.0
     """
 
@@ -30,7 +30,7 @@ class Box(NamedTuple):
     right: float
     top: float
 
-    def overlap(self, other: Box) -> float:
+    def overlap(self, other: Rectangle) -> float:
         """Return the area that two rectangles share."""
         wide = min(self.right, other.right) - max(self.left, other.left)
         high = min(self.top, other.top) - max(self.bottom, other.bottom)
@@ -46,10 +46,10 @@ class Box(NamedTuple):
 def beside(
     anchors: Sequence[tuple[float, float]],
     sizes: Sequence[tuple[float, float]],
-    taken: Sequence[Box],
-    frame: Box,
+    taken: Sequence[Rectangle],
+    frame: Rectangle,
     lines: Array | None = None,
-) -> list[Box]:
+) -> list[Rectangle]:
     """Return a box for the label of every anchor.
 
     Each label is inside the frame and as near to its anchor as possible without covering a
@@ -67,9 +67,9 @@ def beside(
 
     Examples
     --------
-    >>> marker = Box(-3, -3, 3, 3)
-    >>> beside([(0, 0)], [(20, 8)], [marker, Box(-3, 8, 3, 14)], Box(-90, -90, 90, 90))
-    [Box(left=-10.0, bottom=-15.0, right=10.0, top=-7.0)]
+    >>> marker = Rectangle(-3, -3, 3, 3)
+    >>> beside([(0, 0)], [(20, 8)], [marker, Rectangle(-3, 8, 3, 14)], Rectangle(-90, -90, 90, 90))
+    [Rectangle(left=-10.0, bottom=-15.0, right=10.0, top=-7.0)]
     """
     points = np.empty((0, 2)) if lines is None else lines
     ways = [list(_places(a, s)) for a, s in zip(anchors, sizes, strict=True)]
@@ -90,7 +90,9 @@ def beside(
     return chosen
 
 
-def _places(anchor: tuple[float, float], size: tuple[float, float]) -> Iterator[tuple[Box, float]]:
+def _places(
+    anchor: tuple[float, float], size: tuple[float, float]
+) -> Iterator[tuple[Rectangle, float]]:
     """Yield the candidate boxes of a label with their distances."""
     (x, y), (wide, high) = anchor, size
     for order, (across, up) in enumerate(WAYS):
@@ -98,10 +100,12 @@ def _places(anchor: tuple[float, float], size: tuple[float, float]) -> Iterator[
             away = GAP + ring
             left = x - wide / 2 + across * (wide / 2 + away)
             bottom = y - high / 2 + up * (high / 2 + away)
-            yield Box(left, bottom, left + wide, bottom + high), ring + 0.5 * order
+            yield Rectangle(left, bottom, left + wide, bottom + high), ring + 0.5 * order
 
 
-def _cost(box: Box, away: float, taken: Sequence[Box], frame: Box, points: Array) -> float:
+def _cost(
+    box: Rectangle, away: float, taken: Sequence[Rectangle], frame: Rectangle, points: Array
+) -> float:
     area = (box.right - box.left) * (box.top - box.bottom)
     covered = sum(box.overlap(other) for other in taken) + area - box.overlap(frame)
     return away + ACROSS_A_LINE * box.holds(points) + COVERS * covered

@@ -15,9 +15,9 @@ from onepull.report.table_cells import (
     PLUS_MINUS,
     Estimate,
     Span,
+    cell_text,
     is_number,
-    plain,
-    shown,
+    json_value,
     spreadsheet_safe,
 )
 
@@ -79,7 +79,7 @@ class Table:
           DCB      1,150
           UCB1    17,103
         """
-        cells = [self._headers(), *([shown(cell) for cell in row] for row in self.rows)]
+        cells = [self._headers(), *([cell_text(cell) for cell in row] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         aligned = [">" if self._is_numeric(i) else "<" for i in range(len(self.columns))]
         lines = [
@@ -160,7 +160,7 @@ class Table:
         """Return a Markdown table, with its title above and its notes below."""
         rules = ["---:" if self._is_numeric(i) else ":---" for i in range(len(self.columns))]
         lines = [list(map(_markdown, self._headers())), rules]
-        lines += [[_markdown(shown(cell)) for cell in row] for row in self.rows]
+        lines += [[_markdown(cell_text(cell)) for cell in row] for row in self.rows]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         return "\n\n".join([f"**{_markdown(self.title)}**", table, *map(_markdown, self.notes)])
 
@@ -180,7 +180,7 @@ class Table:
         for i, column in enumerate(self._headers()):
             made.add_column(Text(column), justify="right" if self._is_numeric(i) else "left")
         for row in self.rows:
-            made.add_row(*(Text(shown(cell)) for cell in row))
+            made.add_row(*(Text(cell_text(cell)) for cell in row))
         return made
 
     def _column(self, i: int) -> list[Any]:
@@ -223,7 +223,7 @@ class Table:
                     cells += (cell,) if kind is None else cell
                 else:  # one number, or none, among cells of two
                     cells += (cell, None)
-            yield list(map(plain, cells))
+            yield list(map(json_value, cells))
 
 
 def _aligned(number: bool) -> str:  # noqa: FBT001 - a property of the column
@@ -231,13 +231,13 @@ def _aligned(number: bool) -> str:  # noqa: FBT001 - a property of the column
 
 
 def _html_cell(i: int, cell: Any, numeric: bool) -> str:  # noqa: FBT001 - the same
-    text = escape(shown(cell))
+    text = escape(cell_text(cell))
     if i == 0 and not numeric:
         return f"<th scope='row'>{text}</th>"
     if not is_number(cell):
         return f"<td{_aligned(numeric)}>{text}</td>"
     ends = cell if isinstance(cell, (Span, Estimate)) else (cell,)
-    value = " ".join("" if plain(end) is None else str(plain(end)) for end in ends)
+    value = " ".join("" if json_value(end) is None else str(json_value(end)) for end in ends)
     return f"<td{_aligned(numeric)}><data value='{value}'>{text}</data></td>"
 
 

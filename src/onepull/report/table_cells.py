@@ -17,7 +17,7 @@ MOST_DIGITS = 6  # significant digits of a mean beside its half-width
 class Span(NamedTuple):
     """A range of numbers, shown in one cell and written as two columns.
 
-    >>> shown(Span(-2.5, 1200.0))
+    >>> cell_text(Span(-2.5, 1200.0))
     '−2.500 to 1,200'
     """
 
@@ -31,7 +31,7 @@ class Estimate(NamedTuple):
     One cell for a reader, rounded to two significant digits of the half-width; two columns
     as data.  The half-width is not a number where there is a single run.
 
-    >>> shown(Estimate(17118.84, 26.54)), shown(Estimate(14.9025, 0.8423))
+    >>> cell_text(Estimate(17118.84, 26.54)), cell_text(Estimate(14.9025, 0.8423))
     ('17,119 ± 27', '14.90 ± 0.84')
     """
 
@@ -48,21 +48,21 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (Real, Span, Estimate)) and not isinstance(value, bool)
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Return a plain Python value that JSON can hold; NaN and infinities become None.
 
     >>> import numpy as np
-    >>> plain(np.float64(0.5)), plain(np.int64(3)), plain(float("nan")), plain("DCB")
-    (0.5, 3, None, 'DCB')
+    >>> [json_value(v) for v in (np.float64(0.5), np.int64(3), float("nan"), "DCB")]
+    [0.5, 3, None, 'DCB']
     """
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def shown(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """Return the text of a cell: numbers with four or five significant digits.
 
-    >>> [shown(v) for v in (17103, 1150.234, 14.3021, 0.000123456, -2.0, None, True)]
+    >>> [cell_text(v) for v in (17103, 1150.234, 14.3021, 0.000123456, -2.0, None, True)]
     ['17,103', '1,150', '14.30', '0.0001235', '−2', '–', 'yes']
     """
     if isinstance(value, Span):
@@ -99,15 +99,15 @@ def _is_numeral(text: str) -> bool:
 
 def _span(low: float, high: float) -> str:
     is_missing = math.isnan(low) and math.isnan(high)
-    return MISSING if is_missing else f"{shown(low)} to {shown(high)}"
+    return MISSING if is_missing else f"{cell_text(low)} to {cell_text(high)}"
 
 
 def _estimate(mean: float, half: float) -> str:
     if not (math.isfinite(mean) and math.isfinite(half)):
-        return shown(mean)
+        return cell_text(mean)
     largest = max(abs(mean), half)
     if half <= largest * 10.0**-MOST_DIGITS:
-        return f"{shown(mean)} ± 0"
+        return f"{cell_text(mean)} ± 0"
     # Two significant digits of the half-width; it is rounded first, as 9.96 has none after it.
     decimals = 1 - math.floor(math.log10(float(f"{half:.1e}")))
     decimals = max(0, min(decimals, MOST_DIGITS - 1 - math.floor(math.log10(largest))))

@@ -15,7 +15,7 @@ from onepull.html import printable
 from onepull.report.drawing import INK, any_script, style
 from onepull.report.figures import COLOURS, MARKERS, tick
 from onepull.report.line_labels import label_ends
-from onepull.report.point_labels import Box, beside
+from onepull.report.point_labels import Rectangle, beside
 
 if TYPE_CHECKING:  # matplotlib takes 0.6 s
     from matplotlib.axes import Axes
@@ -142,7 +142,7 @@ def _names(axes: Axes, points: Sequence[Point]) -> None:
         anchors,
         [(extent.width + 2 * unit, extent.height + unit) for extent in extents],
         list(_taken(axes, points, unit)),
-        Box(*axes.get_window_extent().extents),
+        Rectangle(*axes.get_window_extent().extents),
         _strokes(axes, points),
     )
     for (_, label), (x, y), place in zip(named, anchors, places, strict=True):
@@ -155,18 +155,18 @@ def _names(axes: Axes, points: Sequence[Point]) -> None:
             axes.plot(*ends.T, color="#aaaaaa", linewidth=0.7, zorder=2, scalex=False, scaley=False)
 
 
-def _taken(axes: Axes, points: Sequence[Point], unit: float) -> Iterator[Box]:
+def _taken(axes: Axes, points: Sequence[Point], unit: float) -> Iterator[Rectangle]:
     """Yield the boxes that markers and intervals cover, in pixels."""
     for point in points:
         x, y = _pixels(axes, point.bytes, point.regret)
         half = (RING if point.is_proposed else MARKER) * unit
-        yield Box(x - half, y - half, x + half, y + half)
+        yield Rectangle(x - half, y - half, x + half, y + half)
         low, high = (_pixels(axes, point.bytes, end)[1] for end in _ends(point))
-        yield Box(x - unit, low, x + unit, high)
+        yield Rectangle(x - unit, low, x + unit, high)
         if point.bound is not None and np.isfinite(point.bound):
             x, y = _pixels(axes, point.bytes, point.bound)
             half = MARKER / 2 * unit
-            yield Box(x - half, y - half, x + half, y + half)
+            yield Rectangle(x - half, y - half, x + half, y + half)
 
 
 def _strokes(axes: Axes, points: Sequence[Point]) -> Array:

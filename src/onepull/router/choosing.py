@@ -12,7 +12,7 @@ from onepull.policies.choice import Choice, chosen
 from onepull.router.decision import Decision
 from onepull.router.draws import Draw
 from onepull.router.following import Following
-from onepull.router.plain_values import is_plain, plain, text
+from onepull.router.plain_values import is_plain, python_number, text
 from onepull.store import events as e
 
 
@@ -46,7 +46,7 @@ class Choosing(Following):
         self._check()
         for value in context.values():
             if not is_plain(value):
-                context = {name: plain(value) for name, value in context.items()}
+                context = {name: python_number(value) for name, value in context.items()}
                 break
         if eligible is not None:
             eligible = _arms(eligible)

@@ -11,7 +11,7 @@ import msgspec
 from onepull.checks import number
 from onepull.errors import StoreError
 from onepull.router.following import Following
-from onepull.router.plain_values import plain, text
+from onepull.router.plain_values import python_number, text
 from onepull.store import events as e
 
 
@@ -63,7 +63,9 @@ class Controlling(Following):
 
     def share(self, arm: str, *, least: float = 0.0, most: float = 1.0, by: str = "") -> None:
         """Give an arm at least and at most these shares of the pulls."""
-        self._control(e.ShareSet(arm=arm, least=plain(least), most=plain(most), by=by))
+        self._control(
+            e.ShareSet(arm=arm, least=python_number(least), most=python_number(most), by=by)
+        )
 
     def set_attributes(
         self, arm: str, /, *, by: str = "", error: float | None = None, **known: float | str
@@ -104,7 +106,7 @@ class Controlling(Following):
         by
             Who asked for it, for the log.
         """
-        told = None if failure is None else plain(failure)
+        told = None if failure is None else python_number(failure)
         self._control(e.RewardSet(reward=reward, failure=told, error=_error(error), by=by))
 
 
@@ -112,5 +114,5 @@ def _error(error: Any) -> float | None:
     return None if error is None else number("error", error, above=0.0, at_least=True)
 
 
-def _plain(known: dict[str, float | str]) -> dict[str, e.Value]:
-    return {name: plain(value) for name, value in known.items()}
+def _plain(known: dict[str, float | str]) -> dict[str, e.FieldValue]:
+    return {name: python_number(value) for name, value in known.items()}

@@ -9,12 +9,13 @@ import msgspec
 
 from onepull.checks import number, shown, whole_number
 from onepull.errors import ParameterError
+from onepull.policies.logged_policy import stated_policy
 from onepull.policies.policy import Policy
 from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
-from onepull.policies.savefile import plain
+from onepull.policies.savefile import as_saved
 from onepull.problem import Problem, given_problem
-from onepull.router.plain_values import plain as plain_value
+from onepull.router.plain_values import python_number
 
 if TYPE_CHECKING:
     from onepull.router.fold import Fold
@@ -39,17 +40,17 @@ def policy_for(problem: Problem, policy: Any) -> tuple[Policy, Any]:
             )
         name = stated.pop("name")
         if name == "recommended":
-            return _built(recommended, problem, stated), plain(dict(policy))
+            return _built(recommended, problem, stated), as_saved(dict(policy))
         if not isinstance(name, str) or name not in registered():
             raise ParameterError(
                 f"unknown policy {shown(name)}; the policies are recommended, "
                 f"{', '.join(registered())}"
             )
-        return _built(registered()[name], problem, stated), plain(dict(policy))
+        return _built(registered()[name], problem, stated), as_saved(dict(policy))
     if callable(policy):
         made = policy(problem)
         if isinstance(made, Policy):
-            return made, plain({"name": type(made).__name__, **made._written()})  # noqa: SLF001 - as a save file has it
+            return made, as_saved(stated_policy(made))
     raise ParameterError(
         "policy takes a name, a table with a name and parameters, or a function that makes a "
         f"policy for a problem, given {shown(policy)}"
@@ -65,18 +66,18 @@ def _built(build: Any, problem: Problem, stated: Mapping[str, Any]) -> Policy:
 
 
 def asked_for(
-    problem: Problem, policy: Any, mode: str, fallback: str | None, settings: Settings
+    problem: Problem, policy: Any, mode: str, fallback: str | None, settings: RouterSettings
 ) -> dict[str, Any]:
     """Return in plain values what a router is asked for, to tell whether it has changed."""
     written = problem.to_dict() if problem.reward.is_formula else problem.outline()
-    asked = {"problem": plain(written), "policy": policy, "mode": mode, "fallback": fallback}
+    asked = {"problem": as_saved(written), "policy": policy, "mode": mode, "fallback": fallback}
     return {**asked, **msgspec.structs.asdict(settings)}
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a router runs, as its definition in the log says; all processes follow it.
 
-    >>> Settings(expires=30).sticky
+    >>> RouterSettings(expires=30).sticky
     300.0
     """
 
@@ -87,7 +88,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep: int | None = None
 
     @classmethod
-    def checked(cls, *, on_expiry: Any, keep: Any, **given: Any) -> Settings:
+    def checked(cls, *, on_expiry: Any, keep: Any, **given: Any) -> RouterSettings:
         """Return settings; raises ParameterError if a number is out of range."""
         return cls(
             expires=number("expires", given["expires"], above=0.0, most=1e9),
@@ -111,7 +112,7 @@ def plain_expiry(on_expiry: Any) -> Any:
     """
     if not isinstance(on_expiry, Mapping):
         return on_expiry
-    return {name: plain_value(value) for name, value in on_expiry.items()}
+    return {name: python_number(value) for name, value in on_expiry.items()}
 
 
 def needs_relearning(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from onepull.checks import shown
 from onepull.errors import OnepullError, ParameterError
 from onepull.problem import Problem
-from onepull.store.events import Decided, Expired, Value
+from onepull.store.events import Decided, Expired, FieldValue
 
 
 class Expiry(msgspec.Struct, frozen=True):
@@ -21,7 +21,7 @@ class Expiry(msgspec.Struct, frozen=True):
     """
 
     failed: bool = False
-    state: dict[str, Value] | None = None
+    state: dict[str, FieldValue] | None = None
 
     @classmethod
     def read(cls, given: Any, problem: Problem) -> Expiry:

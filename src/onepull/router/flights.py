@@ -11,8 +11,8 @@ from typing import Any
 from onepull.store.events import Decided
 
 GRACE = 5.0  # seconds after which a decision of another worker, which may be dead, expires too
-RECENT = 10_000  # answers that are remembered, should their decision be read after them
-SPARE = 1000  # deadlines of answered decisions that may wait to be cleared away
+MOST_EARLY_ANSWERS = 10_000  # answers that are remembered, should their decision be read after them
+MOST_STALE_DEADLINES = 1000  # deadlines of answered decisions that may wait to be cleared away
 
 
 class Flights:
@@ -42,7 +42,9 @@ class Flights:
         self.own: dict[str, tuple[Decided, float]] = {}
         self.foreign: dict[str, tuple[Decided, float]] = {}
         self._deadlines: list[tuple[float, str]] = []  # a heap; answered decisions stay for a while
-        self._look_at = SPARE  # deadlines, to see whether most are of answered decisions
+        self._look_at = (
+            MOST_STALE_DEADLINES  # deadlines, to see whether most are of answered decisions
+        )
         # Ordered, since a plain dict takes long to find its first key after many deletions.
         self._answered: OrderedDict[str, None] = OrderedDict()
 
@@ -90,7 +92,7 @@ class Flights:
     def _note(self, deadline: float, id_: str) -> None:
         heapq.heappush(self._deadlines, (deadline, id_))
         if len(self._deadlines) > self._look_at:
-            self._look_at = 2 * len(self) + SPARE
+            self._look_at = 2 * len(self) + MOST_STALE_DEADLINES
             if len(self._deadlines) > self._look_at:
                 self._clear()
 
@@ -105,7 +107,7 @@ class Flights:
         if found:
             return found[0]  # type: ignore[no-any-return]  # a Decided
         self._answered[id_] = None
-        if len(self._answered) > RECENT:
+        if len(self._answered) > MOST_EARLY_ANSWERS:
             self._answered.popitem(last=False)
         return None
 

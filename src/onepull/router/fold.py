@@ -11,6 +11,7 @@ import msgspec
 
 from onepull.checks import LARGEST, shown, some
 from onepull.errors import InputError, OnepullError, ParameterError, StoreError
+from onepull.policies.logged_policy import clipped_fields, is_in_flight
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.definition import apply_changes
@@ -214,7 +215,7 @@ class Fold:
             self.counts.learn(event)
             self._sum_up(arm)
             return
-        if not answers and self._is_flying(arm):
+        if not answers and is_in_flight(self.policy, arm):
             # Observing answers a pull in flight, and must not answer that of another decision.
             answers = self._expect_pull(arm, context)
         try:
@@ -224,13 +225,8 @@ class Fold:
                 self._unexpect(arm, context)
             raise
         self.counts.learn(event)
-        for name, space in self.policy._clips:  # noqa: SLF001 - quick to ask
-            if name in state and space.clips_off(state[name]):
-                self.counts.clip(name)
-
-    def _is_flying(self, arm: str) -> bool:
-        counts, position = self.policy._counts, self.policy._position  # noqa: SLF001 - quick to ask
-        return arm in position and counts.in_flight[position[arm]] > 0
+        for name in clipped_fields(self.policy, state):
+            self.counts.clip(name)
 
     def _expect_pull(self, arm: str, context: dict[str, Any]) -> bool:
         try:

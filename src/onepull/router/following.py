@@ -19,7 +19,7 @@ from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.background import Background
-from onepull.router.definition import Settings, needs_relearning, with_changes
+from onepull.router.definition import RouterSettings, needs_relearning, with_changes
 from onepull.router.expiry import Expiry
 from onepull.router.fold import REVISIONS, Fold
 from onepull.router.redefinition import Redefinition, redefined
@@ -48,7 +48,7 @@ class Following:
         name: str,
         store: Store,
         fold: Fold,
-        settings: Settings,
+        settings: RouterSettings,
         *,
         poll: float,
         owns_store: bool,
@@ -278,7 +278,7 @@ class Following:
 
     def _follow_settings(self) -> None:
         """Run as the log says, where it says so."""
-        stated = Settings.stated(self._fold.asked or {})
+        stated = RouterSettings.stated(self._fold.asked or {})
         self._settings = msgspec.structs.replace(self._settings, **stated)
         self._fold.flights.expires = self._settings.expires
         self._sticky.seconds = self._settings.sticky

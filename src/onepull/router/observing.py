@@ -14,8 +14,8 @@ from onepull.decoding import complaint
 from onepull.errors import ConflictError, InputError, OnepullError
 from onepull.router.decision import Decision
 from onepull.router.following import CHUNK, Following
-from onepull.router.outcomes import Outcome, answered, prepared, receipt_for
-from onepull.router.plain_values import plain, text
+from onepull.router.outcomes import Outcome, prepared, receipt_for, receipt_if_answered
+from onepull.router.plain_values import python_number, text
 from onepull.router.receipts import BatchReceipt, Observation, Receipt
 from onepull.store import events as e
 
@@ -99,7 +99,7 @@ class Observing(Following):
             arm=arm or (flight.arm if flight else ""),
             context=flight.context if flight else {},
         )
-        return Outcome(event, answered(slots, id_))
+        return Outcome(event, receipt_if_answered(slots, id_))
 
     def _outcome(
         self, decision: Any, arm: str | None, reward: Any, failed: Any, fields: dict[str, Any]
@@ -119,10 +119,11 @@ class Observing(Following):
         fields: dict[str, Any],
     ) -> Outcome:
         told = {
-            name: value if type(value) is float else plain(value) for name, value in fields.items()
+            name: value if type(value) is float else python_number(value)
+            for name, value in fields.items()
         }
         if reward is not None:
-            reward = plain(reward)
+            reward = python_number(reward)
         with self._lock:
             policy = self._fold.policy
             return prepared(self.name, policy, id_, arm, *known, reward, failed, told)

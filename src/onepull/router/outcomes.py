@@ -111,7 +111,7 @@ def prepared(  # noqa: PLR0913, PLR0917 - what was told, and what is known about
     return Outcome(event)
 
 
-def answered(slots: Mapping[Slot, Any], id_: str) -> Receipt | None:
+def receipt_if_answered(slots: Mapping[Slot, Any], id_: str) -> Receipt | None:
     """Return the receipt of a give-up for a decision that was answered, None if it was not."""
     before = slots.get(Slot.OUTCOME)
     if before is None:

@@ -9,8 +9,8 @@ from onepull.checks import plain_text, shown
 from onepull.errors import InputError
 from onepull.store.events import storable
 
-LONGEST = 200  # characters of an id, a key or a name
-PLAIN = frozenset({int, float, str, bool})
+LONGEST_ID = 200  # characters of an id, a key or a name
+PLAIN_TYPES = frozenset({int, float, str, bool})
 LOWEST, HIGHEST = -(2**63), 2**64 - 1  # whole numbers that a log can hold
 
 
@@ -21,7 +21,7 @@ def is_plain(value: Any) -> bool:
     (True, False)
     """
     kind = type(value)
-    return kind in PLAIN and (kind is not int or LOWEST <= value <= HIGHEST)
+    return kind in PLAIN_TYPES and (kind is not int or LOWEST <= value <= HIGHEST)
 
 
 def text(what: str, value: Any) -> str:
@@ -30,20 +30,20 @@ def text(what: str, value: Any) -> str:
     >>> text("key", "session 1")
     'session 1'
     """
-    if isinstance(value, str) and 0 < len(value) <= LONGEST and storable(value):
+    if isinstance(value, str) and 0 < len(value) <= LONGEST_ID and storable(value):
         return value if type(value) is str else plain_text(value)
     raise InputError(
-        f"{what} must be text of 1 to {LONGEST} characters, none of them NUL or half of a pair, "
+        f"{what} must be text of 1 to {LONGEST_ID} characters, none of them NUL or half of a pair, "
         f"given {shown(value)}"
     )
 
 
-def plain(value: Any) -> Any:
+def python_number(value: Any) -> Any:
     """Return a number of numpy as Python's, and a whole number beyond 64 bits as a float.
 
     The problem's spaces check everything else.
 
-    >>> plain(2**70)
+    >>> python_number(2**70)
     1.1805916207174113e+21
     """
     if is_plain(value):

@@ -10,11 +10,12 @@ from typing import Any, Self
 from onepull.checks import flag, number
 from onepull.errors import ParameterError, StoreError
 from onepull.policies.explanation import Explanation
+from onepull.policies.logged_policy import fresh_policy
 from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
 from onepull.router.choosing import Choosing
 from onepull.router.controlling import Controlling
-from onepull.router.definition import Settings, asked_for, policy_for
+from onepull.router.definition import RouterSettings, asked_for, policy_for
 from onepull.router.expiry import Expiry
 from onepull.router.fold import Fold, check_mode
 from onepull.router.observing import Observing
@@ -24,7 +25,7 @@ from onepull.router.router_file import read_router_file
 from onepull.router.router_stats import IN_MEMORY, RouterStats
 from onepull.store import Store, open_store
 
-RESERVED = ("id", "key", "eligible")  # of `choose`
+CHOOSE_OPTIONS = ("id", "key", "eligible")  # of `choose`
 
 
 class Router(Choosing, Observing, Controlling):
@@ -118,17 +119,17 @@ class Router(Choosing, Observing, Controlling):
         error: float | None = None,
     ) -> None:
         Expiry.read(on_expiry, given_problem(problem))  # raises if it does not fit
-        settings = Settings.checked(
+        settings = RouterSettings.checked(
             expires=expires, on_expiry=on_expiry, sticky=sticky, snapshot_every=snapshot_every,
             keep=keep,
         )  # fmt: skip
         pause = number("poll", poll, above=0.0, most=3600.0)
         accepted = None if error is None else number("error", error, above=0.0, at_least=True)
         made, stated = policy_for(problem, policy)
-        if taken := [field for field in problem.context if field in RESERVED]:
+        if taken := [field for field in problem.context if field in CHOOSE_OPTIONS]:
             raise ParameterError(
-                f"a router's choose takes {', '.join(RESERVED)} itself; call the context field "
-                f"{taken[0]!r} something else"
+                f"a router's choose takes {', '.join(CHOOSE_OPTIONS)} itself; call the context "
+                f"field {taken[0]!r} something else"
             )
         asked = asked_for(problem, stated, mode, fallback, settings)
         check_mode(made.problem.arms, mode, fallback)
@@ -311,7 +312,7 @@ class Router(Choosing, Observing, Controlling):
         """Return a policy for another problem, as it was asked for."""
         asked, present = self._fold.asked["policy"], self._fold.policy
         if asked["name"] == type(present).__name__:  # which may be a class of the caller's own
-            return present._rebuilt(problem, present._written())  # noqa: SLF001 - as a save file has it
+            return fresh_policy(present, problem)
         return policy_for(problem, asked)[0]
 
     def what_if(

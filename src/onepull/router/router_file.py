@@ -13,7 +13,7 @@ from onepull.decoding import converted
 from onepull.errors import OnepullError, ProblemError
 from onepull.problem import Problem, toml_values
 
-STORE = "router.db"  # beside the file, unless it names another
+DEFAULT_STORE = "router.db"  # beside the file, unless it names another
 
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -74,6 +74,6 @@ def router_values(text: str | bytes, folder: Path, name: str) -> dict[str, Any]:
         if value is not None
     }
     stated.setdefault("name", name)
-    store = stated.get("store", STORE)
+    store = stated.get("store", DEFAULT_STORE)
     stated["store"] = store if "://" in store else folder / store
     return {"problem": Problem.from_dict(read.problem), "policy": read.policy, **stated}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-MOST = 100_000  # keys that are remembered
+MOST_STICKY_KEYS = 100_000  # keys that are remembered
 
 
 class Sticky:
@@ -41,5 +41,5 @@ class Sticky:
         """Put a key on an arm; the key that was used least recently gives way."""
         self._arms[key] = arm, now + self.seconds
         self._arms.move_to_end(key)
-        if len(self._arms) > MOST:
+        if len(self._arms) > MOST_STICKY_KEYS:
             self._arms.popitem(last=False)

@@ -2,6 +2,6 @@
 
 from onepull.service.keys import Keys, Role
 from onepull.service.service import Service
-from onepull.service.settings import Settings
+from onepull.service.settings import ServiceSettings
 
-__all__ = ["Keys", "Role", "Service", "Settings"]
+__all__ = ["Keys", "Role", "Service", "ServiceSettings"]

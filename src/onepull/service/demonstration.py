@@ -15,7 +15,7 @@ from onepull.problem import Problem
 from onepull.router import Observation, Router
 from onepull.spaces import Interval
 
-NAME = "demo"
+DEMONSTRATION = "demo"
 PACE = 20.0  # requests per second, on average
 LOST = 0.01  # of the answers, which then expire
 HURRY = 5.0  # how many times faster than real answers come, so that the page is alive
@@ -76,12 +76,12 @@ def problem() -> Problem:
     )
 
 
-class World:
+class Endpoints:
     """Draws what endpoints do at a moment: they have better and worse hours, and outages.
 
     Examples
     --------
-    >>> world = World(random.Random(1))
+    >>> world = Endpoints(random.Random(1))
     >>> answer = world.answer("swift", now=0.0)
     >>> answer is None or sorted(answer) == ["each", "first"]
     True
@@ -110,7 +110,7 @@ class World:
     def is_down(arm: str, now: float) -> bool:
         """Return whether an endpoint has an outage: half a minute of every ten.
 
-        >>> World.is_down("swift", 310.0), World.is_down("swift", 350.0)
+        >>> Endpoints.is_down("swift", 310.0), Endpoints.is_down("swift", 350.0)
         (True, False)
         """
         start = 300.0 + 150.0 * (list(ENDPOINTS).index(arm) if arm in ENDPOINTS else 0)
@@ -134,7 +134,7 @@ class Traffic:
         self._router = router
         self._pace = pace
         self._luck = random.Random(seed)  # noqa: S311 - a simulation
-        self._world = World(self._luck)
+        self._world = Endpoints(self._luck)
         self._clock = clock
         self._start = clock()
         self._pulls: set[asyncio.Task[None]] = set()

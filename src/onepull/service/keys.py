@@ -29,9 +29,9 @@ except ImportError:  # pragma: no cover - not on Windows
     fcntl = None  # type: ignore[assignment]
 
 FILE = "keys.json"
-PREFIX = "onepull_"
+KEY_PREFIX = "onepull_"
 MOST_KEYS = 1000
-LONGEST_NAME = 60
+LONGEST_KEY_NAME = 60
 _CHECK = 1.0  # seconds between two looks at the file
 
 
@@ -63,7 +63,7 @@ class Role(IntEnum):
 class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One key: its name, its role, its SHA-256, and when it was made."""
 
-    name: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_KEY_NAME)]
     role: str
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
     created: float
@@ -95,10 +95,10 @@ def named_keys(path: Path) -> list[Key]:
     return read_keys(path)
 
 
-def digest(token: str) -> str:
+def key_digest(token: str) -> str:
     """Return the SHA-256 of a key as the file has it.
 
-    >>> digest("onepull_x")[:8]
+    >>> key_digest("onepull_x")[:8]
     '170e2f27'
     """
     return hashlib.sha256(token.encode()).hexdigest()
@@ -130,18 +130,18 @@ def add_key(path: Path, name: str, role: Role) -> str:
     ...     [(key.name, key.role) for key in read_keys(Path(folder, "keys.json"))]
     [('gateway', 'writer')]
     """
-    if not name or len(name) > LONGEST_NAME or printable(name) != name:
+    if not name or len(name) > LONGEST_KEY_NAME or printable(name) != name:
         raise ParameterError(
-            f"a key needs a name of 1 to {LONGEST_NAME} printable characters, given {name!r}"
+            f"a key needs a name of 1 to {LONGEST_KEY_NAME} printable characters, given {name!r}"
         )
-    token = f"{PREFIX}{secrets.token_urlsafe(32)}"
+    token = f"{KEY_PREFIX}{secrets.token_urlsafe(32)}"
     with _locked(path):
         keys = read_keys(path)
         if any(key.name == name for key in keys):
             raise ParameterError(f"there is a key {name!r} already; revoke it, or use another name")
         if len(keys) >= MOST_KEYS:
             raise ParameterError(f"a file has at most {MOST_KEYS} keys; revoke some")
-        made = Key(name, role.name.lower(), digest(token), round(time.time(), 3))
+        made = Key(name, role.name.lower(), key_digest(token), round(time.time(), 3))
         _write(path, [*keys, made])
     return token
 
@@ -182,14 +182,14 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(folder)
 
 
-class Known(NamedTuple):
+class KeyHolder(NamedTuple):
     """Whose key it is, and what it may do."""
 
     name: str
     role: Role
 
 
-ANYBODY = Known("", Role.ADMIN)  # where no key is needed
+ANYBODY = KeyHolder("", Role.ADMIN)  # where no key is needed
 
 
 class Keys:
@@ -206,7 +206,7 @@ class Keys:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._keys: list[tuple[bytes, Known]] = []
+        self._keys: list[tuple[bytes, KeyHolder]] = []
         self._stamp: tuple[int, int, int] | None = None
         self._next_look = 0.0
         self.problem = ""
@@ -219,7 +219,7 @@ class Keys:
         """Whether a request needs a key."""
         return self.path is not None
 
-    def find(self, authorization: bytes) -> Known | None:
+    def find(self, authorization: bytes) -> KeyHolder | None:
         """Return whose key a request has, `Authorization: Bearer …`; None if it is not known."""
         if self.path is None:
             return ANYBODY
@@ -248,7 +248,9 @@ class Keys:
         self._stamp = stamp
 
     def _set(self, keys: list[Key]) -> None:
-        self._keys = [(key.sha256.encode(), Known(key.name, Role.named(key.role))) for key in keys]
+        self._keys = [
+            (key.sha256.encode(), KeyHolder(key.name, Role.named(key.role))) for key in keys
+        ]
 
     def _look(self) -> tuple[int, int, int] | None:
         try:

@@ -14,7 +14,7 @@ import msgspec
 from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.problem import Problem
 from onepull.router import Router
-from onepull.router.definition import Settings
+from onepull.router.definition import RouterSettings
 from onepull.service import demonstration
 from onepull.service.handlers.deciding import ShortCut, short_cuts
 from onepull.service.handlers.gathering import Gathering
@@ -24,14 +24,14 @@ from onepull.service.http.subscribers import TICK, Subscribers
 from onepull.service.keys import Keys
 from onepull.service.running.json_log import tell, tell_error
 from onepull.service.running.metrics import Measures
-from onepull.service.settings import Settings as ServiceSettings
+from onepull.service.settings import ServiceSettings
 from onepull.service.sources import Source
 from onepull.service.views.hosted import Hosted
 from onepull.store import Store, open_store
 
 HEAVY = 2  # replays and changes that a worker computes at the same time
-WAITING = 8  # of them that may wait
-LOOK = 1.0  # seconds between two looks for problems that other workers have made
+MOST_HEAVY_WAITING = 8  # of them that may wait
+NEW_PROBLEMS_EVERY = 1.0  # seconds between two looks for problems that other workers have made
 
 
 class Service:
@@ -85,14 +85,14 @@ class Service:
         await asyncio.to_thread(self._open)
         self._tasks.append(asyncio.create_task(self._tell_live()))
         if self.source.is_demonstration and self.slot == 0:
-            traffic = demonstration.Traffic(self.problems[demonstration.NAME].router)
+            traffic = demonstration.Traffic(self.problems[demonstration.DEMONSTRATION].router)
             self._tasks.append(asyncio.create_task(traffic.run()))
         self.is_ready = True
 
     def _open(self) -> None:
         if self.source.is_demonstration:
             self.host({
-                "problem": demonstration.problem(), "name": demonstration.NAME,
+                "problem": demonstration.problem(), "name": demonstration.DEMONSTRATION,
                 "store": self.settings.store, "expires": demonstration.EXPIRES,
                 "on_expiry": "fail", "fallback": "steady",
             })  # fmt: skip
@@ -154,7 +154,7 @@ class Service:
         """Return a problem by its name; looks into the log, now and then, if it is not known."""
         found = self.problems.get(name)
         if found is None and (now := time.monotonic()) >= self._next_look:
-            self._next_look = now + LOOK
+            self._next_look = now + NEW_PROBLEMS_EVERY
             await asyncio.to_thread(self.find_others, waits=False)
             found = self.problems.get(name)
         return found
@@ -191,7 +191,7 @@ class Service:
 
     async def heavily(self, work: Any, *arguments: Any) -> Any:
         """Run something that takes long in a thread, a few at a time; refuses if many wait."""
-        if self._waiting >= WAITING:
+        if self._waiting >= MOST_HEAVY_WAITING:
             detail = "too many requests that take long; try again later"
             raise Refused(503, detail, kind="Busy", headers=((b"retry-after", b"2"),))
         self._waiting += 1
@@ -257,4 +257,4 @@ def arguments_of(name: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         "mode": asked["mode"],
         "fallback": asked["fallback"],
     }
-    return {**arguments, **Settings.stated(asked)}
+    return {**arguments, **RouterSettings.stated(asked)}

@@ -15,11 +15,11 @@ from onepull.errors import ParameterError
 from onepull.html import printable
 from onepull.service.keys import keys_beside
 
-PREFIX = "ONEPULL_"
+VARIABLE_PREFIX = "ONEPULL_"
 LOOPBACK_NAMES = ("localhost", "ip6-localhost")
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How the service runs.
 
     Each setting can be given in the table `[service]` of a file, as an environment variable such
@@ -67,7 +67,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     Examples
     --------
-    >>> Settings(port=8080).host
+    >>> ServiceSettings(port=8080).host
     '127.0.0.1'
     """
 
@@ -120,7 +120,7 @@ def merged_settings(
     options: Mapping[str, Any],
     *,
     path: Path | None = None,
-) -> Settings:
+) -> ServiceSettings:
     """Return the settings of a file, the environment and the command line together.
 
     `path` is that of the file; paths in it are relative to its folder.
@@ -132,7 +132,7 @@ def merged_settings(
     onepull.errors.ParameterError: the environment variable ONEPULL_PORT must be a whole number \
 from 0 to 65,535, given 'high'
     """
-    known = get_type_hints(Settings, include_extras=True)
+    known = get_type_hints(ServiceSettings, include_extras=True)
     where = "[service]" if path is None else f"{path}: [service]"
     found: dict[str, Any] = {}
     for name, value in file.items():
@@ -147,7 +147,7 @@ from 0 to 65,535, given 'high'
         if name == "keys" or (name == "store" and "://" not in str(value)):
             found[name] = str((Path() if path is None else path.parent) / found[name])
     for name, kind in known.items():
-        variable = f"{PREFIX}{name.upper()}"
+        variable = f"{VARIABLE_PREFIX}{name.upper()}"
         if environment.get(variable, "") != "":
             value = environment[variable]
             given: Any = value.split(",") if name == "hosts" else value
@@ -157,7 +157,7 @@ from 0 to 65,535, given 'high'
             found[name] = _read(value, known[name], f"--{name.replace('_', '-')}", strict=True)
     if "keys" not in found and (beside := keys_beside(path)).exists():
         found["keys"] = str(beside)
-    return Settings(**found)
+    return ServiceSettings(**found)
 
 
 def _read(value: Any, kind: Any, where: str, *, strict: bool) -> Any:

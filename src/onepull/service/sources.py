@@ -11,11 +11,10 @@ import msgspec
 
 from onepull.errors import ParameterError, ProblemError
 from onepull.problem import toml_values
-from onepull.router.router_file import read_router_file
-from onepull.service.settings import Settings, merged_settings
+from onepull.router.router_file import DEFAULT_STORE, read_router_file
+from onepull.service.settings import ServiceSettings, merged_settings
 
 FOLDER_SETTINGS = "service.toml"
-STORE = "router.db"
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -32,7 +31,7 @@ class Source(msgspec.Struct, frozen=True):
     """
 
     routers: tuple[dict[str, Any], ...]
-    settings: Settings
+    settings: ServiceSettings
     is_demonstration: bool = False
 
 
@@ -65,7 +64,7 @@ def read_source(
             raise ProblemError(f"{path}: two files describe the problem {name!r}; rename one")
     # Served decisions must last, so a file that names no log gets one beside it.
     named = {str(router["store"]) for router in routers if router.get("store") is not None}
-    beside = named.pop() if len(named) == 1 else str(settings_file.parent / STORE)
+    beside = named.pop() if len(named) == 1 else str(settings_file.parent / DEFAULT_STORE)
     where = settings.store or beside
     routers = [{"store": where, **router} for router in routers]
     if settings.store is not None:
@@ -73,7 +72,7 @@ def read_source(
     return Source(tuple(routers), msgspec.structs.replace(settings, store=where))
 
 
-def _check_workers(settings: Settings) -> None:
+def _check_workers(settings: ServiceSettings) -> None:
     if settings.workers > 1 and settings.store is None:
         raise ParameterError(
             "several workers need a log that they share: pass --store, such as --store demo.db"

@@ -254,7 +254,7 @@ class BufferSimulation:
             twin = deepcopy(controller)
             if twin.policy.draws:
                 twin.policy.reseed(int(own_key) ^ (crc32(name.encode()) << 16))
-            measured[:, c] = follow(self.environment, twin, luck)
+            measured[:, c] = run_controller(self.environment, twin, luck)
         return measured
 
     def result(self, measured: Array) -> BufferResult:
@@ -287,7 +287,9 @@ class Luck:
         }
 
 
-def follow(environment: BufferEnvironment, controller: Controller, luck: Luck) -> list[float]:
+def run_controller(
+    environment: BufferEnvironment, controller: Controller, luck: Luck
+) -> list[float]:
     """Return the measures of one controller on given arrivals and states."""
     buffer, problem = environment.buffer, environment.problem
     position = {arm: j for j, arm in enumerate(problem.arms)}

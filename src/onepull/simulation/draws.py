@@ -19,8 +19,8 @@ from onepull.simulation.law_tables import LISTED_VALUES, MIXED_FIELD, MIXED_FIEL
 from onepull.simulation.own_quantiles import call_at
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-FIRST = np.uint64(0xBF58476D1CE4E5B9)
-SECOND = np.uint64(0x94D049BB133111EB)
+FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 ASIDE = np.uint64(0xD1B54A32D192ED03)
 SCALE = 2.0**-53
 
@@ -35,8 +35,8 @@ def keys(seed: int, experiment: int, replication: int) -> NDArray[np.uint64]:
 def bits(key: Any, counter: Any) -> Any:
     """Return 64 random bits for a counter (SplitMix64 at that place of its sequence)."""
     z = key + np.uint64(counter) * GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * FIRST
-    z = (z ^ (z >> np.uint64(27))) * SECOND
+    z = (z ^ (z >> np.uint64(30))) * FIRST_FACTOR
+    z = (z ^ (z >> np.uint64(27))) * SECOND_FACTOR
     return z ^ (z >> np.uint64(31))
 
 

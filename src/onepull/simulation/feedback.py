@@ -13,7 +13,7 @@ from onepull.policies import Policy
 from onepull.policies.recommendation import FEEDBACK
 from onepull.spaces import FAILED
 
-TRIED = 256  # contexts that are checked
+CONTEXTS_CHECKED = 256  # contexts that are checked
 
 
 def feedback_by_policy(
@@ -50,7 +50,11 @@ instead (capacity=…)
     twin = deepcopy(policy)
     for piece in environment.pieces():
         atoms = piece.contexts.atoms
-        contexts = piece.contexts.sample(generator, TRIED) if atoms is None else atoms[0][:TRIED]
+        contexts = (
+            piece.contexts.sample(generator, CONTEXTS_CHECKED)
+            if atoms is None
+            else atoms[0][:CONTEXTS_CHECKED]
+        )
         (state,) = piece.states[0].sample(generator, 1).tolist()
         if FAILED in problem.told(state):
             continue

@@ -193,7 +193,7 @@ def _unlearned(policy: Policy) -> Prepared:
 
     def genie(stretch: Stretch, own_key: int, chosen: Arms) -> None:
         del own_key
-        trials.best_arms(stretch.rows, stretch.gaps, chosen)
+        trials.write_best_arms(stretch.rows, stretch.gaps, chosen)
 
     def random(stretch: Stretch, own_key: int, chosen: Arms) -> None:
         trials.random_arms(stretch.first, np.uint64(own_key), len(policy.problem.arms), chosen)

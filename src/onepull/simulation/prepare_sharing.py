@@ -28,7 +28,7 @@ from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World, WorldTables
 from onepull.statistics import ArmStatistics, Forgetting
 
-FEW_FEATURES = 64  # up to this number keep means; above it keep counts of atoms, if any
+FEATURES_WITH_MEANS = 64  # up to this number keep means; above it keep counts of atoms, if any
 MOST_WEIGHTS = 1 << 22  # numbers of φ computed at a time
 
 
@@ -111,12 +111,13 @@ class PreparedJoint(Prepared):
         pieces = environment.pieces()
         # Counts are of one set of atoms, so they need laws that never change.
         self.counts_atoms = (
-            cells.features > FEW_FEATURES
+            cells.features > FEATURES_WITH_MEANS
             and not means_only
             and not isinstance(kept, Forgetting)
             and len(pieces) == 1
             and all(law.atoms is not None for law in pieces[0].states)
-            and max(len(law.atoms[0]) for law in pieces[0].states if law.atoms) <= FEW_FEATURES
+            and max(len(law.atoms[0]) for law in pieces[0].states if law.atoms)
+            <= FEATURES_WITH_MEANS
             and cells.features * self.arms <= LARGEST_TABLE
         )
         self.features = WorldTables(lambda world: world.features(cells))

@@ -10,13 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from onepull.arrays import ArmNumbers
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 
-Arms: TypeAlias = NDArray[np.int64]  # the position of the arm chosen at each trial
+Arms: TypeAlias = ArmNumbers  # the arm chosen at each trial
 
 
 class Runner(Protocol):

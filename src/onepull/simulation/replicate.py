@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -115,7 +116,9 @@ def run(
     pool = parallelism(executor)
     total = sum(stop - start for start, stop in ranges)
     done = 0
-    for block in _finished(simulation, cut(ranges, simulation.block_size(), pool), executor, pool):
+    for block in _finished(
+        simulation, cut_blocks(ranges, simulation.block_size(), pool), executor, pool
+    ):
         done += block.stop - block.start
         yield block
         if progress is not None:
@@ -148,18 +151,19 @@ def _outcome(future: Future[Block]) -> Block:
     except CancelledError:
         raise ClusterError("the work was cancelled before it was done") from None
     except Exception as error:
-        # Dask is not imported for its exception alone.
-        if type(error).__name__ == "KilledWorker":
+        # Dask is not imported for its exception alone; without it there is no such error.
+        dask = sys.modules.get("distributed")
+        if dask is not None and isinstance(error, dask.KilledWorker):
             raise ClusterError(
                 f"the same replications killed several workers in a row: {error}"
             ) from None
         raise
 
 
-def cut(ranges: Sequence[tuple[int, int]], size: int, pool: int) -> list[tuple[int, int]]:
+def cut_blocks(ranges: Sequence[tuple[int, int]], size: int, pool: int) -> list[tuple[int, int]]:
     """Cut ranges of replications into blocks, small enough to give every worker one.
 
-    >>> cut([(0, 10)], size=100, pool=2)
+    >>> cut_blocks([(0, 10)], size=100, pool=2)
     [(0, 5), (5, 10)]
     """
     total = sum(stop - start for start, stop in ranges)

@@ -310,7 +310,7 @@ def student(count: int) -> float:
     return math.fsum(term * freedom**-power for power, term in enumerate(EXPANSION))
 
 
-def joined(blocks: Iterable[Block]) -> tuple[Array, Array, Array]:
+def joined_blocks(blocks: Iterable[Block]) -> tuple[Array, Array, Array]:
     """Return the regrets of all blocks, in the order of replications, and the mean pulls."""
     ordered = sorted(blocks, key=lambda block: block.start)
     regrets = np.concatenate([block.regrets for block in ordered], axis=1)

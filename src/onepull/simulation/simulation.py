@@ -28,7 +28,7 @@ from onepull.simulation.feedback import (
 from onepull.simulation.limits import number_of_trials
 from onepull.simulation.prepare import prepare
 from onepull.simulation.prepared import Arms
-from onepull.simulation.result import Block, Result, Trace, joined
+from onepull.simulation.result import Block, Result, Trace, joined_blocks
 from onepull.simulation.trials import Account, Stretch
 from onepull.simulation.truth import Reference
 from onepull.simulation.world import World
@@ -255,7 +255,7 @@ class Simulation:
 
     def result(self, blocks: Iterable[Block]) -> Result:
         """Return the result of all blocks together."""
-        regrets, pulls, best = joined(blocks)
+        regrets, pulls, best = joined_blocks(blocks)
         return Result(
             policies=list(self.policies),
             parameters=[plain_parameters(policy) for policy in self.policies.values()],

@@ -85,7 +85,7 @@ def random_arms(first: Any, key: Any, arms: Any, out: Any) -> None:
 
 
 @compiled
-def best_arms(rows: Any, gaps: Any, out: Any) -> None:
+def write_best_arms(rows: Any, gaps: Any, out: Any) -> None:
     """Write the first arm without a gap for each trial."""
     for i in range(out.size):
         arm = 0

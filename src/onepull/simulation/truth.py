@@ -176,5 +176,5 @@ class Reference:
         """Return each arm's realised regret at each trial, against the genie's arm."""
         count = len(stretch.rows)
         genie = np.empty(count, np.int64)
-        trials.best_arms(stretch.rows, stretch.gaps, genie)
+        trials.write_best_arms(stretch.rows, stretch.gaps, genie)
         return np.asarray(rewards[np.arange(count), genie][:, None] - rewards)

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import Count, Finite
+from onepull.checks import Count, FiniteNumber
 from onepull.errors import SaveFileError
 from onepull.index.rules import MeanRule, leading_capped, leading_mean, no_mean_cap
 from onepull.payoff import COMPACT, Features
@@ -119,7 +119,7 @@ class StatisticsState(msgspec.Struct, forbid_unknown_fields=True):
 
     trials: Count
     pulls: list[Count]
-    means: list[list[Finite]]
+    means: list[list[FiniteNumber]]
 
 
 class ArmStatistics(ABC):

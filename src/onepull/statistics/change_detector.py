@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import Count, Finite
+from onepull.checks import Count, FiniteNumber
 from onepull.errors import SaveFileError
 from onepull.payoff import Features
 from onepull.payoff.reward import NARROWEST
@@ -174,8 +174,8 @@ class DetectorState(msgspec.Struct, forbid_unknown_fields=True):
 
     tests: Count = 0
     sizes: list[Count] = []
-    sums: list[list[Finite]] = []
-    filling: Annotated[list[list[Finite]], msgspec.Meta(max_length=SPAN - 1)] = []
+    sums: list[list[FiniteNumber]] = []
+    filling: Annotated[list[list[FiniteNumber]], msgspec.Meta(max_length=SPAN - 1)] = []
 
 
 class ChangeDetector:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from onepull.checks import Count, Finite
+from onepull.checks import Count, FiniteNumber
 from onepull.errors import SaveFileError
 from onepull.index.rules import MeanRule
 from onepull.payoff import Features
@@ -76,7 +76,7 @@ class DiscountedState(msgspec.Struct, forbid_unknown_fields=True):
     trials: Count
     scale: Annotated[float, msgspec.Meta(ge=LEAST_SCALE, le=1.0)]
     weights: list[Annotated[float, msgspec.Meta(ge=0.0, le=1.0 / LEAST_WEIGHT)]]
-    means: list[list[Finite]]
+    means: list[list[FiniteNumber]]
 
 
 class Discounted(Forgetting):

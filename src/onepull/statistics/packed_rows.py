@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.checks import Count, Finite
+from onepull.checks import Count, FiniteNumber
 from onepull.errors import SaveFileError
 from onepull.payoff import COMPACT, Features
 
@@ -22,10 +22,10 @@ class FewValues(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form of a row with few values that are not 0."""
 
     at: list[Count]
-    values: list[Finite]
+    values: list[FiniteNumber]
 
 
-SavedRow: TypeAlias = list[Finite] | FewValues
+SavedRow: TypeAlias = list[FiniteNumber] | FewValues
 
 
 def packed(row: Features) -> Packed:

@@ -10,7 +10,7 @@ from onepull.store.events import Event, Slot, decode
 from onepull.store.forgetting import is_old
 from onepull.store.group_commit import Rows
 from onepull.store.store import FORGOTTEN, Appended
-from onepull.store.tables import Tables
+from onepull.store.tables import Statements
 
 # Gives the end of a condition that an id is one of several, and its parameter.
 OneOf: TypeAlias = Callable[[Sequence[str]], tuple[str, Any]]
@@ -27,7 +27,7 @@ class Appending:
         The time up to which ids of a problem are refused, if some of its events were deleted.
     """
 
-    def __init__(self, cursor: Any, tables: Tables, one_of: OneOf) -> None:
+    def __init__(self, cursor: Any, tables: Statements, one_of: OneOf) -> None:
         self._cursor, self._tables, self._one_of = cursor, tables, one_of
         rows = cursor.execute(tables.HORIZONS).fetchall()
         self.horizons: dict[str, float] = dict(rows)

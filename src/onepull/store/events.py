@@ -17,7 +17,7 @@ import msgspec
 from onepull.checks import shown
 from onepull.errors import InputError, StoreError
 
-Value: TypeAlias = float | str | bool
+FieldValue: TypeAlias = float | str | bool
 
 
 class Slot(IntEnum):
@@ -108,7 +108,7 @@ class Decided(Identified, frozen=True, kw_only=True):
 
     slot = Slot.DECISION
     arm: str
-    context: dict[str, Value] = {}
+    context: dict[str, FieldValue] = {}
     mode: str = "live"
     chance: float | None = None
     estimate: float | None = None
@@ -131,8 +131,8 @@ class Observed(Identified, frozen=True, kw_only=True):
     """
 
     arm: str
-    context: dict[str, Value] = {}
-    state: dict[str, Value] | None = None
+    context: dict[str, FieldValue] = {}
+    state: dict[str, FieldValue] | None = None
     reward: float | None = None
     late: bool = False
     counts: bool = True
@@ -147,7 +147,7 @@ class Failed(Identified, frozen=True, kw_only=True):
     """A pull failed and showed no state."""
 
     arm: str
-    context: dict[str, Value] = {}
+    context: dict[str, FieldValue] = {}
     late: bool = False
     counts: bool = True
 
@@ -162,7 +162,7 @@ class GaveUp(Identified, frozen=True, kw_only=True):
 
     slot = Slot.GIVE_UP
     arm: str
-    context: dict[str, Value] = {}
+    context: dict[str, FieldValue] = {}
 
 
 class Expired(Identified, frozen=True, kw_only=True):
@@ -175,9 +175,9 @@ class Expired(Identified, frozen=True, kw_only=True):
     """
 
     arm: str
-    context: dict[str, Value] = {}
+    context: dict[str, FieldValue] = {}
     failed: bool = False
-    state: dict[str, Value] | None = None
+    state: dict[str, FieldValue] | None = None
 
     @property
     def teaches(self) -> bool:
@@ -244,7 +244,7 @@ class AttributesSet(Control, frozen=True, kw_only=True):
     """Known attributes of an arm have changed; `error` of estimates was accepted for it."""
 
     arm: str
-    attributes: dict[str, Value]
+    attributes: dict[str, FieldValue]
     error: float | None = None
 
 
@@ -252,7 +252,7 @@ class ArmAdded(Control, frozen=True, kw_only=True):
     """There is a new arm."""
 
     arm: str
-    attributes: dict[str, Value] = {}
+    attributes: dict[str, FieldValue] = {}
 
 
 class ArmRemoved(Control, frozen=True, kw_only=True):
@@ -335,7 +335,7 @@ def encode_all(events: Sequence[Event]) -> list[bytes]:
     return [encode(event) for event in events]  # which tells what is wrong with one
 
 
-def number(event: Event, seq: int) -> None:
+def set_place(event: Event, seq: int) -> None:
     """Give an event its place in the log."""
     _set(event, "seq", seq)
 
@@ -357,7 +357,7 @@ def decode(body: bytes, *, seq: int, problem: str) -> Any:
         raise StoreError(
             f"event {seq} cannot be read: {error}; it is damaged, or written by a newer onepull"
         ) from None
-    number(event, seq)
+    set_place(event, seq)
     _set(event, "problem", problem)
     return event
 

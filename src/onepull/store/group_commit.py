@@ -12,12 +12,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 from onepull.errors import StoreError
-from onepull.store.events import Decided, Event, decode, encode_all, number
+from onepull.store.events import Decided, Event, decode, encode_all, set_place
 from onepull.store.store import Appended, Follower, Stored
 
 LINGER = 0.05  # seconds that recorded events wait for others
 MOST_TOGETHER = 4000  # events in one transaction, so that other processes get their turn
-WAITING = 200_000  # recorded events that may wait for a disk that has failed or is slow
+MOST_UNWRITTEN = 200_000  # recorded events that may wait for a disk that has failed or is slow
 
 Rows: TypeAlias = Sequence[tuple[Event, bytes]]  # events, each with its written form
 Commit: TypeAlias = Callable[[list[Rows]], list[list[Appended]]]
@@ -74,7 +74,7 @@ class GroupCommit:
 
     def record(self, event: Event) -> None:
         """Commit an event with the next ones; it is dropped if too many wait."""
-        if len(self._queue) >= WAITING:
+        if len(self._queue) >= MOST_UNWRITTEN:
             self.lost += 1
             return
         self._put(event)
@@ -197,7 +197,7 @@ class GroupCommit:
 def _as_read(seq: int, event: Event, body: bytes, future: Future[Any] | None) -> Any:
     """Return an event as it is read from the log, so that all processes learn the same."""
     if future is None and type(event) is Decided:  # from which nothing is learned
-        number(event, seq)
+        set_place(event, seq)
         return event
     return decode(body, seq=seq, problem=event.problem)
 

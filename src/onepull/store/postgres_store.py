@@ -15,7 +15,7 @@ from onepull.store.appending import Appending
 from onepull.store.group_commit import GroupCommit, Rows
 from onepull.store.sql_store import SQLStore
 from onepull.store.store import Appended
-from onepull.store.tables import Tables
+from onepull.store.tables import Statements
 
 APPEND_LOCK = 0x6F6E6570756C6C  # the advisory lock of all who append: "onepull"
 
@@ -75,7 +75,7 @@ class PostgresStore(SQLStore):
     ['default']
     """
 
-    _tables = Tables("onepull_", "%s")
+    _tables = Statements("onepull_", "%s")
 
     def __init__(self, dsn: str) -> None:
         try:

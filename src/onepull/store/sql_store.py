@@ -13,7 +13,7 @@ from onepull.store.events import Event, Slot, decode, storable
 from onepull.store.forgetting import horizon_of, is_old
 from onepull.store.group_commit import GroupCommit, Rows
 from onepull.store.store import EVENTS_AT_ONCE, KEPT_SNAPSHOTS, Appended, Follower, Snapshot, Store
-from onepull.store.tables import Tables
+from onepull.store.tables import Statements
 
 
 class SQLStore(Store):
@@ -23,7 +23,7 @@ class SQLStore(Store):
     defines how to commit, to read, and to make other changes, and makes `_group` when it is ready.
     """
 
-    _tables: ClassVar[Tables]
+    _tables: ClassVar[Statements]
     _group: GroupCommit
 
     @abstractmethod

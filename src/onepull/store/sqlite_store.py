@@ -26,7 +26,7 @@ from onepull.store.sql_store import SQLStore
 from onepull.store.sqlite_lots import append_lot
 from onepull.store.sqlite_schema import VERSION, check_version, migrate
 from onepull.store.store import Appended
-from onepull.store.tables import Tables
+from onepull.store.tables import Statements
 from onepull.store.turns import Turns
 
 CHUNK_BYTES = 1 << 20  # bytes of a file that are written again at once
@@ -62,7 +62,7 @@ class SQLiteStore(SQLStore):
     >>> folder.cleanup()
     """
 
-    _tables = Tables("", "?")
+    _tables = Statements("", "?")
 
     def __init__(self, path: str | os.PathLike[str], *, patience: float = 10.0) -> None:
         self.path = path_of(path).absolute()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 
-class Tables:
+class Statements:
     """The statements, with a prefix of the tables' names and the mark of a parameter.
 
-    >>> Tables("onepull_", "%s").FIRST
+    >>> Statements("onepull_", "%s").FIRST
     'SELECT seq FROM onepull_horizons WHERE problem = %s'
     """
 

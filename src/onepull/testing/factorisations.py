@@ -11,14 +11,14 @@ import numpy as np
 from onepull.errors import ContextError
 from onepull.factor import Dense, Factorisation
 from onepull.problem import Problem
-from onepull.testing.random_data import draw
+from onepull.testing.random_data import random_points
 
-Build: TypeAlias = Callable[[Problem], Factorisation]
+BuildFactorisation: TypeAlias = Callable[[Problem], Factorisation]
 
 POINTS_CHECKED = 200
 
 
-def product_equals_reward_within_error(build: Build, problem: Problem) -> None:
+def product_equals_reward_within_error(build: BuildFactorisation, problem: Problem) -> None:
     """φ(y)·ψ(x) equals g(y, x) up to the stated error."""
     factor, payoff = build(problem), problem.payoff
     for context, state in _points(problem):
@@ -31,7 +31,7 @@ def product_equals_reward_within_error(build: Build, problem: Problem) -> None:
         )
 
 
-def looking_equals_the_product(build: Build, problem: Problem) -> None:
+def looking_equals_the_product(build: BuildFactorisation, problem: Problem) -> None:
     """`look` returns φ(y)·means for every arm."""
     factor = build(problem)
     means = np.random.default_rng(1).random((factor.features, 5))
@@ -41,7 +41,7 @@ def looking_equals_the_product(build: Build, problem: Problem) -> None:
         np.testing.assert_allclose(estimates, factor.phi(context) @ means, rtol=1e-9)
 
 
-def bounds_hold(build: Build, problem: Problem) -> None:
+def bounds_hold(build: BuildFactorisation, problem: Problem) -> None:
     """φ(y)·ψ(x) lies within the bounds of `look` for every state."""
     factor = build(problem)
     means = np.zeros((factor.features, 1))
@@ -54,7 +54,7 @@ def bounds_hold(build: Build, problem: Problem) -> None:
         )
 
 
-def many_contexts_give_what_each_gives(build: Build, problem: Problem) -> None:
+def many_contexts_give_what_each_gives(build: BuildFactorisation, problem: Problem) -> None:
     """`phi_many` and `bounds_many` agree with `phi` and `bounds`, row by row."""
     factor = build(problem)
     if not isinstance(factor, Dense):
@@ -71,7 +71,7 @@ def many_contexts_give_what_each_gives(build: Build, problem: Problem) -> None:
     np.testing.assert_allclose(bounds, [factor.bounds(c) for c in contexts], rtol=1e-9, atol=1e-12)
 
 
-def features_are_as_many_as_said(build: Build, problem: Problem) -> None:
+def features_are_as_many_as_said(build: BuildFactorisation, problem: Problem) -> None:
     """φ and ψ have `features` entries, all finite."""
     factor = build(problem)
     for context, state in _points(problem):
@@ -82,11 +82,11 @@ def features_are_as_many_as_said(build: Build, problem: Problem) -> None:
             assert np.all(np.isfinite(vector)), f"not finite: {vector}"
 
 
-def contexts_outside_are_refused(build: Build, problem: Problem) -> None:
+def contexts_outside_are_refused(build: BuildFactorisation, problem: Problem) -> None:
     """An invalid context raises `ContextError`."""
     factor = build(problem)
     means = np.zeros((factor.features, 1))
-    good = draw(problem.context, 1, np.random.default_rng(2))[0]
+    good = random_points(problem.context, 1, np.random.default_rng(2))[0]
     name = problem.context.names[0]
     values = [{**good, name: value} for value in (math.nan, 1e300, "1")]
     missing: list[dict[str, Any]] = [{}] if problem.context.has_fields else []
@@ -98,7 +98,7 @@ def contexts_outside_are_refused(build: Build, problem: Problem) -> None:
         raise AssertionError(f"the invalid context {bad} was accepted")
 
 
-FACTORISATION_CHECKS: list[Callable[[Build, Problem], None]] = [
+FACTORISATION_CHECKS: list[Callable[[BuildFactorisation, Problem], None]] = [
     product_equals_reward_within_error,
     looking_equals_the_product,
     bounds_hold,
@@ -110,8 +110,8 @@ FACTORISATION_CHECKS: list[Callable[[Build, Problem], None]] = [
 
 def _points(problem: Problem) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
     generator = np.random.default_rng(3)
-    contexts = draw(problem.context, POINTS_CHECKED, generator)
-    states = draw(problem.outcome, POINTS_CHECKED, generator)
+    contexts = random_points(problem.context, POINTS_CHECKED, generator)
+    states = random_points(problem.outcome, POINTS_CHECKED, generator)
     return [
         (problem.context.read(context), problem.outcome.read(state))
         for context, state in zip(contexts, states, strict=True)

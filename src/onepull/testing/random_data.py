@@ -13,7 +13,7 @@ from onepull.spaces import FAILED, Box
 FAILING_SHARE = 0.25
 
 
-def draw(box: Box, count: int, generator: np.random.Generator) -> list[dict[str, Any]]:
+def random_points(box: Box, count: int, generator: np.random.Generator) -> list[dict[str, Any]]:
     """Return random points of a box, including the ends of its intervals."""
     columns = points(box, count, generator)
     rows = np.column_stack(list(columns.values()))
@@ -29,8 +29,8 @@ def observations(
 
     If pulls can fail, one in four does, but never the first.
     """
-    contexts = draw(problem.context, count, generator)
-    states = draw(problem.state, count, generator)
+    contexts = random_points(problem.context, count, generator)
+    states = random_points(problem.state, count, generator)
     arms = generator.choice(np.array(problem.arms, dtype=object), count)
     if problem.failure is not None:
         for i in np.flatnonzero(generator.random(count) < FAILING_SHARE).tolist():

@@ -12,7 +12,7 @@ from onepull.distributions import Continuous, Distribution, Independent
 from onepull.distributions.quadrature import smooth
 from onepull.errors import ParameterError
 from onepull.factor import Grid
-from onepull.factor.cells import Axis, cut, listed
+from onepull.factor.cells import Axis, cut_axis, listed_axis
 from onepull.spaces import Finite
 
 CELL_NODES = 24
@@ -58,9 +58,9 @@ def grid_axes(grid: Grid) -> dict[str, Axis]:
     given, spaces = grid.delta, grid.problem.context
     assert given is not None  # noqa: S101 - every grid has a delta
     return {
-        name: listed(space)
+        name: listed_axis(space)
         if isinstance(space, Finite)
-        else cut(space, given[name] if isinstance(given, Mapping) else given)
+        else cut_axis(space, given[name] if isinstance(given, Mapping) else given)
         for name, space in spaces.items()
     }
 

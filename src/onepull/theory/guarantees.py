@@ -32,7 +32,7 @@ from onepull.theory.instance import Instance, beyond
 from onepull.theory.limits import hoeffding_constant
 from onepull.theory.statements import statement
 
-MOST_CELLS = 2000  # more may take minutes with continuous states
+MOST_INTEGRATED_CELLS = 2000  # more may take minutes with continuous states
 MOST_LISTED = 100_000  # the same with finitely many states
 
 
@@ -104,7 +104,9 @@ def _dcb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> G
 def _ccb(environment: Environment, stated: Mapping[str, Any], horizon: int) -> Guarantee:
     epsilon, delta = stated["epsilon"], stated["delta"]
     listed = all(law.atoms is not None for law in environment.states.values())
-    affordable = _cell_count(environment, delta) <= (MOST_LISTED if listed else MOST_CELLS)
+    affordable = _cell_count(environment, delta) <= (
+        MOST_LISTED if listed else MOST_INTEGRATED_CELLS
+    )
     proved = affordable and epsilon > -0.5 and not beyond(environment)
     return Guarantee(
         theorem_4(environment, epsilon, delta, horizon).total if proved else None,

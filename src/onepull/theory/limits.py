@@ -242,7 +242,7 @@ def _tops(environment: Environment, instance: Instance) -> Array:
     tops = problem.payoff.range(boxes)[1]
     outcome = problem.outcome
     if partition.is_finite(outcome) and partition.size(outcome) <= MOST_LISTED_STATES:
-        states = list(partition.product(partition.listed(outcome)).values())
+        states = list(partition.all_combinations(partition.listed_values(outcome)).values())
         found = [np.max(problem.payoff.vector(*y, *states)) for y in instance.contexts]
         tops = np.array(found)
     return np.broadcast_to(tops[:, None], shape)

@@ -15,7 +15,7 @@ from onepull.arrays import Array
 from onepull.checks import LARGEST_PARAMETER, real
 from onepull.errors import ParameterError
 from onepull.theory.instance import Instance
-from onepull.theory.series import settled, settled_printed, zeta
+from onepull.theory.series import settled_from, settled_printed, zeta
 
 LARGEST_LOG = 690.0  # of a bound, so that a sum over contexts stays finite
 LAST = math.pi**2 / 3  # ≥ 2 Σ t^(1-2α) for α ≥ 3/2: trials with a mean outside its interval
@@ -184,7 +184,7 @@ def _by_one_context(instance: Instance, epsilon: float, arm: int) -> Array:
     p = instance.probabilities[alone]
     here = np.where(np.isfinite(steep[alone]), steep[alone], 0.0).max(axis=1)
     elsewhere = float(np.where(np.isfinite(steep[:, arm]), steep[:, arm], 0.0).max())
-    start = settled(p / (2 * arms), 4 * (2 + epsilon) * np.maximum(here, elsewhere))
+    start = settled_from(p / (2 * arms), 4 * (2 + epsilon) * np.maximum(here, elsewhere))
     pulls = np.floor(p * start / (2 * arms))
     tail = pulls ** -(2 + 2 * epsilon) + pulls ** -(1 + 2 * epsilon) / (1 + 2 * epsilon)
     parts = np.array(

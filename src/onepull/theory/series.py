@@ -29,10 +29,10 @@ def zeta(s: float) -> float:
     return float(head + tail)
 
 
-def settled(share: Array, cost: Array) -> Array:
+def settled_from(share: Array, cost: Array) -> Array:
     """Return the least integer n from which on share·n - 1 ≥ cost·ln n, for each pair.
 
-    >>> settled(np.array([1 / 56]), np.array([804.0]))
+    >>> settled_from(np.array([1 / 56]), np.array([804.0]))
     array([599012.])
     """
     # Convex and negative at 1, so Newton's method from the right converges to the last zero.

@@ -30,9 +30,9 @@ from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.kept_likelihood import DEAREST, Bounds, dearness, explored, likely_means
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
-from onepull.policies.kept_states.merging import RECENT
+from onepull.policies.kept_states.merging import NEVER_MERGED
 from onepull.policies.kept_states.tops import Tops
-from onepull.testing.random_data import draw, observations
+from onepull.testing.random_data import observations, random_points
 
 
 def taught(problem, count=300, seed=1, **stated):
@@ -49,7 +49,7 @@ def test_while_nothing_is_dropped_estimates_are_those_of_the_paper(name):
     for record in observations(problem, 300, np.random.default_rng(3)):
         policy.observe(**record)
         table.observe(**record)
-    for context in draw(problem.context, 12, np.random.default_rng(4)):
+    for context in random_points(problem.context, 12, np.random.default_rng(4)):
         assert policy.estimates(**context) == pytest.approx(table.estimates(**context), rel=1e-12)
 
 
@@ -110,7 +110,7 @@ def test_the_highest_bounds_are_found_among_many_rows(arms, apart):
 @pytest.mark.parametrize("problem", [channels(), failing(), endless(), harvesting(), mixed()])
 def test_the_choice_is_the_arm_with_the_highest_index(problem):
     policy = taught(problem)
-    for context in draw(problem.context, 20, np.random.default_rng(5)):
+    for context in random_points(problem.context, 20, np.random.default_rng(5)):
         indices = policy.indices(**context)
         assert policy.choose(**context) == problem.arms[int(np.argmax(indices))]
 
@@ -165,7 +165,7 @@ def test_an_arm_that_was_not_pulled_for_long_becomes_uncertain_again():
 
 def test_how_much_states_count_is_what_the_filter_does():
     policy = single()
-    for x in jumping(RECENT):
+    for x in jumping(NEVER_MERGED):
         policy.observe("a", x=x)
     memory = policy._knowledge
     assert memory.drift.chosen != STEADY
@@ -185,7 +185,7 @@ def test_how_much_states_count_is_what_the_filter_does():
 
 def test_keeping_up_the_counts_equals_counting_anew():
     policy = single()
-    states = jumping(RECENT)
+    states = jumping(NEVER_MERGED)
     for place, x in enumerate(states):
         policy.observe("a", x=x)
         policy.choose(y=1)  # counts anew after a change of the candidate, then keeps them up
@@ -220,7 +220,7 @@ def test_merging_old_states_keeps_means_unbiased_and_numbers_exact():
 @pytest.mark.parametrize("adapts", [True, False])
 def test_saving_keeps_everything_beyond_the_room_for_states(problem, adapts):
     policy = taught(problem, 400, kept=40, adapts=adapts)
-    for context in draw(problem.context, 3, np.random.default_rng(6)):
+    for context in random_points(problem.context, 3, np.random.default_rng(6)):
         policy.choose(**context)
     twin = Policy.from_bytes(policy.to_bytes())
     assert twin.to_bytes() == policy.to_bytes()
@@ -297,11 +297,11 @@ def test_another_reward_revalues_every_state():
 @pytest.mark.parametrize("problem", [channels(), failing(), endless(), harvesting(), mixed()])
 def test_tops_are_above_every_reward(problem):
     tops, generator = Tops(problem), np.random.default_rng(9)
-    for context in draw(problem.context, 30, generator):
+    for context in random_points(problem.context, 30, generator):
         values = problem.context.read(context)
         top = np.broadcast_to(tops.at(values), len(problem.arms))
         for j in range(len(problem.arms)):
-            for state in draw(problem.state, 30, generator):
+            for state in random_points(problem.state, 30, generator):
                 outcome = problem.outcome_of(j, problem.state.read(state))
                 assert problem.payoff.scalar(*values, *outcome) <= top[j] + 1e-9
 
@@ -312,7 +312,9 @@ def test_an_arm_whose_answers_are_lost_is_tried_again_and_again(problem):
     generator = np.random.default_rng(3)
     lost, tried, trials = problem.arms[1], 0, 600
     for _ in range(trials):
-        (context,), (state,) = (draw(box, 1, generator) for box in (problem.context, problem.state))
+        (context,), (state,) = (
+            random_points(box, 1, generator) for box in (problem.context, problem.state)
+        )
         arm = policy.choose(**context)
         if arm == lost:
             policy.pulled(arm, **context)
@@ -520,7 +522,7 @@ def test_an_arm_is_explored_where_that_costs_least():
 def test_arms_that_may_not_be_chosen_do_not_count_for_what_a_pull_costs():
     policy = taught(channels())
     arms = list(policy.problem.arms)
-    for context in draw(policy.problem.context, 20, np.random.default_rng(6)):
+    for context in random_points(policy.problem.context, 20, np.random.default_rng(6)):
         left = arms[1:]
         choice = policy.choose(**context, eligible=left)
         told = {row.arm: row.index for row in policy.explain(**context, eligible=left).arms}

@@ -24,7 +24,7 @@ from onepull import (
 from onepull.distributions import Beta, Uniform
 from onepull.environment import Environment
 from onepull.policies.partition.balls import leading_ball, leading_of_many
-from onepull.testing.random_data import draw
+from onepull.testing.random_data import random_points
 
 
 class PaperBall:
@@ -103,8 +103,8 @@ def test_every_step_is_that_of_the_algorithm(make, horizon, width):
     policy = ContextualZooming(problem, horizon=horizon, width=width)
     paper = PaperZooming(problem, horizon, width)
     generator = np.random.default_rng(2)
-    contexts = draw(problem.context, 250, generator)
-    states = draw(problem.state, 250, generator)
+    contexts = random_points(problem.context, 250, generator)
+    states = random_points(problem.state, 250, generator)
     for context, state in zip(contexts, states, strict=True):
         values = list(context.values())
         scores = np.array(paper.indices(values))

@@ -10,7 +10,7 @@ from problems import channels, harvesting, mixed
 
 from onepull import EpochGreedy, Finite, InputError, Interval, ParameterError, Problem, Table
 from onepull.factor import partition
-from onepull.policies.policy_class.mixture import Mixture
+from onepull.policies.policy_class.mixture import PolicyMixture
 from onepull.policies.policy_class.policy_class import PolicyClass
 from onepull.testing.random_data import observations
 
@@ -111,11 +111,11 @@ def test_the_oracle_is_the_best_of_all(kind):
 def test_a_mixture_draws_what_its_policies_play():
     generator = np.random.default_rng(2)
     maps, weights = generator.integers(0, 3, (5, 4)), generator.dirichlet(np.ones(5))
-    table = Mixture(maps, weights).table(3)
+    table = PolicyMixture(maps, weights).table(3)
     for cell, arm in itertools.product(range(4), range(3)):
         played = sum(w for row, w in zip(maps, weights, strict=True) if row[cell] == arm)
         assert table[cell, arm] == pytest.approx(played)
-    left = Mixture(np.array([[0, 2], [1, 2], [2, 2]]), np.array([0.5, 0.3, 0.2])).without(1)
+    left = PolicyMixture(np.array([[0, 2], [1, 2], [2, 2]]), np.array([0.5, 0.3, 0.2])).without(1)
     assert left.maps.tolist() == [[0, 1], [1, 1]]
     assert left.weights.tolist() == [0.5, 0.2]
 

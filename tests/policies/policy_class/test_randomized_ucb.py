@@ -21,7 +21,7 @@ from onepull import (
     simulate,
 )
 from onepull.policies.policy_class.cheapest_mixture import Program
-from onepull.policies.policy_class.mixture import Mixture
+from onepull.policies.policy_class.mixture import PolicyMixture
 from onepull.policies.policy_class.policy_class import PolicyClass
 
 
@@ -77,7 +77,7 @@ def test_a_solution_keeps_to_the_constraint_and_is_near_the_least(size, kind, cu
     count = len(problem.policies)
     weights, prices = problem.solve(slack=0.5, tolerance=0.005)
     assert sum(weights.values()) == pytest.approx(1)
-    mixture = Mixture.of(problem.policies, np.array(list(weights.values())), list(weights))
+    mixture = PolicyMixture.of(problem.policies, np.array(list(weights.values())), list(weights))
     table = mixture.table(arms)
     heights = variances(problem, table)
     np.testing.assert_allclose(problem.variances(table), heights)
@@ -92,13 +92,13 @@ def test_a_solution_keeps_to_the_constraint_and_is_near_the_least(size, kind, cu
     assert problem.excess(heights) <= max(0.02, worst + 0.02 * abs(worst) + 0.02)
     # No distribution that keeps to the constraint costs less by more than the tolerance.
     value = sum(w * problem.costs[p] for p, w in weights.items())
-    bought = Mixture.of(problem.policies, np.array(list(prices.values())), list(prices))
+    bought = PolicyMixture.of(problem.policies, np.array(list(prices.values())), list(prices))
     assert problem.gap(table, bought.table(arms), slack=0.5) <= 0.0051
     for alpha in (0.05, 0.3):
         for share in generator.dirichlet(np.full(count, alpha), 300):
             near = 0.9 * share + 0.1 * np.eye(count)[problem.leader]
             for point in (near, 0.5 * near + 0.5 * _dense(weights, count)):
-                other = Mixture(problem.policies.assignments, point).table(arms)
+                other = PolicyMixture(problem.policies.assignments, point).table(arms)
                 if problem.excess(problem.variances(other)) <= 0.5:
                     assert point @ problem.costs >= value - 0.0051
 

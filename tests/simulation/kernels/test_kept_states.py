@@ -10,9 +10,9 @@ from kept_worlds import WORLDS, played
 
 from onepull import AdaptiveKL
 from onepull.environment import channel_selection
-from onepull.index.kept_likelihood import CLOSE, likely_means
+from onepull.index.kept_likelihood import FALL_ACCURACY, likely_means
 from onepull.policies.kept_states.drift import DECAYS, Drift
-from onepull.policies.kept_states.merging import RECENT, uniform
+from onepull.policies.kept_states.merging import NEVER_MERGED, uniform
 from onepull.simulation import Simulation
 from onepull.simulation.kernels.kept_bounds import begin, improve, measure, no_search
 from onepull.simulation.kernels.kept_drift import filters_of, learn, recount
@@ -130,7 +130,7 @@ def test_states_count_as_in_the_library(count):
         assert memory.drift is not None
         memory.drift.chosen = q
         counts, gains = np.zeros((2, 300)), np.zeros((3, 300))
-        recount(q, count, RECENT, memory.stands_for[0], memory.seen_at[0], counts, gains)
+        recount(q, count, NEVER_MERGED, memory.stands_for[0], memory.seen_at[0], counts, gains)
         for mine, theirs in zip(counts, memory._recount(), strict=True):
             assert mine[:count] == pytest.approx(theirs[0, :count], rel=1e-12, abs=1e-15)
 
@@ -155,7 +155,9 @@ def test_the_bounds_are_those_of_the_library():
             assert search.lower[0] - near <= exact <= search.upper[0] + near
             improve(search, 0, values[0], weights[0], count, pulls)
         # Rounding may make one of the two take a step more.
-        assert search.upper[0] == pytest.approx(exact, rel=1e-9, abs=2 * CLOSE * search.unit[0])
+        assert search.upper[0] == pytest.approx(
+            exact, rel=1e-9, abs=2 * FALL_ACCURACY * search.unit[0]
+        )
 
 
 def test_random_numbers_are_those_of_the_library():

@@ -14,12 +14,12 @@ from onepull.arrays import Array
 from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.policies.budget.spender import Spender
-from onepull.policies.policy_class.mixture import Mixture
-from onepull.policies.policy_class.policy_class import Kind, Maps, PolicyClass
+from onepull.policies.policy_class.mixture import PolicyMixture
+from onepull.policies.policy_class.policy_class import GivenPolicies, Maps, PolicyClass
 from onepull.problem import Problem
 
-MOST_POLICIES = 500  # each decision considers all pairs
-MOST_STEPS = 1000
+MOST_MIXED_POLICIES = 500  # each decision considers all pairs
+MOST_SOLVER_STEPS = 1000
 
 
 class MixtureElimination(Spender):
@@ -90,7 +90,7 @@ class MixtureElimination(Spender):
         costs: Mapping[str, float] | None = None,
         budget: float | None = None,
         horizon: int | None = None,
-        policies: Kind = None,
+        policies: GivenPolicies = None,
         width: float = 1.0,
         sharing: str = "per-context",
         delta: float | Mapping[str, float] | None = None,
@@ -115,12 +115,12 @@ class MixtureElimination(Spender):
         """Return the requested policy class for the given arms."""
         cells = self._knowledge.cells
         made = PolicyClass(cells, arms, self._asked)
-        if self._asked is None and len(made) > MOST_POLICIES:
+        if self._asked is None and len(made) > MOST_MIXED_POLICIES:
             made = PolicyClass(cells, arms, "thresholds")
-        if len(made) > MOST_POLICIES:
+        if len(made) > MOST_MIXED_POLICIES:
             raise ParameterError(
-                f"{len(made):,} policies are more than the {MOST_POLICIES} allowed, since each "
-                "decision considers all pairs; use 'thresholds' or list the policies"
+                f"{len(made):,} policies are more than the {MOST_MIXED_POLICIES} allowed, since "
+                "each decision considers all pairs; use 'thresholds' or list the policies"
             )
         return made
 
@@ -236,15 +236,15 @@ def balanced(
     """
     kept: NDArray[np.bool_] = candidates.kept
     weights = candidates.weights(kept / kept.sum())
-    mean = Mixture(maps, weights).table(arms)
-    for step in range(MOST_STEPS):
+    mean = PolicyMixture(maps, weights).table(arms)
+    for step in range(MOST_SOLVER_STEPS):
         played = (1.0 - exploration) * mean + exploration / arms
         rarity = candidates.mixed(_sums(maps, often[:, None] / played))
         worst = np.where(kept, rarity, -np.inf)
         if worst.max() <= 2 * arms:
             break
         rarest = candidates.weights(worst == worst.max())
-        mean += (Mixture(maps, rarest / rarest.sum()).table(arms) - mean) / (step + 2)
+        mean += (PolicyMixture(maps, rarest / rarest.sum()).table(arms) - mean) / (step + 2)
     return played
 
 

@@ -18,7 +18,7 @@ from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem
 
 
-class Event(msgspec.Struct, forbid_unknown_fields=True, array_like=True):
+class LoggedObservation(msgspec.Struct, forbid_unknown_fields=True, array_like=True):
     """One observation: its number, its arm, and what was told of it."""
 
     number: Count
@@ -39,7 +39,7 @@ class LoggedFleet(Fleet):
         super().__init__(name, blank)
         self.remembers = remembers
         self.is_in_order = remembers is None
-        self.own: list[Event] = []
+        self.own: list[LoggedObservation] = []
         self.number = 0  # the highest one seen
         self._start: Member | None = None
 
@@ -53,7 +53,9 @@ class LoggedFleet(Fleet):
         whole.learn(arm, *told)
         self.number += 1
         self.version += 1
-        self.own.append(Event(self.number, self.blank.problem.arms[arm], plain(list(told))))
+        self.own.append(
+            LoggedObservation(self.number, self.blank.problem.arms[arm], without_numpy(list(told)))
+        )
         if self.remembers is not None and len(self.own) >= 2 * self.remembers:
             del self.own[: -self.remembers]
 
@@ -97,7 +99,7 @@ class LoggedFleet(Fleet):
         return msgspec.to_builtins(learned)
 
     def _read(self, problem: Problem, learned: Any) -> Any:
-        events = restored(list[Event], learned, "observations of a member")
+        events = restored(list[LoggedObservation], learned, "observations of a member")
         numbers = [event.number for event in events]
         if any(a >= b for a, b in pairwise(numbers)):
             raise SaveFileError("the numbers of a member's observations do not increase")
@@ -133,20 +135,20 @@ class LoggedFleet(Fleet):
         return twin
 
 
-def plain(value: Any) -> Any:
+def without_numpy(value: Any) -> Any:
     """Return a value without types of numpy, as it comes back from a file.
 
-    >>> plain([np.float64(0.5), {"x": np.int64(3)}])
+    >>> without_numpy([np.float64(0.5), {"x": np.int64(3)}])
     [0.5, {'x': 3}]
     """
     if isinstance(value, dict):
-        return {name: plain(inner) for name, inner in value.items()}
+        return {name: without_numpy(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
+        return [without_numpy(inner) for inner in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _check_attributes(events: Sequence[Event], then: Problem, now: Problem) -> None:
+def _check_attributes(events: Sequence[LoggedObservation], then: Problem, now: Problem) -> None:
     """Raise MergeError if an arm had other attributes when a reward of it was told.
 
     A state is valued anew; what state gave a reward is not known.

@@ -7,7 +7,7 @@ from typing import Any, Self
 import msgspec
 
 from onepull.policies.fleet.fleet import Fleet, fit
-from onepull.policies.fleet.updates import START, digest
+from onepull.policies.fleet.updates import START, contribution_digest
 from onepull.policies.pull_counts import PullCounts
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem
@@ -66,7 +66,7 @@ class SummedFleet(Fleet):
         So it counts once if several members start from the same file.
         """
         start = self._before(whole, counts)
-        self.members[f"{START}{digest(self._out(start))}"] = start
+        self.members[f"{START}{contribution_digest(self._out(start))}"] = start
 
     def copy(self) -> Self:
         """Return a copy that does not change with this one."""

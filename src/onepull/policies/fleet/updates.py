@@ -11,10 +11,10 @@ from onepull.checks import Count, shown
 from onepull.errors import MergeError, ParameterError
 from onepull.html import printable
 
-LONGEST_NAME = 200  # characters of a member's name
+LONGEST_MEMBER = 200  # characters of a member's name
 START = "start "  # the name of what was learned before joining begins so
 
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_MEMBER)]
 
 
 class Contribution(msgspec.Struct, forbid_unknown_fields=True):
@@ -105,14 +105,14 @@ def checked_name(name: Any) -> str:
     """
     if (
         isinstance(name, str)
-        and 0 < len(name) <= LONGEST_NAME
+        and 0 < len(name) <= LONGEST_MEMBER
         and printable(name) == name
         and not name.startswith(START)
     ):
         return str(name)
     raise ParameterError(
-        f"the name of a member must be 1 to {LONGEST_NAME} printable characters and not begin with "
-        f"{START!r}, given {shown(name)}"
+        f"the name of a member must be 1 to {LONGEST_MEMBER} printable characters and not begin "
+        f"with {START!r}, given {shown(name)}"
     )
 
 
@@ -131,6 +131,6 @@ def as_text(value: Any) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def digest(contribution: Contribution) -> str:
+def contribution_digest(contribution: Contribution) -> str:
     """Return a short text that tells two contributions apart."""
     return hashlib.sha256(as_text(contribution)).hexdigest()[:24]

@@ -8,14 +8,14 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from onepull.arms import Words
+from onepull.arms import WordsOfAttributes
 from onepull.checks import constant
 from onepull.errors import ParameterError
 from onepull.index.empirical_likelihood import exploration
 from onepull.index.set_likelihood import UNKNOWN_BOUND, bound_cap, leading_bound
 from onepull.payoff import Reward, State
 from onepull.policies.hidden_states.level_groups import bound_of_groups
-from onepull.policies.hidden_states.set_counts import Seen, Sightings
+from onepull.policies.hidden_states.set_counts import GroupedCounts, Sightings
 from onepull.policies.hidden_states.told_sets import REMEMBERED_CONTEXTS, Readings
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
@@ -113,7 +113,7 @@ class CoarseKL(Policy):
         *,
         failure: float | str | None = None,
         error: float | None = None,
-        words: Words | None = None,
+        words: WordsOfAttributes | None = None,
     ) -> Self:
         """Return a policy for another reward that keeps what this one has learned.
 
@@ -203,7 +203,7 @@ class CoarseKL(Policy):
         return found
 
 
-def _mean(seen: Seen, values: Any) -> float:
+def _mean(seen: GroupedCounts, values: Any) -> float:
     """Return the mean value under the most likely law; levels of a group have equal shares."""
     groups = len(seen.law)
     live = seen.group >= 0

@@ -15,14 +15,14 @@ from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.set_likelihood import spread
 from onepull.policies.hidden_states.level_groups import group_levels, sets_of_groups
 from onepull.policies.hidden_states.told_sets import LevelSet, Readings
-from onepull.policies.sharing.inherited import changed_fields, names
+from onepull.policies.sharing.inherited import changed_fields, names_in_sentence
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import observed_outcome, rewarded_context
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED, unanswered
 
 
-class Seen(NamedTuple):
+class GroupedCounts(NamedTuple):
     """An arm's observations by group of levels, as the likelihood takes them."""
 
     told: Array
@@ -60,7 +60,7 @@ class Sightings(Knowledge):
         self.in_flight = [0] * len(self.problem.arms)
         self._trials = 0
         self.sets: list[dict[LevelSet, int]] = [{} for _ in self.problem.arms]
-        self._seen: dict[int, Seen] = {}
+        self._seen: dict[int, GroupedCounts] = {}
         self.bounds: list[dict[Any, tuple[float, float, float]]] = [{} for _ in self.problem.arms]
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
@@ -132,7 +132,7 @@ class Sightings(Knowledge):
         self._seen.pop(arm, None)
         self.bounds[arm] = {}
 
-    def of_arm(self, arm: int) -> Seen:
+    def of_arm(self, arm: int) -> GroupedCounts:
         """Return the observations of an arm that has any, and its most likely law."""
         if arm not in self._seen:
             # Sorted, so that equal counts give equal results.
@@ -143,7 +143,7 @@ class Sightings(Knowledge):
             group = np.zeros(self.readings.count, np.int64)
             apart = sets_of_groups(told, group, group_levels(told, group))
             counts = np.array([count for _, count in sets], dtype=float)
-            self._seen[arm] = Seen(apart, counts, group, spread(apart, counts))
+            self._seen[arm] = GroupedCounts(apart, counts, group, spread(apart, counts))
         return self._seen[arm]
 
     @property
@@ -217,7 +217,9 @@ class Sightings(Knowledge):
         if old.readings.knots is not None:
             raise ParameterError("the cells of an interval state are cut for the old contexts")
         if grown := changed_fields(self.problem.state, old.problem.state):
-            raise ParameterError(f"a reward told which of the old values {names(grown)} may have")
+            raise ParameterError(
+                f"a reward told which of the old values {names_in_sentence(grown)} may have"
+            )
         self.restore(msgspec.to_builtins(old.state()))
         return 0.0
 

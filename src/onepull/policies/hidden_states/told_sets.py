@@ -13,14 +13,14 @@ from onepull.arrays import Array
 from onepull.checks import whole_number
 from onepull.errors import ParameterError, RewardError
 from onepull.payoff import State
-from onepull.payoff.box_points import is_finite, listed, points, product, size
+from onepull.payoff.box_points import all_combinations, is_finite, listed_values, points, size
 from onepull.payoff.reward import slack
 from onepull.policies.hidden_states.reward_breaks import breaks_of
 from onepull.problem import Problem, given_problem
 from onepull.spaces import Interval
 
 READING_KNOTS = 17
-MOST_LEVELS = 256
+MOST_STATE_LEVELS = 256
 MOST_CONTEXTS = 1024  # listed, so that cells can be cut where a reward becomes flat
 INSIDE = 1e-9  # of a cell: the reward is computed at this distance from its ends
 NEAR_END = 1e-3  # of a cell: a reward that is the same there is flat at that end
@@ -83,21 +83,23 @@ class Readings:
         if is_finite(problem.state):
             if knots is not None:
                 raise ParameterError("knots are for an interval state; all states are listed here")
-            self._rows = np.column_stack(list(product(listed(problem.state)).values()))
+            self._rows = np.column_stack(
+                list(all_combinations(listed_values(problem.state)).values())
+            )
             self._place = {tuple(row): s for s, row in enumerate(self._rows.tolist())}
             self.count = len(self._rows)
         else:
             self.knots = whole_number(
-                "knots", READING_KNOTS if knots is None else knots, least=2, most=MOST_LEVELS
+                "knots", READING_KNOTS if knots is None else knots, least=2, most=MOST_STATE_LEVELS
             )
             self.edges = _edges(problem, self.knots)
             self.count = 2 * len(self.edges) - 1
         self._shown = self.count  # the levels of a pull that does not fail
         self.count += self._fails
-        if self.count > MOST_LEVELS:
+        if self.count > MOST_STATE_LEVELS:
             raise ParameterError(
-                f"the state has {self.count:,} levels; at most {MOST_LEVELS:,} are allowed: list "
-                "fewer states or use fewer knots"
+                f"the state has {self.count:,} levels; at most {MOST_STATE_LEVELS:,} are allowed: "
+                "list fewer states or use fewer knots"
             )
         self.outlook = lru_cache(maxsize=REMEMBERED_CONTEXTS)(self._outlook)
         self._blocks = lru_cache(maxsize=REMEMBERED_CONTEXTS)(self._told_apart)
@@ -292,7 +294,7 @@ def _edges(problem: Problem, knots: int) -> list[float]:
     even: list[float] = np.linspace(space.low, space.high, knots).tolist()
     found: set[float] = set()
     if is_finite(problem.context) and size(problem.context) <= MOST_CONTEXTS:
-        contexts = product(listed(problem.context))
+        contexts = all_combinations(listed_values(problem.context))
         for context in zip(*(column.tolist() for column in contexts.values()), strict=True):
             for payoff in payoffs:
                 found |= breaks_of(payoff, context, even)

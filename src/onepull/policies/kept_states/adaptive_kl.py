@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from onepull.arms import Words
+from onepull.arms import WordsOfAttributes
 from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
 from onepull.index.kept_likelihood import (
@@ -33,13 +33,13 @@ from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
-KEPT = 512
-LEAST, MOST = 16, 1 << 16  # of the states kept per arm
+DEFAULT_KEPT = 512  # states per arm
+FEWEST_KEPT, MOST_KEPT = 16, 1 << 16  # that a user may ask for
 UNANSWERED = -math.inf  # the index of an arm that was pulled enough and has not answered yet
 AT_FIRST = 32  # trials that may all explore
 FEW_ARMS = 10  # with more, not all of the later trials explore
 OF_A_ROUND = 3  # how many do then, of as many trials as there are arms
-ROUNDING = 1e-12  # of rewards, as a share of the largest mean
+MEAN_ROUNDING = 1e-12  # of rewards, as a share of the largest mean
 EXPLORING = 0  # key of the numbers that decide which trials these are
 
 
@@ -158,11 +158,11 @@ class AdaptiveKL(Policy):
         self,
         problem: Problem,
         *,
-        kept: int = KEPT,
+        kept: int = DEFAULT_KEPT,
         adapts: bool = True,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.kept = whole_number("kept", kept, least=LEAST, most=MOST)
+        self.kept = whole_number("kept", kept, least=FEWEST_KEPT, most=MOST_KEPT)
         self.adapts = flag("adapts", adapts)
         super().__init__(KeptStates(problem, capacity=self.kept, adapts=self.adapts), seed=seed)
 
@@ -195,7 +195,7 @@ class AdaptiveKL(Policy):
         *,
         failure: float | str | None = None,
         error: float | None = None,
-        words: Words | None = None,
+        words: WordsOfAttributes | None = None,
     ) -> Self:
         """Return a policy for another reward with everything that this one has seen.
 
@@ -384,7 +384,7 @@ class AdaptiveKL(Policy):
         apart = np.where(stands_for > 0.0, rewards - overall[:, None], 0.0)
         low, high = float(means.min()), float(means.max())
         # In units of the largest deviation, so that no square overflows.
-        least = ROUNDING * max(-low, high)
+        least = MEAN_ROUNDING * max(-low, high)
         unit = max(float(apart.max()), -float(apart.min()), high - low, least, NARROWEST)
         apart /= unit
         squares = row_products(apart * stands_for, apart)

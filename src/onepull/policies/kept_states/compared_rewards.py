@@ -7,7 +7,7 @@ from math import frexp
 import numpy as np
 
 from onepull.payoff import State
-from onepull.payoff.box_points import is_finite, listed, points, product, size
+from onepull.payoff.box_points import all_combinations, is_finite, listed_values, points, size
 from onepull.problem import Problem
 
 TRACKED = 8  # contexts in which predictions are compared
@@ -17,7 +17,7 @@ def tracked_contexts(problem: Problem) -> list[State]:
     """Return the contexts in which predictions are compared: all if they are few."""
     box = problem.context
     if is_finite(box) and size(box) <= TRACKED:
-        columns = product(listed(box))
+        columns = all_combinations(listed_values(box))
     else:
         sample = points(box, TRACKED, np.random.default_rng(0))
         columns = {name: column[-TRACKED:] for name, column in sample.items()}

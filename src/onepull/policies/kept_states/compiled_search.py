@@ -11,11 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onepull.arrays import Array
-
-Arms = NDArray[np.int64]
+from onepull.arrays import ArmNumbers, Array
 
 
 class CompiledSearch:
@@ -42,7 +39,7 @@ COMPILED = CompiledSearch()
 
 def as_arrays(
     rewards: Array, counts: Sequence[int], tops: Any, allowed: Sequence[int]
-) -> tuple[Array, Arms, Array, Arms]:
+) -> tuple[Array, ArmNumbers, Array, ArmNumbers]:
     """Return arguments of the search with the types for which it was compiled.
 
     >>> as_arrays(np.ones((2, 1)), [3, 4], 1.0, range(2))[2:]

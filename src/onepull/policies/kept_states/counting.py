@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.policies.kept_states.drift import DECAYS, DEVIATIONS
-from onepull.policies.kept_states.merging import RECENT
+from onepull.policies.kept_states.merging import NEVER_MERGED
 
 REPLAYED = 800  # states of all arms that a filter runs over again, in less than a millisecond
-LEAST = 8  # of each arm
+FEWEST_REPLAYED = 8  # of each arm
 
 
 def replayed(arms: int) -> int:
@@ -21,7 +21,7 @@ def replayed(arms: int) -> int:
     >>> replayed(4), replayed(50), replayed(1000)
     (128, 16, 8)
     """
-    return max(LEAST, min(RECENT, REPLAYED // arms))
+    return max(FEWEST_REPLAYED, min(NEVER_MERGED, REPLAYED // arms))
 
 
 def counts_under(

@@ -29,9 +29,9 @@ STEADY = 0  # the candidate without deviations
 ODDS = 3.0  # logarithm of the prior odds of no change
 CARRIED = 10.0  # logarithm of the odds that a belief keeps if rewards are replaced
 POOLED = 2.0  # how many observations what other arms show about noise counts for
-FEW = 3  # observations of noise before candidates are compared
-TINY = 1e-30
-LARGEST = 1e200  # level or square after the unit of rewards has changed
+LEAST_NOISE_COUNT = 3  # observations of noise before candidates are compared
+LEAST_VARIANCE = 1e-30  # what varies less counts as constant
+LARGEST_LEVEL = 1e200  # level or square after the unit of rewards has changed
 
 add, divide, log1p, multiply, subtract = np.add, np.divide, np.log1p, np.multiply, np.subtract
 
@@ -53,7 +53,7 @@ def most_likely(likelihood: Sequence[float]) -> int:
     return STEADY + 1 + changing.index(highest) if highest + log(rest) > least else STEADY
 
 
-class Fading(NamedTuple):
+class FadedFilters(NamedTuple):
     """What some trials without a pull do to the filters of all candidates, in all contexts."""
 
     left: Array  # of a deviation
@@ -62,12 +62,12 @@ class Fading(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def fading_after(trials: int, contexts: int) -> Fading:
+def fading_after(trials: int, contexts: int) -> FadedFilters:
     """Return what a number of trials without a pull does to the filters."""
     left = np.exp(-DECAYS * trials)
     rows = np.array([left, left, left * left, DEVIATIONS * (1.0 - left * left)])
     each = np.repeat(rows[:, :, None], contexts, axis=2)
-    return Fading(each[0], each[1:3], each[3])
+    return FadedFilters(each[0], each[1:3], each[3])
 
 
 class _Filter(NamedTuple):
@@ -239,7 +239,7 @@ class Drift:
         one could win by guessing the shape of the noise instead of the mean.
         """
         total = self._total
-        if total < FEW:
+        if total < LEAST_NOISE_COUNT:
             return
         freedom = POOLED + self.compared[arm]
         spread = self.pooled * (POOLED / total)
@@ -247,10 +247,10 @@ class Drift:
         average = self._average
         tells = None
         if freedom >= self._varies_until[arm]:
-            tells = spread > TINY * freedom
+            tells = spread > LEAST_VARIANCE * freedom
             if tells.all():
                 # The squares of an arm never become less.
-                self._varies_until[arm], tells = raw.min() / TINY, None
+                self._varies_until[arm], tells = raw.min() / LEAST_VARIANCE, None
         if tells is None:
             repeated[...] = spread
             divide(squares, repeated, repeated)
@@ -283,7 +283,7 @@ class Drift:
         if self.chosen == STEADY:
             return np.ones(len(self.latest))
         raw, left = self.squares[:, STEADY], self.squares[:, self.chosen]
-        shares = np.where(raw > TINY, left / np.maximum(raw, TINY), 1.0)
+        shares = np.where(raw > LEAST_VARIANCE, left / np.maximum(raw, LEAST_VARIANCE), 1.0)
         return np.asarray(np.minimum(shares.mean(axis=1), 1.0))
 
     # Arms, copies and files
@@ -294,8 +294,8 @@ class Drift:
             for array in (self.levels, self.squares, self.squares, self.pooled, self.pooled):
                 np.multiply(array, factor, out=array)
         for array in (self.levels, self.squares, self.pooled):
-            np.nan_to_num(array, copy=False, posinf=LARGEST, neginf=-LARGEST)
-            np.clip(array, -LARGEST, LARGEST, out=array)
+            np.nan_to_num(array, copy=False, posinf=LARGEST_LEVEL, neginf=-LARGEST_LEVEL)
+            np.clip(array, -LARGEST_LEVEL, LARGEST_LEVEL, out=array)
         self._prepare()
 
     def believe(self, other: Drift) -> None:

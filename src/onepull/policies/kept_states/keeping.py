@@ -10,7 +10,7 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.policies.kept_states.counting import counts_under
 from onepull.policies.kept_states.drift import STEADY
-from onepull.policies.kept_states.merging import FARTHEST, RECENT, merged_pairs
+from onepull.policies.kept_states.merging import FARTHEST, NEVER_MERGED, merged_pairs
 from onepull.policies.kept_states.room import Room
 from onepull.policies.sharing.observation import observed_outcome
 
@@ -112,7 +112,7 @@ class Keeping(Room):
 
     def _merge_old(self, arm: int) -> None:
         """Merge a quarter of the older states of an arm into others."""
-        old = self.kept[arm] - min(RECENT, self.capacity // 2)
+        old = self.kept[arm] - min(NEVER_MERGED, self.capacity // 2)
         states, weights = self.columns[:, arm, :old], self.stands_for[arm]
         rewards = self._compared(arm, states) * self.unit
         failed = self._failed(states)

@@ -13,7 +13,7 @@ from onepull.errors import SaveFileError
 from onepull.payoff import State
 from onepull.policies.kept_states.drift import DECAYS, STEADY
 from onepull.policies.kept_states.revaluing import Revaluing
-from onepull.policies.kept_states.room import FIRST
+from onepull.policies.kept_states.room import FIRST_ROOM
 from onepull.policies.kept_states.saved_states import (
     KeptState,
     check_arms,
@@ -178,9 +178,9 @@ class KeptStates(Revaluing):
 
     def _saved_room(self, saved: int, most: int) -> int:
         """Return the room of a saved memory, on which the order of its sums depends."""
-        if most <= saved <= max(self.capacity, 2 * most, FIRST):
+        if most <= saved <= max(self.capacity, 2 * most, FIRST_ROOM):
             return saved
-        room = min(FIRST, self.asked)  # a file that does not say it, or that asks for too much
+        room = min(FIRST_ROOM, self.asked)  # a file that does not say it, or that asks for too much
         while room < most:
             room = min(2 * room, self.asked)
         return room

@@ -15,7 +15,7 @@ from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem, given_problem
 
 MOST_STATES = 1 << 22  # of all arms
-FIRST = 16  # states per arm that there is room for at first
+FIRST_ROOM = 16  # states per arm that there is room for at first
 
 
 class Room(Knowledge):
@@ -41,7 +41,7 @@ class Room(Knowledge):
         # Whether states of an arm were merged that were alike for an earlier reward.
         self.merged_otherwise = np.zeros(arms, bool)
         self._nothing = np.array(self._some_state())
-        self._make_room(arms, min(FIRST, capacity))
+        self._make_room(arms, min(FIRST_ROOM, capacity))
         self._bind()
         self.means = np.zeros((arms, len(self.tracked)))  # of each arm in the tracked contexts
         self.drift = Drift(arms=arms, contexts=len(self.tracked)) if adapts else None
@@ -154,7 +154,7 @@ def capacity_of(asked: int, arms: int) -> int:
     >>> capacity_of(512, 4), capacity_of(512, 100_000)
     (512, 41)
     """
-    return max(min(asked, MOST_STATES // arms), FIRST)
+    return max(min(asked, MOST_STATES // arms), FIRST_ROOM)
 
 
 def _wider(array: Array, room: int) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.checks import Count, Finite
+from onepull.checks import Count, FiniteNumber
 from onepull.errors import SaveFileError
 from onepull.spaces import Box
 
@@ -21,13 +21,13 @@ class KeptState(msgspec.Struct, forbid_unknown_fields=True):
     clock: Count
     merges: Count
     pulls: list[Count]
-    states: list[list[list[Finite]]]
-    stands_for: list[list[Finite]]
+    states: list[list[list[FiniteNumber]]]
+    stands_for: list[list[FiniteNumber]]
     seen_at: list[list[Count]]
     drift: Any = None
-    counts_for: list[list[list[Finite]]] | None = None
+    counts_for: list[list[list[FiniteNumber]]] | None = None
     room: Count = 0
-    means: list[list[Finite]] | None = None
+    means: list[list[FiniteNumber]] | None = None
     blurred: list[list[bool]] | None = None
     merged_otherwise: list[bool] | None = None
 

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.errors import FormulaError
 from onepull.payoff import State
-from onepull.payoff.box_points import pieces, product
+from onepull.payoff.box_points import all_combinations, pieces
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.problem import Problem
 from onepull.spaces import Finite, Space
 
-CELLS = 256  # contexts are cut into about so many cells
-LISTED = 16  # values of a field that are listed rather than cut
-PIECES = 64  # of the states
-WORK = 2**17  # boxes to enclose
+CONTEXT_CELLS = 256  # contexts are cut into about so many cells
+MOST_LISTED_VALUES = 16  # values of a field that are listed rather than cut
+MOST_STATE_PIECES = 64  # states are cut into at most so many
+MOST_BOXES = 2**17  # of a cell and a piece, in each of which the reward is enclosed
 
 
 class Tops:
@@ -40,17 +40,24 @@ class Tops:
 
     def __init__(self, problem: Problem) -> None:
         fields = list(problem.context.items())
-        room, lists = CELLS, set()  # the fields whose values are listed, as long as there is room
+        room, lists = (
+            CONTEXT_CELLS,
+            set(),
+        )  # the fields whose values are listed, as long as there is room
         for name, space in fields:
-            if isinstance(space, Finite) and len(space.values) <= min(LISTED, room):
+            if isinstance(space, Finite) and len(space.values) <= min(MOST_LISTED_VALUES, room):
                 room //= len(space.values)
                 lists.add(name)
         cut = len(fields) - len(lists)
         each = max(1, int(room ** (1 / cut))) if cut else 1
         axes = [_axis(space, each, listed=name in lists) for name, space in fields]
         self._finds = [(find, len(ends[0])) for find, ends in axes]
-        lows = product({name: axis[1][0] for (name, _), axis in zip(fields, axes, strict=True)})
-        highs = product({name: axis[1][1] for (name, _), axis in zip(fields, axes, strict=True)})
+        lows = all_combinations(
+            {name: axis[1][0] for (name, _), axis in zip(fields, axes, strict=True)}
+        )
+        highs = all_combinations(
+            {name: axis[1][1] for (name, _), axis in zip(fields, axes, strict=True)}
+        )
         found = _highest(problem, {name: (lows[name], highs[name]) for name, _ in fields})
         self._tops: Any = found.tolist() if found.ndim == 1 else found
         self.table = found.reshape(len(found), -1)  # one row a cell, one column an arm or for all
@@ -101,9 +108,13 @@ def _highest(problem: Problem, cells: dict[str, tuple[Array, Array]]) -> Array:
     if not isinstance(payoff, FormulaPayoff) or payoff.high is not None:
         return whole
     many = int(np.prod(shape))
-    if many > WORK:
+    if many > MOST_BOXES:
         return whole
-    states = pieces(problem.shown, min(PIECES, max(1, WORK // many)), listing=WORK // many)
+    states = pieces(
+        problem.shown,
+        min(MOST_STATE_PIECES, max(1, MOST_BOXES // many)),
+        listing=MOST_BOXES // many,
+    )
     boxes = {name: (low[:, None, None], high[:, None, None]) for name, (low, high) in cells.items()}
     known = np.array(problem.known).T
     for name, values in zip(problem.outcome.names, known, strict=False):

@@ -26,10 +26,10 @@ def distance(one: Any, two: Any, slopes: Any) -> float:
     return min(1.0, total)
 
 
-def confidence(pulls: float, log_horizon: float, width: float) -> float:
+def confidence_radius(pulls: float, log_horizon: float, width: float) -> float:
     """Return conf = width·√(ln T / (1 + n)) after n pulls.
 
-    >>> confidence(3, 4.0, 0.5)
+    >>> confidence_radius(3, 4.0, 0.5)
     0.5
     """
     return width * sqrt(log_horizon / (1.0 + pulls))
@@ -41,7 +41,7 @@ def opened_radius(radius: float, pulls: float, log_horizon: float, width: float)
     >>> opened_radius(0.5, 3, 4.0, 0.5), opened_radius(0.5, 2, 4.0, 0.5)
     (0.25, 0.0)
     """
-    return radius / 2 if confidence(pulls, log_horizon, width) <= radius else 0.0
+    return radius / 2 if confidence_radius(pulls, log_horizon, width) <= radius else 0.0
 
 
 def leading_ball(  # noqa: PLR0913, PLR0917 - plain arguments, so that a compiler can take them
@@ -74,7 +74,7 @@ def leading_ball(  # noqa: PLR0913, PLR0917 - plain arguments, so that a compile
             # A distance is at least 0, so most of the others need none.
             least = means[other] + radii[other]
             if least < bound:
-                least += confidence(pulls[other], log_horizon, width)
+                least += confidence_radius(pulls[other], log_horizon, width)
                 if least < bound:
                     bound = min(bound, least + distance(centres[other], centre, slopes))
         if radius < smallest or radius + bound >= highest:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import Count, Finite, constant, restored, whole_number
+from onepull.checks import Count, FiniteNumber, constant, restored, whole_number
 from onepull.errors import MergeError, SaveFileError
 from onepull.payoff import State
 from onepull.policies.partition.balls import leading_ball, leading_of_many, opened_radius
@@ -210,7 +210,7 @@ class Zoom(Knowledge):
 
 
 class _BallState(msgspec.Struct, forbid_unknown_fields=True):
-    centres: list[list[Finite]]
+    centres: list[list[FiniteNumber]]
     radii: list[Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]]
     statistics: StatisticsState
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from onepull.arms import Attributes, Words, arm_names
+from onepull.arms import Attributes, WordsOfAttributes, arm_names
 from onepull.checks import number, shown, some
 from onepull.errors import InputError, ParameterError
 from onepull.payoff import Reward
@@ -98,7 +98,7 @@ class ChangingArms(Operating):
         self._set_problem(problem)
 
     def _revalued(
-        self, reward: Reward | Source, failure: float | str | None, words: Words | None
+        self, reward: Reward | Source, failure: float | str | None, words: WordsOfAttributes | None
     ) -> Problem:
         """Return the problem with another reward, for which the outcomes seen have a value."""
         if failure is not None and self.problem.failure is None:

@@ -117,7 +117,7 @@ class Joining(ChangingArms):
         """
         fleet = self._in_fleet()
         told = savefile.decode(updates, "updates", Updates, savefile.UPDATES)
-        check_identity(savefile.plain(self._identity()), told.identity)
+        check_identity(savefile.as_saved(self._identity()), told.identity)
         self._fleet, self._knowledge, new = fleet.absorbed(told.told, self._counts, self._knowledge)
         return new
 

@@ -18,7 +18,7 @@ from onepull.spaces import FAILED
 if TYPE_CHECKING:
     from onepull.policies.policy.policy import Policy
 
-MOST_TRIALS = 10**12  # for which storage is computed
+MOST_STORAGE_TRIALS = 10**12  # for which storage is computed
 
 
 class Learning(Deciding):
@@ -147,7 +147,7 @@ class Learning(Deciding):
     def storage_after(self, trials: int) -> int:
         """Return how many numbers the policy stores after a number of trials."""
         return self._knowledge.storage_after(
-            whole_number("trials", trials, least=0, most=MOST_TRIALS)
+            whole_number("trials", trials, least=0, most=MOST_STORAGE_TRIALS)
         )
 
 

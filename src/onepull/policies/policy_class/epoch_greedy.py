@@ -11,8 +11,8 @@ import numpy as np
 
 from onepull.checks import Count, constant, restored
 from onepull.policies.policy_class.class_learner import ClassLearner
-from onepull.policies.policy_class.history import History, Pull
-from onepull.policies.policy_class.policy_class import Kind
+from onepull.policies.policy_class.history import History, WeighedPull
+from onepull.policies.policy_class.policy_class import GivenPolicies
 from onepull.policies.request import Request
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
@@ -79,7 +79,7 @@ class EpochGreedy(ClassLearner):
         self,
         problem: Problem,
         *,
-        policies: Kind = None,
+        policies: GivenPolicies = None,
         delta: float | Mapping[str, float] | None = None,
         c: float = 1.0,
         seed: int | np.random.Generator = 0,
@@ -120,7 +120,7 @@ class _Epochs(History):
     def __init__(
         self,
         problem: Problem,
-        policies: Kind,
+        policies: GivenPolicies,
         delta: float | Mapping[str, float] | None,
         c: float,
     ) -> None:
@@ -162,7 +162,7 @@ class _Epochs(History):
         """Go on in the current epoch."""
         self.left = old.left
 
-    def _take_in(self, cell: int, pull: Pull) -> None:
+    def _take_in(self, cell: int, pull: WeighedPull) -> None:
         if self.left:
             self.left -= 1
             self.exploited += 1

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import Count, Finite, Share, restored
+from onepull.checks import Count, FiniteNumber, Share, restored
 from onepull.errors import InputError, SaveFileError
 from onepull.factor import partition
 from onepull.payoff import State
-from onepull.policies.policy_class.policy_class import Kind, PolicyClass
+from onepull.policies.policy_class.policy_class import GivenPolicies, PolicyClass
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import check_reward, rewarded_context
 from onepull.problem import Problem
@@ -22,7 +22,7 @@ from onepull.problem import Problem
 RAREST = 1e-9  # an arm with a smaller probability is never pulled
 
 
-class Pull(NamedTuple):
+class WeighedPull(NamedTuple):
     """One pull: its context, its arm, its reward in [0, 1] and the probability of the arm.
 
     The arm is None if it has been removed; the context still counts as seen.
@@ -37,7 +37,7 @@ class Pull(NamedTuple):
 class HistoryState(msgspec.Struct, forbid_unknown_fields=True):
     """The saved form: one column per field of a pull."""
 
-    contexts: list[list[Finite]]
+    contexts: list[list[FiniteNumber]]
     arms: list[Count | None]
     rewards: list[Share]
     probabilities: list[Annotated[float, msgspec.Meta(ge=RAREST, le=1.0 + 1e-9)]]
@@ -64,7 +64,7 @@ class History(Knowledge):
     in_units_of_range = True
 
     def __init__(
-        self, problem: Problem, policies: Kind, delta: float | Mapping[str, float] | None
+        self, problem: Problem, policies: GivenPolicies, delta: float | Mapping[str, float] | None
     ) -> None:
         self.problem = problem
         self.cells = partition(problem, delta)
@@ -76,7 +76,7 @@ class History(Knowledge):
 
     def _begin(self) -> None:
         shape = (self.cells.features, len(self.problem.arms))
-        self.pulls: list[Pull] = []
+        self.pulls: list[WeighedPull] = []
         self.sums: Array = np.zeros(shape)
         self.counts = np.zeros(shape, np.int64)
         self.visits = np.zeros(shape[0], np.int64)
@@ -96,7 +96,7 @@ class History(Knowledge):
         if reward is not None:
             check_reward(value, self._lows[cell], self._highs[cell])
         share = (value - self.low) / self.width if self.width else 0.0
-        pull = Pull(context, arm, min(max(share, 0.0), 1.0), float(self.chances(cell)[arm]))
+        pull = WeighedPull(context, arm, min(max(share, 0.0), 1.0), float(self.chances(cell)[arm]))
         self._take_in(cell, pull)
 
     def learn_for(self, own: Self, arm: int, *told: Any) -> None:
@@ -106,7 +106,7 @@ class History(Knowledge):
         for pull in self.pulls[before:]:
             History._take_in(own, self.place(pull.context), pull)
 
-    def _take_in(self, cell: int, pull: Pull) -> None:
+    def _take_in(self, cell: int, pull: WeighedPull) -> None:
         """Store a pull."""
         self.pulls.append(pull)
         self.visits[cell] += 1
@@ -187,7 +187,7 @@ class History(Knowledge):
         if len({len(column) for column in columns}) > 1:
             raise SaveFileError("the columns of the saved history differ in length")
         pulls = [
-            Pull(tuple(map(float, c)), a, float(r), float(p))
+            WeighedPull(tuple(map(float, c)), a, float(r), float(p))
             for c, a, r, p in zip(*columns, strict=True)
         ]
         try:
@@ -211,9 +211,9 @@ class History(Knowledge):
         return twin
 
 
-def _without(pull: Pull, removed: int) -> Pull:
+def _without(pull: WeighedPull, removed: int) -> WeighedPull:
     if pull.arm is None or pull.arm < removed:
         return pull
     if pull.arm > removed:
         return pull._replace(arm=pull.arm - 1)
-    return Pull(pull.context, None, 0.0, 1.0)
+    return WeighedPull(pull.context, None, 0.0, 1.0)

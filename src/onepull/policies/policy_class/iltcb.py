@@ -12,8 +12,8 @@ from onepull.checks import Count, constant, restored
 from onepull.errors import ParameterError, SaveFileError
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
 from onepull.policies.policy_class.low_variance import low_variance
-from onepull.policies.policy_class.mixture import Mixture
-from onepull.policies.policy_class.policy_class import Kind
+from onepull.policies.policy_class.mixture import PolicyMixture
+from onepull.policies.policy_class.policy_class import GivenPolicies
 from onepull.policies.policy_class.weighed_history import WeighedHistory
 from onepull.policies.request import Request
 from onepull.problem import Problem
@@ -81,7 +81,7 @@ class ILTCB(ClassLearner):
         self,
         problem: Problem,
         *,
-        policies: Kind = None,
+        policies: GivenPolicies = None,
         delta: float | Mapping[str, float] | None = None,
         failure: float = 0.05,
         psi: float = 100.0,
@@ -144,7 +144,7 @@ class _Epochs(WeighedHistory):
         rest = max(0.0, 1.0 - math.fsum(weights.values()))
         weights[leader] = weights.get(leader, 0.0) + rest
         self.solved = self.trials
-        self._mix(Mixture.of(self.policies, np.array(list(weights.values())), list(weights)))
+        self._mix(PolicyMixture.of(self.policies, np.array(list(weights.values())), list(weights)))
 
     def _solution(self) -> Any:
         return self.solved

@@ -21,7 +21,7 @@ class MixtureState(msgspec.Struct, forbid_unknown_fields=True):
     weights: list[Annotated[float, msgspec.Meta(ge=0.0, le=1e100)]]
 
 
-class Mixture:
+class PolicyMixture:
     """Policies with weights; immutable.
 
     The policies are stored as maps from cells to arms, so they do not change when arms are added
@@ -36,7 +36,7 @@ class Mixture:
 
     Examples
     --------
-    >>> mixture = Mixture(np.array([[0, 0], [0, 1]]), np.array([0.5, 0.25]))
+    >>> mixture = PolicyMixture(np.array([[0, 0], [0, 1]]), np.array([0.5, 0.25]))
     >>> mixture.table(arms=2)
     array([[0.75, 0.  ],
            [0.5 , 0.25]])
@@ -48,12 +48,12 @@ class Mixture:
         self.maps, self.weights = maps, weights
 
     @classmethod
-    def of(cls, policies: PolicyClass, weights: Array, chosen: Sequence[int]) -> Mixture:
+    def of(cls, policies: PolicyClass, weights: Array, chosen: Sequence[int]) -> PolicyMixture:
         """Return the mixture of the policies of a class with the given numbers and weights."""
         return cls(policies.assignments[list(chosen)], weights)
 
     @classmethod
-    def nothing(cls, cells: int) -> Mixture:
+    def nothing(cls, cells: int) -> PolicyMixture:
         """Return the mixture without policies."""
         return cls(np.zeros((0, cells), np.int64), np.zeros(0))
 
@@ -64,18 +64,18 @@ class Mixture:
         np.add.at(table, (np.arange(cells), self.maps), self.weights[:, None])
         return table
 
-    def without(self, arm: int) -> Mixture:
+    def without(self, arm: int) -> PolicyMixture:
         """Return the mixture of the policies that never play an arm, with that arm removed."""
         kept = ~(self.maps == arm).any(axis=1)
         maps = self.maps[kept]
-        return Mixture(maps - (maps > arm), self.weights[kept])
+        return PolicyMixture(maps - (maps > arm), self.weights[kept])
 
     def state(self) -> MixtureState:
         """Return the mixture as plain values."""
         return MixtureState(self.maps.tolist(), self.weights.tolist())
 
     @classmethod
-    def restored(cls, state: MixtureState, cells: int, arms: int) -> Mixture:
+    def restored(cls, state: MixtureState, cells: int, arms: int) -> PolicyMixture:
         """Return a saved mixture; raises SaveFileError if it is invalid."""
         fits = len(state.maps) == len(state.weights) and all(
             len(row) == cells and all(arm < arms for arm in row) for row in state.maps

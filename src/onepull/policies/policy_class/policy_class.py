@@ -18,7 +18,7 @@ FEW_MAPS = 5_000  # the default class is all maps if there are at most this many
 MOST_ENTRIES = 20_000_000  # of the table of policies and cells
 
 Maps: TypeAlias = NDArray[np.int64]
-Kind: TypeAlias = str | Sequence[Sequence[str]] | None
+GivenPolicies: TypeAlias = str | Sequence[Sequence[str]] | None
 
 
 class PolicyClass:
@@ -60,7 +60,7 @@ class PolicyClass:
     (1, 1.5)
     """
 
-    def __init__(self, cells: Cells, arms: Sequence[str], kind: Kind = None) -> None:
+    def __init__(self, cells: Cells, arms: Sequence[str], kind: GivenPolicies = None) -> None:
         self.arms = tuple(arms)
         self.kind: str | list[list[str]] | None
         if kind is None or isinstance(kind, str):

@@ -11,8 +11,8 @@ import numpy as np
 from onepull.checks import constant, restored
 from onepull.policies.policy_class.cheapest_mixture import Program
 from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
-from onepull.policies.policy_class.mixture import Mixture, MixtureState
-from onepull.policies.policy_class.policy_class import Kind
+from onepull.policies.policy_class.mixture import MixtureState, PolicyMixture
+from onepull.policies.policy_class.policy_class import GivenPolicies
 from onepull.policies.policy_class.weighed_history import WeighedHistory
 from onepull.policies.request import Request
 from onepull.problem import Problem
@@ -82,7 +82,7 @@ class RandomizedUCB(ClassLearner):
         self,
         problem: Problem,
         *,
-        policies: Kind = None,
+        policies: GivenPolicies = None,
         delta: float | Mapping[str, float] | None = None,
         failure: float = 0.05,
         caution: float = 180.0,
@@ -113,17 +113,17 @@ class _Trials(WeighedHistory):
     """Pulls, the mixture for the next trial, and its dual prices."""
 
     caution = 180.0
-    prices: Mixture
+    prices: PolicyMixture
 
     def __init__(
         self,
         problem: Problem,
-        policies: Kind,
+        policies: GivenPolicies,
         delta: float | Mapping[str, float] | None,
         failure: float,
     ) -> None:
         super().__init__(problem, policies, delta, failure)
-        self.prices = Mixture.nothing(self.cells.features)
+        self.prices = PolicyMixture.nothing(self.cells.features)
 
     def doubt(self, trial: int) -> float:
         """Return C at a trial."""
@@ -159,9 +159,9 @@ class _Trials(WeighedHistory):
     def _solve(self) -> None:
         program, arms = self.program(), len(self.problem.arms)
         slack, tolerance = 0.5 * arms, self.tolerance()
-        alone = Mixture.of(self.policies, np.ones(1), [program.leader])
+        alone = PolicyMixture.of(self.policies, np.ones(1), [program.leader])
         if program.excess(program.variances(alone.table(arms))) <= slack:
-            self.prices = Mixture.nothing(self.cells.features)
+            self.prices = PolicyMixture.nothing(self.cells.features)
             self._mix(alone)  # its estimated regret is 0
             return
         prices = self.prices.table(arms)
@@ -171,8 +171,8 @@ class _Trials(WeighedHistory):
         ):
             return
         weights, found = program.solve(slack=slack, tolerance=0.5 * tolerance)
-        self.prices = Mixture.of(self.policies, np.array(list(found.values())), list(found))
-        self._mix(Mixture.of(self.policies, np.array(list(weights.values())), list(weights)))
+        self.prices = PolicyMixture.of(self.policies, np.array(list(found.values())), list(found))
+        self._mix(PolicyMixture.of(self.policies, np.array(list(weights.values())), list(weights)))
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
@@ -185,4 +185,4 @@ class _Trials(WeighedHistory):
 
     def _restore_solution(self, solution: Any) -> None:
         saved = restored(MixtureState, solution, "dual prices")
-        self.prices = Mixture.restored(saved, self.cells.features, len(self.problem.arms))
+        self.prices = PolicyMixture.restored(saved, self.cells.features, len(self.problem.arms))

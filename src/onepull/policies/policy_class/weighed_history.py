@@ -11,9 +11,9 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import restored
-from onepull.policies.policy_class.history import History, Pull
-from onepull.policies.policy_class.mixture import Mixture, MixtureState, chances
-from onepull.policies.policy_class.policy_class import Kind
+from onepull.policies.policy_class.history import History, WeighedPull
+from onepull.policies.policy_class.mixture import MixtureState, PolicyMixture, chances
+from onepull.policies.policy_class.policy_class import GivenPolicies
 from onepull.problem import Problem
 
 
@@ -34,14 +34,14 @@ class WeighedHistory(History):
     def __init__(
         self,
         problem: Problem,
-        policies: Kind,
+        policies: GivenPolicies,
         delta: float | Mapping[str, float] | None,
         failure: float,
     ) -> None:
         self.failure = failure
         super().__init__(problem, policies, delta)
         # Nothing is known yet, so any policy will do.
-        self._mix(Mixture.of(self.policies, np.ones(1), [0]))
+        self._mix(PolicyMixture.of(self.policies, np.ones(1), [0]))
 
     @property
     @abstractmethod
@@ -57,7 +57,7 @@ class WeighedHistory(History):
     def _is_due(self) -> bool:
         """Whether the weights must be recomputed."""
 
-    def _mix(self, mixture: Mixture) -> None:
+    def _mix(self, mixture: PolicyMixture) -> None:
         """Draw arms from a mixture from now on."""
         self.mixture = mixture
         arms, total = len(self.problem.arms), float(mixture.weights.sum())
@@ -69,7 +69,7 @@ class WeighedHistory(History):
         smoothed: list[float] = chances(self.table[cell : cell + 1], self.floor)[0].tolist()
         return smoothed
 
-    def _take_in(self, cell: int, pull: Pull) -> None:
+    def _take_in(self, cell: int, pull: WeighedPull) -> None:
         super()._take_in(cell, pull)
         if self._is_due:
             self._solve()
@@ -101,7 +101,7 @@ class WeighedHistory(History):
         """Restore a saved state; raises SaveFileError if it is invalid."""
         saved = restored(_WeighedState, state, "pulls and weights")
         arms = len(self.problem.arms)
-        mixture = Mixture.restored(saved.mixture, self.cells.features, arms)
+        mixture = PolicyMixture.restored(saved.mixture, self.cells.features, arms)
         super().restore(saved.history)
         self._restore_solution(saved.solution)
         self._mix(mixture)

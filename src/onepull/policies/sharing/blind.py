@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from onepull.factor.arm_ranges import whole_ranges
-from onepull.policies.sharing.in_flight import View, answered
+from onepull.policies.sharing.in_flight import View, answered_view
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import (
     observed_outcome,
@@ -44,7 +44,7 @@ class Blind(SingleStatistics):
         self.problem.context.exactly(context)
         statistics = self.statistics
         view = statistics, statistics.means[0], *self.ranges
-        return answered(*view) if statistics.waiting else view
+        return answered_view(*view) if statistics.waiting else view
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one reward, or from the context and state that give it."""

@@ -40,7 +40,7 @@ def worst_state(values: Any) -> int:
     return worst
 
 
-def answered(statistics: ArmStatistics, estimates: Any, low: Any, high: Any) -> View:
+def answered_view(statistics: ArmStatistics, estimates: Any, low: Any, high: Any) -> View:
     """Return the view of a context with the lowest reward as estimate of unanswered arms.
 
     So such an arm no longer comes first, and its pulls in flight narrow its bound.  An arm that
@@ -49,7 +49,7 @@ def answered(statistics: ArmStatistics, estimates: Any, low: Any, high: Any) -> 
     >>> statistics = ArmStatistics.empty(arms=3, features=1)
     >>> statistics.update(0, [3.0])
     >>> statistics.expect(1, 2)
-    >>> answered(statistics, statistics.means[0], 0.5, 4.0)[1]
+    >>> answered_view(statistics, statistics.means[0], 0.5, 4.0)[1]
     [3.0, 0.5, inf]
     """
     lows = of_each_arm(low, len(estimates))

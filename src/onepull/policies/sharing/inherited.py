@@ -108,7 +108,7 @@ def features_inherited(new: Any, old: Any, accepted: float = 0.0) -> Inheritance
         *changed_fields(problem.state, before.state),
         *changed_fields(problem.context, before.context),
     ]:
-        raise ParameterError(f"what is stored depends on the values of {names(grown)}")
+        raise ParameterError(f"what is stored depends on the values of {names_in_sentence(grown)}")
     return same_features(old.features)
 
 
@@ -124,9 +124,9 @@ def _resketched(
     error = min(old.error + new.error, high - low)
     if error > accepted:
         raise ParameterError(
-            f"{names(grown)} {'are' if len(grown) > 1 else 'is'} sketched on knots between the "
-            f"old bounds, so estimates may be off by up to {error:.6g}, where the reward goes "
-            f"from {low:.6g} to {high:.6g}; load(…, error={error:.6g}) accepts that"
+            f"{names_in_sentence(grown)} {'are' if len(grown) > 1 else 'is'} sketched on knots "
+            f"between the old bounds, so estimates may be off by up to {error:.6g}, where the "
+            f"reward goes from {low:.6g} to {high:.6g}; load(…, error={error:.6g}) accepts that"
         )
     parts: list[list[tuple[int, float]]] = [[] for _ in range(new.features)]
     for i, knot in enumerate(knots):
@@ -174,7 +174,7 @@ def check_scale(statistics: Any, is_as_before: bool) -> None:  # noqa: FBT001 - 
 def check_cells(problem: Problem, before: Problem) -> None:
     """Raise ParameterError if interval contexts are divided into other cells."""
     if grown := changed_fields(problem.context, before.context, only_intervals=True):
-        raise ParameterError(f"the cells of {names(grown)} lie between the old bounds")
+        raise ParameterError(f"the cells of {names_in_sentence(grown)} lie between the old bounds")
 
 
 def cells_of(old: Any, new: Any) -> list[int]:
@@ -184,10 +184,10 @@ def cells_of(old: Any, new: Any) -> list[int]:
     return [new.locate(context.fields(centre)) for centre in centres]
 
 
-def names(fields: Sequence[str]) -> str:
+def names_in_sentence(fields: Sequence[str]) -> str:
     """Return the names of fields in a sentence.
 
-    >>> names(["a", "b", "c"])
+    >>> names_in_sentence(["a", "b", "c"])
     'a, b and c'
     """
     return " and ".join([", ".join(fields[:-1]), fields[-1]] if fields[1:] else fields)

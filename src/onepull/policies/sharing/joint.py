@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from onepull.factor import Factorisation
 from onepull.policies.sharing.exact_changes import check_sketched
-from onepull.policies.sharing.in_flight import View, answered
+from onepull.policies.sharing.in_flight import View, answered_view
 from onepull.policies.sharing.inherited import Inheritance, features_inherited
 from onepull.policies.sharing.observation import mean_state, observed_outcome
 from onepull.policies.sharing.sharing import SingleStatistics
@@ -39,7 +39,7 @@ class Joint(SingleStatistics):
         """Return statistics, estimates and reward bounds for a context."""
         statistics = self.statistics
         view = statistics, *self.factor.look(statistics.means, context)
-        return answered(*view) if statistics.waiting else view
+        return answered_view(*view) if statistics.waiting else view
 
     def _features_from(self, old: Self, accepted: float) -> Inheritance:
         return features_inherited(self.factor, old.factor, accepted)

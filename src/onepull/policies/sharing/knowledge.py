@@ -9,7 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from onepull.errors import ParameterError
-from onepull.policies.sharing.inherited import changed_fields, names
+from onepull.policies.sharing.inherited import changed_fields, names_in_sentence
 from onepull.problem import Problem
 
 
@@ -141,7 +141,9 @@ class Knowledge(ABC):
         del accepted
         grown = changed_fields(self.problem.context, old.problem.context)
         if grown:
-            raise ParameterError(f"what is stored depends on the values of {names(grown)}")
+            raise ParameterError(
+                f"what is stored depends on the values of {names_in_sentence(grown)}"
+            )
         ranges = [each.problem.payoff.whole_range for each in (old, self)]
         if ranges[0] != ranges[1]:
             (low, high), (least, most) = ranges

@@ -9,7 +9,7 @@ import msgspec
 
 from onepull.errors import SaveFileError
 from onepull.factor import Cells
-from onepull.policies.sharing.in_flight import View, answered
+from onepull.policies.sharing.in_flight import View, answered_view
 from onepull.policies.sharing.inherited import cells_of, check_cells, check_scale
 from onepull.policies.sharing.observation import (
     check_reward,
@@ -79,7 +79,7 @@ class PerContext(Sharing):
         statistics = self._statistics.get(cell, self._unseen)
         lows, highs = self._of_arms
         view = statistics, statistics.means[0], lows[cell], highs[cell]
-        return answered(*view) if statistics.waiting else view
+        return answered_view(*view) if statistics.waiting else view
 
     def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
         """Count pulls in flight in the cell of their context."""

@@ -15,7 +15,7 @@ from onepull.service.handlers.deciding import known_problem
 from onepull.service.http.bodies import Body
 from onepull.service.http.exchange import Answer, Exchange
 from onepull.service.http.messages import (
-    LONGEST_NAME,
+    LONGEST_ARM_NAME,
     ArmRequest,
     ControlsRequest,
     NewArmRequest,
@@ -26,7 +26,7 @@ from onepull.service.http.problem_details import Refused
 if TYPE_CHECKING:
     from onepull.service.service import Service
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+PROBLEM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MOST_PROBLEMS = 1000
 MOST_ARMS = 10_000  # of a problem over HTTP: a change takes about a millisecond for each
 _problem = Body(ProblemRequest)
@@ -34,13 +34,17 @@ _controls = Body(ControlsRequest)
 _arm = Body(ArmRequest)
 _new_arm = Body(NewArmRequest)
 UNSET = msgspec.UNSET
-KEPT = ("sticky", "snapshot_every", "keep")  # settings that stay if a change leaves them out
+KEPT_SETTINGS = (
+    "sticky",
+    "snapshot_every",
+    "keep",
+)  # settings that stay if a change leaves them out
 
 
 async def put_problem(service: Service, exchange: Exchange) -> Answer:
     """Create a problem; or change it, if the version in If-Match is the present one."""
     name = exchange.names["problem"]
-    if not NAME.fullmatch(name):
+    if not PROBLEM_NAME.fullmatch(name):
         detail = f"a problem's name has letters, digits, '_', '.' and '-', given {name[:100]!r}"
         raise Refused(422, detail, kind="InvalidName", field="problem")
     asked = _problem.decode(exchange.body)
@@ -69,7 +73,7 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
         "redefine": asked.redefine,
         "error": asked.error,
     }
-    stated = {name: getattr(asked, name) for name in KEPT}
+    stated = {name: getattr(asked, name) for name in KEPT_SETTINGS}
     arguments |= {name: value for name, value in stated.items() if value is not UNSET}
     hosted = service.host(arguments)
     found = hosted.described()
@@ -78,7 +82,7 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
 
 def _kept(router: Router) -> dict[str, Any]:
     """Return what stays as it is if a change does not tell it."""
-    return {"store": router.store, **{name: router.asked[name] for name in KEPT}}
+    return {"store": router.store, **{name: router.asked[name] for name in KEPT_SETTINGS}}
 
 
 def _check_version(exchange: Exchange, version: str | None) -> None:
@@ -198,8 +202,8 @@ def _check_number(arms: int) -> None:
 def _check_names(arms: Iterable[str]) -> None:
     """Refuse names of arms that requests could not name, and that would spoil logs and metrics."""
     for arm in arms:
-        if not 1 <= len(arm) <= LONGEST_NAME or not arm.isprintable():
-            detail = f"the name of an arm has 1 to {LONGEST_NAME} printable characters, given "
+        if not 1 <= len(arm) <= LONGEST_ARM_NAME or not arm.isprintable():
+            detail = f"the name of an arm has 1 to {LONGEST_ARM_NAME} printable characters, given "
             raise Refused(422, f"{detail}{arm[:100]!r}", kind="InvalidName", field="arm")
 
 

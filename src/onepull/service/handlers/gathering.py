@@ -12,7 +12,7 @@ from typing import Any
 from onepull.errors import OnepullError
 from onepull.router import Observation, Receipt, Router
 
-MOST = 500  # observations that are stored together, so that none waits long
+LARGEST_LOT = 500  # observations that are stored together, so that none waits long
 
 
 class Gathering:
@@ -49,7 +49,7 @@ class Gathering:
     async def _store(self) -> None:
         """Store what waits, until nothing does; while the disk is busy, the next lot grows."""
         while self._waiting:
-            lot, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+            lot, self._waiting = self._waiting[:LARGEST_LOT], self._waiting[LARGEST_LOT:]
             found: list[Any]
             try:
                 found = await self._observed([told for told, _ in lot])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from onepull.service.service import Service
 
 PAGE = 1000  # events that are read at once
-MOST_VALUES = 4_000_000  # rewards that are computed for a picture
+MOST_CURVE_REWARDS = 4_000_000  # rewards that are computed for a picture
 _replay = Body(ReplayRequest)
 _what_if = Body(WhatIfRequest)
 
@@ -124,7 +124,7 @@ def _curves(hosted: Hosted, field: str, fixed: dict[str, Any], count: int) -> Cu
         known = [(value, -j) for j, value in enumerate(row) if value is not None]
         best.append(problem.arms[-max(known)[1]] if known else None)
     found = []
-    most = max(MOST_VALUES // (len(problem.arms) * len(points)), 1)
+    most = max(MOST_CURVE_REWARDS // (len(problem.arms) * len(points)), 1)
     half_life = hosted.router.half_life
     for j, arm in enumerate(problem.arms):
         outcomes = hosted.newest_outcomes(problem, arm).newest(most)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from onepull.errors import OnepullError
 from onepull.service.handlers.deciding import ShortCut, answer_to, check_json
 from onepull.service.http.exchange import (
-    PLAIN,
+    COMMON_HEADERS,
     Answer,
     Exchange,
     Gone,
@@ -27,8 +27,8 @@ from onepull.service.http.exchange import (
 )
 from onepull.service.http.problem_details import Refused, refusal
 from onepull.service.http.routes import Route, find_route
-from onepull.service.http.static_files import POLICY, StaticFile
-from onepull.service.keys import ANYBODY, Known, Role
+from onepull.service.http.static_files import CONTENT_SECURITY, StaticFile
+from onepull.service.keys import ANYBODY, KeyHolder, Role
 from onepull.service.running.json_log import tell, tell_error
 from onepull.service.service import Service
 from onepull.service.settings import is_loopback
@@ -37,7 +37,7 @@ WRITE_SECONDS = 30.0  # that a client may take to accept a piece of a stream
 MOST_HOSTS = 1000  # names and ports that are remembered
 _NEEDS_KEY = ((b"www-authenticate", b'Bearer realm="onepull"'),)
 _PAGE_HEADERS = (
-    (b"content-security-policy", POLICY),
+    (b"content-security-policy", CONTENT_SECURITY),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -166,7 +166,7 @@ class Application:
         self._audit(route, exchange, answer)
         return answer.status
 
-    def _admit(self, headers: dict[bytes, bytes], role: Role) -> Known:
+    def _admit(self, headers: dict[bytes, bytes], role: Role) -> KeyHolder:
         """Return who asks; raises Refused if they may not."""
         service = self._service
         if not service.keys.are_needed:
@@ -201,7 +201,7 @@ class Application:
 
     async def _send_stream(self, receive: Receive, send: Send, stream: Stream) -> None:
         """Send pieces until the stream ends or the client leaves."""
-        headers = [(b"content-type", stream.kind), *stream.headers, *PLAIN]
+        headers = [(b"content-type", stream.kind), *stream.headers, *COMMON_HEADERS]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         gone = asyncio.ensure_future(_left(receive))
         pieces = stream.pieces.__aiter__()

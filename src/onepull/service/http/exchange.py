@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from onepull.service.http.problem_details import MEDIA_TYPE, Refused
-from onepull.service.keys import Known
+from onepull.service.keys import KeyHolder
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -17,10 +17,10 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
-CLOSE = ((b"connection", b"close"),)
+CLOSE_CONNECTION = ((b"connection", b"close"),)
 MOST_QUERY_FIELDS = 100
 # Answers are about the moment, and are what they say they are.
-PLAIN: Headers = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+COMMON_HEADERS: Headers = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
 class Gone(Exception):  # noqa: N818 - reads as what happened
@@ -82,7 +82,7 @@ class Exchange:
     """
 
     def __init__(
-        self, scope: Scope, headers: dict[bytes, bytes], names: dict[str, str], known: Known
+        self, scope: Scope, headers: dict[bytes, bytes], names: dict[str, str], known: KeyHolder
     ) -> None:
         self.scope = scope
         self.headers = headers
@@ -139,7 +139,9 @@ def check_length(headers: dict[bytes, bytes], limit: int) -> None:
 
 def too_long(limit: int) -> Refused:
     """Return the refusal of a body that is too long."""
-    return Refused(413, f"a body may have at most {limit:,} bytes", kind="TooLong", headers=CLOSE)
+    return Refused(
+        413, f"a body may have at most {limit:,} bytes", kind="TooLong", headers=CLOSE_CONNECTION
+    )
 
 
 async def read_body(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
@@ -172,7 +174,7 @@ def head_of(answer: Answer) -> Headers:
     length = (b"content-length", str(len(answer.body)).encode())
     headers = [(b"content-type", answer.kind), length, *answer.headers]
     if not any(name == b"cache-control" for name, _ in answer.headers):
-        headers += PLAIN
+        headers += COMMON_HEADERS
     return headers
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 END = b"\r\n\r\n"
-LONGEST = 2000  # bytes of a head that is remembered
-MOST = 1000  # heads that are remembered
+LONGEST_HEAD = 2000  # bytes of a head that is remembered
+MOST_HEADS = 1000  # heads that are remembered
 
 
 class Head(NamedTuple):
@@ -43,8 +43,8 @@ class KnownHeads:
     def remember(self, data: bytes, head: Head) -> None:
         """Remember the head of a request, which was read."""
         start = len(data) - head.length
-        if data.find(END) + len(END) != start or start > LONGEST:
+        if data.find(END) + len(END) != start or start > LONGEST_HEAD:
             return
-        if len(self._heads) >= MOST:
+        if len(self._heads) >= MOST_HEADS:
             self._heads.clear()
         self._heads[data[:start]] = head

@@ -6,20 +6,21 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from onepull.checks import Share
+from onepull.router.plain_values import LONGEST_ID
 from onepull.router.receipts import Observation
 
-LONGEST_ID = LONGEST_NAME = 200
+LONGEST_ARM_NAME = 200
 MOST_OBSERVATIONS = 10_000  # in one batch
 MOST_ELIGIBLE = 10_000
 
 Name: TypeAlias = Annotated[
-    str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME, description="The name of an arm.")
+    str, msgspec.Meta(min_length=1, max_length=LONGEST_ARM_NAME, description="The name of an arm.")
 ]
 Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_ID)]
 # A whole number stays one, so that errors show it as it was sent; larger ones are sent as 1e30.
-Value: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | float | bool | str
-Fields: TypeAlias = dict[str, Value]
-Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+SentValue: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | float | bool | str
+Fields: TypeAlias = dict[str, SentValue]
 Mode: TypeAlias = Literal["live", "shadow", "off"]
 Status: TypeAlias = Literal["active", "paused", "draining"]
 

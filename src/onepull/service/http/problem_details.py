@@ -17,7 +17,7 @@ from onepull.html import printable
 from onepull.service.http.messages import ProblemDetails
 
 MEDIA_TYPE = b"application/problem+json"
-LONGEST = 2000  # characters of a detail
+LONGEST_DETAIL = 2000  # characters of a detail
 TITLES = {
     400: "Bad Request",
     401: "Unauthorized",
@@ -110,4 +110,4 @@ def _status(error: OnepullError, conflict: int) -> int:
 def words_of(error: Exception | str) -> str:
     """Return the words of an error, printable and not too many."""
     text = printable(str(error), keep="\n")
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}…"

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from onepull.service.handlers.deciding import ShortCut
 from onepull.service.http.app import Application, Later
-from onepull.service.http.exchange import CLOSE, Answer
+from onepull.service.http.exchange import CLOSE_CONNECTION, Answer
 from onepull.service.http.known_heads import END, Head, KnownHeads
 from onepull.service.http.problem_details import Refused
 from onepull.service.http.sending import JoinedWrites, lines_of, response
@@ -160,7 +160,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Send an answer, unless the client has left."""
         if self.transport.is_closing():
             return
-        if CLOSE[0] in answer.headers:
+        if CLOSE_CONNECTION[0] in answer.headers:
             keep_alive = False
         self.transport.write(response(answer, keep_alive=keep_alive))
         if not keep_alive:

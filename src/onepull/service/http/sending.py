@@ -7,7 +7,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from onepull.service.http.exchange import CLOSE, JSON, PLAIN, Answer, head_of
+from onepull.service.http.exchange import CLOSE_CONNECTION, COMMON_HEADERS, JSON, Answer, head_of
 
 CONTINUE = b"HTTP/1.1 100"
 
@@ -17,7 +17,9 @@ def lines_of(headers: Any) -> bytes:
     return b"".join(b"%s: %s\r\n" % header for header in headers)
 
 
-_USUAL = STATUS_LINE[200] + lines_of([(b"content-type", JSON), *PLAIN]) + b"content-length: "
+_USUAL = (
+    STATUS_LINE[200] + lines_of([(b"content-type", JSON), *COMMON_HEADERS]) + b"content-length: "
+)
 
 
 def response(answer: Answer, *, keep_alive: bool = True) -> bytes:
@@ -29,8 +31,8 @@ def response(answer: Answer, *, keep_alive: bool = True) -> bytes:
     if answer.status == 200 and keep_alive and not answer.headers:
         return b"%s%d\r\n\r\n%s" % (_USUAL, len(answer.body), answer.body)
     headers = head_of(answer)
-    if not keep_alive and CLOSE[0] not in headers:
-        headers += CLOSE
+    if not keep_alive and CLOSE_CONNECTION[0] not in headers:
+        headers += CLOSE_CONNECTION
     return b"%s%s\r\n%s" % (STATUS_LINE[answer.status], lines_of(headers), answer.body)
 
 

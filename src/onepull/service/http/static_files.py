@@ -20,7 +20,7 @@ TYPES = {
     ".woff2": b"font/woff2",
 }
 # Scripts, styles, pictures and data from this server only, and none inside a page.
-POLICY = (
+CONTENT_SECURITY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     b"font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
     b"form-action 'none'; frame-ancestors 'none'"

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 
 TICK = 0.5  # seconds
 BEAT = 15.0  # seconds without a message, after which a comment keeps proxies from closing
-WAITING = 64  # messages that a slow subscriber may leave unread
+MOST_UNREAD = 64  # messages that a slow subscriber may leave unread
 
 
 class Subscription:
@@ -15,7 +15,7 @@ class Subscription:
 
     def __init__(self, problem: str | None) -> None:
         self.problem = problem
-        self._queue: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING)
+        self._queue: asyncio.Queue[bytes | None] = asyncio.Queue(MOST_UNREAD)
 
     def offer(self, message: bytes | None) -> None:
         """Add a message; a subscriber that does not read is told to come back."""

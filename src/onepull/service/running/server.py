@@ -12,7 +12,7 @@ from onepull.html import printable
 from onepull.service.http.app import Application
 from onepull.service.http.protocol import limited_protocol
 from onepull.service.service import Service
-from onepull.service.settings import Settings
+from onepull.service.settings import ServiceSettings
 
 BACKLOG = 1024
 
@@ -28,7 +28,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets=sockets)
 
 
-def bound_socket(settings: Settings) -> socket.socket:
+def bound_socket(settings: ServiceSettings) -> socket.socket:
     """Return a socket that listens; raises ParameterError if the address is taken."""
     try:
         (family, kind, number, _, address), *_ = socket.getaddrinfo(
@@ -48,7 +48,7 @@ def bound_socket(settings: Settings) -> socket.socket:
     return listening
 
 
-def _not_bound(settings: Settings, error: OSError) -> ParameterError:
+def _not_bound(settings: ServiceSettings, error: OSError) -> ParameterError:
     where = f"{printable(settings.host)}:{settings.port}"
     return ParameterError(f"cannot listen on {where}: {error.strerror or error}")
 

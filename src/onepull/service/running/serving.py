@@ -19,9 +19,9 @@ from onepull.service.keys import named_keys
 from onepull.service.running.json_log import start_logging, tell
 from onepull.service.running.metrics import Measures
 from onepull.service.running.server import address_of, bound_socket, make_server
-from onepull.service.running.workers import FAILED, Supervisor, end_with_parent
+from onepull.service.running.workers import WORKERS_FAILED, Supervisor, end_with_parent
 from onepull.service.service import Service
-from onepull.service.settings import Settings
+from onepull.service.settings import ServiceSettings
 from onepull.service.sources import Source, read_source
 
 Prepare: TypeAlias = Callable[[], None]
@@ -112,12 +112,12 @@ def run_one(
     try:
         server.run(sockets=[listening])
     except SystemExit:
-        return FAILED
+        return WORKERS_FAILED
     tell("stopped", slot=slot)
-    return 0 if server.started else FAILED
+    return 0 if server.started else WORKERS_FAILED
 
 
-def _prepare(settings: Settings, prepare: Prepare | None) -> None:
+def _prepare(settings: ServiceSettings, prepare: Prepare | None) -> None:
     """Compile decisions, if that is wanted; takes a third of a second, or three the first time."""
     if settings.compile and prepare is not None:
         begin = time.perf_counter()
@@ -132,7 +132,7 @@ class _Start:
         self._path, self._options, self._prepare = path, options, prepare
 
     def __call__(
-        self, settings: Settings, slot: int, measures: Path, listening: socket.socket,
+        self, settings: ServiceSettings, slot: int, measures: Path, listening: socket.socket,
         ear: Connection,
     ) -> None:  # fmt: skip
         start_logging(settings.log)
@@ -143,5 +143,5 @@ class _Start:
             code = run_one(source, listening, shared, slot, ear)
         except OnepullError as error:
             tell(str(error), slot=slot)
-            code = FAILED
+            code = WORKERS_FAILED
         raise SystemExit(code)

@@ -17,12 +17,12 @@ from types import FrameType
 
 from onepull.service.running.json_log import start_logging, tell
 from onepull.service.running.metrics import Measures
-from onepull.service.settings import Settings
+from onepull.service.settings import ServiceSettings
 
-LOOK = 0.2  # seconds between two looks at the workers
+WORKERS_CHECKED_EVERY = 0.2  # seconds between two looks at the workers
 QUICK_DEATH = 5.0  # seconds; a worker that ends sooner did not start
 MOST_QUICK_DEATHS = 3
-FAILED = 3  # the exit code of a service whose workers do not start
+WORKERS_FAILED = 3  # the exit code of a service whose workers do not start
 
 
 class Worker:
@@ -30,8 +30,8 @@ class Worker:
 
     def __init__(
         self,
-        run: Callable[[Settings, int, Path, socket.socket, Connection], None],
-        settings: Settings,
+        run: Callable[[ServiceSettings, int, Path, socket.socket, Connection], None],
+        settings: ServiceSettings,
         slot: int,
         measures: Path,
         listening: socket.socket,
@@ -83,8 +83,8 @@ class Supervisor:
 
     def __init__(
         self,
-        run: Callable[[Settings, int, Path, socket.socket, Connection], None],
-        settings: Settings,
+        run: Callable[[ServiceSettings, int, Path, socket.socket, Connection], None],
+        settings: ServiceSettings,
         listening: socket.socket,
     ) -> None:
         self._run, self._settings, self._listening = run, settings, listening
@@ -110,7 +110,7 @@ class Supervisor:
         workers = [start(slot) for slot in range(self._settings.workers)]
         quick, code = 0, 0
         while not self._is_stopping:
-            time.sleep(LOOK)
+            time.sleep(WORKERS_CHECKED_EVERY)
             for slot, worker in enumerate(workers):
                 if worker.is_alive or self._is_stopping:
                     continue
@@ -118,9 +118,9 @@ class Supervisor:
                 tell("a worker ended", slot=slot, code=worker.process.exitcode)
                 worker.end(0.0)
                 quick = quick + 1 if lived < QUICK_DEATH else 0
-                if quick > MOST_QUICK_DEATHS or worker.process.exitcode == FAILED:
+                if quick > MOST_QUICK_DEATHS or worker.process.exitcode == WORKERS_FAILED:
                     tell("workers do not start; giving up")
-                    self._is_stopping, code = True, FAILED
+                    self._is_stopping, code = True, WORKERS_FAILED
                     break
                 workers[slot] = start(slot)
             if self._renew:

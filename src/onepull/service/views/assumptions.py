@@ -14,12 +14,12 @@ from onepull.arrays import Array
 from onepull.problem import Problem
 from onepull.service.http.answers import Dependence, WarningsAnswer
 from onepull.service.views.hosted import Hosted
-from onepull.service.views.newest import Seen
+from onepull.service.views.newest import SeenOutcome
+from onepull.spaces import FAILED
 
-FEWEST = 25  # pairs of outcomes, before anything is said
+FEWEST_PAIRS = 25  # pairs of outcomes, before anything is said
 CHANCE = 0.001  # of one false warning among all that are looked for
 WEAKEST = 0.25  # correlation that is worth a warning
-FAILED = "failed"  # the name of a failure beside the fields of a state
 
 
 def warnings_of(hosted: Hosted) -> WarningsAnswer:
@@ -34,7 +34,7 @@ def warnings_of(hosted: Hosted) -> WarningsAnswer:
     )
 
 
-def dependences(problem: Problem, seen: dict[str, list[Seen]]) -> list[Dependence]:
+def dependences(problem: Problem, seen: dict[str, list[SeenOutcome]]) -> list[Dependence]:
     """Return the fields of a state that seem to depend on a field of the context.
 
     Failures can depend on it, too: if long requests expire, and that counts as failed, an arm
@@ -48,7 +48,7 @@ def dependences(problem: Problem, seen: dict[str, list[Seen]]) -> list[Dependenc
     >>> random = np.random.default_rng(1)
     >>> sizes = random.uniform(0, 9, 200)
     >>> waits = 3 * sizes + random.uniform(0, 9, 200)
-    >>> found = dependences(problem, {"a": [Seen((x,), (y,)) for x, y in zip(sizes, waits)]})
+    >>> found = dependences(problem, {"a": [SeenOutcome((x,), (y,)) for x, y in zip(sizes, waits)]})
     >>> [(one.arm, one.state, one.context) for one in found]
     [('a', 'wait', 'size')]
     """
@@ -72,8 +72,8 @@ def dependences(problem: Problem, seen: dict[str, list[Seen]]) -> list[Dependenc
 
 
 def _columns(
-    problem: Problem, outcomes: list[Seen]
-) -> Iterator[tuple[str, list[Seen], list[float]]]:
+    problem: Problem, outcomes: list[SeenOutcome]
+) -> Iterator[tuple[str, list[SeenOutcome], list[float]]]:
     """Yield what outcomes show, by name: each field of the state, and whether the pull failed."""
     answered = [one for one in outcomes if one.state is not None]
     for i, name in enumerate(problem.state):
@@ -94,7 +94,7 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> tuple[float, int] | N
     )
     moved = (steps_x != 0.0) & (steps_y != 0.0)
     count = int(moved.sum())
-    if count < FEWEST:
+    if count < FEWEST_PAIRS:
         return None
     ranks_x, ranks_y = _ranks(steps_x[moved]), _ranks(steps_y[moved])
     if np.ptp(ranks_x) == 0 or np.ptp(ranks_y) == 0:

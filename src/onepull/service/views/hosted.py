@@ -15,16 +15,16 @@ import msgspec
 from onepull.problem import Problem
 from onepull.router import Router
 from onepull.service.http.answers import ArmTimeline, ProblemAnswer, TimelineAnswer
-from onepull.service.views.newest import Newest, Outcomes, Seen
+from onepull.service.views.newest import Newest, Outcomes, SeenOutcome
 from onepull.service.views.timeline import Timeline
 from onepull.store import Control, Decided, Defined, Event, Failed, Observed
 
 TAIL = 100_000  # events that are read at the start to show the past
 SHOWN = 50  # decisions and changes in a live message
 MOST_PENDING = 200_000  # events that wait to be counted
-CHANGES = (Control, Defined)
-OUTCOMES = (Observed, Failed)
-TOLD = (Decided, *OUTCOMES, *CHANGES)  # in live messages
+TOLD_CHANGES = (Control, Defined)
+TOLD_OUTCOMES = (Observed, Failed)
+TOLD = (Decided, *TOLD_OUTCOMES, *TOLD_CHANGES)  # in live messages
 
 
 class Hosted:
@@ -97,8 +97,8 @@ class Hosted:
         if not news:
             return None
         decided = [event for event in news if isinstance(event, Decided)]
-        changed = [event for event in news if isinstance(event, CHANGES)]
-        learned = [event for event in news if isinstance(event, OUTCOMES)]
+        changed = [event for event in news if isinstance(event, TOLD_CHANGES)]
+        learned = [event for event in news if isinstance(event, TOLD_OUTCOMES)]
         return {
             "problem": self.name,
             "sequence": self._sequence,
@@ -162,7 +162,7 @@ class Hosted:
         with self._lock:
             return self.newest.outcomes(problem, arm)
 
-    def newest_seen(self, arm: str) -> list[Seen]:
+    def newest_seen(self, arm: str) -> list[SeenOutcome]:
         """Return the newest outcomes of an arm with their contexts."""
         self.catch_up()
         with self._lock:

@@ -11,7 +11,7 @@ from onepull.problem import Problem
 from onepull.router.arm_values import rewards_at
 from onepull.service.views.newest import Outcomes
 
-FEWEST = 5  # outcomes for an interval
+FEWEST_OUTCOMES = 5  # outcomes for an interval
 NORMAL = 1.96  # standard errors on both sides hold 95 %
 
 
@@ -36,7 +36,7 @@ def half_widths(
     (0.051, 0.125)
     """
     count = len(outcomes.rows)
-    if count < FEWEST:
+    if count < FEWEST_OUTCOMES:
         return [None] * len(contexts)
     try:
         rewards = rewards_at(problem, outcomes.rows, contexts)

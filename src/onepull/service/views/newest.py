@@ -14,12 +14,12 @@ from onepull.errors import OnepullError
 from onepull.problem import Problem
 from onepull.store import Control, Decided, Defined, Expired, Failed, Observed
 
-KEPT = 400  # outcomes of each arm, and requests
-CHANGES = 100
-OUTCOMES = (Observed, Failed, Expired)
+MOST_NEWEST = 400  # outcomes of each arm, and requests
+MOST_CHANGES = 100
+OUTCOME_EVENTS = (Observed, Failed, Expired)
 
 
-class Seen(NamedTuple):
+class SeenOutcome(NamedTuple):
     """One outcome: its context, its state, which is None if the pull failed, and its number."""
 
     context: tuple[float, ...]
@@ -70,8 +70,8 @@ class Newest:
     """
 
     def __init__(self) -> None:
-        self.requests: deque[Decided] = deque(maxlen=KEPT)
-        self.changes: deque[Any] = deque(maxlen=CHANGES)
+        self.requests: deque[Decided] = deque(maxlen=MOST_NEWEST)
+        self.changes: deque[Any] = deque(maxlen=MOST_CHANGES)
         self._outcomes: dict[str, deque[tuple[int, Any]]] = {}  # each with its number
         self._count = 0  # of all outcomes
 
@@ -79,14 +79,14 @@ class Newest:
         """Keep an event that tells something."""
         if isinstance(event, Decided):
             self.requests.append(event)
-        elif isinstance(event, OUTCOMES):
+        elif isinstance(event, OUTCOME_EVENTS):
             if not (_failed(event) or getattr(event, "state", None)):
                 return
             if not getattr(event, "counts", True):
                 return
             self._count += 1
             if (kept := self._outcomes.get(event.arm)) is None:
-                kept = self._outcomes[event.arm] = deque(maxlen=KEPT)
+                kept = self._outcomes[event.arm] = deque(maxlen=MOST_NEWEST)
             kept.append((self._count, event))
         elif isinstance(event, (Control, Defined)):
             self.changes.append(event)
@@ -96,7 +96,7 @@ class Newest:
         for arm in [arm for arm in self._outcomes if arm not in arms]:
             del self._outcomes[arm]
 
-    def seen(self, problem: Problem, arm: str) -> list[Seen]:
+    def seen(self, problem: Problem, arm: str) -> list[SeenOutcome]:
         """Return the newest outcomes of an arm with their contexts, if a problem allows them."""
         found = []
         for number, event in self._outcomes.get(arm, ()):
@@ -105,7 +105,7 @@ class Newest:
                 state = None if _failed(event) else problem.state.read(event.state)
             except OnepullError:  # of another problem, before it was changed
                 continue
-            found.append(Seen(context, state, number))
+            found.append(SeenOutcome(context, state, number))
         return found
 
     def outcomes(self, problem: Problem, arm: str) -> Outcomes:

@@ -14,12 +14,12 @@ from onepull.store import Decided, Expired, Failed, GaveUp, Observed
 
 # Width of a bucket in seconds, and how many are shown: 15 minutes, a day, thirty days.
 LEVELS = ((1, 900), (30, 2880), (600, 4320))
-SPARE = 1 / 8  # of them that are kept beside, since pictures begin at a round moment
-MOST_ARMS = 200  # that are counted apart; each takes up to 0.44 MB
+SPARE_SHARE = 1 / 8  # of them that are kept beside, since pictures begin at a round moment
+MOST_COUNTED_ARMS = 200  # that are counted apart; each takes up to 0.44 MB
 OTHERS = "(others)"
 
 
-class Counts(msgspec.Struct):
+class BucketCounts(msgspec.Struct):
     """What happened to an arm in a bucket."""
 
     decisions: float = 0.0
@@ -30,7 +30,7 @@ class Counts(msgspec.Struct):
     reward: float = 0.0
 
 
-FIELDS = len(Counts.__struct_fields__)
+COUNTED_FIELDS = len(BucketCounts.__struct_fields__)
 
 
 class Timeline:
@@ -50,11 +50,13 @@ class Timeline:
 
     def __init__(self, problem: Problem) -> None:
         self.switch(problem)
-        self._levels = [Buckets(width, kept + int(kept * SPARE), FIELDS) for width, kept in LEVELS]
+        self._levels = [
+            Buckets(width, kept + int(kept * SPARE_SHARE), COUNTED_FIELDS) for width, kept in LEVELS
+        ]
         self._last: dict[str, int] = {}  # the second in which an arm was counted last
         # Most events are of the same second as the one before, and go to the buckets together.
         self._second = -1
-        self._of_second: dict[str, Counts] = {}
+        self._of_second: dict[str, BucketCounts] = {}
 
     def switch(self, problem: Problem) -> None:
         """Count by another problem from now on."""
@@ -77,7 +79,7 @@ class Timeline:
         elif (kind is Expired or kind is GaveUp) and (counts := self._at(event)) is not None:
             counts.expired += 1.0
 
-    def _at(self, event: Any) -> Counts | None:
+    def _at(self, event: Any) -> BucketCounts | None:
         """Return the counts of an event's arm in its second, None if that is no time."""
         if not 0.0 <= event.time < 1e12:
             return None
@@ -86,7 +88,7 @@ class Timeline:
             self._store_second()
             self._second = second
         if (counts := self._of_second.get(event.arm)) is None:
-            counts = self._of_second[event.arm] = Counts()
+            counts = self._of_second[event.arm] = BucketCounts()
         return counts
 
     def _store_second(self) -> None:
@@ -99,7 +101,7 @@ class Timeline:
 
     def _counted_as(self, arm: str) -> str:
         """Return the name under which an arm is counted; one that is gone makes room for it."""
-        if arm not in self._last and len(self._last) >= MOST_ARMS:
+        if arm not in self._last and len(self._last) >= MOST_COUNTED_ARMS:
             gone = [name for name in self._last if name not in self._places]
             if not gone:
                 return OTHERS
@@ -130,7 +132,7 @@ class Timeline:
 
     def columns(
         self, level: int, start: float, width: int, count: int
-    ) -> dict[str, list[Counts | None]]:
+    ) -> dict[str, list[BucketCounts | None]]:
         """Return the counts of each arm in columns of a width from a start on.
 
         Both are multiples of the width of the level.  None stands for a column without events, and
@@ -143,7 +145,7 @@ class Timeline:
         found = {}
         for arm in sorted(buckets.arms):
             rows = buckets.rows(arm, first, count * each)
-            sums = rows.reshape(count, each, FIELDS).sum(axis=1)
+            sums = rows.reshape(count, each, COUNTED_FIELDS).sum(axis=1)
             if sums.any():
                 found[arm] = [_counts(row) for row in sums]
         return found
@@ -161,5 +163,5 @@ class Timeline:
         return len(LEVELS) - 1, LEVELS[-1][0]
 
 
-def _counts(row: Array) -> Counts | None:
-    return Counts(*row.tolist()) if row.any() else None
+def _counts(row: Array) -> BucketCounts | None:
+    return BucketCounts(*row.tolist()) if row.any() else None

@@ -20,7 +20,7 @@ from onepull.service.views.hosted import Hosted
 from onepull.store import Decided
 
 MOST_REQUESTS = 200
-MOST_VALUES = 4_000_000  # rewards that are computed
+MOST_WHAT_IF_REWARDS = 4_000_000  # rewards that are computed
 POINTS = 60
 
 
@@ -88,7 +88,7 @@ class _Values:
 
     def __init__(self, hosted: Hosted, problem: Problem, contexts: list[tuple[float, ...]]) -> None:
         self._contexts = contexts
-        most = max(MOST_VALUES // max(len(problem.arms) * len(contexts), 1), 1)
+        most = max(MOST_WHAT_IF_REWARDS // max(len(problem.arms) * len(contexts), 1), 1)
         self._half_life = hosted.router.half_life
         self._known = [hosted.newest_outcomes(problem, arm).newest(most) for arm in problem.arms]
         self.outcomes = [len(known.rows) for known in self._known]

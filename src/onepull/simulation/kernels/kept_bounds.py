@@ -1,7 +1,9 @@
 """The leading arm by likelihood bounds on kept states, as plain loops for compiled code.
 
-The sums over states are loops here and numpy in the library; the steps of the search are the
-functions of `index/kept_likelihood.py`.
+`Bounds` in `index/kept_likelihood.py` is the same search in numpy, which makes it fast in CPython:
+it sums over the states of several arms at once.  Compiled code is faster with a loop over the
+states of one arm, which allocates nothing.  So the sums are written twice and agree to rounding.
+The steps of the search are the functions of `index/kept_likelihood.py`, compiled as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.index import kept_likelihood
-from onepull.index.kept_likelihood import CLOSE, NEAREST, SIZES, STEPS, TIED
+from onepull.index.kept_likelihood import FALL_ACCURACY, MOST_IMPROVEMENTS, NEAREST, SIZES, TIED
 from onepull.simulation.compiled import compiled, inlined
 
 dearness = inlined(kept_likelihood.dearness)
@@ -157,7 +159,11 @@ def lower_upper(search: Any, j: Any, values: Any, weights: Any, count: Any, pull
     search.fall[j], search.logs[j] = fall, logs
     search.steps[j] += 1
     search.upper[j] = top - min(max(fall, 0.0), 1.0) * unit
-    if abs(before - fall) <= CLOSE or beyond <= NEAREST or search.steps[j] == STEPS:
+    if (
+        abs(before - fall) <= FALL_ACCURACY
+        or beyond <= NEAREST
+        or search.steps[j] == MOST_IMPROVEMENTS
+    ):
         search.lower[j] = search.upper[j]
     else:
         search.is_half[j] = 1

@@ -18,18 +18,18 @@ from onepull.index import kept_likelihood
 from onepull.policies.kept_states.drift import (
     DECAYS,
     DEVIATIONS,
-    FEW,
+    LEAST_NOISE_COUNT,
+    LEAST_VARIANCE,
     ODDS,
     POOLED,
     STEADY,
-    TINY,
     Drift,
 )
 from onepull.simulation.compiled import compiled, inlined
 
 drifting_cost = inlined(kept_likelihood.drifting_cost)
 
-MANY = len(DECAYS)
+CANDIDATE_COUNT = len(DECAYS)
 LARGE = 1e150  # a product above is turned into its logarithm
 
 
@@ -65,7 +65,7 @@ def filters_of(drift: Drift) -> Filters:
         np.array(twin.latest, np.int64),
         np.array(twin.compared, np.int64),
         np.array([twin.chosen], np.int64),
-        np.zeros((3, MANY)),
+        np.zeros((3, CANDIDATE_COUNT)),
     )
 
 
@@ -76,16 +76,16 @@ def learn(filters: Any, arm: Any, trial: Any, rewards: Any) -> None:
     contexts = rewards.size
     if latest[arm] < 0:
         latest[arm] = trial
-        for q in range(MANY):
+        for q in range(CANDIDATE_COUNT):
             for c in range(contexts):
                 filters.means[arm, q, c] = rewards[c]
             gains[0, q], gains[1, q], gains[2, q] = 1.0, 0.0, 0.0
         return
     total, used = filters.compared.sum(), 0
     freedom = POOLED + filters.compared[arm]
-    share = POOLED / total if total >= FEW else 0.0
+    share = POOLED / total if total >= LEAST_NOISE_COUNT else 0.0
     # The first candidate is learned last: where it was never wrong there is nothing to compare.
-    for q in range(MANY - 1, -1, -1):
+    for q in range(CANDIDATE_COUNT - 1, -1, -1):
         left = exp(DECAYS[q] * (latest[arm] - trial))
         both = left * filters.both_error[arm, q]
         spread = DEVIATIONS[q]
@@ -111,7 +111,7 @@ def learn(filters: Any, arm: Any, trial: Any, rewards: Any) -> None:
             expected = left * deviations[c]
             wrong = rewards[c] - means[c] - expected
             noise = pooled[c] * share + steady[c]
-            if total >= FEW and noise > TINY * freedom:
+            if total >= LEAST_NOISE_COUNT and noise > LEAST_VARIANCE * freedom:
                 used += 1
                 offs += wrong * wrong / noise * (1.0 + offs)
                 if not offs < LARGE:
@@ -163,7 +163,7 @@ def unexplained(filters: Any, arm: Any) -> Any:
     raw, left = filters.squares[arm, STEADY], filters.squares[arm, q]
     total = 0.0
     for c in range(raw.size):
-        total += left[c] / raw[c] if raw[c] > TINY else 1.0
+        total += left[c] / raw[c] if raw[c] > LEAST_VARIANCE else 1.0
     return min(total / raw.size, 1.0)
 
 

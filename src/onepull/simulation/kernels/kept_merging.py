@@ -1,4 +1,9 @@
-"""Merging old states, as `KeptStates` does it, as plain loops for compiled code."""
+"""Merging old states, as `KeptStates` does it, as plain loops for compiled code.
+
+`policies/kept_states/merging.py` has the same step in numpy, which makes it fast in CPython.  Here
+loops are faster: calls of numpy would allocate arrays, and its sort takes ten times as long to
+compile.  The loops add in another order, so sums agree to rounding only; tests compare both.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +12,17 @@ from typing import Any
 import numpy as np
 
 from onepull.payoff.reward import NARROWEST
-from onepull.policies.kept_states.merging import FARTHEST, MIXED, RECENT
+from onepull.policies.kept_states.merging import FARTHEST, NEVER_MERGED
 from onepull.simulation.compiled import compiled, inlined
-from onepull.simulation.draws import ASIDE, GOLDEN, SCALE
-
-FIRST, SECOND = np.uint64(MIXED[0]), np.uint64(MIXED[1])
+from onepull.simulation.draws import ASIDE, FIRST_FACTOR, GOLDEN, SCALE, SECOND_FACTOR
 
 
 @inlined
 def mixed(key: Any, counter: Any) -> Any:
     """Return the number in [0, 1) that `uniform` of the library gives."""
     z = np.uint64(key) * GOLDEN + np.uint64(counter) * ASIDE
-    z = (z ^ (z >> np.uint64(30))) * FIRST
-    z = (z ^ (z >> np.uint64(27))) * SECOND
+    z = (z ^ (z >> np.uint64(30))) * FIRST_FACTOR
+    z = (z ^ (z >> np.uint64(27))) * SECOND_FACTOR
     return np.float64(np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(11))) * SCALE
 
 
@@ -74,13 +77,13 @@ def comes_later(keys: Any, one: Any, two: Any) -> Any:
 def merge_old(memory: Any, known: Any, arm: Any, g: Any) -> None:
     """Merge a quarter of the older states of an arm into neighbours of nearly the same reward."""
     kept, room = memory.kept[arm], memory.stands_for.shape[1]
-    old = kept - min(RECENT, room // 2)
+    old = kept - min(NEVER_MERGED, room // 2)
     contexts = known.tracked.shape[1]
     merges = memory.clock[1]
     memory.clock[1] = merges + 1
     rewards = np.zeros((contexts, old))
     value_old(memory, known, arm, g, rewards)
-    keys = states_of(memory, known, arm, old)
+    keys = old_states(memory, known, arm, old)
     for s in range(old):
         keys[0, s] = keys[2, s] if known.failed.size > 0 else 0.0  # the last number of a state
         keys[1, s] = rewards[merges % contexts, s]
@@ -115,7 +118,7 @@ def value_old(memory: Any, known: Any, arm: Any, g: Any, rewards: Any) -> None:
 
 
 @inlined
-def states_of(memory: Any, known: Any, arm: Any, old: Any) -> Any:
+def old_states(memory: Any, known: Any, arm: Any, old: Any) -> Any:
     """Return the fields of the oldest states, the last first, after two rows for other keys."""
     columns = memory.columns[arm]
     fields = columns.shape[0] - known.tracked.shape[0]

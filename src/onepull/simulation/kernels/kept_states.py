@@ -20,7 +20,7 @@ from onepull.policies.kept_states.adaptive_kl import (
     EXPLORING,
     FEW_ARMS,
     OF_A_ROUND,
-    ROUNDING,
+    MEAN_ROUNDING,
 )
 from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.merging import FARTHEST
@@ -355,7 +355,7 @@ def drifting_leader(
         lowest = min(lowest, means[j])
         noise[j], apart = scattered(values[j], memory.weights[j], memory.points[j])
         farthest = max(farthest, apart)
-    least = ROUNDING * max(-lowest, means[leader])
+    least = MEAN_ROUNDING * max(-lowest, means[leader])
     unit = max(farthest, means[leader] - lowest, least, NARROWEST)
     all_squares, all_numbers = 0.0, 0.0
     for j in allowed:

@@ -66,7 +66,7 @@ class Lasting(NamedTuple):
     trials: NDArray[np.int64]
 
 
-class Fading(NamedTuple):
+class FadingMeans(NamedTuple):
     """Discounted statistics; `kept` has the weights, and pulls and roots are kept / scaled."""
 
     means: Array
@@ -119,7 +119,7 @@ class Watched(NamedTuple):
 
 
 FORGETTING = (Discounted, Window, Restarting)  # those that have a memory here
-Memory: TypeAlias = Lasting | Fading | Sliding | Watched
+Memory: TypeAlias = Lasting | FadingMeans | Sliding | Watched
 
 
 def memory_of(
@@ -134,7 +134,7 @@ def memory_of(
     lasting = Lasting(means, counts, roots, trials)
     if isinstance(kept, Discounted):
         weighed = Lasting(means, np.zeros(arms), roots.copy(), trials)
-        return Fading(means, np.zeros(arms), roots, trials, weighed, np.ones(1), kept.discount)
+        return FadingMeans(means, np.zeros(arms), roots, trials, weighed, np.ones(1), kept.discount)
     if isinstance(kept, Window):
         ring = np.full(kept.window, GONE), np.zeros((kept.window, features))
         return Sliding(*lasting, means.copy(order), counts.copy(), *ring)
@@ -242,7 +242,7 @@ def _watch(memory: Any, arm: Any, table: Any, row: Any) -> None:
         restart(kept, detectors, memory.restarts, memory.trials[0], arm, memory.together)
 
 
-_STEPS = {Lasting: _add, Fading: _fade, Sliding: _slide, Watched: _watch}
+_STEPS = {Lasting: _add, FadingMeans: _fade, Sliding: _slide, Watched: _watch}
 
 
 @overload(take_in, forceinline=True, error_model="numpy")

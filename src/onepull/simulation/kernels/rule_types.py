@@ -85,7 +85,7 @@ class Bernstein(NamedTuple):
     table: Array
 
 
-class EpsilonGreedy(NamedTuple):
+class EpsilonGreedyTurns(NamedTuple):
     """The best estimate, or an arm drawn uniformly."""
 
     parameters: Any
@@ -111,11 +111,11 @@ class Posterior(NamedTuple):
 KernelRule: TypeAlias = Any  # one of the named tuples above
 
 _TYPES: dict[Functions, type[Any]] = {}
-FUNCTIONS: dict[type[Any], Functions] = {}
+FUNCTIONS_BY_TYPE: dict[type[Any], Functions] = {}
 
 
 def _name(functions: Functions, kind: type[Any]) -> None:
-    _TYPES[functions], FUNCTIONS[kind] = kind, functions
+    _TYPES[functions], FUNCTIONS_BY_TYPE[kind] = kind, functions
 
 
 def functions_of(rule: Rule) -> Functions:
@@ -142,14 +142,14 @@ _name(functions_of(kl_ucb.kl_ucb(0.0, 0.0)), KlUcb)
 _name(functions_of(empirical_kl.empirical_kl(0.0, 0.0)), EmpiricalKl)
 _name(functions_of(imed.imed()), Imed)
 _name(functions_of(bernstein.empirical_bernstein(1.0)), Bernstein)
-_name(functions_of(schedules.epsilon_greedy(1.0, 1.0)), EpsilonGreedy)
+_name(functions_of(schedules.epsilon_greedy(1.0, 1.0)), EpsilonGreedyTurns)
 _name(functions_of(schedules.dsee(1.0)), Dsee)
-NAMED = frozenset(FUNCTIONS)
+NAMED = frozenset(FUNCTIONS_BY_TYPE)
 
 
-def is_own(rule: KernelRule) -> bool:
+def is_users_rule(rule: KernelRule) -> bool:
     """Return whether a rule is a user's own, for which kernels are not cached on disk."""
-    return type(rule) in FUNCTIONS and type(rule) not in NAMED
+    return type(rule) in FUNCTIONS_BY_TYPE and type(rule) not in NAMED
 
 
 def type_of(functions: Functions) -> type[Any]:
@@ -167,8 +167,8 @@ def _made_type(functions: Functions) -> type[Any]:
 
 
 _LIKE = {
-    (MeanRule, False): FUNCTIONS[Ucb],
-    (MeanRule, True): FUNCTIONS[PatientUcb],
-    (StateRule, False): FUNCTIONS[Imed],
-    (TurnRule, False): FUNCTIONS[Dsee],
+    (MeanRule, False): FUNCTIONS_BY_TYPE[Ucb],
+    (MeanRule, True): FUNCTIONS_BY_TYPE[PatientUcb],
+    (StateRule, False): FUNCTIONS_BY_TYPE[Imed],
+    (TurnRule, False): FUNCTIONS_BY_TYPE[Dsee],
 }

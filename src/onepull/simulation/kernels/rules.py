@@ -14,7 +14,7 @@ from onepull.index import bernstein, empirical_likelihood, hoeffding, rules, sch
 from onepull.index.rules import StateRule, TurnRule
 from onepull.simulation.compiled import compiled, inlined, overload, reachable
 from onepull.simulation.draws import ASIDE, bits, gamma, place, uniform
-from onepull.simulation.kernels.rule_types import FUNCTIONS, Functions, Posterior
+from onepull.simulation.kernels.rule_types import FUNCTIONS_BY_TYPE, Functions, Posterior
 
 # Functions that the plain functions call by name.
 reachable(
@@ -79,7 +79,7 @@ def _known(rule: Any) -> Functions | None:
     """Return the functions of a rule's type, or None if it is not a rule."""
     if not isinstance(rule, (types.NamedTuple, types.NamedUniTuple)):
         return None
-    return FUNCTIONS.get(rule.instance_class)
+    return FUNCTIONS_BY_TYPE.get(rule.instance_class)
 
 
 @overload(explored)

@@ -25,7 +25,7 @@ from onepull.simulation.kernels.rule_types import (
     KernelRule,
     Posterior,
     functions_of,
-    is_own,
+    is_users_rule,
     type_of,
 )
 from onepull.simulation.kernels.rules import choose_once, fill_table
@@ -93,7 +93,7 @@ def _stated(kind: type[Any], rule_value: MeanRule | StateRule, horizon: int) -> 
 def _tried(ruling: Ruling) -> Ruling:
     """Return `ruling`; compile and call a user's own rule once, to find errors early."""
     rule = ruling(0)
-    if is_own(rule):
+    if is_users_rule(rule):
         one, few, pulls = np.ones((1, 2)), np.ones((2, 1)), np.ones(2)
         try:
             fresh(choose_once)(rule, one[0, :1], few, pulls, one)
@@ -152,5 +152,5 @@ def fresh(kernel: Any) -> Any:
 
 def for_rule(kernel: Any, rule: KernelRule, psi: KernelPsi | None = None) -> Any:
     """Return a kernel for a rule and a ψ; cached on disk unless one of them is a user's own."""
-    own = is_own(rule) or (psi is not None and is_own_psi(psi))
+    own = is_users_rule(rule) or (psi is not None and is_own_psi(psi))
     return fresh(kernel) if own else kernel

@@ -32,8 +32,8 @@ from onepull.simulation.world import World, WorldTables, lists_everything
 risk_at = inlined(exploration)
 
 reachable(
-    coarsened._height,  # noqa: SLF001 - compiled with those that call it
-    coarsened.settled,
+    coarsened.penalised_likelihood,
+    coarsened.settled_shares,
     coarsened.spread,
     coarsened.log_likelihood,
     coarsened.coarse_bound,
@@ -130,7 +130,7 @@ def _solved(matrix: Any, vector: Any) -> Any:
     return solved
 
 
-class Counts(NamedTuple):
+class SetTotals(NamedTuple):
     """How often each arm showed each set, and what was computed from these counts."""
 
     seen: Array  # [arm, set]
@@ -145,7 +145,7 @@ class Counts(NamedTuple):
     risk: Array
 
 
-class Tables(NamedTuple):
+class SetTables(NamedTuple):
     """The sets and rewards of the atoms of contexts and states."""
 
     told: Array  # [set, level]
@@ -157,7 +157,7 @@ class Tables(NamedTuple):
 # The search is inlined: a kernel that passes a function on is kept on disk only then.  The bound
 # is not: it would be inlined with all that it calls.
 @numba.njit(error_model="numpy", forceinline=False)
-def bound_of_arm(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
+def bound_by_sets(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
     """Return an arm's bound in a context, and remember it."""
     sets = np.flatnonzero(counts.seen[j])
     told = np.empty((sets.size, tables.told.shape[1]))
@@ -198,7 +198,7 @@ def coarse(
         risk = risk_at(trials + head_start, c)
         for j in range(arms):
             caps[j] = cap_of(bound[j, row], rise[j, row], counts.risk[j, row], risk)
-        best = leader(caps, pulls, bound_of_arm, row, risk, counts, tables)
+        best = leader(caps, pulls, bound_by_sets, row, risk, counts, tables)
         chosen[i] = best
         at_arm = place(trial, arms, best)
         drawn = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
@@ -227,7 +227,7 @@ class PreparedCoarse(Prepared):
     def begin(self, own_key: int) -> Runner:
         """Return a runner without observations."""
         del own_key
-        known: list[Counts] = []
+        known: list[SetTotals] = []
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
             tables = self._listed.of(world)
@@ -240,10 +240,10 @@ class PreparedCoarse(Prepared):
 
         return FunctionRunner(run)
 
-    def _nothing(self, tables: Tables) -> Counts:
+    def _nothing(self, tables: SetTables) -> SetTotals:
         arms, contexts = len(self.policy.problem.arms), len(tables.tops)
         sets, levels = tables.told.shape
-        return Counts(
+        return SetTotals(
             np.zeros((arms, sets)),
             np.zeros(arms, np.int64),
             np.zeros(1, np.int64),
@@ -254,7 +254,7 @@ class PreparedCoarse(Prepared):
             *(np.full((arms, contexts), number) for number in UNKNOWN_BOUND),
         )
 
-    def _tables(self, world: World) -> Tables:
+    def _tables(self, world: World) -> SetTables:
         assert world.contexts is not None  # noqa: S101 - `fits` has checked
         contexts = [tuple(context) for context in world.contexts.tolist()]
         states = [tuple(state) for state in world.states.rows.tolist()]
@@ -271,7 +271,7 @@ class PreparedCoarse(Prepared):
         outlooks = [
             [self.readings.outlook(context, each) for each in known] for context in contexts
         ]
-        return Tables(
+        return SetTables(
             told,
             np.array([[position[levels] for levels in row] for row in shown], np.int64),
             np.array([[outlook.highs for outlook in row] for row in outlooks]),

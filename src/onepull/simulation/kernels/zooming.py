@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.policies import ContextualZooming
 from onepull.policies.partition.balls import (
-    confidence,
+    confidence_radius,
     distance,
     leading_ball,
     opened_radius,
@@ -22,7 +22,7 @@ from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World
 from onepull.statistics import moved
 
-reachable(confidence, distance)  # what the plain functions call
+reachable(confidence_radius, distance)  # what the plain functions call
 leading = inlined(leading_ball)
 opened = inlined(opened_radius)
 move = inlined(moved)

@@ -31,7 +31,7 @@ from onepull.testing.policies.learning import (
     pulls_in_flight_count_until_they_land,
     saving_and_loading_keeps_everything,
 )
-from onepull.testing.policies.taught import Build
+from onepull.testing.policies.taught import BuildPolicy
 
 __all__ = [
     "POLICY_CHECKS",
@@ -54,7 +54,7 @@ __all__ = [
     "unpulled_arms_come_first",
 ]
 
-POLICY_CHECKS: list[Callable[[Build, Problem], None]] = [
+POLICY_CHECKS: list[Callable[[BuildPolicy, Problem], None]] = [
     choosing_changes_nothing,
     explanation_agrees_with_choice,
     unpulled_arms_come_first,

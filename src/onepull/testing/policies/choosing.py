@@ -9,7 +9,7 @@ import numpy as np
 from onepull.problem import Problem
 from onepull.testing.policies.taught import (
     ORDER,
-    Build,
+    BuildPolicy,
     contexts,
     declare,
     distinct_contexts,
@@ -18,13 +18,13 @@ from onepull.testing.policies.taught import (
     near,
     taught,
 )
-from onepull.testing.random_data import draw
+from onepull.testing.random_data import random_points
 
 _RANDOM = declare("an arm without the highest index may be chosen", "randomised=True")
 _TIES = declare("ties need not go to the least pulled arm", "breaks_ties_by_pulls=False")
 
 
-def choosing_changes_nothing(build: Build, problem: Problem) -> None:
+def choosing_changes_nothing(build: BuildPolicy, problem: Problem) -> None:
     """`choose` and `explain` do not change what was learned, and give the same answer again."""
     policy = taught(build, problem)
     before = learned(policy)
@@ -37,7 +37,7 @@ def choosing_changes_nothing(build: Build, problem: Problem) -> None:
     assert learned(policy) == before, "choose or explain changed what was learned"
 
 
-def explanation_agrees_with_choice(build: Build, problem: Problem) -> None:
+def explanation_agrees_with_choice(build: BuildPolicy, problem: Problem) -> None:
     """`choose` returns an arm that `explain` allows, by its chance and its index."""
     policy = taught(build, problem)
     for context in contexts(problem):
@@ -65,7 +65,7 @@ def explanation_agrees_with_choice(build: Build, problem: Problem) -> None:
         assert list(indices) == list(problem.arms), "explain must list the arms in their order"
 
 
-def unpulled_arms_come_first(build: Build, problem: Problem) -> None:
+def unpulled_arms_come_first(build: BuildPolicy, problem: Problem) -> None:
     """A policy that learns pulls every arm once before it pulls any arm twice."""
     policy = build(problem)
     context, *_ = contexts(problem)
@@ -78,7 +78,7 @@ def unpulled_arms_come_first(build: Build, problem: Problem) -> None:
     generator = np.random.default_rng(3)
     pulled = []
     # A policy that restarts may do so within the first round.
-    for state in draw(problem.state, len(problem.arms), generator):
+    for state in random_points(problem.state, len(problem.arms), generator):
         explained = policy.explain(**context)
         fresh = [row.arm for row in explained.arms if row.pulls == 0]
         arm = policy.choose(**context)
@@ -89,7 +89,7 @@ def unpulled_arms_come_first(build: Build, problem: Problem) -> None:
         assert sorted(pulled) == sorted(problem.arms), f"pulled {pulled} first; {ORDER}"
 
 
-def only_eligible_arms_are_chosen(build: Build, problem: Problem) -> None:
+def only_eligible_arms_are_chosen(build: BuildPolicy, problem: Problem) -> None:
     """`choose` and `explain` respect `eligible`."""
     policy = taught(build, problem)
     generator = np.random.default_rng(4)

@@ -14,7 +14,7 @@ from onepull.policies import ArmExplanation, Policy
 from onepull.problem import Problem
 from onepull.testing.policies.taught import (
     PULLS,
-    Build,
+    BuildPolicy,
     assert_alike,
     by_arm,
     contexts,
@@ -34,7 +34,7 @@ _UNITS = declare("the index is not a reward", "index_is_reward=False")
 _OTHERS = declare("an index depends on other arms", "index_depends_on_other_arms=True")
 
 
-def renaming_arms_changes_nothing(build: Build, problem: Problem) -> None:
+def renaming_arms_changes_nothing(build: BuildPolicy, problem: Problem) -> None:
     """Renaming the arms, in the same order, changes nothing, bit for bit.
 
     Skipped for a policy whose parameters name arms, such as `FixedArm(problem, arm="wifi")`.
@@ -60,7 +60,7 @@ def renaming_arms_changes_nothing(build: Build, problem: Problem) -> None:
         )
 
 
-def reordering_arms_reorders_indices(build: Build, problem: Problem) -> None:
+def reordering_arms_reorders_indices(build: BuildPolicy, problem: Problem) -> None:
     """An arm's pulls, estimate and index do not depend on its place in the list.
 
     With the trait `arm_order_matters` indices are not compared, and with `weighs_chances`
@@ -84,7 +84,7 @@ def reordering_arms_reorders_indices(build: Build, problem: Problem) -> None:
                 )
 
 
-def scaling_the_reward_scales_indices(build: Build, problem: Problem) -> None:
+def scaling_the_reward_scales_indices(build: BuildPolicy, problem: Problem) -> None:
     """Multiplying the reward by 3 multiplies estimates and indices by 3."""
     if not problem.reward.is_formula or problem.reward.declarations:
         return
@@ -108,7 +108,7 @@ def scaling_the_reward_scales_indices(build: Build, problem: Problem) -> None:
                 )
 
 
-def estimates_stay_in_bounds(build: Build, problem: Problem) -> None:
+def estimates_stay_in_bounds(build: BuildPolicy, problem: Problem) -> None:
     """Estimates lie within the range of the reward, and bonuses are not negative."""
     low, high = problem.payoff.whole_range
     slack = 1e-9 * max(1.0, abs(high), abs(low) if math.isfinite(low) else 0.0)
@@ -126,7 +126,7 @@ def estimates_stay_in_bounds(build: Build, problem: Problem) -> None:
                     assert row.bonus >= -slack, f"the bonus is negative: {row}; {_UNITS}"
 
 
-def arms_come_and_go(build: Build, problem: Problem) -> None:
+def arms_come_and_go(build: BuildPolicy, problem: Problem) -> None:
     """Adding an arm does not change the others, and removing it again restores the policy."""
     policy = taught(build, problem)
     before = policy.to_bytes()

@@ -14,7 +14,7 @@ from onepull.testing.bad_calls import bad_calls
 from onepull.testing.policies.taught import (
     ORDER,
     PULLS,
-    Build,
+    BuildPolicy,
     assert_alike,
     contexts,
     has,
@@ -22,10 +22,10 @@ from onepull.testing.policies.taught import (
     observe,
     taught,
 )
-from onepull.testing.random_data import draw, observations
+from onepull.testing.random_data import observations, random_points
 
 
-def order_of_observations_does_not_matter(build: Build, problem: Problem) -> None:
+def order_of_observations_does_not_matter(build: BuildPolicy, problem: Problem) -> None:
     """Observations in another order give the same indices."""
     policy, other = build(problem), build(problem)
     if has(policy, "order_matters"):
@@ -36,7 +36,7 @@ def order_of_observations_does_not_matter(build: Build, problem: Problem) -> Non
     assert_alike(policy, other, ORDER)
 
 
-def batches_equal_single_observations(build: Build, problem: Problem) -> None:
+def batches_equal_single_observations(build: BuildPolicy, problem: Problem) -> None:
     """`observe_many` equals one `observe` per row, bit for bit."""
     policy, other = build(problem), build(problem)
     pulls = observations(problem, PULLS, np.random.default_rng(7))
@@ -49,13 +49,13 @@ def batches_equal_single_observations(build: Build, problem: Problem) -> None:
     assert other.to_bytes() == policy.to_bytes(), "observe_many learned something else than observe"
 
 
-def saving_and_loading_keeps_everything(build: Build, problem: Problem) -> None:
+def saving_and_loading_keeps_everything(build: BuildPolicy, problem: Problem) -> None:
     """A loaded policy equals the saved one bit for bit, and continues in the same way."""
     policy = taught(build, problem)
     saved = policy.to_bytes()
     twin = type(policy).from_bytes(saved, problem=problem)
     assert twin.to_bytes() == saved, "saving the loaded policy gives another file"
-    states = draw(problem.state, PULLS, np.random.default_rng(8))
+    states = random_points(problem.state, PULLS, np.random.default_rng(8))
     for context, state in zip(contexts(problem), states, strict=False):
         arm = policy.choose(**context)
         assert twin.choose(**context) == arm, "the loaded policy chooses another arm"
@@ -64,7 +64,7 @@ def saving_and_loading_keeps_everything(build: Build, problem: Problem) -> None:
     assert twin.to_bytes() == policy.to_bytes(), "the loaded policy learned something else"
 
 
-def merging_is_seeing_everything(build: Build, problem: Problem) -> None:
+def merging_is_seeing_everything(build: BuildPolicy, problem: Problem) -> None:
     """Two merged policies equal one policy that saw all observations."""
     one, two, whole = build(problem), build(problem), build(problem)
     pulls = observations(problem, PULLS, np.random.default_rng(9))
@@ -90,7 +90,7 @@ def merging_is_seeing_everything(build: Build, problem: Problem) -> None:
     assert two.to_bytes() == theirs, "merge changed the other policy"
 
 
-def feedback_may_be_late_or_missing(build: Build, problem: Problem) -> None:
+def feedback_may_be_late_or_missing(build: BuildPolicy, problem: Problem) -> None:
     """Choices that were never observed do not count."""
     policy, other = build(problem), build(problem)
     pulls = observations(problem, 8, np.random.default_rng(12))
@@ -103,7 +103,7 @@ def feedback_may_be_late_or_missing(build: Build, problem: Problem) -> None:
     )
 
 
-def pulls_in_flight_count_until_they_land(build: Build, problem: Problem) -> None:
+def pulls_in_flight_count_until_they_land(build: BuildPolicy, problem: Problem) -> None:
     """`pulled` either has no effect, or adds a pull until the observation arrives."""
     policy, other = taught(build, problem), taught(build, problem)
     before = learned(policy)
@@ -146,7 +146,7 @@ def pulls_in_flight_count_until_they_land(build: Build, problem: Problem) -> Non
     )
 
 
-def bad_input_changes_nothing(build: Build, problem: Problem) -> None:
+def bad_input_changes_nothing(build: BuildPolicy, problem: Problem) -> None:
     """Invalid calls raise an `OnepullError` with a message and leave the policy unchanged."""
     policy = taught(build, problem)
     before = policy.to_bytes()

@@ -11,9 +11,9 @@ import numpy as np
 
 from onepull.policies import Explanation, Policy
 from onepull.problem import Problem
-from onepull.testing.random_data import draw, observations
+from onepull.testing.random_data import observations, random_points
 
-Build: TypeAlias = Callable[[Problem], Policy]
+BuildPolicy: TypeAlias = Callable[[Problem], Policy]
 
 PULLS = 40
 
@@ -33,7 +33,7 @@ def has(policy: Policy, trait: str) -> bool:
 
 def contexts(problem: Problem) -> list[dict[str, Any]]:
     """Return random contexts, always the same."""
-    return draw(problem.context, 15, np.random.default_rng(1))
+    return random_points(problem.context, 15, np.random.default_rng(1))
 
 
 def distinct_contexts(problem: Problem) -> list[dict[str, Any]]:
@@ -42,7 +42,7 @@ def distinct_contexts(problem: Problem) -> list[dict[str, Any]]:
     return [context for i, context in enumerate(drawn) if context not in drawn[:i]]
 
 
-def taught(build: Build, problem: Problem) -> Policy:
+def taught(build: BuildPolicy, problem: Problem) -> Policy:
     """Return a policy that has learned from random pulls, always the same."""
     policy = build(problem)
     observe(policy, observations(problem, PULLS, np.random.default_rng(2)))

@@ -1,0 +1,37 @@
+"""What a log needs to know of a policy beside its public methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onepull.policies.policy import Policy
+from onepull.problem import Problem
+
+
+def stated_policy(policy: Policy) -> dict[str, Any]:
+    """Return the name and the parameters of a policy, as a save file has them.
+
+    >>> from onepull import DCB, Problem, Finite
+    >>> problem = Problem(arms=["a", "b"], state={"x": Finite([0, 1])}, reward="x")
+    >>> stated_policy(DCB(problem, epsilon=0.5))
+    {'name': 'DCB', 'epsilon': 0.5}
+    """
+    return {"name": type(policy).__name__, **policy._written()}  # noqa: SLF001 - a part of policies
+
+
+def fresh_policy(policy: Policy, problem: Problem) -> Policy:
+    """Return a policy with the same class and parameters for a problem, with nothing learned."""
+    return policy._rebuilt(problem, policy._written())  # noqa: SLF001 - a part of policies
+
+
+def is_in_flight(policy: Policy, arm: str) -> bool:
+    """Return whether a pull of an arm is announced and not answered; no for an unknown arm."""
+    position = policy._position.get(arm)  # noqa: SLF001 - a part of policies
+    return position is not None and policy._counts.in_flight[position] > 0  # noqa: SLF001 - the same
+
+
+def clipped_fields(policy: Policy, state: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a state whose values are outside their interval and were clipped."""
+    clips = policy._clips  # noqa: SLF001 - a part of policies
+    return [name for name, space in clips if name in state and space.clips_off(state[name])]
