@@ -19,8 +19,8 @@ from onepull.policies.kept_states.adaptive_kl import (
     AT_FIRST,
     EXPLORING,
     FEW_ARMS,
-    OF_A_ROUND,
     MEAN_ROUNDING,
+    OF_A_ROUND,
 )
 from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.merging import FARTHEST
