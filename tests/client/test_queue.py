@@ -71,3 +71,15 @@ def test_two_users_of_one_file_are_refused(tmp_path):
     queue.close()
     queue.close()
     FileQueue(tmp_path / "waiting").close()
+
+
+def test_closing_says_how_many_observations_are_lost(tmp_path, caplog):
+    for queue, said in ((MemoryQueue(), 1), (FileQueue(tmp_path / "queue"), 0)):
+        caplog.clear()
+        queue.put([{"id": "1"}, {"id": "2"}])
+        queue.close()
+        assert len(caplog.records) == said
+        assert all(
+            r.getMessage().endswith("are lost: 2; queue=… keeps them in a file")
+            for r in caplog.records
+        )

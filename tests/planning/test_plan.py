@@ -188,7 +188,7 @@ def test_a_picture_of_what_loses_nothing():
 
 
 def test_what_is_cut_too_finely_is_left_out_and_the_plan_says_so(monkeypatch):
-    monkeypatch.setattr("onepull.planning.grid_sizes.MOST_CELLS", 50)
+    monkeypatch.setattr("onepull.planning.grid_sizes.MOST_GRID_CELLS", 50)
     made = plan(harvesting(), **QUICK)
     assert "CCB T^-2/3" not in {option.name for option in made.options}
     assert any("Left out: δ = T^-2/3 of the width" in note for note in made.notes)

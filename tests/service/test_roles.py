@@ -58,6 +58,8 @@ def test_a_route_takes_its_role_and_none_below(guarded, route):
         answer = ask(client, route, wrong)
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"].startswith("Bearer")
+        told = "a key is needed" if wrong is None else "this key is not known"
+        assert route.method == "HEAD" or told in answer.json()["detail"]
     for role in Role:
         status = ask(client, route, keys[role]).status_code
         if role < route.role:

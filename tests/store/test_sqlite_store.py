@@ -48,7 +48,7 @@ def test_another_file_is_left_alone(tmp_path):
 
 
 def test_a_folder_that_does_not_exist(tmp_path):
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(StoreError, match=r"cannot be opened: the folder .*nowhere does not exist"):
         SQLiteStore(tmp_path / "nowhere" / "router.db")
 
 

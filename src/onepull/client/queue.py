@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -19,6 +20,8 @@ try:
     import fcntl
 except ImportError:  # pragma: no cover - not on Windows
     fcntl = None  # type: ignore[assignment]
+
+LOGGER = logging.getLogger("onepull.client")
 
 Entry: TypeAlias = dict[str, Any]
 MOST_QUEUED = 100_000
@@ -102,6 +105,14 @@ class MemoryQueue(ObservationQueue):
     def __len__(self) -> int:
         """Return how many are kept."""
         return len(self._entries)
+
+    def close(self) -> None:
+        """Say how many are lost, since nobody will deliver them."""
+        if self._entries:
+            LOGGER.warning(
+                "observations that waited in memory and are lost: %d; queue=… keeps them in a file",
+                len(self._entries),
+            )
 
 
 class FileQueue(MemoryQueue):

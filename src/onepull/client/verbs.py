@@ -6,7 +6,6 @@ returns the result.  `Client` and `AsyncClient` drive it with and without blocki
 
 from __future__ import annotations
 
-import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Iterable, Mapping
@@ -15,14 +14,13 @@ from typing import Any, Generic, TypeVar
 from onepull.checks import number
 from onepull.client import calls
 from onepull.client.attempts import Breaker, Call, Keep, Reply, Steps, attempts, raise_for
-from onepull.client.queue import ObservationQueue, open_queue
+from onepull.client.queue import LOGGER, ObservationQueue, open_queue
 from onepull.errors import OnepullError, ServiceError
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Receipt, RouterStats
 
 DELIVERED_TOGETHER = 500  # queued observations that are delivered together
 URL = "http://127.0.0.1:8000"
-LOGGER = logging.getLogger("onepull.client")
 Done = TypeVar("Done")  # what a control returns: None, or something to await
 
 
@@ -136,9 +134,7 @@ class Verbs(ABC, Generic[Done]):
             return False
         except OnepullError as error:
             # The service does not accept the batch as a whole, and would not later.
-            LOGGER.error(  # noqa: TRY400 - the reason is all there is to tell
-                "dropped %d observations: %s", len(batch), error
-            )
+            LOGGER.error("dropped %d observations: %s", len(batch), error)
         self._queue.delivered(len(batch))
         return True
 

@@ -106,6 +106,10 @@ class SQLiteStore(SQLStore):
     def _connect(self) -> sqlite3.Connection:
         try:
             is_new = not self.path.exists()
+            if not self.path.absolute().parent.is_dir():
+                raise StoreError(
+                    f"{self.path} cannot be opened: the folder {self.path.parent} does not exist"
+                )
             connection = self._open()
             try:
                 connection.execute("PRAGMA synchronous = FULL")

@@ -67,4 +67,5 @@ class Policy(Saving):
     def _shown(self, parameters: Mapping[str, Any]) -> str:
         stated = "".join(f", {name}={value!r}" for name, value in parameters.items())
         arms = f"{len(self._arms)} arm{'s' * (len(self._arms) > 1)}"
-        return f"<{type(self).__name__}({arms}{stated}) after {self.trials} trials>"
+        trials = f"{self.trials} trial{'s' * (self.trials != 1)}"
+        return f"<{type(self).__name__}({arms}{stated}) after {trials}>"

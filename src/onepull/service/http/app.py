@@ -172,9 +172,12 @@ class Application:
         if not service.keys.are_needed:
             self._check_host(headers)
             return ANYBODY
-        known = service.keys.find(headers.get(b"authorization", b""))
+        given = headers.get(b"authorization", b"")
+        known = service.keys.find(given)
         if known is None:
-            detail = "a key is needed: send it as `Authorization: Bearer KEY`"
+            detail = "this key is not known; `onepull key list` shows those that are"
+            if not given.lower().startswith(b"bearer "):
+                detail = "a key is needed: send it as `Authorization: Bearer KEY`"
             raise Refused(401, detail, kind="KeyNeeded", headers=_NEEDS_KEY)
         if known.role < role:
             detail = f"this needs a key with the role {role.name.lower()}; yours is "

@@ -49,7 +49,7 @@ def _checked(source: Source) -> Iterator[str]:
         except ParameterError as error:
             raise ParameterError(f"{router['name']}: {error}") from None
         arms = len(router["problem"].arms)
-        yield f"{router['name']}: {arms} arms, {policy}, log in {router['store']}"
+        yield f"{router['name']}: {arms} arm{'s' * (arms != 1)}, {policy}, log in {router['store']}"
     settings = source.settings
     if settings.compile and find_spec("numba") is None:
         raise MissingExtra(
