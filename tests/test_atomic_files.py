@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import resource
 import shutil
@@ -151,11 +152,13 @@ def at_every_line(work, seen):
         return trace
 
     before = sys.gettrace()
+    gc.disable()  # what others run after a collection is not part of the work
     sys.settrace(trace)
     try:
         work()
     finally:
         sys.settrace(before)
+        gc.enable()
     return count
 
 

@@ -74,7 +74,7 @@ def test_a_policy(kind):
     policy.observe("a & b", y=2, x=0.5)
     text = policy._repr_html_()
     check(text)
-    assert "after 1 trials" in text
+    assert "after 1 trial" in text
     assert f"{policy.storage} numbers" in cells(text)
 
 

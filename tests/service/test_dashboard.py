@@ -133,8 +133,8 @@ def test_a_click_explains_a_decision(browser, client):
         playwright.expect(page.locator("dialog.explain tbody tr")).to_have_count(2)
         page.keyboard.press("Escape")
         playwright.expect(page.locator("dialog.explain[open]")).to_have_count(0)
-        page.locator(".decisions button.link").nth(1).focus()
-        page.keyboard.press("Enter")
+        # One step, since a closing dialog gives the focus back to where it was.
+        page.locator(".decisions button.link").nth(1).press("Enter")
         see(page, "dialog.explain[open]", "The same request now")
 
 
