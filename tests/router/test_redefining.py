@@ -79,6 +79,21 @@ def test_another_mode_is_taken_with_another_context(path):
         assert router.choose(tokens=3).arm == "b"
 
 
+def test_changes_at_run_time_that_do_not_fit_are_named_or_dropped(path):
+    with Router(priced(), store=path) as router:
+        router.add_arm("c", price=1.0)
+    other = Problem(
+        arms={"a": {"cost": 1.0}, "b": {"cost": 2.0}},
+        context={"tokens": Interval(1, 5000)},
+        state={"first": Interval(0, inf)},
+        reward="-first - cost",
+        failure=-30.0,
+    )
+    with pytest.raises(ParameterError, match=r"changed at run time.*arm 'c'.*`redefine`"):
+        Router(other, store=path)
+    assert present(path, other, redefine=True)[0].arms == ("a", "b")
+
+
 def test_most_outcomes_must_be_kept(path):
     with Router(priced(), store=path) as router:
         router.observe("one", arm="a", first=1.0, tokens=2)

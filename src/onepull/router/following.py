@@ -120,7 +120,7 @@ class Following:
             id_ = str(self._fold.number + 1)
             change = None
             if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
-                present = with_changes(problem, self._fold.asked, asked, self._fold.policy.problem)
+                present = self._with_changes(problem, asked, redefine=redefine)
                 twin = self._relearned(problem, build(present), what, redefine=redefine)
                 change = redefined(self._fold, twin, asked)
                 text, base = twin.policy.to_bytes(), self._fold.sequence
@@ -145,6 +145,18 @@ class Following:
                 f"the log of {self.name!r} does not take the definition of "
                 f"{asked['policy']['name']}: {why}"
             )
+
+    def _with_changes(self, problem: Problem, asked: dict[str, Any], *, redefine: bool) -> Problem:
+        """Return a problem with its changes at run time; `redefine` drops what does not fit."""
+        try:
+            return with_changes(problem, self._fold.asked, asked, self._fold.policy.problem)
+        except OnepullError as error:
+            if redefine:
+                return problem
+            raise ParameterError(
+                f"what was changed at run time in the log of {self.name!r} does not fit the new "
+                f"problem: {error}; undo that change first, or `redefine` to drop all of them"
+            ) from error
 
     def _relearned(self, problem: Problem, policy: Policy, what: str, *, redefine: bool) -> Fold:
         """Return a new policy after all events of the log.
