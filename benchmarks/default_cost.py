@@ -7,8 +7,9 @@ The last lines say how long it takes to compile or load decisions, and to weigh 
 is what a rare observation does that changes the belief in change.
 
 Every policy knows 500 states of each arm before anything is timed, with two state fields.  Then
-the policies of a size serve the same requests in turns.  Each call is timed alone, in CPU time
-less what reading the clock takes, so that other processes on the machine count little.  Ratios are
+the policies of a size serve the same requests in turns.  Listed contexts come again and again,
+those of an interval never.  Each call is timed alone, in CPU time less what reading the clock
+takes, so that other processes on the machine count little.  Ratios are
 to the paper's policy on the same problem: DCB if contexts are listed, CCB if they are an interval.
 If numba is installed, there is one more row: the recommended policy after `compile_decisions()`.
 The other rows do without it.
@@ -149,7 +150,7 @@ def compete(arms: int, contexts: str, rounds: int, spread: float) -> list[Row]:
                 policy.observe(arm, **state)
     taken: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in built}
     for turn in range(rounds + 1):
-        tokens = luck.choice(TOKENS, STEPS).tolist()
+        tokens = _tokens(contexts, luck)
         states = drawn(arms, STEPS, spread, luck)
         for name, policy in built.items():
             into = taken[name] if turn else ([], [])  # the first turn warms up
@@ -171,6 +172,13 @@ def compete(arms: int, contexts: str, rounds: int, spread: float) -> list[Row]:
         )
         for name, (choose, observe) in times.items()
     ]
+
+
+def _tokens(contexts: str, luck: np.random.Generator) -> list[float]:
+    """Return the contexts of a turn: some of a list again and again, or new ones every time."""
+    many = luck.choice(TOKENS, STEPS) if contexts == LISTED else luck.uniform(1, 1000, STEPS)
+    found: list[float] = many.tolist()
+    return found
 
 
 def weighing(arms: int) -> float:

@@ -150,11 +150,50 @@ def likely_means(
     return bounds.levelled(allowed or range(len(bounds.uppers)))
 
 
+class Point:
+    """Sums over the states of a row at one λ, which serve for every budget.
+
+    With u = λ - X they are those of ln u, 1/u and 1/u².  A further state is one more term.
+
+    Attributes
+    ----------
+    shift
+        How far λ is above the top.
+    logs
+        The sum of ln u.
+    inverses, squares
+        The sums of 1/u and 1/u²; None until they are needed.
+
+    Examples
+    --------
+    >>> point = Point(0.5, 0.0)
+    >>> point.add(0.5, 2.0)
+    >>> point.logs, point.inverses
+    (0.0, None)
+    """
+
+    __slots__ = ("inverses", "logs", "shift", "squares")
+
+    def __init__(self, shift: float, logs: float) -> None:
+        self.shift, self.logs = shift, logs
+        self.inverses: float | None = None
+        self.squares = 0.0
+
+    def add(self, gap: float, weight: float) -> None:
+        """Add a state by how far its reward is below the top, and how many it stands for."""
+        u = gap + self.shift
+        self.logs += weight * log(u)
+        if self.inverses is not None:
+            self.inverses += weight / u
+            self.squares += weight / u / u
+
+
 class Bounds:
     """Numbers between which the bound of each row lies, and the search for it.
 
     Mean and variance alone give a number that is at least the bound.  Only the highest of these
-    are improved, until one is known to belong to the highest bound.
+    are improved, until one is known to belong to the highest bound.  A search with other budgets
+    or a few more states starts where the last one ended, which mostly is enough.
 
     >>> rewards, counts = np.array([[0.0, 0.5], [0.9, 0.9], [0.9, 0.9]]), np.ones((3, 2))
     >>> bounds = Bounds(rewards, counts, np.full(3, 2.0), 1.0)
@@ -163,9 +202,9 @@ class Bounds:
     """
 
     __slots__ = (
-        "_away", "_beyond", "_budgets", "_distances", "_falls", "_gaps", "_intervals", "_logs",
-        "_pulls", "_slack", "_spreads", "_stands_for", "_steps", "_tops", "_units", "lowers",
-        "means", "uppers",
+        "_beyond", "_budgets", "_distances", "_falls", "_gaps", "_has_other_unit", "_intervals",
+        "_is_halfway", "_points", "_pulls", "_shifts", "_slack", "_squares", "_stands_for",
+        "_steps", "_tops", "_totals", "_unit_logs", "_units", "lowers", "means", "uppers",
     )  # fmt: skip
 
     def __init__(self, rewards: Array, stands_for: Array, pulls: Array, tops: Any) -> None:
@@ -173,45 +212,118 @@ class Bounds:
         gaps = (tops if is_shared else tops[:, None]) - rewards
         if np.minimum.reduce(gaps, None) < 0.0:
             np.maximum(gaps, 0.0, out=gaps)
-        distances = row_products(stands_for, gaps) / pulls  # of the means from the top
+        totals = row_products(stands_for, gaps)
+        distances = totals / pulls  # of the means from the top
         self._distances: list[float] = distances.tolist()
         scale = max(self._distances)
-        if not (scale <= 0.0 or SIZES[0] < scale < SIZES[1]):
+        self._has_other_unit = not (scale <= 0.0 or SIZES[0] < scale < SIZES[1])
+        if self._has_other_unit:
             # Another unit, so that no square overflows or vanishes.
             scale = max(scale, NARROWEST)
             gaps, distances = np.where(stands_for > 0.0, gaps, 0.0) / scale, distances / scale
         units = np.maximum(distances, SIZES[0])
-        spreads = row_products(stands_for * gaps, gaps) / (units * units * pulls) - 1.0
-        self._spreads = np.maximum(spreads, 0.0, out=spreads)
+        self._totals: list[float] = totals.tolist()
+        self._squares: list[float] = row_products(stands_for * gaps, gaps).tolist()
         self._units: list[float] = units.tolist()
+        self._unit_logs: list[float] = list(map(log, self._units))
         self._pulls: list[float] = pulls.tolist()
         self._tops: list[float] = [tops] * len(self._pulls) if is_shared else tops.tolist()
         self._gaps, self._stands_for = gaps, stands_for
         self._slack = TIED * max(self._distances)
+        # Where each row was searched last; if its states were replaced since, only how far above
+        # the top that was.
+        self._points: list[Point | None] = [None] * len(self._pulls)
+        self._shifts: list[float] = [0.0] * len(self._pulls)
         self.means = [top - far for top, far in zip(self._tops, self._distances, strict=True)]
+
+    def add(self, row: int, place: int, reward: float, weight: float) -> None:
+        """Add a state to a row; `settle` must follow.
+
+        >>> counts = np.array([[1.0, 0.0], [1.0, 1.0]])
+        >>> bounds = Bounds(np.array([[0.0, 0.5], [0.9, 0.9]]), counts, np.array([1.0, 2.0]), 1.0)
+        >>> counts[0, 1] = 3.0
+        >>> bounds.add(0, 1, 0.8, 3.0)
+        >>> bounds.settle(0, 4.0), round(bounds.means[0], 6)
+        (True, 0.6)
+        """
+        gap = max(self._tops[row] - reward, 0.0)
+        self._gaps[row, place] = gap
+        self._totals[row] += weight * gap
+        self._squares[row] += weight * gap * gap
+        if (point := self._points[row]) is not None:
+            point.add(gap, weight)
+
+    def replace(self, row: int, rewards: Array) -> None:
+        """Take other states of a row; `settle` must follow.
+
+        What they stand for is read again from the array that was given at first.
+        """
+        gaps, weights = self._gaps[row], self._stands_for[row]
+        np.subtract(self._tops[row], rewards, out=gaps)
+        np.maximum(gaps, 0.0, out=gaps)
+        self._totals[row] = float(weights.dot(gaps))
+        self._squares[row] = float((weights * gaps).dot(gaps))
+        if (point := self._points[row]) is not None:
+            self._shifts[row], self._points[row] = point.shift, None
+
+    def settle(self, row: int, pulls: float) -> bool:
+        """Take the number of pulls after states were added or replaced.
+
+        Returns False if numbers became so large or small that the bounds must be made anew.
+        """
+        distance = self._totals[row] / pulls
+        if self._has_other_unit or not (distance <= 0.0 or SIZES[0] < distance < SIZES[1]):
+            return False
+        self._units[row] = unit = max(distance, SIZES[0])
+        self._unit_logs[row] = log(unit)
+        self._distances[row], self._pulls[row] = distance, pulls
+        self._slack = TIED * max(self._distances)
+        self.means[row] = self._tops[row] - distance
+        return True
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no row was searched yet."""
+        return not any(self._points)
 
     def explore(self, budgets: Sequence[float]) -> Self:
         """Begin the search for bounds with these budgets."""
-        count = len(budgets)
-        if count > ROWS_AT_ONCE:
-            limits = np.array(budgets)
-            beyonds = first_beyonds(self._spreads, limits)
-            falls = first_falls(self._spreads, limits, beyonds).tolist()
-            self._beyond: list[float] = beyonds.tolist()
+        count, units = len(budgets), self._units
+        new = [row for row, point in enumerate(self._points) if point is None]
+        falls, beyonds = [0.0] * count, [0.0] * count
+        if len(new) > ROWS_AT_ONCE:
+            spreads, limits = np.array(self._spreads(new)), np.array([budgets[j] for j in new])
+            guesses = first_beyonds(spreads, limits)
+            first = first_falls(spreads, limits, guesses).tolist()
+            for row, beyond, fall in zip(new, guesses.tolist(), first, strict=True):
+                beyonds[row], falls[row] = beyond, fall
         else:
-            spread = self._spreads.tolist()
-            self._beyond = list(map(first_beyond, spread, budgets))
-            falls = list(map(first_fall, spread, budgets, self._beyond))
+            for row, spread in zip(new, self._spreads(new), strict=True):
+                beyonds[row] = beyond = first_beyond(spread, budgets[row])
+                falls[row] = first_fall(spread, budgets[row], beyond)
+        for row in new:
+            if self._shifts[row]:  # the best β has hardly changed since
+                beyonds[row] = self._shifts[row] / units[row]
+        self._falls, self._steps = [inf] * count, [0] * count
+        self._is_halfway = [False] * count
+        for row, point in enumerate(self._points):
+            if point is not None:
+                beyonds[row] = beyond = point.shift / units[row]
+                logs = point.logs / self._pulls[row] - self._unit_logs[row]
+                self._falls[row] = fall = exp(logs - budgets[row]) - beyond
+                falls[row] = min(max(fall, 0.0), 1.0)
+                self._steps[row], self._is_halfway[row] = 1, True
         rows = zip(self._tops, falls, self._distances, strict=True)
         self.uppers = [top - fall * far for top, fall, far in rows]
         self.lowers = list(self.means)
-        self._budgets = budgets
+        self._beyond, self._budgets = beyonds, budgets
         self._intervals = [(0.0, inf)] * count
-        self._falls = [inf] * count
-        self._steps = [0] * count
-        self._logs = [0.0] * count
-        self._away: list[Array | None] = [None] * count
         return self
+
+    def _spreads(self, rows: Sequence[int]) -> list[float]:
+        """Return the variance of some rows in their own units."""
+        squares, units, pulls = self._squares, self._units, self._pulls
+        return [max(squares[j] / (units[j] * units[j] * pulls[j]) - 1.0, 0.0) for j in rows]
 
     def improve(self, row: int) -> bool:
         """Take half a step to the bound of a row; return whether there was one to take.
@@ -221,34 +333,35 @@ class Bounds:
         """
         if self.uppers[row] <= self.lowers[row]:
             return False
-        away = self._away[row]
-        if away is None:
-            self._lower_upper(row)
+        point = self._points[row]
+        if point is not None and self._is_halfway[row]:
+            self._raise_lower(row, point)
         else:
-            self._raise_lower(row, away)
+            self._lower_upper(row)
         return True
 
     def _lower_upper(self, row: int) -> None:
-        away = self._gaps[row] + self._beyond[row] * self._units[row]
-        self._take(row, float(self._stands_for[row].dot(np.log(away))), away)
+        shift = self._beyond[row] * self._units[row]
+        self._take(row, shift, float(self._stands_for[row].dot(np.log(self._gaps[row] + shift))))
 
     def _lower_uppers(self, rows: list[int]) -> None:
         """Improve the upper ends of some rows at once, which is quicker than one by one."""
-        steps = [self._beyond[row] * self._units[row] for row in rows]
+        shifts = [self._beyond[row] * self._units[row] for row in rows]
         gaps, stands_for = self._gaps, self._stands_for
         if len(rows) < len(gaps):
             gaps, stands_for = gaps[rows], stands_for[rows]
-        away = gaps + np.array(steps)[:, None]
-        sums = row_products(stands_for, np.log(away)).tolist()
-        for row, total, one in zip(rows, sums, away, strict=True):
-            self._take(row, total, one)
+        away = gaps + np.array(shifts)[:, None]
+        sums = row_products(stands_for, np.log(away, out=away)).tolist()
+        for row, shift, total in zip(rows, shifts, sums, strict=True):
+            self._take(row, shift, total)
 
-    def _take(self, row: int, total: float, away: Array) -> None:
-        """Take over the sum of ln u at the present β; `away` are the u themselves."""
+    def _take(self, row: int, shift: float, total: float) -> None:
+        """Take over the sum of ln u at the present β."""
         beyond = self._beyond[row]
-        logs = total / self._pulls[row] - log(self._units[row])
+        logs = total / self._pulls[row] - self._unit_logs[row]
         before, fall = self._falls[row], exp(logs - self._budgets[row]) - beyond
         self._falls[row] = fall
+        self._points[row] = Point(shift, total)
         self._steps[row] += 1
         self.uppers[row] = upper = self._tops[row] - min(max(fall, 0.0), 1.0) * self._distances[row]
         if (
@@ -258,29 +371,36 @@ class Bounds:
         ):
             self.lowers[row] = upper
         else:
-            self._logs[row], self._away[row] = logs, away
+            self._is_halfway[row] = True
 
-    def _raise_lower(self, row: int, away: Array) -> None:
-        pulls, stands_for = self._pulls[row], self._stands_for[row]
-        np.divide(self._units[row], away, out=away)
-        one = float(stands_for.dot(away)) / pulls
-        away *= away
-        two = float(stands_for.dot(away)) / pulls
+    def _raise_lower(self, row: int, point: Point) -> None:
+        pulls, unit = self._pulls[row], self._units[row]
+        if point.inverses is None:
+            inverses, weights = np.reciprocal(self._gaps[row] + point.shift), self._stands_for[row]
+            point.inverses = float(weights.dot(inverses))
+            inverses *= inverses
+            point.squares = float(weights.dot(inverses))
         self._beyond[row], low, high, most = next_beyond(
-            self._logs[row], one, two, self._budgets[row], self._beyond[row], *self._intervals[row]
-        )
-        self._intervals[row], self._away[row] = (low, high), None
+            point.logs / pulls - self._unit_logs[row], point.inverses * unit / pulls,
+            point.squares * unit * unit / pulls, self._budgets[row], self._beyond[row],
+            *self._intervals[row],
+        )  # fmt: skip
+        self._intervals[row], self._is_halfway[row] = (low, high), False
         lower = min(self._tops[row] - most * self._distances[row], self.uppers[row])
         self.lowers[row] = max(self.lowers[row], lower)
+
+    def able(self, allowed: Sequence[int]) -> list[int]:
+        """Return the rows that may have the highest bound, by what is known so far."""
+        least = max([self.lowers[row] for row in allowed]) - self._slack
+        return [row for row in allowed if self.uppers[row] >= least]
 
     def highest(self, allowed: Sequence[int]) -> list[int]:
         """Return the rows with the highest bound: improve the highest until that is known."""
         uppers, lowers, slack = self.uppers, self.lowers, self._slack
-        least = max([lowers[row] for row in allowed])
-        able = [row for row in allowed if uppers[row] >= least - slack]
+        able = self.able(allowed)
         if len(able) == 1:
             return able
-        rows = [row for row in able if uppers[row] > lowers[row]]
+        rows = [j for j in able if self._points[j] is None and uppers[j] > lowers[j]]
         if len(rows) > ROWS_AT_ONCE:
             rows = sorted(sorted(rows, key=uppers.__getitem__)[-ROWS_AT_ONCE:])
         if len(rows) > ROWS_ONE_BY_ONE:

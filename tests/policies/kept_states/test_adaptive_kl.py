@@ -179,7 +179,7 @@ def test_how_much_states_count_is_what_the_filter_does():
         for place, context in enumerate(memory.tracked):
             mean, deviation = memory.drift.levels[0, :, q, place]
             by_filter = mean + left[0] * deviation
-            by_states = float((memory._rewards(context) * weights).sum()) * memory.unit
+            by_states = float((memory.rewards(context) * weights).sum()) * memory.unit
             assert by_states == pytest.approx(by_filter, rel=1e-9, abs=1e-12)
 
 

@@ -13,7 +13,6 @@ from onepull.arms import WordsOfAttributes
 from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
 from onepull.index.kept_likelihood import (
-    Bounds,
     dearness,
     drifting_cost,
     explored,
@@ -24,8 +23,9 @@ from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
 from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
-from onepull.policies.kept_states.memory import KeptStates, View
+from onepull.policies.kept_states.memory import KeptStates
 from onepull.policies.kept_states.merging import FARTHEST, uniform
+from onepull.policies.kept_states.sights import Sight
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
 from onepull.policies.ties import foremost
@@ -43,31 +43,6 @@ MEAN_ROUNDING = 1e-12  # of rewards, as a share of the largest mean
 EXPLORING = 0  # key of the numbers that decide which trials these are
 
 
-class Sight:
-    """What a request is decided from."""
-
-    __slots__ = ("_means", "_pulls", "explores", "view")
-
-    def __init__(self, view: View, pulls: Sequence[int], explores: bool) -> None:  # noqa: FBT001
-        self.view, self.explores = view, explores
-        self._pulls = pulls
-        self._means: Array | None = None
-
-    @property
-    def means(self) -> Array:
-        """The estimate of each arm; NaN if it was never observed."""
-        if self._means is None:
-            view = self.view
-            if view.weights is None:
-                means = row_products(view.rewards, view.stands_for) / view.pulls
-            else:
-                means = within(view, row_products(view.rewards, view.weights))
-            if 0 in self._pulls:
-                means = np.where(np.array(self._pulls) > 0, means, np.nan)
-            self._means = means
-        return self._means
-
-
 def _least_pulled(arms: Sequence[int], counts: Sequence[int]) -> int:
     return arms[0] if len(arms) == 1 else min(arms, key=counts.__getitem__)
 
@@ -81,14 +56,6 @@ def is_due(waiting: int, trial: int) -> bool:
     (True, False, True)
     """
     return waiting == 0 or waiting < log(max(trial, 1))
-
-
-def within(view: View, means: Array) -> Array:
-    """Return means within the rewards seen, which weights below 0 may leave."""
-    seen = view.stands_for > 0.0
-    low = view.rewards.min(axis=1, where=seen, initial=np.inf)
-    high = view.rewards.max(axis=1, where=seen, initial=-np.inf)
-    return np.asarray(np.minimum(np.maximum(means, low), high))
 
 
 class AdaptiveKL(Policy):
@@ -233,8 +200,7 @@ class AdaptiveKL(Policy):
 
     def _look(self, context: Mapping[str, Any]) -> Sight:
         knowledge = self._knowledge
-        view = knowledge.view(self.problem.context.exactly(context))
-        return Sight(view, knowledge.pulls, self._explores())
+        return knowledge.sights.at(knowledge, self.problem.context.exactly(context))
 
     def _explores(self) -> bool:
         """Whether the next trial may explore: always with few arms, else only some of them."""
@@ -266,8 +232,7 @@ class AdaptiveKL(Policy):
 
     def _is_exploring(self, request: Request) -> bool:
         """Whether bounds decide, and not estimates; there may be no estimate."""
-        sight = request.view
-        if sight.explores:
+        if self._explores():
             return True
         pulls = self._knowledge.pulls
         return not any(pulls[j] for j in request.allowed)
@@ -282,14 +247,14 @@ class AdaptiveKL(Policy):
         return {arm: is_due(waiting, trial) for arm, (count, waiting) in pairs if count == 0}
 
     def _leader(self, request: Request) -> int:
-        knowledge, drift, allowed = self._knowledge, self._knowledge.drift, request.allowed
-        is_steady = drift is None or drift.chosen == STEADY
-        if not self._is_exploring(request) and 0 not in knowledge.pulls:
-            means = request.view.means
+        knowledge, sight, allowed = self._knowledge, request.view, request.allowed
+        is_exploring = self._is_exploring(request)
+        if not is_exploring and 0 not in knowledge.pulls:
+            means = sight.means
             best = int(means.argmax())
             if best in allowed and np.count_nonzero(means == means[best]) == 1:
                 return best
-        if not is_steady or not self._is_exploring(request):
+        if not (is_exploring and knowledge.is_steady):
             return self._foremost(request, self._indices(request).tolist())[0]
         unpulled = self._unpulled()
         if unpulled:
@@ -298,23 +263,29 @@ class AdaptiveKL(Policy):
             if due or not known:
                 return min(due or allowed, key=knowledge.counts.__getitem__)
             allowed = known
-        view, counts = request.view.view, knowledge.counts
+        counts = knowledge.counts
         search = COMPILED.leader  # another thread may take it away
         if search is not None:
-            rewards, pulled, tops, some = as_arrays(view.rewards, counts, view.tops, allowed)
+            rewards, pulled, tops, some = as_arrays(sight.rewards, counts, sight.tops, allowed)
             return search(
-                rewards, view.stands_for, view.pulls, pulled, self._trial, tops, some,
+                rewards, knowledge.stands_for, knowledge.divisors, pulled, self._trial, tops, some,
                 knowledge.means, knowledge.unit,
             )  # fmt: skip
-        bounds = Bounds(view.rewards, view.stands_for, view.pulls, view.tops)
-        best = _least_pulled(bounds.explore(self._budgets(counts)).highest(allowed), counts)
-        means = bounds.means
-        if means[best] < max([means[j] for j in allowed]):
-            # It leads by exploration.  With less of that where it is dear, another may lead.  An
-            # arm with the best mean leads either way.
-            budgets = self._budgets(counts, self._dearness(means, allowed))
-            best = _least_pulled(bounds.explore(budgets).highest(allowed), counts)
-        return best
+        bounds = sight.bounds
+        dear = sight.dear if len(allowed) == len(counts) else None
+        if dear is None:
+            # An arm is explored less where that is dear.  The arm with the best mean is not dear,
+            # so if it leads without that, it leads.  To search for the first time takes longer than
+            # to work out what is dear; after that it is quicker.
+            bounds.explore(self._budgets(counts))
+            means, is_new = bounds.means, bounds.is_new
+            found = bounds.able(allowed) if is_new else bounds.highest(allowed)
+            best = _least_pulled(found, counts)
+            is_known = len(found) == 1 or not is_new
+            if is_known and means[best] >= max([means[j] for j in allowed]):
+                return best
+            dear = self._dearness(sight, means, allowed)
+        return _least_pulled(bounds.explore(self._budgets(counts, dear)).highest(allowed), counts)
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         """Return the arms that tie: the least pulled to explore, else the most pulled."""
@@ -337,40 +308,52 @@ class AdaptiveKL(Policy):
         each = zip(counts, dear or [1.0] * len(counts), strict=True)
         return [explored(trial, count or 1, times) / (count or 1) for count, times in each]
 
-    def _dearness(self, means: Sequence[float], allowed: Sequence[int]) -> list[float]:
+    def _dearness(
+        self, sight: Sight, means: Sequence[float], allowed: Sequence[int]
+    ) -> list[float]:
         """Return how many times as much each arm costs here as in the cheapest tracked context.
 
         `means` are the estimates here, of which the allowed ones count.
         """
-        knowledge = self._knowledge
-        here = np.clip(np.array(means) * knowledge.unit, -FARTHEST, FARTHEST)[:, None]
-        everywhere = np.concatenate([here, knowledge.means], axis=1)
-        among = everywhere[list(allowed)]
-        costs = among.max(axis=0) - everywhere
-        size = max(float(among.max()), -float(among.min()))
-        columns = costs[:, 0].tolist(), costs.min(axis=1).tolist()
-        return [dearness(cost, least, size) for cost, least in zip(*columns, strict=True)]
+        knowledge, unit = self._knowledge, self._knowledge.unit
+        is_of_all = len(allowed) == len(means)
+        elsewhere = knowledge.means
+        among = elsewhere if is_of_all else elsewhere[list(allowed)]
+        costs = np.maximum.reduce(among, 0) - elsewhere
+        cheapest: list[float] = np.minimum.reduce(costs, 1).tolist()
+        here = [min(max(mean * unit, -FARTHEST), FARTHEST) for mean in means]
+        some = here if is_of_all else [here[j] for j in allowed]
+        best = max(some)
+        highest, lowest = np.maximum.reduce(among, None), np.minimum.reduce(among, None)
+        size = max(best, -min(some), float(highest), -float(lowest))
+        dear = [
+            dearness(best - mean, min(best - mean, least), size)
+            for mean, least in zip(here, cheapest, strict=True)
+        ]
+        if is_of_all:
+            sight.dear = dear
+        return dear
 
     def _bounds(self, request: Request, arms: Any) -> Array:
         """Return the indices of arms that were observed."""
-        knowledge, view = self._knowledge, request.view.view
+        knowledge, sight = self._knowledge, request.view
         drift = knowledge.drift
         if drift is not None and drift.chosen != STEADY:
             return self._drifting(request, drift, arms)
-        means, pulls = request.view.means.tolist(), knowledge.pulls
+        means, pulls = sight.means.tolist(), knowledge.pulls
         allowed = [j for j in request.allowed if pulls[j]]
-        dear = self._dearness(means, allowed) if allowed else None
+        dear = self._dearness(sight, means, allowed) if allowed else None
         budgets = np.array(self._budgets(knowledge.counts, dear))[arms].tolist()
-        tops = view.tops[arms] if np.ndim(view.tops) else view.tops
+        tops = sight.tops[arms] if np.ndim(sight.tops) else sight.tops
         place = {int(j): row for row, j in enumerate(np.arange(len(pulls))[arms])}
         return likely_means(
-            view.rewards[arms], view.stands_for[arms], view.pulls[arms], budgets, tops,
-            [place[j] for j in allowed],
+            sight.rewards[arms], knowledge.stands_for[arms], knowledge.divisors[arms], budgets,
+            tops, [place[j] for j in allowed],
         )  # fmt: skip
 
     def _drifting(self, request: Request, drift: Drift, arms: Any) -> Array:
         """Return the indices of arms that change."""
-        knowledge, view, all_means = self._knowledge, request.view.view, request.view.means
+        knowledge, sight, all_means = self._knowledge, request.view, request.view.means
         means = all_means[arms]
         among = means
         if len(request.allowed) < len(all_means):
@@ -379,8 +362,8 @@ class AdaptiveKL(Policy):
             if allowed[arms].any():
                 among = np.where(allowed[arms], means, -np.inf)
         lead = int(among.argmax())
-        rewards, stands_for = view.rewards[arms], view.stands_for[arms]
-        overall = row_products(rewards, stands_for) / view.pulls[arms]
+        rewards, stands_for = sight.rewards[arms], knowledge.stands_for[arms]
+        overall = row_products(rewards, stands_for) / knowledge.divisors[arms]
         apart = np.where(stands_for > 0.0, rewards - overall[:, None], 0.0)
         low, high = float(means.min()), float(means.max())
         # In units of the largest deviation, so that no square overflows.
@@ -393,7 +376,7 @@ class AdaptiveKL(Policy):
         pooled = float(squares.sum()) / max(sum(numbers), 1.0)
         columns = (
             means.tolist(),
-            view.errors[arms].tolist(),
+            knowledge.faded()[1][arms].tolist(),
             np.array(knowledge.in_flight, np.float64)[arms].tolist(),
             squares.tolist(),
             numbers,

@@ -68,7 +68,7 @@ class Keeping(Room):
     def _count(self, arm: int, more: int) -> None:
         """Count observations of an arm."""
         self.pulls[arm] += more
-        self._divisors[arm] = self.pulls[arm]
+        self.divisors[arm] = self.pulls[arm]
 
     def _predict(self, arm: int, slot: int, trial: int, rewards: Array) -> None:
         """Let the filters learn, and keep up how much each state counts."""
@@ -118,6 +118,7 @@ class Keeping(Room):
         failed = self._failed(states)
         pairs = list(merged_pairs(states, rewards, weights[:old], self.merges, failed))
         self.merges += 1
+        self.moves[arm] += 1
         left = np.ones(self.kept[arm], bool)
         for stays, goes in pairs:
             weights[stays] += weights[goes]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.errors import SaveFileError
+from onepull.index.kept_likelihood import row_products
 from onepull.payoff import State
 from onepull.policies.kept_states.drift import DECAYS, STEADY
 from onepull.policies.kept_states.revaluing import Revaluing
@@ -23,17 +24,6 @@ from onepull.policies.kept_states.saved_states import (
     restored_merges,
 )
 from onepull.policies.sharing.observation import mean_state
-
-
-class View(NamedTuple):
-    """What is known of each arm in one context; arms never observed have empty rows."""
-
-    rewards: Array  # the reward of each kept state, one row an arm
-    stands_for: Array  # how many observations it stands for
-    pulls: Array  # the observations of each arm, 1 if there is none
-    tops: Any  # the highest possible reward, for all arms or for each
-    weights: Array | None  # the share of each state in the estimate, if arms change
-    errors: Any  # then also the variance of each estimate, in units of the noise
 
 
 class KeptStates(Revaluing):
@@ -62,29 +52,65 @@ class KeptStates(Revaluing):
     ... ), capacity=512, adapts=True)
     >>> for x in (0.0, 1.5, 4.0):
     ...     memory.learn(0, {"x": x}, None)
-    >>> view = memory.view((2.0,))
-    >>> view.rewards[0, :3], view.stands_for[0, :3], view.tops
-    (array([0. , 1.5, 2. ]), array([1., 1., 1.]), 2.0)
+    >>> memory.rewards((2.0,))[0, :3], memory.stands_for[0, :3]
+    (array([0. , 1.5, 2. ]), array([1., 1., 1.]))
     """
 
     # Looking
 
-    def _rewards(self, context: State) -> Array:
+    def rewards(self, context: State) -> Array:
         """Return the reward of every kept state in a context, one row an arm."""
         rewards = self._vector(*context, *self._attributes, *self.columns)
         if np.shape(rewards) != self.stands_for.shape:
             rewards = np.broadcast_to(rewards, self.stands_for.shape)
         return np.asarray(rewards, np.float64)
 
-    def view(self, context: State) -> View:
-        """Return the rewards of the kept states in a context, and how much each counts."""
-        weights = errors = None
-        if self.drift is not None and self.drift.chosen != STEADY:
-            left, errors = self.drift.fading(self.clock)
-            if self._counts_for is not None:
-                weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
-        rewards, tops = self._rewards(context), self.tops.at(context)
-        return View(rewards, self.stands_for, self._divisors, tops, weights, errors)
+    def rewards_of(self, arm: int, context: State) -> Any:
+        """Return the reward of every kept state of one arm; a number if all have the same."""
+        return self._vector(*context, *self.problem.known[arm], *self.columns[:, arm])
+
+    def reward_of(self, arm: int, place: int, context: State) -> float:
+        """Return the reward of one kept state."""
+        state = self.columns[:, arm, place].tolist()
+        return float(self._scalar(*context, *self.problem.known[arm], *state))
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the arms are believed not to change."""
+        return self.drift is None or self.drift.chosen == STEADY
+
+    def estimates(self, rewards: Array) -> Array:
+        """Return the estimate of each arm from the rewards of its states; NaN without any."""
+        if self._counts_for is None or self.is_steady:
+            means = row_products(rewards, self.stands_for) / self.divisors
+        else:
+            left = self.faded()[0]
+            weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
+            means = row_products(rewards, weights)
+            if np.minimum.reduce(weights, None) < 0.0:
+                means = self._within(rewards, means)
+        if 0 in self.pulls:
+            means[np.array(self.pulls) == 0] = np.nan
+        return means
+
+    def estimate(self, arm: int, rewards: Array) -> float:
+        """Return what `estimates` does for one arm that was observed, if arms do not change."""
+        mine = slice(arm, arm + 1)  # its product must be computed like those of all arms
+        return float(row_products(rewards[mine], self.stands_for[mine])[0]) / self.pulls[arm]
+
+    def faded(self) -> tuple[Array, Array]:
+        """Return what is left of each arm's deviation, and the variance of its mean."""
+        assert self.drift is not None  # noqa: S101 - arms are believed to change
+        if self._faded is None or self._faded[0] != self.clock:
+            self._faded = self.clock, self.drift.fading(self.clock)
+        return self._faded[1]
+
+    def _within(self, rewards: Array, means: Array) -> Array:
+        """Return means within the rewards seen, which some left because weights are below 0."""
+        seen = self.stands_for > 0.0
+        low = rewards.min(axis=1, where=seen, initial=np.inf)
+        high = rewards.max(axis=1, where=seen, initial=-np.inf)
+        return np.asarray(np.minimum(np.maximum(means, low), high))
 
     @property
     def counts(self) -> list[int]:
@@ -191,8 +217,9 @@ class KeptStates(Revaluing):
         twin.__dict__.update(self.__dict__)
         for name in ("pulls", "in_flight", "kept"):
             setattr(twin, name, list(getattr(self, name)))
-        for name in ("columns", "stands_for", "seen_at", "means", "_divisors", "blurred"):
+        for name in ("columns", "stands_for", "seen_at", "means", "divisors", "blurred"):
             setattr(twin, name, getattr(self, name).copy())
+        twin._forget_sights()
         twin.drift = None if self.drift is None else self.drift.copy()
         if self._counts_for is not None:
             twin._counts_for = (self._counts_for[0].copy(), self._counts_for[1].copy())

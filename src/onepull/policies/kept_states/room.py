@@ -10,6 +10,7 @@ from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies.kept_states.compared_rewards import tracked_contexts, unit_of
 from onepull.policies.kept_states.drift import Drift
 from onepull.policies.kept_states.merging import FARTHEST
+from onepull.policies.kept_states.sights import Sights
 from onepull.policies.kept_states.tops import Tops
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem, given_problem
@@ -63,7 +64,15 @@ class Room(Knowledge):
         self.columns[:] = self._nothing[:, None, None]
         self.stands_for = np.zeros((arms, room))
         self.seen_at = np.zeros((arms, room), np.int64)
-        self._divisors = np.maximum(np.array(self.pulls, np.float64), 1.0)
+        self.divisors = np.maximum(np.array(self.pulls, np.float64), 1.0)
+        self._forget_sights()
+
+    def _forget_sights(self) -> None:
+        """Forget what was worked out for contexts, after more changed than a few states."""
+        self.moves = [0] * len(self.pulls)  # how often states of each arm have moved since then
+        self.sights = Sights()
+        # What is left of deviations, with the clock at which it was.
+        self._faded: tuple[int, tuple[Array, Array]] | None = None
 
     def _bind(self) -> None:
         """Prepare what depends on the reward."""
@@ -71,6 +80,7 @@ class Room(Knowledge):
         self._attributes = [column[:, None] for column in np.array(problem.known).T]
         payoff = problem.payoff
         self._vector = payoff.formula.arrays if isinstance(payoff, FormulaPayoff) else payoff.vector
+        self._scalar = payoff.scalar
         self.tracked = tracked_contexts(problem)
         self._psi = payoff.across(self.tracked)
         low, high = payoff.whole_range
@@ -81,6 +91,7 @@ class Room(Knowledge):
             if self.drift is not None:
                 self.drift.rescale(self.unit / before)
         self.tops = Tops(problem)
+        self._forget_sights()
 
     def _widen(self, room: int) -> None:
         old = self.columns, self.stands_for, self.seen_at
@@ -136,7 +147,7 @@ class Room(Knowledge):
             self.columns = np.delete(self.columns, removed, axis=1)
             self.stands_for = np.delete(self.stands_for, removed, axis=0)
             self.seen_at = np.delete(self.seen_at, removed, axis=0)
-            self._divisors = np.delete(self._divisors, removed)
+            self.divisors = np.delete(self.divisors, removed)
             self.means = np.delete(self.means, removed, axis=0)
             self.blurred = np.delete(self.blurred, removed, axis=0)
             self.merged_otherwise = np.delete(self.merged_otherwise, removed)
