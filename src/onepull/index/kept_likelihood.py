@@ -27,6 +27,8 @@ SAME_COST = 1e-9  # costs that differ by less are equal but for rounding, as a s
 MOST_IMPROVEMENTS = 60  # of the bound of a row
 ROWS_ONE_BY_ONE = 2  # rows that are improved one by one
 ROWS_AT_ONCE = 16  # rows that are improved at once; with more, their first numbers are an array
+AHEAD = 16.0  # how far a search looks ahead, in changes of the best β since the last one
+FARTHEST_AHEAD = 0.01  # the same at most, as a share of β
 AT_LEAST = 0.01  # first guess of β
 FALL_ACCURACY = 1e-8  # accuracy of a fall
 NEAREST = 1e-12  # least β
@@ -124,6 +126,11 @@ def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 first_beyonds, first_falls = on_arrays(first_beyond), on_arrays(first_fall)
 
 
+def _share(fall: float) -> float:
+    """Return a fall without rounding: it is between 0 and 1."""
+    return 0.0 if fall < 0.0 else min(fall, 1.0)
+
+
 def likely_means(
     rewards: Array,
     stands_for: Array,
@@ -188,6 +195,35 @@ class Point:
             self.squares += weight / u / u
 
 
+class Search:
+    """How far the search for one bound is.
+
+    Attributes
+    ----------
+    beyond
+        The β to look at next, or that was looked at last if the step is halfway.
+    low, high
+        The best β is between these.
+    fall
+        The fall at the last β.
+    steps
+        How many steps were taken.
+    is_halfway
+        Whether the present step improved the upper end, and not yet the lower one.
+
+    Examples
+    --------
+    >>> Search().steps
+    0
+    """
+
+    __slots__ = ("beyond", "fall", "high", "is_halfway", "low", "steps")
+
+    def __init__(self) -> None:
+        self.beyond, self.fall, self.low, self.high = 0.0, inf, 0.0, inf
+        self.steps, self.is_halfway = 0, False
+
+
 class Bounds:
     """Numbers between which the bound of each row lies, and the search for it.
 
@@ -202,9 +238,9 @@ class Bounds:
     """
 
     __slots__ = (
-        "_beyond", "_budgets", "_distances", "_falls", "_gaps", "_has_other_unit", "_intervals",
-        "_is_halfway", "_points", "_pulls", "_shifts", "_slack", "_squares", "_stands_for",
-        "_steps", "_tops", "_totals", "_unit_logs", "_units", "lowers", "means", "uppers",
+        "_budgets", "_distances", "_gaps", "_has_other_unit", "_points", "_pulls", "_searches",
+        "_shifts", "_slack", "_squares", "_stands_for", "_tops", "_totals", "_unit_logs", "_units",
+        "lowers", "means", "uppers",
     )  # fmt: skip
 
     def __init__(self, rewards: Array, stands_for: Array, pulls: Array, tops: Any) -> None:
@@ -288,42 +324,55 @@ class Bounds:
 
     def explore(self, budgets: Sequence[float]) -> Self:
         """Begin the search for bounds with these budgets."""
-        count, units = len(budgets), self._units
-        new = [row for row, point in enumerate(self._points) if point is None]
-        falls, beyonds = [0.0] * count, [0.0] * count
-        if len(new) > ROWS_AT_ONCE:
-            spreads, limits = np.array(self._spreads(new)), np.array([budgets[j] for j in new])
-            guesses = first_beyonds(spreads, limits)
-            first = first_falls(spreads, limits, guesses).tolist()
-            for row, beyond, fall in zip(new, guesses.tolist(), first, strict=True):
-                beyonds[row], falls[row] = beyond, fall
-        else:
-            for row, spread in zip(new, self._spreads(new), strict=True):
-                beyonds[row] = beyond = first_beyond(spread, budgets[row])
-                falls[row] = first_fall(spread, budgets[row], beyond)
-        for row in new:
-            if self._shifts[row]:  # the best β has hardly changed since
-                beyonds[row] = self._shifts[row] / units[row]
-        self._falls, self._steps = [inf] * count, [0] * count
-        self._is_halfway = [False] * count
-        for row, point in enumerate(self._points):
-            if point is not None:
-                beyonds[row] = beyond = point.shift / units[row]
-                logs = point.logs / self._pulls[row] - self._unit_logs[row]
-                self._falls[row] = fall = exp(logs - budgets[row]) - beyond
-                falls[row] = min(max(fall, 0.0), 1.0)
-                self._steps[row], self._is_halfway[row] = 1, True
-        rows = zip(self._tops, falls, self._distances, strict=True)
-        self.uppers = [top - fall * far for top, fall, far in rows]
+        rows = zip(
+            self._points, budgets, self._tops, self._distances, self._units, self._unit_logs,
+            self._pulls, strict=True,
+        )  # fmt: skip
+        self.uppers = uppers = [
+            top
+            if point is None
+            else top - _share(exp(point.logs / pulls - lnunit - budget) - point.shift / unit) * far
+            for point, budget, top, far, unit, lnunit, pulls in rows
+        ]
         self.lowers = list(self.means)
-        self._beyond, self._budgets = beyonds, budgets
-        self._intervals = [(0.0, inf)] * count
+        self._budgets = budgets
+        self._searches: dict[int, Search] = {}
+        new = [row for row, point in enumerate(self._points) if point is None]
+        if new:
+            for row, fall in zip(new, self._first_falls(new), strict=True):
+                uppers[row] -= fall * self._distances[row]
         return self
+
+    def _first_falls(self, rows: Sequence[int]) -> list[float]:
+        """Return falls of some rows that are not above the true ones, from their variances."""
+        spreads, budgets = self._spreads(rows), [self._budgets[row] for row in rows]
+        if len(rows) <= ROWS_AT_ONCE:
+            guesses = map(first_beyond, spreads, budgets)
+            return list(map(first_fall, spreads, budgets, guesses))
+        some, limits = np.array(spreads), np.array(budgets)
+        found: list[float] = first_falls(some, limits, first_beyonds(some, limits)).tolist()
+        return found
 
     def _spreads(self, rows: Sequence[int]) -> list[float]:
         """Return the variance of some rows in their own units."""
         squares, units, pulls = self._squares, self._units, self._pulls
         return [max(squares[j] / (units[j] * units[j] * pulls[j]) - 1.0, 0.0) for j in rows]
+
+    def _search(self, row: int) -> Search:
+        """Return how far the search for the bound of a row is."""
+        search = self._searches.get(row)
+        if search is None:
+            unit, budget, point = self._units[row], self._budgets[row], self._points[row]
+            search = self._searches[row] = Search()
+            if point is not None:
+                search.beyond, search.is_halfway = point.shift / unit, True
+                logs = point.logs / self._pulls[row] - self._unit_logs[row]
+                search.fall = exp(logs - budget) - search.beyond
+            elif self._shifts[row]:  # the best β has hardly changed since
+                search.beyond = self._shifts[row] / unit
+            else:
+                search.beyond = first_beyond(self._spreads([row])[0], budget)
+        return search
 
     def improve(self, row: int) -> bool:
         """Take half a step to the bound of a row; return whether there was one to take.
@@ -333,59 +382,64 @@ class Bounds:
         """
         if self.uppers[row] <= self.lowers[row]:
             return False
-        point = self._points[row]
-        if point is not None and self._is_halfway[row]:
-            self._raise_lower(row, point)
+        search, point = self._search(row), self._points[row]
+        if point is not None and search.is_halfway:
+            self._raise_lower(row, search, point)
         else:
-            self._lower_upper(row)
+            shift = search.beyond * self._units[row]
+            logs = self._stands_for[row].dot(np.log(self._gaps[row] + shift))
+            self._lower_upper(row, search, shift, float(logs))
         return True
-
-    def _lower_upper(self, row: int) -> None:
-        shift = self._beyond[row] * self._units[row]
-        self._take(row, shift, float(self._stands_for[row].dot(np.log(self._gaps[row] + shift))))
 
     def _lower_uppers(self, rows: list[int]) -> None:
         """Improve the upper ends of some rows at once, which is quicker than one by one."""
-        shifts = [self._beyond[row] * self._units[row] for row in rows]
+        searches = [self._search(row) for row in rows]
+        shifts = [one.beyond * self._units[row] for one, row in zip(searches, rows, strict=True)]
         gaps, stands_for = self._gaps, self._stands_for
         if len(rows) < len(gaps):
             gaps, stands_for = gaps[rows], stands_for[rows]
         away = gaps + np.array(shifts)[:, None]
         sums = row_products(stands_for, np.log(away, out=away)).tolist()
-        for row, shift, total in zip(rows, shifts, sums, strict=True):
-            self._take(row, shift, total)
+        for found in zip(rows, searches, shifts, sums, strict=True):
+            self._lower_upper(*found)
 
-    def _take(self, row: int, shift: float, total: float) -> None:
+    def _lower_upper(self, row: int, search: Search, shift: float, total: float) -> None:
         """Take over the sum of ln u at the present β."""
-        beyond = self._beyond[row]
         logs = total / self._pulls[row] - self._unit_logs[row]
-        before, fall = self._falls[row], exp(logs - self._budgets[row]) - beyond
-        self._falls[row] = fall
+        before, search.fall = search.fall, exp(logs - self._budgets[row]) - search.beyond
+        search.steps += 1
         self._points[row] = Point(shift, total)
-        self._steps[row] += 1
-        self.uppers[row] = upper = self._tops[row] - min(max(fall, 0.0), 1.0) * self._distances[row]
+        self.uppers[row] = upper = self._tops[row] - _share(search.fall) * self._distances[row]
         if (
-            abs(before - fall) <= FALL_ACCURACY
-            or beyond <= NEAREST
-            or self._steps[row] == MOST_IMPROVEMENTS
+            (search.steps > 1 and abs(before - search.fall) <= FALL_ACCURACY)
+            or search.beyond <= NEAREST
+            or search.steps == MOST_IMPROVEMENTS
         ):
             self.lowers[row] = upper
         else:
-            self._is_halfway[row] = True
+            search.is_halfway = True
 
-    def _raise_lower(self, row: int, point: Point) -> None:
+    def _raise_lower(self, row: int, search: Search, point: Point) -> None:
         pulls, unit = self._pulls[row], self._units[row]
         if point.inverses is None:
             inverses, weights = np.reciprocal(self._gaps[row] + point.shift), self._stands_for[row]
             point.inverses = float(weights.dot(inverses))
             inverses *= inverses
             point.squares = float(weights.dot(inverses))
-        self._beyond[row], low, high, most = next_beyond(
+        before = search.beyond
+        search.beyond, low, high, most = next_beyond(
             point.logs / pulls - self._unit_logs[row], point.inverses * unit / pulls,
-            point.squares * unit * unit / pulls, self._budgets[row], self._beyond[row],
-            *self._intervals[row],
+            point.squares * unit * unit / pulls, self._budgets[row], before, search.low,
+            search.high,
         )  # fmt: skip
-        self._intervals[row], self._is_halfway[row] = (low, high), False
+        if search.steps:
+            search.low, search.high = low, high
+        else:
+            # Of a search before.  Only beyond the best β the lower end can be told.  The best β
+            # grows as the arm is pulled, so look ahead: then the next searches need no step.
+            change = abs(search.beyond / before - 1.0)
+            search.beyond *= 1.0 + min(AHEAD * change, FARTHEST_AHEAD)
+        search.is_halfway = False
         lower = min(self._tops[row] - most * self._distances[row], self.uppers[row])
         self.lowers[row] = max(self.lowers[row], lower)
 

@@ -214,6 +214,10 @@ class AdaptiveKL(Policy):
         means = request.view.means.tolist()
         return [UNPULLED if mean != mean else mean for mean in means]  # noqa: PLR0124 - NaN
 
+    def _estimate(self, request: Request, arm: int) -> float | None:
+        mean = float(request.view.means[arm])
+        return UNPULLED if mean != mean else mean  # noqa: PLR0124 - NaN
+
     def _indices(self, request: Request) -> Any:
         sight = request.view
         if not self._is_exploring(request):
