@@ -126,11 +126,6 @@ def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 first_beyonds, first_falls = on_arrays(first_beyond), on_arrays(first_fall)
 
 
-def _share(fall: float) -> float:
-    """Return a fall without rounding: it is between 0 and 1."""
-    return 0.0 if fall < 0.0 else min(fall, 1.0)
-
-
 def likely_means(
     rewards: Array,
     stands_for: Array,
@@ -229,7 +224,8 @@ class Bounds:
 
     Mean and variance alone give a number that is at least the bound.  Only the highest of these
     are improved, until one is known to belong to the highest bound.  A search with other budgets
-    or a few more states starts where the last one ended, which mostly is enough.
+    or a few more states starts where the last one ended, which mostly is enough.  `is_kept` says
+    that many such searches will follow.
 
     >>> rewards, counts = np.array([[0.0, 0.5], [0.9, 0.9], [0.9, 0.9]]), np.ones((3, 2))
     >>> bounds = Bounds(rewards, counts, np.full(3, 2.0), 1.0)
@@ -238,12 +234,14 @@ class Bounds:
     """
 
     __slots__ = (
-        "_budgets", "_distances", "_gaps", "_has_other_unit", "_points", "_pulls", "_searches",
-        "_shifts", "_slack", "_squares", "_stands_for", "_tops", "_totals", "_unit_logs", "_units",
-        "lowers", "means", "uppers",
+        "_budgets", "_distances", "_gaps", "_has_other_unit", "_is_kept", "_points", "_pulls",
+        "_searches", "_shifts", "_slack", "_squares", "_stands_for", "_tops", "_totals",
+        "_unit_logs", "_units", "lowers", "means", "uppers",
     )  # fmt: skip
 
-    def __init__(self, rewards: Array, stands_for: Array, pulls: Array, tops: Any) -> None:
+    def __init__(
+        self, rewards: Array, stands_for: Array, pulls: Array, tops: Any, *, is_kept: bool = False
+    ) -> None:
         is_shared = isinstance(tops, float)
         gaps = (tops if is_shared else tops[:, None]) - rewards
         if np.minimum.reduce(gaps, None) < 0.0:
@@ -266,6 +264,7 @@ class Bounds:
         self._tops: list[float] = [tops] * len(self._pulls) if is_shared else tops.tolist()
         self._gaps, self._stands_for = gaps, stands_for
         self._slack = TIED * max(self._distances)
+        self._is_kept = is_kept
         # Where each row was searched last; if its states were replaced since, only how far above
         # the top that was.
         self._points: list[Point | None] = [None] * len(self._pulls)
@@ -310,8 +309,10 @@ class Bounds:
         distance = self._totals[row] / pulls
         if self._has_other_unit or not (distance <= 0.0 or SIZES[0] < distance < SIZES[1]):
             return False
-        self._units[row] = unit = max(distance, SIZES[0])
-        self._unit_logs[row] = log(unit)
+        before, unit = self._units[row], max(distance, SIZES[0])
+        if not 0.5 * before <= unit <= 2.0 * before:  # as after the first states of a row
+            self._points[row], self._shifts[row] = None, 0.0
+        self._units[row], self._unit_logs[row] = unit, log(unit)
         self._distances[row], self._pulls[row] = distance, pulls
         self._slack = TIED * max(self._distances)
         self.means[row] = self._tops[row] - distance
@@ -331,16 +332,20 @@ class Bounds:
         self.uppers = uppers = [
             top
             if point is None
-            else top - _share(exp(point.logs / pulls - lnunit - budget) - point.shift / unit) * far
-            for point, budget, top, far, unit, lnunit, pulls in rows
+            else top - (exp(point.logs / pulls - unit_log - budget) - point.shift / unit) * far
+            for point, budget, top, far, unit, unit_log, pulls in rows
         ]
         self.lowers = list(self.means)
         self._budgets = budgets
         self._searches: dict[int, Search] = {}
         new = [row for row, point in enumerate(self._points) if point is None]
-        if new:
-            for row, fall in zip(new, self._first_falls(new), strict=True):
-                uppers[row] -= fall * self._distances[row]
+        if not new:
+            return self
+        if self._is_kept and len(new) <= ROWS_AT_ONCE:
+            self._lower_uppers(new)  # once and for all the searches that will follow
+            return self
+        for row, fall in zip(new, self._first_falls(new), strict=True):
+            uppers[row] -= fall * self._distances[row]
         return self
 
     def _first_falls(self, rows: Sequence[int]) -> list[float]:
@@ -409,7 +414,9 @@ class Bounds:
         before, search.fall = search.fall, exp(logs - self._budgets[row]) - search.beyond
         search.steps += 1
         self._points[row] = Point(shift, total)
-        self.uppers[row] = upper = self._tops[row] - _share(search.fall) * self._distances[row]
+        self.uppers[row] = upper = (
+            self._tops[row] - min(max(search.fall, 0.0), 1.0) * self._distances[row]
+        )
         if (
             (search.steps > 1 and abs(before - search.fall) <= FALL_ACCURACY)
             or search.beyond <= NEAREST

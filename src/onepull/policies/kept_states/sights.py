@@ -47,12 +47,14 @@ class Sight:
     """
 
     __slots__ = (
-        "_bounds", "_clock", "_context", "_kept", "_means", "_memory", "_moves", "_was_steady",
-        "dear", "rewards", "tops",
+        "_bounds", "_clock", "_context", "_is_kept", "_kept", "_means", "_memory", "_moves",
+        "_was_steady", "dear", "rewards", "tops",
     )  # fmt: skip
 
-    def __init__(self, memory: KeptStates, context: State, rewards: Array) -> None:
-        self._memory, self._context = memory, context
+    def __init__(
+        self, memory: KeptStates, context: State, rewards: Array, *, is_kept: bool = False
+    ) -> None:
+        self._memory, self._context, self._is_kept = memory, context, is_kept
         self.rewards, self.tops = rewards, memory.tops.at(context)
         self._clock, self._kept, self._moves = memory.clock, list(memory.kept), list(memory.moves)
         self._means: Array | None = None
@@ -73,7 +75,9 @@ class Sight:
         """The search for the highest bound."""
         if self._bounds is None:
             memory = self._memory
-            self._bounds = Bounds(self.rewards, memory.stands_for, memory.divisors, self.tops)
+            self._bounds = Bounds(
+                self.rewards, memory.stands_for, memory.divisors, self.tops, is_kept=self._is_kept
+            )
         return self._bounds
 
     def renew(self) -> None:
@@ -158,7 +162,7 @@ class Sights:
             return Sight(memory, context, rewards)
         del once[context]
         # Its own rewards, since a formula may return the states themselves.
-        sight = latest[context] = Sight(memory, context, np.array(rewards))
+        sight = latest[context] = Sight(memory, context, np.array(rewards), is_kept=True)
         if len(latest) > min(MOST_SIGHTS, MOST_REMEMBERED // rewards.size):
             latest.popitem(last=False)
         return sight
