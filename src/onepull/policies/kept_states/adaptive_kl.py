@@ -369,17 +369,18 @@ class AdaptiveKL(Policy):
         rewards, stands_for = sight.rewards[arms], knowledge.stands_for[arms]
         overall = row_products(rewards, stands_for) / knowledge.divisors[arms]
         apart = np.where(stands_for > 0.0, rewards - overall[:, None], 0.0)
-        low, high = float(means.min()), float(means.max())
+        each: list[float] = means.tolist()
+        low, high = min(each), max(each)
         # In units of the largest deviation, so that no square overflows.
         least = MEAN_ROUNDING * max(-low, high)
-        unit = max(float(apart.max()), -float(apart.min()), high - low, least, NARROWEST)
+        unit = max(float(np.maximum.reduce(np.abs(apart), None)), high - low, least, NARROWEST)
         apart /= unit
         squares = row_products(apart * stands_for, apart)
         squares *= drift.unexplained()[arms]
         numbers = np.array(drift.compared, np.float64)[arms].tolist()
-        pooled = float(squares.sum()) / max(sum(numbers), 1.0)
+        pooled = float(np.add.reduce(squares)) / max(sum(numbers), 1.0)
         columns = (
-            means.tolist(),
+            each,
             knowledge.faded()[1][arms].tolist(),
             np.array(knowledge.in_flight, np.float64)[arms].tolist(),
             squares.tolist(),

@@ -283,8 +283,9 @@ class Drift:
         if self.chosen == STEADY:
             return np.ones(len(self.latest))
         raw, left = self.squares[:, STEADY], self.squares[:, self.chosen]
-        shares = np.where(raw > LEAST_VARIANCE, left / np.maximum(raw, LEAST_VARIANCE), 1.0)
-        return np.asarray(np.minimum(shares.mean(axis=1), 1.0))
+        shares = left / np.maximum(raw, LEAST_VARIANCE)
+        shares[raw <= LEAST_VARIANCE] = 1.0
+        return np.asarray(np.minimum(shares.dot(self._average), 1.0))
 
     # Arms, copies and files
 
