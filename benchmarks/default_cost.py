@@ -46,9 +46,17 @@ from onepull.policies.kept_states.drift import CANDIDATES, STEADY
 LEARNED = 500  # states of each arm
 STEPS = 200  # requests in a turn
 BUILT = 9  # constructions, each of a problem of its own
+PERIOD = 200.0  # an arm that changes is slow and fast again in 2π times as many trials
 TOKENS = (1, 10, 100, 1000)
 LISTED, BETWEEN = "listed", "interval"
 CONTEXTS: dict[str, Finite | Interval] = {LISTED: Finite(TOKENS), BETWEEN: Interval(1, 1000)}
+
+
+class World(NamedTuple):
+    """How much slower the slowest arm is, and whether arms become faster and slower."""
+
+    spread: float
+    changing: bool
 
 
 class Row(NamedTuple):
@@ -90,10 +98,13 @@ BUILD: dict[str, dict[str, Callable[[Problem], Policy]]] = {
 
 
 def drawn(
-    arms: int, count: int, spread: float, luck: np.random.Generator
+    arms: int, count: int, world: World, luck: np.random.Generator, begin: int = 0
 ) -> list[list[dict[str, float]]]:
     """Return states: a row for each draw, a state for each arm, each arm with its own speed."""
-    speed = np.linspace(1.0, 1.0 + spread, arms)
+    speed = np.linspace(1.0, 1.0 + world.spread, arms)
+    if world.changing:
+        times = np.arange(begin, begin + count)[:, None]
+        speed = speed * (1.0 + 0.8 * np.sin(times / PERIOD + 1.5 * np.arange(arms)))
     first = np.minimum(0.3 * speed * luck.lognormal(0.0, 0.5, (count, arms)), 10.0)
     each = np.minimum(0.01 * speed * luck.lognormal(0.0, 0.3, (count, arms)), 0.1)
     pairs = np.stack([first, each], axis=2).tolist()
@@ -139,11 +150,11 @@ def serve(
         observed.append(end - between)
 
 
-def compete(arms: int, contexts: str, rounds: int, spread: float) -> list[Row]:
+def compete(arms: int, contexts: str, rounds: int, world: World) -> list[Row]:
     """Time the policies of one problem in turns."""
     luck = np.random.default_rng(1)
     built = {name: build(problem(arms, contexts)) for name, build in BUILD[contexts].items()}
-    known = drawn(arms, LEARNED, spread, luck)
+    known = drawn(arms, LEARNED, world, luck)
     for policy in built.values():
         for row in known:
             for arm, state in zip(policy.problem.arms, row, strict=True):
@@ -151,7 +162,7 @@ def compete(arms: int, contexts: str, rounds: int, spread: float) -> list[Row]:
     taken: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in built}
     for turn in range(rounds + 1):
         tokens = _tokens(contexts, luck)
-        states = drawn(arms, STEPS, spread, luck)
+        states = drawn(arms, STEPS, world, luck, LEARNED + STEPS * turn)
         for name, policy in built.items():
             into = taken[name] if turn else ([], [])  # the first turn warms up
             onepull.compile_decisions(use=name == COMPILED)
@@ -184,7 +195,7 @@ def _tokens(contexts: str, luck: np.random.Generator) -> list[float]:
 def weighing(arms: int) -> float:
     """Return the longest CPU time in ms to weigh all states anew, for each belief in change."""
     policy = AdaptiveKL(problem(arms, LISTED))
-    for row in drawn(arms, LEARNED, 1.0, np.random.default_rng(1)):
+    for row in drawn(arms, LEARNED, World(1.0, changing=False), np.random.default_rng(1)):
         for arm, state in zip(policy.problem.arms, row, strict=True):
             policy.observe(arm, **state)
     memory = policy.memory
@@ -231,6 +242,9 @@ def main() -> None:
     parser.add_argument(
         "--spread", type=float, default=1.0, help="how much slower the slowest arm is; 0: all alike"
     )
+    parser.add_argument(
+        "--changing", action="store_true", help="let arms become faster and slower all the time"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     stated = parser.parse_args()
     begin = process_time()
@@ -242,7 +256,7 @@ def main() -> None:
         row
         for arms in map(int, stated.arms.split(","))
         for contexts in BUILD
-        for row in compete(arms, contexts, stated.rounds, stated.spread)
+        for row in compete(arms, contexts, stated.rounds, World(stated.spread, stated.changing))
     ]
     if stated.json:
         print(json.dumps([row._asdict() for row in rows]))
