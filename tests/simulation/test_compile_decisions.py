@@ -9,7 +9,8 @@ import pytest
 from problems import channels, endless, failing, harvesting, mixed
 
 from onepull import AdaptiveKL, Finite, Interval, Problem, compile_decisions
-from onepull.index.kept_likelihood import Bounds, dearness, explored
+from onepull.index.highest_bound import KeptBounds
+from onepull.index.kept_likelihood import dearness, explored
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
 from onepull.testing.random_data import observations, random_points
 
@@ -95,7 +96,7 @@ def test_the_search_finds_the_leader(arms, scale, both):
         allowed = range(arms) if trial % 5 else [arms - 1]
         unit = 2.0 ** round(-math.log2(scale))
         means = -generator.random((arms, 3))
-        bounds = Bounds(rewards, stands_for, pulls, tops)
+        bounds = KeptBounds(rewards, stands_for, pulls, tops)
         here = np.array(bounds.means)[:, None] * unit
         everywhere = np.hstack([here, means])
         among = everywhere[list(allowed)]

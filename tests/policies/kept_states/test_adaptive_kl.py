@@ -28,7 +28,8 @@ from onepull import (
 )
 from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
-from onepull.index.kept_likelihood import DEAREST, Bounds, dearness, explored, likely_means
+from onepull.index.highest_bound import KeptBounds, likely_means
+from onepull.index.kept_likelihood import DEAREST, dearness, explored
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
 from onepull.policies.kept_states.merging import NEVER_MERGED
 from onepull.policies.kept_states.tops import Tops
@@ -73,7 +74,7 @@ def test_bounds_are_those_of_the_plain_function(rewards, budgets, weights):
 
 def leading(told, allowed):
     rewards, stands_for, pulls, budgets, tops = told
-    return Bounds(rewards, stands_for, pulls, tops).explore(budgets).highest(allowed)
+    return KeptBounds(rewards, stands_for, pulls, tops).explore(budgets).highest(allowed)
 
 
 @given(

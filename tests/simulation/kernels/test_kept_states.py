@@ -10,7 +10,8 @@ from kept_worlds import WORLDS, played
 
 from onepull import AdaptiveKL
 from onepull.environment import channel_selection
-from onepull.index.kept_likelihood import FALL_ACCURACY, likely_means
+from onepull.index.highest_bound import likely_means
+from onepull.index.kept_likelihood import FALL_ACCURACY
 from onepull.policies.kept_states.drift import DECAYS, Drift
 from onepull.policies.kept_states.merging import NEVER_MERGED, uniform
 from onepull.simulation import Simulation

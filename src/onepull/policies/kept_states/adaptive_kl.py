@@ -12,13 +12,8 @@ import numpy as np
 from onepull.arms import WordsOfAttributes
 from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
-from onepull.index.kept_likelihood import (
-    dearness,
-    drifting_cost,
-    explored,
-    likely_means,
-    row_products,
-)
+from onepull.index.highest_bound import likely_means, row_products
+from onepull.index.kept_likelihood import dearness, drifting_cost, explored
 from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays

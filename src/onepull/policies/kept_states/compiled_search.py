@@ -1,7 +1,7 @@
 """The compiled search for the leading arm, if there is one.
 
 The library does without a compiler.  `compile_decisions`, which is in a layer above, puts the
-compiled form of the search of `Bounds` here.  It is one function for all problems, so it is
+compiled form of the search of `KeptBounds` here.  It is one function for all problems, so it is
 compiled before the first decision or not at all.
 """
 

@@ -10,7 +10,7 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.errors import SaveFileError
-from onepull.index.kept_likelihood import row_products
+from onepull.index.highest_bound import row_products
 from onepull.payoff import State
 from onepull.policies.kept_states.drift import DECAYS, STEADY
 from onepull.policies.kept_states.revaluing import Revaluing

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.index.kept_likelihood import Bounds
+from onepull.index.highest_bound import KeptBounds
 from onepull.payoff import State
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Sight:
         self._clock, self._kept, self._moves = memory.clock, list(memory.kept), list(memory.moves)
         self._means: Array | None = None
         self._was_steady = False  # whether the means are of arms that do not change
-        self._bounds: Bounds | None = None
+        self._bounds: KeptBounds | None = None
         self.dear: list[float] | None = None
 
     @property
@@ -71,11 +71,11 @@ class Sight:
         return self._means
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> KeptBounds:
         """The search for the highest bound."""
         if self._bounds is None:
             memory = self._memory
-            self._bounds = Bounds(
+            self._bounds = KeptBounds(
                 self.rewards, memory.stands_for, memory.divisors, self.tops, is_kept=self._is_kept
             )
         return self._bounds

@@ -1,6 +1,6 @@
 """The leading arm by likelihood bounds on kept states, as plain loops for compiled code.
 
-`Bounds` in `index/kept_likelihood.py` is the same search in numpy, which makes it fast in CPython:
+`KeptBounds` in `index/highest_bound.py` is the same search in numpy, which is fast in CPython:
 it sums over the states of several arms at once.  Compiled code is faster with a loop over the
 states of one arm, which allocates nothing.  So the sums are written twice and agree to rounding.
 The steps of the search are the functions of `index/kept_likelihood.py`, compiled as they are.
@@ -128,7 +128,7 @@ def begin(search: Any, j: Any) -> None:
 
 @compiled
 def improve(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: Any) -> None:
-    """Take half a step to the bound of an arm, as `Bounds.improve` does."""
+    """Take half a step to the bound of an arm, as `KeptBounds.improve` does."""
     if search.is_half[j]:
         search.is_half[j] = 0
         raise_lower(search, j, values, weights, count, pulls)
