@@ -112,6 +112,15 @@ class Formula:
 
         return quietly
 
+    @cached_property
+    def is_alike_on_arrays(self) -> bool:
+        """Whether numbers and arrays give the same to the last digit.
+
+        >>> [Formula(text, ["x"]).is_alike_on_arrays for text in ("x * x", "exp(x)")]
+        [True, False]
+        """
+        return _is_alike(self.tree)
+
     def _function(self, body: ast.expr) -> Callable[..., Any]:
         source = f"lambda {', '.join(self.names)}: _value"
         # The code is built from a checked tree and sees no builtins.
@@ -255,6 +264,13 @@ def _is_plain(term: Term) -> bool:
     """Whether a term has no choice in it; enclosing nested choices again would take too long."""
     return not isinstance(term, Apply) or (
         term.operation is not op.WHERE and all(map(_is_plain, term.terms))
+    )
+
+
+def _is_alike(term: Term) -> bool:
+    """Whether a term has no operation whose last digits depend on the library."""
+    return not isinstance(term, Apply) or (
+        term.operation.name not in op.OF_LIBRARIES and all(map(_is_alike, term.terms))
     )
 
 

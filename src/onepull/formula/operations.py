@@ -49,6 +49,8 @@ NAMESPACE: dict[str, Any] = {
     "_square": enclose.square,
 }
 
+OF_LIBRARIES = {"exp", "log", "log2", "log10", "log1p", "**"}  # whose last digits depend on them
+
 Code = Callable[..., ast.expr]
 
 

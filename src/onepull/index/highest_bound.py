@@ -30,6 +30,7 @@ from onepull.payoff.reward import NARROWEST
 
 ROWS_ONE_BY_ONE = 2  # rows that are improved one by one
 ROWS_AT_ONCE = 16  # rows that are improved at once; with more, their first numbers are an array
+ADDED_ONE_BY_ONE = 4  # states that are added one by one; more are added at once
 AHEAD = 16.0  # how far a search looks ahead, in changes of the best β since the last one
 FARTHEST_AHEAD = 0.01  # the same at most, as a share of β
 
@@ -124,7 +125,7 @@ class RowSearch:
     fall
         The fall at the last β.
     steps
-        How many steps were taken.
+        How many steps were taken; none yet if an earlier search left its last one.
     is_halfway
         Whether the present step improved the upper end, and not yet the lower one.
 
@@ -193,44 +194,36 @@ class KeptBounds:
         self._shifts: list[float] = [0.0] * len(self._pulls)
         self.means = [top - far for top, far in zip(self._tops, self._distances, strict=True)]
 
-    def add(self, row: int, place: int, reward: float, weight: float) -> None:
-        """Add a state to a row; `settle` must follow.
+    def update(self, row: int, first: int, rewards: Sequence[float] | Array, pulls: float) -> bool:
+        """Take the rewards of a row from place `first` on, and its pulls.
+
+        What the states stand for is read again from the array that was given at first.  Returns
+        False if numbers are so large or small that the bounds must be made anew.
 
         >>> counts = np.array([[1.0, 0.0], [1.0, 1.0]])
         >>> rewards, pulls = np.array([[0.0, 0.5], [0.9, 0.9]]), np.array([1.0, 2.0])
         >>> bounds = KeptBounds(rewards, counts, pulls, 1.0)
         >>> counts[0, 1] = 3.0
-        >>> bounds.add(0, 1, 0.8, 3.0)
-        >>> bounds.settle(0, 4.0), round(bounds.means[0], 6)
+        >>> bounds.update(0, 1, [0.8], 4.0), round(bounds.means[0], 6)
         (True, 0.6)
         """
-        gap = max(self._tops[row] - reward, 0.0)
-        self._gaps[row, place] = gap
-        self._totals[row] += weight * gap
-        self._squares[row] += weight * gap * gap
-        if (point := self._points[row]) is not None:
-            point.add(gap, weight)
-
-    def replace(self, row: int, rewards: Array) -> None:
-        """Take other states of a row; `settle` must follow.
-
-        What they stand for is read again from the array that was given at first.
-        """
-        gaps, weights = self._gaps[row], self._stands_for[row]
-        np.subtract(self._tops[row], rewards, out=gaps)
-        np.maximum(gaps, 0.0, out=gaps)
-        self._totals[row] = float(weights.dot(gaps))
-        self._squares[row] = float((weights * gaps).dot(gaps))
-        if (point := self._points[row]) is not None:
-            self._shifts[row], self._points[row] = point.shift, None
-
-    def settle(self, row: int, pulls: float) -> bool:
-        """Take the number of pulls after states were added or replaced.
-
-        Returns False if numbers became so large or small that the bounds must be made anew.
-        """
+        if self._has_other_unit:
+            return False
+        if first and len(rewards) <= ADDED_ONE_BY_ONE:
+            for place, reward in enumerate(rewards, first):
+                self._add(row, place, reward, float(self._stands_for[row, place]))
+        else:
+            gaps, weights = self._gaps[row], self._stands_for[row]
+            changed = gaps[first : first + len(rewards)]
+            np.subtract(self._tops[row], rewards, out=changed)
+            np.maximum(changed, 0.0, out=changed)
+            self._totals[row] = total = float(weights.dot(gaps))
+            is_usual = total / pulls < SIZES[1]  # else squares would overflow
+            self._squares[row] = float((weights * gaps).dot(gaps)) if is_usual else inf
+            if (point := self._points[row]) is not None:
+                self._shifts[row], self._points[row] = point.shift, None
         distance = self._totals[row] / pulls
-        if self._has_other_unit or not (distance <= 0.0 or SIZES[0] < distance < SIZES[1]):
+        if not (distance <= 0.0 or SIZES[0] < distance < SIZES[1]):
             return False
         before, unit = self._units[row], max(distance, SIZES[0])
         if not 0.5 * before <= unit <= 2.0 * before:  # as after the first states of a row
@@ -240,6 +233,15 @@ class KeptBounds:
         self._slack = TIED * max(self._distances)
         self.means[row] = self._tops[row] - distance
         return True
+
+    def _add(self, row: int, place: int, reward: float, weight: float) -> None:
+        """Add one state to a row."""
+        gap = max(self._tops[row] - reward, 0.0)
+        self._gaps[row, place] = gap
+        self._totals[row] += weight * gap
+        self._squares[row] += weight * gap * gap
+        if (point := self._points[row]) is not None:
+            point.add(gap, weight)
 
     @property
     def is_new(self) -> bool:
@@ -365,15 +367,16 @@ class KeptBounds:
         if search.steps:
             search.low, search.high = low, high
         else:
-            # Of a search before.  Only beyond the best β the lower end can be told.  The best β
-            # grows as the arm is pulled, so look ahead: then the next searches need no step.
+            # This is the first step after an earlier search.  The lower end can be told only beyond
+            # the best β, which grows as the arm is pulled.  So look ahead: then most of the next
+            # searches need no step.
             change = abs(search.beyond / before - 1.0)
             search.beyond *= 1.0 + min(AHEAD * change, FARTHEST_AHEAD)
         search.is_halfway = False
         lower = min(self._tops[row] - most * self._distances[row], self.uppers[row])
         self.lowers[row] = max(self.lowers[row], lower)
 
-    def able(self, allowed: Sequence[int]) -> list[int]:
+    def may_lead(self, allowed: Sequence[int]) -> list[int]:
         """Return the rows that may have the highest bound, by what is known so far."""
         least = max([self.lowers[row] for row in allowed]) - self._slack
         return [row for row in allowed if self.uppers[row] >= least]
@@ -381,7 +384,7 @@ class KeptBounds:
     def highest(self, allowed: Sequence[int]) -> list[int]:
         """Return the rows with the highest bound: improve the highest until that is known."""
         uppers, lowers, slack = self.uppers, self.lowers, self._slack
-        able = self.able(allowed)
+        able = self.may_lead(allowed)
         if len(able) == 1:
             return able
         rows = [j for j in able if self._points[j] is None and uppers[j] > lowers[j]]

@@ -206,17 +206,17 @@ class AdaptiveKL(Policy):
         return trial < AT_FIRST or uniform(EXPLORING, trial) < OF_A_ROUND / arms
 
     def _estimates(self, request: Request) -> Sequence[float | None]:
-        means = request.view.means.tolist()
+        means = request.view.means(self._knowledge).tolist()
         return [UNPULLED if mean != mean else mean for mean in means]  # noqa: PLR0124 - NaN
 
     def _estimate(self, request: Request, arm: int) -> float | None:
-        mean = float(request.view.means[arm])
+        mean = float(request.view.means(self._knowledge)[arm])
         return UNPULLED if mean != mean else mean  # noqa: PLR0124 - NaN
 
     def _indices(self, request: Request) -> Any:
         sight = request.view
         if not self._is_exploring(request):
-            return np.nan_to_num(sight.means, nan=-np.inf)
+            return np.nan_to_num(sight.means(self._knowledge), nan=-np.inf)
         unpulled = self._unpulled()
         if not unpulled:
             return self._bounds(request, slice(None))
@@ -249,7 +249,7 @@ class AdaptiveKL(Policy):
         knowledge, sight, allowed = self._knowledge, request.view, request.allowed
         is_exploring = self._is_exploring(request)
         if not is_exploring and 0 not in knowledge.pulls:
-            means = sight.means
+            means = sight.means(knowledge)
             best = int(means.argmax())
             if best in allowed and np.count_nonzero(means == means[best]) == 1:
                 return best
@@ -270,7 +270,7 @@ class AdaptiveKL(Policy):
                 rewards, knowledge.stands_for, knowledge.divisors, pulled, self._trial, tops, some,
                 knowledge.means, knowledge.unit,
             )  # fmt: skip
-        bounds = sight.bounds
+        bounds = sight.bounds(knowledge)
         dear = sight.dear if len(allowed) == len(counts) else None
         if dear is None:
             # An arm is explored less where that is dear.  The arm with the best mean is not dear,
@@ -278,12 +278,14 @@ class AdaptiveKL(Policy):
             # to work out what is dear; after that it is quicker.
             bounds.explore(self._budgets(counts))
             means, is_new = bounds.means, bounds.is_new
-            found = bounds.able(allowed) if is_new else bounds.highest(allowed)
+            found = bounds.may_lead(allowed) if is_new else bounds.highest(allowed)
             best = _least_pulled(found, counts)
             is_known = len(found) == 1 or not is_new
             if is_known and means[best] >= max([means[j] for j in allowed]):
                 return best
-            dear = self._dearness(sight, means, allowed)
+            dear = self._dearness(means, allowed)
+            if len(allowed) == len(counts):
+                sight.dear = dear
         return _least_pulled(bounds.explore(self._budgets(counts, dear)).highest(allowed), counts)
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
@@ -307,9 +309,7 @@ class AdaptiveKL(Policy):
         each = zip(counts, dear or [1.0] * len(counts), strict=True)
         return [explored(trial, count or 1, times) / (count or 1) for count, times in each]
 
-    def _dearness(
-        self, sight: Sight, means: Sequence[float], allowed: Sequence[int]
-    ) -> list[float]:
+    def _dearness(self, means: Sequence[float], allowed: Sequence[int]) -> list[float]:
         """Return how many times as much each arm costs here as in the cheapest tracked context.
 
         `means` are the estimates here, of which the allowed ones count.
@@ -325,13 +325,10 @@ class AdaptiveKL(Policy):
         best = max(some)
         highest, lowest = np.maximum.reduce(among, None), np.minimum.reduce(among, None)
         size = max(best, -min(some), float(highest), -float(lowest))
-        dear = [
+        return [
             dearness(best - mean, min(best - mean, least), size)
             for mean, least in zip(here, cheapest, strict=True)
         ]
-        if is_of_all:
-            sight.dear = dear
-        return dear
 
     def _bounds(self, request: Request, arms: Any) -> Array:
         """Return the indices of arms that were observed."""
@@ -339,9 +336,9 @@ class AdaptiveKL(Policy):
         drift = knowledge.drift
         if drift is not None and drift.chosen != STEADY:
             return self._drifting(request, drift, arms)
-        means, pulls = sight.means.tolist(), knowledge.pulls
+        means, pulls = sight.means(knowledge).tolist(), knowledge.pulls
         allowed = [j for j in request.allowed if pulls[j]]
-        dear = self._dearness(sight, means, allowed) if allowed else None
+        dear = self._dearness(means, allowed) if allowed else None
         budgets = np.array(self._budgets(knowledge.counts, dear))[arms].tolist()
         tops = sight.tops[arms] if np.ndim(sight.tops) else sight.tops
         place = {int(j): row for row, j in enumerate(np.arange(len(pulls))[arms])}
@@ -352,7 +349,8 @@ class AdaptiveKL(Policy):
 
     def _drifting(self, request: Request, drift: Drift, arms: Any) -> Array:
         """Return the indices of arms that change."""
-        knowledge, sight, all_means = self._knowledge, request.view, request.view.means
+        knowledge, sight = self._knowledge, request.view
+        all_means = sight.means(knowledge)
         means = all_means[arms]
         among = means
         if len(request.allowed) < len(all_means):

@@ -47,7 +47,7 @@ def as_arrays(
     """
     everyone = len(allowed) == len(counts)
     return (
-        np.ascontiguousarray(rewards),
+        np.require(rewards, np.float64, ["C", "W"]),
         np.array(counts, np.int64),
         np.array([tops] if isinstance(tops, float) else tops, np.float64),
         np.arange(len(counts)) if everyone else np.array(allowed, np.int64),

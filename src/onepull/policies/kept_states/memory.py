@@ -1,4 +1,4 @@
-"""The observed states of each arm, revalued by the reward for every request."""
+"""The observed states of each arm, valued by the reward in the context of a request."""
 
 from __future__ import annotations
 
@@ -60,19 +60,23 @@ class KeptStates(Revaluing):
 
     def rewards(self, context: State) -> Array:
         """Return the reward of every kept state in a context, one row an arm."""
-        rewards = self._vector(*context, *self._attributes, *self.columns)
-        if np.shape(rewards) != self.stands_for.shape:
-            rewards = np.broadcast_to(rewards, self.stands_for.shape)
+        return self._full(
+            self._vector(*context, *self._attributes, *self.columns), self.stands_for.shape
+        )
+
+    def rewards_of(self, arm: int, first: int, context: State) -> Sequence[float] | Array:
+        """Return the rewards of the states of one arm from a place on, the same as all at once."""
+        count, known = self.kept[arm], self.problem.known[arm]
+        if count - first == 1 and self._scalar is not None:
+            return (self._scalar(*context, *known, *self.columns[:, arm, first].tolist()),)
+        states = self.columns[:, arm, first:count]
+        return self._full(self._vector(*context, *known, *states), (count - first,))
+
+    def _full(self, rewards: Any, shape: tuple[int, ...]) -> Array:
+        """Return rewards in an array; a reward that is the same for all states is repeated."""
+        if np.shape(rewards) != shape:
+            return np.array(np.broadcast_to(rewards, shape), np.float64)
         return np.asarray(rewards, np.float64)
-
-    def rewards_of(self, arm: int, context: State) -> Any:
-        """Return the reward of every kept state of one arm; a number if all have the same."""
-        return self._vector(*context, *self.problem.known[arm], *self.columns[:, arm])
-
-    def reward_of(self, arm: int, place: int, context: State) -> float:
-        """Return the reward of one kept state."""
-        state = self.columns[:, arm, place].tolist()
-        return float(self._scalar(*context, *self.problem.known[arm], *state))
 
     @property
     def is_steady(self) -> bool:

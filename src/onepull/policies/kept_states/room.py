@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from onepull.arrays import Array
@@ -10,7 +12,7 @@ from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies.kept_states.compared_rewards import tracked_contexts, unit_of
 from onepull.policies.kept_states.drift import Drift
 from onepull.policies.kept_states.merging import FARTHEST
-from onepull.policies.kept_states.sights import Sights
+from onepull.policies.kept_states.sights import LatestSights
 from onepull.policies.kept_states.tops import Tops
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.problem import Problem, given_problem
@@ -70,7 +72,7 @@ class Room(Knowledge):
     def _forget_sights(self) -> None:
         """Forget what was worked out for contexts, after more changed than a few states."""
         self.moves = [0] * len(self.pulls)  # how often states of each arm have moved since then
-        self.sights = Sights()
+        self.sights = LatestSights()
         # What is left of deviations, with the clock at which it was.
         self._faded: tuple[int, tuple[Array, Array]] | None = None
 
@@ -80,7 +82,10 @@ class Room(Knowledge):
         self._attributes = [column[:, None] for column in np.array(problem.known).T]
         payoff = problem.payoff
         self._vector = payoff.formula.arrays if isinstance(payoff, FormulaPayoff) else payoff.vector
-        self._scalar = payoff.scalar
+        # Quicker for a single state, where it gives the same.
+        self._scalar: Callable[..., float] | None = None
+        if isinstance(payoff, FormulaPayoff) and payoff.formula.is_alike_on_arrays:
+            self._scalar = payoff.scalar
         self.tracked = tracked_contexts(problem)
         self._psi = payoff.across(self.tracked)
         low, high = payoff.whole_range

@@ -14,12 +14,15 @@ from onepull.payoff import State
 if TYPE_CHECKING:
     from onepull.policies.kept_states.memory import KeptStates
 
-MOST_SIGHTS = 64  # contexts that are remembered, and of those that came once
-MOST_REMEMBERED = 1 << 17  # rewards of all of them
+MOST_SIGHTS = 64  # contexts that are remembered
+MOST_ONCE = 64  # contexts that came once, of which only that is remembered
+MOST_REMEMBERED = 1 << 16  # rewards in all contexts: with their bounds one megabyte
 
 
 class Sight:
     """What a request is decided from: what is known of each arm in one context.
+
+    It does not hold the memory that it is of, which would keep both alive.
 
     Attributes
     ----------
@@ -41,83 +44,68 @@ class Sight:
     >>> sight = Sight(memory, (2.0,), memory.rewards((2.0,)))
     >>> for x in (0.0, 1.5, 4.0):
     ...     memory.learn(0, {"x": x}, None)
-    >>> sight.renew()
-    >>> sight.rewards[0, :3], sight.means.round(2), sight.tops
+    >>> sight.renew(memory, (2.0,))
+    >>> sight.rewards[0, :3], sight.means(memory).round(2), sight.tops
     (array([0. , 1.5, 2. ]), array([1.17,  nan]), 2.0)
     """
 
     __slots__ = (
-        "_bounds", "_clock", "_context", "_is_kept", "_kept", "_means", "_memory", "_moves",
-        "_was_steady", "dear", "rewards", "tops",
+        "_bounds", "_clock", "_is_kept", "_kept", "_means", "_means_are_steady", "_moves", "dear",
+        "rewards", "tops",
     )  # fmt: skip
 
     def __init__(
         self, memory: KeptStates, context: State, rewards: Array, *, is_kept: bool = False
     ) -> None:
-        self._memory, self._context, self._is_kept = memory, context, is_kept
-        self.rewards, self.tops = rewards, memory.tops.at(context)
+        self.rewards, self.tops, self._is_kept = rewards, memory.tops.at(context), is_kept
         self._clock, self._kept, self._moves = memory.clock, list(memory.kept), list(memory.moves)
         self._means: Array | None = None
-        self._was_steady = False  # whether the means are of arms that do not change
+        self._means_are_steady = False  # whether they are of arms that do not change
         self._bounds: KeptBounds | None = None
         self.dear: list[float] | None = None
 
-    @property
-    def means(self) -> Array:
-        """The estimate of each arm; NaN if it was never observed."""
+    def means(self, memory: KeptStates) -> Array:
+        """Return the estimate of each arm; NaN if it was never observed."""
         if self._means is None:
-            self._was_steady = self._memory.is_steady
-            self._means = self._memory.estimates(self.rewards)
+            self._means_are_steady = memory.is_steady
+            self._means = memory.estimates(self.rewards)
         return self._means
 
-    @property
-    def bounds(self) -> KeptBounds:
-        """The search for the highest bound."""
+    def bounds(self, memory: KeptStates) -> KeptBounds:
+        """Return the search for the highest bound."""
         if self._bounds is None:
-            memory = self._memory
             self._bounds = KeptBounds(
                 self.rewards, memory.stands_for, memory.divisors, self.tops, is_kept=self._is_kept
             )
         return self._bounds
 
-    def renew(self) -> None:
+    def renew(self, memory: KeptStates, context: State) -> None:
         """Take over what was observed since; most often that is one state of one arm."""
-        memory, kept, moves = self._memory, self._kept, self._moves
         if memory.clock == self._clock:
             return
         self._clock, self.dear = memory.clock, None
-        if not (self._was_steady and memory.is_steady):
+        if not (self._means_are_steady and memory.is_steady):
             self._means = None  # as arms change, so do the estimates of those not observed
+        kept, moves = self._kept, self._moves
         for arm, now in enumerate(memory.kept):
             if memory.moves[arm] != moves[arm]:
-                self._replace(arm)
-                moves[arm] = memory.moves[arm]
+                first, moves[arm] = 0, memory.moves[arm]
             elif now != kept[arm]:
-                self._add(arm, range(kept[arm], now))
+                first = kept[arm]
             else:
                 continue
             kept[arm] = now
+            rewards = memory.rewards_of(arm, first, context)
+            self.rewards[arm, first:now] = rewards
             if self._means is not None:
                 self._means[arm] = memory.estimate(arm, self.rewards)
-            if self._bounds is not None and not self._bounds.settle(arm, memory.pulls[arm]):
+            if self._bounds is not None and not self._bounds.update(
+                arm, first, rewards, memory.pulls[arm]
+            ):
                 self._bounds = None
 
-    def _add(self, arm: int, places: range) -> None:
-        """Take over states of an arm that were kept in free places."""
-        memory, rewards, bounds = self._memory, self.rewards, self._bounds
-        for place in places:
-            rewards[arm, place] = reward = memory.reward_of(arm, place, self._context)
-            if bounds is not None:
-                bounds.add(arm, place, reward, float(memory.stands_for[arm, place]))
 
-    def _replace(self, arm: int) -> None:
-        """Take over all states of an arm, after some were merged."""
-        self.rewards[arm] = self._memory.rewards_of(arm, self._context)
-        if self._bounds is not None:
-            self._bounds.replace(arm, self.rewards[arm])
-
-
-class Sights:
+class LatestSights:
     """The sights of the latest contexts that came more than once.
 
     Copies and files do without them.
@@ -139,30 +127,31 @@ class Sights:
         self._latest: OrderedDict[State, Sight] = OrderedDict()
         self._once: OrderedDict[State, None] = OrderedDict()
 
-    def __reduce__(self) -> tuple[type[Sights], tuple[()]]:
-        """Return what is copied and pickled: nothing."""
-        return Sights, ()
-
     def __len__(self) -> int:
         """Return how many contexts are remembered."""
         return len(self._latest)
 
+    def __reduce__(self) -> tuple[type[LatestSights], tuple[()]]:
+        """Return what is copied and pickled: nothing."""
+        return LatestSights, ()
+
     def at(self, memory: KeptStates, context: State) -> Sight:
         """Return what is known in a context."""
         latest, once = self._latest, self._once
-        sight = latest.get(context)
+        sight = latest.pop(context, None)
         if sight is not None:
-            sight.renew()
+            sight.renew(memory, context)  # if a reward in Python raises, the sight is forgotten
+            latest[context] = sight
             return sight
         rewards = memory.rewards(context)
         if context not in once:
             once[context] = None
-            if len(once) > MOST_SIGHTS:
+            if len(once) > MOST_ONCE:
                 once.popitem(last=False)
             return Sight(memory, context, rewards)
         del once[context]
-        # Its own rewards, since a formula may return the states themselves.
+        # Its own rewards, since a reward may return the states themselves or an array of its own.
         sight = latest[context] = Sight(memory, context, np.array(rewards), is_kept=True)
-        if len(latest) > min(MOST_SIGHTS, MOST_REMEMBERED // rewards.size):
+        while len(latest) > min(MOST_SIGHTS, MOST_REMEMBERED // rewards.size):
             latest.popitem(last=False)
         return sight
