@@ -180,9 +180,9 @@ def apply_changes(
     before, after = old["problem"], new["problem"]
     known, arms = _attributes(before), _attributes(after)
     present = set(fold.policy.problem.arms)
-    for arm in arms:
-        if arm not in known and arm not in present:
-            fold.policy.add_arm(arm, **arms[arm])
+    added = {arm: arms[arm] for arm in arms if arm not in known and arm not in present}
+    if added:
+        fold.policy._add_arms(added)  # noqa: SLF001 - one step instead of many
     changed = [arm for arm in known if arm in present and arms.get(arm, known[arm]) != known[arm]]
     if changed:
         fold.policy._set_attributes_of(  # noqa: SLF001 - one step instead of many

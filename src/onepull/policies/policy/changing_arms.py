@@ -35,13 +35,25 @@ class ChangingArms(Operating):
         """
         if isinstance(arm, str) and arm in self._position:  # type: ignore[redundant-expr]
             raise InputError(f"arm {arm!r} already exists; the arms are {some(self._arms)}")
-        arms: Any = arm_names([*self._arms, arm])
-        if self.problem.attributes or attributes:
-            arms = {name: self.problem.attributes.get(name, {}) for name in arms}
-            arms[arm] = attributes
+        arm_names([*self._arms, arm])  # raises if it is no name
+        self._widen({arm: attributes})
+
+    def _add_arms(self, added: Attributes) -> None:
+        """Add some arms at once; one by one if this class does more than that with each."""
+        if type(self).add_arm is ChangingArms.add_arm:
+            self._widen(added)
+            return
+        for arm, attributes in added.items():
+            self.add_arm(arm, **attributes)
+
+    def _widen(self, added: Attributes) -> None:
+        """Switch to a problem with more arms, in one step, since all arms are valued in each."""
+        arms: Any = [*self._arms, *added]
+        if self.problem.attributes or any(added.values()):
+            arms = {name: self.problem.attributes.get(name, {}) for name in self._arms} | added
         problem = self.problem.with_arms(arms)
         self._check_range(problem)
-        self._switch(problem, lambda knowledge: knowledge.change_arms(problem))
+        self._switch(problem, lambda knowledge: knowledge.add_arms(problem))
         self._set_problem(problem)
 
     def set_attributes(

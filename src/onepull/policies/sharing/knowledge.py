@@ -106,6 +106,12 @@ class Knowledge(ABC):
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
 
+    def add_arms(self, problem: Problem) -> None:
+        """Switch to a problem with more arms at the end; one by one, unless redefined."""
+        for count in range(len(self.problem.arms) + 1, len(problem.arms)):
+            self.change_arms(problem.with_arms(problem.arms[:count]))
+        self.change_arms(problem)
+
     def set_attributes(self, problem: Problem, accepted: float | None = None) -> None:
         """Switch to a problem with other attributes of its arms; changes nothing if it raises.
 
