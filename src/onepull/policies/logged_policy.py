@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from onepull.policies.policy import Policy
@@ -23,6 +24,24 @@ def stated_policy(policy: Policy) -> dict[str, Any]:
 def fresh_policy(policy: Policy, problem: Problem) -> Policy:
     """Return a policy with the same class and parameters for a problem, with nothing learned."""
     return policy._rebuilt(problem, policy._written())  # noqa: SLF001 - a part of policies
+
+
+def copy_of(policy: Policy) -> Policy:
+    """Return an independent copy, with the pulls in flight; quicker than by way of a save file.
+
+    >>> from onepull import DCB, Problem, Finite
+    >>> policy = DCB(Problem(arms=["a", "b"], state={"x": Finite([0, 1])}, reward="x"))
+    >>> twin = copy_of(policy)
+    >>> twin.observe("a", x=1)
+    >>> twin.trials, policy.trials
+    (1, 0)
+    """
+    twin: Policy = object.__new__(type(policy))
+    twin.__dict__.update(policy.__dict__)
+    twin._knowledge = policy._knowledge.copy()  # noqa: SLF001 - a part of policies
+    twin._counts = policy._counts.copy()  # noqa: SLF001 - the same
+    twin._generator = deepcopy(policy._generator)  # noqa: SLF001 - the same
+    return twin
 
 
 def is_in_flight(policy: Policy, arm: str) -> bool:

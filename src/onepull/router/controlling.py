@@ -24,8 +24,7 @@ class Controlling(Following):
         if event.by:
             text("by", event.by)
         self.sync()
-        twin = self._twin()
-        if (error := twin.apply(event)) is not None:
+        if (error := self._at_present().apply(event)) is not None:
             raise error
         event = msgspec.structs.replace(event, problem=self.name, time=time.time())
         self._store.append([event])

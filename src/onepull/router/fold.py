@@ -11,7 +11,7 @@ import msgspec
 
 from onepull.checks import LARGEST, shown, some
 from onepull.errors import InputError, OnepullError, ParameterError, StoreError
-from onepull.policies.logged_policy import clipped_fields, is_in_flight
+from onepull.policies.logged_policy import clipped_fields, copy_of, is_in_flight
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.definition import apply_changes
@@ -326,9 +326,9 @@ class Fold:
             number=self.number,
         )
 
-    def snapshot(self, keys: dict[str, tuple[str, float]]) -> SnapshotBody:
-        """Return the state, the decisions in flight and the arms of keys, as values that stay."""
-        return SnapshotBody(FORMAT, self.written(), list(self.flights), keys)
+    def snapshot(self, flights: list[e.Decided], keys: dict[str, tuple[str, float]]) -> bytes:
+        """Return the state, decisions in flight and the arms of keys, as bytes."""
+        return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), flights, keys))
 
     def restore(self, body: bytes, seq: int) -> dict[str, tuple[str, float]]:
         """Continue from a snapshot, and return the arms of keys; StoreError if unreadable."""
@@ -361,20 +361,25 @@ class Fold:
             self.flights.add(event, deadline)
             self._expect(event)
 
-    def written(self) -> FoldState:
-        """Return the state as values that nobody changes; `copied` makes a fold of it."""
-        return msgspec.structs.replace(self._state(), counts=deepcopy(self.counts))
+    def at_present(self) -> Fold:
+        """Return a copy, made quickly, that counts the decisions in flight and does not list them.
 
-    def copied(self, state: FoldState, sequence: int) -> Fold:
-        """Return a fold with a state, without decisions in flight."""
+        Others may use this fold while the copy is written or tried.
+        """
         twin = self.empty()
-        twin._take(state)  # noqa: SLF001 - of the same class
-        twin.sequence = sequence
+        if self.is_defined:
+            twin.policy = copy_of(self.policy)
+        twin.mode, twin.fallback, twin.drained = self.mode, self.fallback, set(self.drained)
+        twin.counts, twin.asked, twin.number = deepcopy(self.counts), self.asked, self.number
+        twin.sequence = self.sequence
         return twin
 
     def copy(self) -> Fold:
-        """Return a copy without the decisions in flight, to try something."""
-        return self.copied(self.written(), self.sequence)
+        """Return a copy as a process would have it that restores a snapshot."""
+        twin = self.empty()
+        twin._take(msgspec.structs.replace(self._state(), counts=deepcopy(self.counts)))  # noqa: SLF001 - of the same class
+        twin.sequence = self.sequence
+        return twin
 
     def replace(self, other: Fold) -> None:
         """Take over the state of another fold, and count the decisions in flight again."""

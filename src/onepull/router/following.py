@@ -125,7 +125,7 @@ class Following:
                 change = redefined(self._fold, twin, asked)
                 text, base = twin.policy.to_bytes(), self._fold.sequence
             elif self._fold.is_defined:
-                twin = self._twin()
+                twin = self._at_present()
                 trial = e.Defined(id=id_, policy=b"", asked=asked, error=accepted)
                 if (error := twin.apply(trial)) is not None:
                     raise error
@@ -296,10 +296,12 @@ class Following:
         self._sticky.seconds = self._settings.sticky
 
     def _twin(self) -> Fold:
-        """Return a copy of the fold; others wait only while it is written."""
+        """Return a copy of the fold as a restart would make it; others hardly wait."""
+        return self._at_present().copy()
+
+    def _at_present(self) -> Fold:
         with self._lock:
-            state, sequence = self._fold.written(), self._fold.sequence
-        return self._fold.copied(state, sequence)
+            return self._fold.at_present()
 
     def _begin_later(self) -> None:
         """Continue from a snapshot, with the decisions in flight of this process."""
@@ -379,9 +381,10 @@ class Following:
         self._check()
         with self._lock:
             keys = self._sticky.kept(time.time())
-            seq, kept = self._fold.sequence, self._fold.snapshot(keys)
-        # Many decisions may be in flight, so others need not wait while they are written.
-        self._store.put_snapshot(self.name, Snapshot(seq, msgspec.msgpack.encode(kept)))
+            kept, flights = self._fold.at_present(), list(self._fold.flights)
+        seq = kept.sequence
+        # There may be many arms and decisions in flight, so others need not wait for the writing.
+        self._store.put_snapshot(self.name, Snapshot(seq, kept.snapshot(flights, keys)))
         self._note_snapshot(seq)
         if (keep := self._settings.keep) is not None:
             oldest = self._store.snapshots(self.name)[-1].seq

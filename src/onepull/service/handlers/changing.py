@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PROBLEM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MOST_PROBLEMS = 1000
-MOST_ARMS = 10_000  # of a problem over HTTP: a change takes about a millisecond for each
+MOST_ARMS = 10_000  # of a problem over HTTP: a change of the problem takes up to two seconds then
 _problem = Body(ProblemRequest)
 _controls = Body(ControlsRequest)
 _arm = Body(ArmRequest)
