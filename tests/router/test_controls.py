@@ -315,7 +315,7 @@ def test_decisions_do_not_wait_while_a_policy_is_written(decides_while_written, 
 def test_a_control_does_not_write_the_policy(monkeypatch, pair):
     one, two = pair
     with monkeypatch.context() as patched:
-        patched.setattr(DCB, "to_bytes", lambda policy: pytest.fail("the policy was written"))
+        patched.setattr(DCB, "to_bytes", lambda _: pytest.fail("the policy was written"))
         one.pause("channel-1")
         one.share("channel-2", least=0.5)
         one.pin("channel-2")

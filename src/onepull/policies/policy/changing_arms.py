@@ -50,7 +50,8 @@ class ChangingArms(Operating):
         """Switch to a problem with more arms, in one step, since all arms are valued in each."""
         arms: Any = [*self._arms, *added]
         if self.problem.attributes or any(added.values()):
-            arms = {name: self.problem.attributes.get(name, {}) for name in self._arms} | added
+            known = {name: self.problem.attributes.get(name, {}) for name in self._arms}
+            arms = {**known, **added}
         problem = self.problem.with_arms(arms)
         self._check_range(problem)
         self._switch(problem, lambda knowledge: knowledge.add_arms(problem))
