@@ -81,14 +81,18 @@ class Following:
         error: float | None,
     ) -> None:
         """Continue from the log, write to it what it is about, and begin to follow it."""
-        self._restore(self._fold)
-        self._note_snapshot(self._fold.sequence)
-        self._follow_settings()
-        self.sync()
+        self._continue()
         self._define(problem, build, asked, redefine=redefine, accepted=error)
         self._store.follow(self.name, self._after_commit)
         self._background = Background(self, self._poll)
         _everyone.add(self)
+
+    def _continue(self) -> None:
+        """Fold what the log says."""
+        self._restore(self._fold)
+        self._note_snapshot(self._fold.sequence)
+        self._follow_settings()
+        self.sync()
 
     def _restore(self, fold: Fold) -> None:
         """Begin at the newest snapshot that can be read; raises if the log begins later."""
@@ -116,26 +120,9 @@ class Following:
         for _ in range(ATTEMPTS):
             if self._fold.asked == asked:
                 return
-            text, base = build(problem).to_bytes(), 0
-            id_ = str(self._fold.number + 1)
-            change = None
-            if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
-                present = self._with_changes(problem, asked, redefine=redefine)
-                twin = self._relearned(problem, build(present), what, redefine=redefine)
-                change = redefined(self._fold, twin, asked)
-                text, base = twin.policy.to_bytes(), self._fold.sequence
-            elif self._fold.is_defined:
-                twin = self._at_present()
-                trial = e.Defined(id=id_, policy=b"", asked=asked, error=accepted)
-                if (error := twin.apply(trial)) is not None:
-                    raise error
-                change = redefined(self._fold, twin, asked)
-            if change is not None and not redefine:
-                change.refuse_loss(self.name)
-            event = e.Defined(
-                id=id_, policy=text, asked=asked, base=base, error=accepted, problem=self.name,
-                time=time.time(),
-            )  # fmt: skip
+            event, change = self._planned(
+                problem, build, asked, redefine=redefine, accepted=accepted
+            )
             if self._store.append([event])[0].before is None:  # else another process was faster
                 self.redefinition = change if change and change.changed else None
             self.sync()
@@ -145,6 +132,38 @@ class Following:
                 f"the log of {self.name!r} does not take the definition of "
                 f"{asked['policy']['name']}: {why}"
             )
+
+    def _planned(
+        self,
+        problem: Problem,
+        build: Callable[[Problem], Policy],
+        asked: dict[str, Any],
+        *,
+        redefine: bool,
+        accepted: float | None,
+    ) -> tuple[e.Defined, Redefinition | None]:
+        """Return the definition to write, and what it changes; raises if that is not allowed."""
+        text, base = build(problem).to_bytes(), 0
+        id_ = str(self._fold.number + 1)
+        change = None
+        if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
+            present = self._with_changes(problem, asked, redefine=redefine)
+            twin = self._relearned(problem, build(present), what, redefine=redefine)
+            change = redefined(self._fold, twin, asked)
+            text, base = twin.policy.to_bytes(), self._fold.sequence
+        elif self._fold.is_defined:
+            twin = self._at_present()
+            trial = e.Defined(id=id_, policy=b"", asked=asked, error=accepted)
+            if (error := twin.apply(trial)) is not None:
+                raise error
+            change = redefined(self._fold, twin, asked)
+        if change is not None and not redefine:
+            change.refuse_loss(self.name)
+        event = e.Defined(
+            id=id_, policy=text, asked=asked, base=base, error=accepted, problem=self.name,
+            time=time.time(),
+        )  # fmt: skip
+        return event, change
 
     def _with_changes(self, problem: Problem, asked: dict[str, Any], *, redefine: bool) -> Problem:
         """Return a problem with its changes at run time; `redefine` drops what does not fit."""

@@ -63,6 +63,8 @@ class Redefinition(msgspec.Struct, frozen=True):
             again = f", and {self.kept - self.learned:,} earlier ones were learned again"
         gone = f"; removed: {some(self.removed)}" if self.removed else ""
         outcomes = f"{kept} outcomes were kept" if self.learned else "nothing was learned before"
+        if self.kept == self.learned == 1:
+            outcomes = "the one outcome was kept"
         return f"changed: {', '.join(self.changed)}; {outcomes}{again}{gone}"
 
 
