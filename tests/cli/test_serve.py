@@ -83,7 +83,7 @@ def test_a_check_reads_the_log_and_changes_nothing(onepull, logged, state):
     store = SQLiteStore(logged.parent / "router.db") if state != "closed" else None
     if store is not None:  # so that there is something in the write-ahead log
         store.append([Paused(problem="llm", arm="alpha")])
-    if state == "left behind":  # by a process that was killed
+    if store is not None and state == "left behind":  # by a process that was killed
         kept = contents(logged.parent)
         store.close()
         for name, text in kept.items():
@@ -138,6 +138,19 @@ def test_a_check_of_what_is_no_log_of_this_version(onepull, logged):
     assert "nowhere does not exist" in check_log(onepull, logged).stderr
 
 
+def test_settings_in_one_file_of_a_folder_are_refused(onepull, tmp_path):
+    write_problem(tmp_path, name="a.toml")
+    file = write_problem(tmp_path, f"{ENDPOINTS}[service]\nport = 9000\n", "b.toml")
+    done = onepull("serve", "--check", tmp_path)
+    refused(done, f"{file}: [service] is about the whole folder here")
+    assert f"move it to {tmp_path / 'service.toml'}" in done.stderr
+    assert ":9000" in onepull("serve", "--check", file).stdout
+    write_problem(tmp_path, name="b.toml")
+    (tmp_path / "service.toml").write_text("[service]\nport = 9000\n")
+    done = onepull("serve", "--check", tmp_path)
+    refused(done, "the whole file is the table [service]; leave out the line [service]")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -177,7 +190,9 @@ def test_keys_are_made_listed_and_revoked(onepull, tmp_path):
     made = onepull("key", "add", "gateway", "--role", "writer")
     assert re.fullmatch(r"onepull_[\w-]{43}\n", made.stdout)
     assert "added 'gateway' as writer to keys.json" in made.stderr
-    onepull("key", "add", "alice", "--role", "admin")
+    assert "a service that runs without keys must be restarted" in made.stderr
+    second = onepull("key", "add", "alice", "--role", "admin")
+    assert "restarted" not in second.stderr
     listed = onepull("key", "list")
     rows = [line.split("\t") for line in listed.stdout.splitlines()]
     assert [(name, role) for name, role, _ in rows] == [("gateway", "writer"), ("alice", "admin")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import time
+from typing import Any
 
 import httpx
 import pytest
@@ -303,7 +304,7 @@ def test_every_route_refuses_unknown_parameters_and_describes_its_own(strict):
         own = [query.name for query in route.query]
         assert described == own + ["context"] * route.takes_context
         path = route.path.format(problem="llm", arm="alpha")
-        body = {} if route.takes is None else {"json": {}}
+        body: dict[str, Any] = {} if route.takes is None else {"json": {}}
         answer = strict.request(route.method, f"{path}?nonsense=1", **body)
         assert (answer.status_code, answer.json()["field"]) == (422, "nonsense")
 

@@ -13,7 +13,7 @@ from router_workers import quiet
 from onepull import DCB, UCB1, DiscountedUCB, MissingExtra, PostgresStore, StoreError, open_store
 from onepull.router.preview import Preview
 from onepull.store import Decided
-from onepull.store.read_only import open_to_read
+from onepull.store.read_only import PostgresReader, open_to_read
 from onepull.testing import STORE_CHECKS
 
 needs_server = pytest.mark.skipif(bool(why_not()), reason=why_not())
@@ -50,6 +50,7 @@ def test_a_log_is_looked_at_without_a_change(address):
     with quiet(DCB, channels(3), address) as router:
         router.observe(router.choose(bits=1), capacity=2)
         store = open_to_read(address)
+        assert isinstance(store, PostgresReader)
         with Preview(channels(3), policy=UCB1, store=store) as preview:
             assert str(preview.redefinition) == "changed: the policy; the one outcome was kept"
         with pytest.raises(StoreError, match="was opened to read only"):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from onepull.checks import number, shown, whole_number
+from onepull.checks import number, shown, unknown, whole_number
 from onepull.errors import ParameterError
 from onepull.policies.logged_policy import stated_policy
 from onepull.policies.policy import Policy
@@ -42,9 +43,9 @@ def policy_for(problem: Problem, policy: Any) -> tuple[Policy, Any]:
         if name == "recommended":
             return _built(recommended, problem, stated), as_saved(dict(policy))
         if not isinstance(name, str) or name not in registered():
+            known = ["recommended", *registered()]
             raise ParameterError(
-                f"unknown policy {shown(name)}; the policies are recommended, "
-                f"{', '.join(registered())}"
+                unknown("policy", name, known, f"the policies are {', '.join(known)}")
             )
         return _built(registered()[name], problem, stated), as_saved(dict(policy))
     if callable(policy):
@@ -58,6 +59,11 @@ def policy_for(problem: Problem, policy: Any) -> tuple[Policy, Any]:
 
 
 def _built(build: Any, problem: Problem, stated: Mapping[str, Any]) -> Policy:
+    known = list(signature(build).parameters)[1:]  # without the problem
+    for name in stated:
+        if name not in known:
+            takes = f"the policy {build.__name__} takes {', '.join(known) or 'none'}"
+            raise ParameterError(unknown("parameter", name, known, takes))
     try:
         made: Policy = build(problem, **stated)
     except TypeError as error:
