@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +58,10 @@ def read_source(
     else:
         files, settings_file, table = [path], path, {}
     routers = [read_router_file(file) for file in files]
-    tables = {file: _toml(file).get("service") for file in files}
     if path.is_dir():
-        _refuse_settings_of_one(tables, settings_file)
+        _refuse_settings_of_one(files, settings_file)
     else:
-        table = {} if tables[path] is None else tables[path]
+        table = _toml(path).get("service", {})
     if not isinstance(table, dict):
         raise ParameterError(f"{path}: [service] must be a table")
     settings = merged_settings(table, environment, options, path=settings_file)
@@ -80,10 +79,10 @@ def read_source(
     return Source(tuple(routers), msgspec.structs.replace(settings, store=where))
 
 
-def _refuse_settings_of_one(tables: Mapping[Path, Any], settings_file: Path) -> None:
+def _refuse_settings_of_one(files: Iterable[Path], settings_file: Path) -> None:
     """Raise ParameterError if a file of a folder says how to serve, which is for all of them."""
-    for file, table in tables.items():
-        if table is not None:
+    for file in files:
+        if "service" in _toml(file):
             raise ParameterError(
                 f"{file}: [service] is about the whole folder here, so it has no effect in the "
                 f"file of one problem; move it to {settings_file}, without the line [service]"
