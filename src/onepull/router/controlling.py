@@ -8,8 +8,12 @@ from typing import Any
 
 import msgspec
 
-from onepull.checks import number
-from onepull.errors import StoreError
+from onepull.checks import flag, number, shown
+from onepull.errors import ParameterError, StoreError
+from onepull.policies.logged_policy import fresh_policy
+from onepull.policies.policy import Policy
+from onepull.problem import Problem
+from onepull.router.definition import policy_for
 from onepull.router.following import Following
 from onepull.router.plain_values import python_number, text
 from onepull.store import events as e
@@ -90,6 +94,7 @@ class Controlling(Following):
         *,
         failure: float | str | None = None,
         error: float | None = None,
+        relearn: bool = False,
         by: str = "",
     ) -> None:
         """Use another formula from now on, without forgetting what was learned.
@@ -102,11 +107,46 @@ class Controlling(Following):
             The other reward of a failure; the present one by default.
         error
             Accept estimates that are off by up to this much, where states were merged or sketched.
+        relearn
+            Learn all outcomes of the log again with this formula, from the first on.  That is exact
+            for every policy, and takes as long as observing them.  Decisions go on meanwhile.
         by
             Who asked for it, for the log.
         """
         told = None if failure is None else python_number(failure)
-        self._control(e.RewardSet(reward=reward, failure=told, error=_error(error), by=by))
+        if flag("relearn", relearn):
+            if error is not None:
+                raise ParameterError("learning again is exact; pass relearn or error, not both")
+            self._learn_again(reward, told, by)
+            return
+        try:
+            self._control(e.RewardSet(reward=reward, failure=told, error=_error(error), by=by))
+        except ParameterError as inexact:
+            raise ParameterError(
+                f"{inexact}; or pass relearn=True to learn all outcomes of the log again"
+            ) from None
+
+    def _learn_again(self, reward: str, failure: float | str | None, by: str) -> None:
+        self._check()
+        if by:
+            text("by", by)
+        self.sync()
+        problem = self._fold.policy.problem
+        if failure is not None and problem.failure is None:
+            raise ParameterError(
+                f"failure={shown(failure)} was given, but pulls of this problem do not fail"
+            )
+        other = problem.with_reward(reward, failure=failure)
+        self._relearn(other, self._new_policy(other), reward, by)
+        with suppress(StoreError):  # it is in the log, and will be folded later
+            self.sync()
+
+    def _new_policy(self, problem: Problem) -> Policy:
+        """Return a policy for another problem, as it was asked for."""
+        asked, present = self._fold.asked["policy"], self._fold.policy
+        if asked["name"] == type(present).__name__:  # which may be a class of the caller's own
+            return fresh_policy(present, problem)
+        return policy_for(problem, asked)[0]
 
 
 def _error(error: Any) -> float | None:

@@ -22,7 +22,7 @@ from onepull.router.background import Background
 from onepull.router.definition import RouterSettings, needs_relearning, with_changes
 from onepull.router.expiry import Expiry
 from onepull.router.fold import REVISIONS, Fold
-from onepull.router.redefinition import Redefinition, redefined
+from onepull.router.redefinition import Redefinition, outcomes_of, redefined
 from onepull.router.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
@@ -148,9 +148,12 @@ class Following:
         change = None
         if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
             present = self._with_changes(problem, asked, redefine=redefine)
-            twin = self._relearned(problem, build(present), what, redefine=redefine)
+            if not redefine:
+                self._refuse_incomplete(what)
+            base = self._fold.sequence
+            twin = self._relearned(problem, build(present), base)
             change = redefined(self._fold, twin, asked)
-            text, base = twin.policy.to_bytes(), self._fold.sequence
+            text = twin.policy.to_bytes()
         elif self._fold.is_defined:
             twin = self._at_present()
             trial = e.Defined(id=id_, policy=b"", asked=asked, error=accepted)
@@ -177,23 +180,53 @@ class Following:
                 f"problem: {error}; undo that change first, or `redefine` to drop all of them"
             ) from error
 
-    def _relearned(self, problem: Problem, policy: Policy, what: str, *, redefine: bool) -> Fold:
-        """Return a new policy after all events of the log.
-
-        Its reward and its attributes are the present ones from the beginning, so those of the
-        past are left out.
-        """
-        if self._store.first_sequence(self.name) and not redefine:
+    def _refuse_incomplete(self, what: str) -> None:
+        """Raise ParameterError if events are deleted that would have to be learned again."""
+        if self._store.first_sequence(self.name):
             raise ParameterError(
                 f"{what} has changed since the log of {self.name!r} began, and its first events "
                 "are deleted, so it cannot be learned again; use another name or another store, or "
                 "`redefine` to learn from the events that are left"
             )
+
+    def _relearn(self, problem: Problem, policy: Policy, reward: str, by: str) -> None:
+        """Learn all outcomes again with another reward, and write that to the log."""
+        if self._store.first_sequence(self.name):
+            raise ParameterError(
+                f"the first events of the log of {self.name!r} are deleted, so its outcomes cannot "
+                "be learned again; pass `error` to revalue what was learned"
+            )
+        with self._lock:
+            base, number, asked = self._fold.sequence, self._fold.number, self._fold.asked
+            learned = outcomes_of(self._fold)
+        twin = self._relearned(problem, policy, base, with_rewards=False)
+        if (kept := outcomes_of(twin)) < learned:
+            raise ParameterError(
+                f"only {kept:,} of {learned:,} outcomes can be learned again with this reward; one "
+                "that was observed as a reward, without its state, tells nothing about another"
+            )
+        event = e.Defined(
+            id=str(number + 1), policy=twin.policy.to_bytes(), asked=asked, base=base,
+            reward=reward, by=by, problem=self.name, time=time.time(),
+        )  # fmt: skip
+        if self._store.append([event])[0].before is not None:
+            raise StoreError("another process has changed the problem meanwhile; try again")
+
+    def _relearned(
+        self, problem: Problem, policy: Policy, until: int, *, with_rewards: bool = True
+    ) -> Fold:
+        """Return a new policy after the events up to a number.
+
+        Its reward and its attributes are the present ones from the beginning, so those of the
+        past are left out, and so are rewards without a state unless `with_rewards`.
+        """
         fold = Fold(problem, self._fold.flights.expires, self._fold.reader)
         fold.policy, known = policy, policy.problem.attributes
-        for event in self._store.events(self.name, until=self._fold.sequence):
+        for event in self._store.events(self.name, until=until):
             if isinstance(event, e.ArmAdded):
                 fold.apply(replace(event, attributes=known.get(event.arm, event.attributes)))
+            elif isinstance(event, e.Observed) and event.state is None and not with_rewards:
+                continue
             elif not isinstance(event, (e.Defined, e.Decided, e.AttributesSet, e.RewardSet)):
                 fold.apply(event)
         return fold

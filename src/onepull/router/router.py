@@ -10,7 +10,6 @@ from typing import Any, Never, Self
 from onepull.checks import flag, number, some
 from onepull.errors import ParameterError, StoreError
 from onepull.policies.explanation import Explanation
-from onepull.policies.logged_policy import fresh_policy
 from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
 from onepull.router.choosing import Choosing
@@ -319,13 +318,6 @@ class Router(Choosing, Observing, Controlling):
         problem = self.problem if reward is None else self.problem.with_reward(reward)
         made = self._new_policy(problem) if policy is None else policy_for(problem, policy)[0]
         return replayed(made, self.problem, self._between(since, until))
-
-    def _new_policy(self, problem: Problem) -> Policy:
-        """Return a policy for another problem, as it was asked for."""
-        asked, present = self._fold.asked["policy"], self._fold.policy
-        if asked["name"] == type(present).__name__:  # which may be a class of the caller's own
-            return fresh_policy(present, problem)
-        return policy_for(problem, asked)[0]
 
     def what_if(
         self,

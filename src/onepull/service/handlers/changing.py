@@ -107,9 +107,10 @@ async def patch_controls(service: Service, exchange: Exchange) -> Answer:
     """Change what decides."""
     asked = _controls.decode(exchange.body)
     router, by = (await known_problem(service, exchange)).router, exchange.known.name
-    if asked.reward is UNSET and (asked.failure is not None or asked.error is not None):
-        detail = "failure and error go with reward; give the reward, too"
-        raise Refused(422, detail, field="failure" if asked.error is None else "error")
+    given = {"failure": asked.failure, "error": asked.error, "relearn": asked.relearn or None}
+    for field in (name for name, value in given.items() if value is not None):
+        if asked.reward is UNSET:
+            raise Refused(422, f"{field} goes with reward; give the reward, too", field=field)
 
     def change() -> Answer:
         # The fallback first, since modes other than live need one; but live needs none.
@@ -122,7 +123,9 @@ async def patch_controls(service: Service, exchange: Exchange) -> Answer:
         if asked.pin is not UNSET:
             router.pin(asked.pin, by=by)
         if asked.reward is not UNSET:
-            router.set_reward(asked.reward, failure=asked.failure, error=asked.error, by=by)
+            router.set_reward(
+                asked.reward, failure=asked.failure, error=asked.error, relearn=asked.relearn, by=by
+            )
         return Answer.of(router.stats())
 
     answer: Answer = await service.changing(change)
