@@ -1,7 +1,7 @@
 /** Why an arm was chosen, and what would be chosen for the same request now. */
 import { html, useEffect, useRef, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { ask, problemPath } from "../api.js";
-import { Swatch } from "../charts/arm_key.js";
+import { ArmName, Swatch } from "../charts/arm_key.js";
 import { aligned, count, fields, moment, number, percent } from "../format.js";
 import { outcomeOf } from "./decisions.js";
 
@@ -43,8 +43,8 @@ function Now({ told, marks }) {
               html`<tr key=${row.arm} class=${row.arm === told.arm ? "chosen" : ""}>
                 <th scope="row">
                   <span class="arm-name"
-                    ><${Swatch} mark=${marks.mark(row.arm)} /><span>${row.arm}</span></span
-                  >
+                    ><${Swatch} mark=${marks.mark(row.arm)} /><${ArmName} name=${row.arm}
+                  /></span>
                 </th>
                 <td class="num pulls">${count(row.pulls)}</td>
                 <td class="num">${figure(row.estimate)}</td>
