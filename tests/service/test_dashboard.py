@@ -171,6 +171,19 @@ def test_another_formula_is_tried_while_typing(browser, client):
     assert stats(client)["reward"] == "-first - tokens * each"
 
 
+def test_a_formula_may_be_learned_again_from_the_log(browser, tmp_path):
+    with served(write_problem(tmp_path, TEXT)) as client:
+        learn(client, 4)
+        with opened(browser, client.base_url) as page:
+            page.locator("#formula").fill("-first")
+            page.get_by_role("button", name="Use this formula").click()
+            page.get_by_label("Learn all outcomes of the log again").check()
+            page.get_by_role("button", name="Use formula").click()
+            see(page, ".changes", "learned again with reward -first")
+        told = stats(client)
+    assert (told["reward"], told["policy"]["trials"]) == ("-first", 4)
+
+
 def test_changes_are_asked_twice_and_logged(browser, tmp_path):
     with served(write_problem(tmp_path, TEXT)) as client:
         learn(client, 4)
