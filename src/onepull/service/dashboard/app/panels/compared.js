@@ -80,11 +80,11 @@ export function Compared({ told, marks, isLog, isList }) {
   const hidden = Object.keys(told.arms).length - rows.length;
   return html`<${Verdict} told=${told} />
     <div class="scroll">
-      <table>
+      <table class="compared">
         <thead>
           <tr>
             <th scope="col">Arm</th>
-            <th scope="col"><span class="unseen">Shares</span></th>
+            <th scope="col" class="bars"><span class="unseen">Shares</span></th>
             <th scope="col" class="num">Share now</th>
             <th scope="col" class="num">Share then</th>
             <th scope="col" class="num">Change</th>
@@ -100,7 +100,7 @@ export function Compared({ told, marks, isLog, isList }) {
                     ><${Swatch} mark=${marks.mark(name)} /><${ArmName} name=${name}
                   /></span>
                 </th>
-                <td><${Bars} now=${row.now} then=${row.then} /></td>
+                <td class="bars"><${Bars} now=${row.now} then=${row.then} /></td>
                 <td class="num">${percent(row.now)}</td>
                 <td class="num">${percent(row.then)}</td>
                 <td class="num">
