@@ -25,7 +25,7 @@ from onepull import (
 )
 from onepull.router.fold import REVISIONS as REVISED
 from onepull.router.fold import Fold
-from onepull.store import Control, Paused
+from onepull.store import Control, FallbackSet, ModeSet, Observed, Paused, Pinned
 
 LISTED = Problem(
     arms=["near", "far"],
@@ -310,6 +310,21 @@ def test_decisions_do_not_wait_while_a_policy_is_written(decides_while_written, 
         made = decides_while_written(router)
         work(router)
         assert made == ["channel-1"]
+
+
+def test_changes_are_made_together_or_not_at_all(pair):
+    one, two = pair
+    before = one.state()
+    with pytest.raises(UnknownArm):
+        one.control([Paused(arm="channel-1"), Pinned(arm="nobody")])
+    with pytest.raises(ParameterError, match="control takes changes such as Paused"):
+        one.control([Paused(arm="channel-1"), Observed(id="x", arm="channel-1", reward=1.0)])
+    assert one.state() == before
+    one.control([FallbackSet(arm="channel-3"), ModeSet(mode="shadow"), Paused(arm="channel-1")])
+    two.sync()
+    assert two.state() == one.state()
+    assert (two.mode, two.stats().controls.paused) == ("shadow", ("channel-1",))
+    assert len({event.time for event in two.log() if isinstance(event, Control)}) == 1
 
 
 def test_a_control_does_not_write_the_policy(monkeypatch, pair):

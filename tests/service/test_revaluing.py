@@ -95,6 +95,11 @@ def test_wrong_requests(client, path, body, said):
     ("path", "body"),
     [
         ("controls", {"fallback": "a", "mode": "shadow", "error": 1}),
+        ("controls", {"fallback": "a", "mode": "shadow", "reward": "delay +"}),
+        ("controls", {"pin": "a", "reward": "floor(70 * delay) % 2"}),
+        ("controls", {"reward": "delay / 2", "error": 1, "pin": "b"}),
+        ("controls", {"reward": "delay / 2", "relearn": True, "pin": "a"}),
+        ("arms/a", {"attributes": {"fine": 5}, "error": 1, "min_share": 2}),
         ("arms/a", {"attributes": {"fine": 5}, "error": 1, "min_share": 0.9, "max_share": 0.1}),
     ],
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from onepull.checks import flag, number, shown
-from onepull.errors import ParameterError, StoreError
+from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.policies.logged_policy import fresh_policy
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
@@ -22,18 +23,38 @@ from onepull.store import events as e
 class Controlling(Following):
     """The part of a router that takes orders."""
 
+    def control(self, changes: Iterable[e.Control]) -> None:
+        """Make changes that are given as events of `onepull.store`: all of them, or none.
+
+        >>> from onepull import Interval, Problem, Router
+        >>> from onepull.store import ModeSet, Paused
+        >>> problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
+        >>> with Router(problem, fallback="a") as router:
+        ...     router.control([Paused(arm="b"), ModeSet(mode="shadow")])
+        ...     router.mode
+        'shadow'
+        """
+        self._check()
+        now = time.time()
+        asked = []
+        for event in changes:
+            if not isinstance(event, e.Control):
+                raise ParameterError(f"control takes changes such as Paused, given {shown(event)}")
+            if event.by:
+                text("by", event.by)
+            asked.append(msgspec.structs.replace(event, seq=0, problem=self.name, time=now))
+        self.sync()
+        trial = self._at_present()
+        for event in asked:
+            if (error := trial.apply(event)) is not None:
+                raise _with_hint(error, event)
+        self._store.append(asked)
+        with suppress(StoreError):  # they are in the log, and will be folded later
+            self.sync()
+
     def _control(self, event: e.Control) -> None:
         """Try a control, write it to the log, and apply it."""
-        self._check()
-        if event.by:
-            text("by", event.by)
-        self.sync()
-        if (error := self._at_present().apply(event)) is not None:
-            raise error
-        event = msgspec.structs.replace(event, problem=self.name, time=time.time())
-        self._store.append([event])
-        with suppress(StoreError):  # it is in the log, and will be folded later
-            self.sync()
+        self.control([event])
 
     @property
     def mode(self) -> str:
@@ -119,12 +140,7 @@ class Controlling(Following):
                 raise ParameterError("learning again is exact; pass relearn or error, not both")
             self._learn_again(reward, told, by)
             return
-        try:
-            self._control(e.RewardSet(reward=reward, failure=told, error=_error(error), by=by))
-        except ParameterError as inexact:
-            raise ParameterError(
-                f"{inexact}; or pass relearn=True to learn all outcomes of the log again"
-            ) from None
+        self._control(e.RewardSet(reward=reward, failure=told, error=_error(error), by=by))
 
     def _learn_again(self, reward: str, failure: float | str | None, by: str) -> None:
         self._check()
@@ -147,6 +163,14 @@ class Controlling(Following):
         if asked["name"] == type(present).__name__:  # which may be a class of the caller's own
             return fresh_policy(present, problem)
         return policy_for(problem, asked)[0]
+
+
+def _with_hint(error: OnepullError, event: e.Control) -> OnepullError:
+    """Return the error of a change, with what else can be done."""
+    if isinstance(event, e.RewardSet) and isinstance(error, ParameterError):
+        hint = "or pass relearn=True to learn all outcomes of the log again"
+        return ParameterError(f"{error}; {hint}")
+    return error
 
 
 def _error(error: Any) -> float | None:
