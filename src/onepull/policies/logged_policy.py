@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
+
+import numpy as np
 
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
+
+CONTAINERS = (list, dict, set, np.ndarray)
 
 
 def stated_policy(policy: Policy) -> dict[str, Any]:
@@ -37,7 +41,9 @@ def copy_of(policy: Policy) -> Policy:
     (1, 0)
     """
     twin: Policy = object.__new__(type(policy))
-    twin.__dict__.update(policy.__dict__)
+    for name, value in policy.__dict__.items():
+        # A class of a user's own may keep something for each arm.
+        twin.__dict__[name] = copy(value) if isinstance(value, CONTAINERS) else value
     twin._knowledge = policy._knowledge.copy()  # noqa: SLF001 - a part of policies
     twin._counts = policy._counts.copy()  # noqa: SLF001 - the same
     twin._generator = deepcopy(policy._generator)  # noqa: SLF001 - the same
