@@ -60,5 +60,6 @@ class Noting(UCB1):
 def test_what_a_class_of_ones_own_keeps_is_copied():
     policy = Noting(channels(3))
     copied = copy_of(policy)
+    assert isinstance(copied, Noting)
     copied.add_arm("wifi")
     assert (copied.notes, policy.notes) == ([0] * 4, [0] * 3)

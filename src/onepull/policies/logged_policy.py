@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
 
+from onepull.arms import Attributes
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 
@@ -60,3 +61,13 @@ def clipped_fields(policy: Policy, state: Mapping[str, Any]) -> list[str]:
     """Return the fields of a state whose values are outside their interval and were clipped."""
     clips = policy._clips  # noqa: SLF001 - a part of policies
     return [name for name, space in clips if name in state and space.clips_off(state[name])]
+
+
+def add_arms(policy: Policy, added: Attributes) -> None:
+    """Add arms with their attributes in one step, which is quicker than one by one."""
+    policy._add_arms(added)  # noqa: SLF001 - a part of policies
+
+
+def remove_arms(policy: Policy, removed: Collection[str]) -> None:
+    """Remove arms in one step."""
+    policy._remove_arms(removed)  # noqa: SLF001 - a part of policies

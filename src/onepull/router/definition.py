@@ -10,7 +10,7 @@ import msgspec
 
 from onepull.checks import number, shown, unknown, whole_number
 from onepull.errors import ParameterError
-from onepull.policies.logged_policy import stated_policy
+from onepull.policies.logged_policy import add_arms, stated_policy
 from onepull.policies.policy import Policy
 from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
@@ -188,7 +188,7 @@ def apply_changes(
     present = set(fold.policy.problem.arms)
     added = {arm: arms[arm] for arm in arms if arm not in known and arm not in present}
     if added:
-        fold.policy._add_arms(added)  # noqa: SLF001 - one step instead of many
+        add_arms(fold.policy, added)
     changed = [arm for arm in known if arm in present and arms.get(arm, known[arm]) != known[arm]]
     if changed:
         fold.policy._set_attributes_of(  # noqa: SLF001 - one step instead of many
@@ -199,9 +199,10 @@ def apply_changes(
         fold.set_reward(stated.reward, error=error, words=stated.words or None)
     if (old["mode"], old["fallback"]) != (new["mode"], new["fallback"]):
         fold.set_mode(new["mode"], new["fallback"])
-    for arm in known:
-        if arm not in arms and arm in fold.policy.problem.arms:
-            fold.remove_arm(arm)
+    left = set(fold.policy.problem.arms)
+    removed = [arm for arm in known if arm not in arms and arm in left]
+    if removed:
+        fold.remove_arms(removed)
 
 
 def _attributes(problem: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import msgspec
 
 from onepull.checks import LARGEST, shown, some
 from onepull.errors import InputError, OnepullError, ParameterError, StoreError
-from onepull.policies.logged_policy import clipped_fields, copy_of, is_in_flight
+from onepull.policies.logged_policy import clipped_fields, copy_of, is_in_flight, remove_arms
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.definition import apply_changes
@@ -288,13 +288,14 @@ class Fold:
     def _arm_removed(self, event: e.ArmRemoved) -> None:
         if event.arm == self.fallback:
             raise InputError(f"arm {event.arm!r} is the fallback; set another one first")
-        self.remove_arm(event.arm)
+        self.remove_arms([event.arm])
 
-    def remove_arm(self, arm: str) -> None:
-        """Remove an arm and all that is kept of it."""
-        self.policy.remove_arm(arm)
-        self.drained.discard(arm)
-        self.counts.remove(arm)
+    def remove_arms(self, arms: Collection[str]) -> None:
+        """Remove arms and all that is kept of them."""
+        remove_arms(self.policy, arms)
+        self.drained -= set(arms)
+        for arm in arms:
+            self.counts.remove(arm)
 
     def _reward_set(self, event: e.RewardSet) -> None:
         self.set_reward(event.reward, failure=event.failure, error=_accepted(event))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from onepull.arms import Attributes, WordsOfAttributes, arm_names
@@ -134,12 +134,25 @@ class ChangingArms(Operating):
     def remove_arm(self, arm: str) -> None:
         """Remove an arm and what was learned about it; the other arms keep theirs."""
         gone = self._find(arm)
-        name = self._arms[gone]
         if len(self._arms) == 1:
             raise InputError(f"arm {arm!r} is the only one left and cannot be removed")
-        problem = self.problem.with_arms([a for a in self._arms if a != arm])
+        self._narrow([gone])
+
+    def _remove_arms(self, removed: Collection[str]) -> None:
+        """Remove some arms at once; one by one if this class does more than that with each."""
+        if type(self).remove_arm is ChangingArms.remove_arm and len(removed) < len(self._arms):
+            self._narrow(sorted(self._find(arm) for arm in removed))
+            return
+        for arm in removed:
+            self.remove_arm(arm)
+
+    def _narrow(self, gone: Sequence[int]) -> None:
+        """Switch to a problem without some arms, in one step, since all are valued in each."""
+        names = [self._arms[j] for j in gone]
+        problem = self.problem.with_arms([arm for arm in self._arms if arm not in set(names)])
         self._check_range(problem)
-        self._switch(problem, lambda knowledge: knowledge.change_arms(problem, gone))
-        self._counts.remove_arm(gone)
+        self._switch(problem, lambda knowledge: knowledge.remove_arms(problem, gone))
+        for j in reversed(gone):
+            self._counts.remove_arm(j)
         self._set_problem(problem)
-        self._control(self.controls.without(name))
+        self._control(self.controls.without(*names))
