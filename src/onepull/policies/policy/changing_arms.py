@@ -148,8 +148,8 @@ class ChangingArms(Operating):
 
     def _narrow(self, gone: Sequence[int]) -> None:
         """Switch to a problem without some arms, in one step, since all are valued in each."""
-        names = [self._arms[j] for j in gone]
-        problem = self.problem.with_arms([arm for arm in self._arms if arm not in set(names)])
+        names = {self._arms[j] for j in gone}
+        problem = self.problem.with_arms([arm for arm in self._arms if arm not in names])
         self._check_range(problem)
         self._switch(problem, lambda knowledge: knowledge.remove_arms(problem, gone))
         for j in reversed(gone):
