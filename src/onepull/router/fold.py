@@ -148,7 +148,7 @@ class Fold:
                     self.apply_quietly(earlier)
         else:
             before, self.asked, self.number = self.asked, event.asked, int(event.id)
-            twin = self.copy()
+            twin = self.at_present()
             # Raises before anything changes.
             apply_changes(twin, before, event.asked, _accepted(event))
             self.replace(twin)
