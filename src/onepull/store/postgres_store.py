@@ -131,7 +131,7 @@ class PostgresStore(SQLStore):
 
     def _error(self, what: str, error: Exception) -> StoreError:
         # Without the address, which may hold a password.
-        return StoreError(f"the log in Postgres {what}: {str(error).strip()}")
+        return StoreError(f"the log in Postgres {what}: {' '.join(str(error).split())}")
 
     def _migrate(self, connection: Any) -> None:
         """Bring the tables to this version."""

@@ -66,7 +66,7 @@ class Reader(SQLStore):
         return None
 
     def _error(self, error: Exception) -> StoreError:
-        return StoreError(f"{self._name} cannot be read: {str(error).strip()}")
+        return StoreError(f"{self._name} cannot be read: {' '.join(str(error).split())}")
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
