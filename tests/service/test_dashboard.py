@@ -148,6 +148,10 @@ def test_a_click_explains_a_decision(browser, client):
         # One step, since a closing dialog gives the focus back to where it was.
         page.locator(".decisions button.link").nth(1).press("Enter")
         see(page, "dialog.explain[open]", "The same request now")
+        # A browser tells of a closed dialog later, when the next one may be open.
+        page.evaluate("document.querySelector('dialog.explain').dispatchEvent(new Event('close'))")
+        page.wait_for_timeout(300)
+        see(page, "dialog.explain[open]", "The same request now")
 
 
 def test_another_formula_is_tried_while_typing(browser, client):
