@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import msgspec
 import numpy as np
 
-from onepull.errors import ParameterError, SaveFileError
+from onepull.errors import ContextError, ParameterError, SaveFileError
 from onepull.html import printable
 
 LARGEST = sys.float_info.max
@@ -22,6 +22,7 @@ SMALLEST_PARAMETER, LARGEST_PARAMETER = 1e-100, 1e100  # limits of parameters wi
 FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 MOST_LIKENED = 1000  # names among which the nearest to an unknown one is looked for
 LONGEST_LIKENED = 100  # characters of that name
+MOST_SHOWN_FIELDS = 10  # of a context, in an error
 LARGEST_COUNT = 2**53  # whole numbers up to here are exact as floats
 
 # What a save file may contain.  The states of policies are declared with these types, and
@@ -174,6 +175,25 @@ def unknown(what: str, given: Any, names: Iterable[str], known: str) -> str:
     if (near := nearest(given, names)) is None:
         return f"{told}; {known}" if known else told
     return f"{told}, did you mean {near!r}? {known[:1].upper()}{known[1:]}"
+
+
+def by_name(method: str, given: Iterable[Any], fields: Iterable[str] | None) -> ContextError:
+    """Return the error of a context whose values were given without their names.
+
+    `fields` are those of the context, None if they are not known.
+
+    >>> by_name("choose", (5, "eu"), ["tokens", "region"])
+    ContextError("choose takes the context by name: choose(tokens=…, region=…), given 5, 'eu'")
+    >>> by_name("choose", (5,), [])
+    ContextError('choose takes no context here: choose(), given 5')
+    """
+    names = [f"{field}=…" for field in itertools.islice(fields or (), MOST_SHOWN_FIELDS)]
+    if fields is None:
+        names = ["tokens=300"]
+    how = "the context by name" if names else "no context here"
+    such = ", such as" if fields is None else ":"
+    values = ", ".join(shown(value) for value in itertools.islice(given, MOST_SHOWN_FIELDS))
+    return ContextError(f"{method} takes {how}{such} {method}({', '.join(names)}), given {values}")
 
 
 def is_field_name(name: Any) -> bool:

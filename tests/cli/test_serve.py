@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import sys
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
 from serving import ENDPOINTS, write_problem
 
+from onepull import Router, SQLiteStore
 from onepull.cli import main
+from onepull.store import Paused
 
 
 @pytest.fixture
@@ -44,9 +48,107 @@ def test_a_folder_and_the_demonstration_are_checked(onepull, tmp_path):
     write_problem(tmp_path, name="b.toml")
     (tmp_path / "service.toml").write_text("workers = 3\nport = 9000\n")
     done = onepull("serve", "--check", tmp_path, env={"ONEPULL_PORT": "9001"})
-    assert [line.partition(":")[0] for line in done.stdout.splitlines()][:2] == ["a", "b"]
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()][:4] == [*"aabb"]
     assert "127.0.0.1:9001 with 3 worker(s)" in done.stdout
     assert onepull("serve", "--check").stdout.startswith("demo: ")
+
+
+def contents(folder):
+    """Return all files but SQLite's index of its write-ahead log, which is memory it shares."""
+    return {f.name: f.read_bytes() for f in folder.iterdir() if not f.name.endswith("-shm")}
+
+
+@pytest.fixture
+def logged(tmp_path):
+    """Return a file and the log of its problem, with three outcomes and another problem."""
+    file = write_problem(tmp_path)
+    with SQLiteStore(tmp_path / "router.db") as store:
+        with Router.open(file, store=store) as router:
+            for seconds in (1, 2, 3):
+                router.observe(router.choose(tokens=10), seconds=seconds)
+        Router(router.problem, store=store, name="other").close()
+    return file
+
+
+def check_log(onepull, file, *options):
+    """Return what a check says of the log; it must change nothing."""
+    before = contents(file.parent)
+    done = onepull("serve", "--check", file, *options)
+    assert contents(file.parent) == before
+    return done
+
+
+@pytest.mark.parametrize("state", ["closed", "open", "left behind"])
+def test_a_check_reads_the_log_and_changes_nothing(onepull, logged, state):
+    store = SQLiteStore(logged.parent / "router.db") if state != "closed" else None
+    if store is not None:  # so that there is something in the write-ahead log
+        store.append([Paused(problem="llm", arm="alpha")])
+    if store is not None and state == "left behind":  # by a process that was killed
+        kept = contents(logged.parent)
+        store.close()
+        for name, text in kept.items():
+            (logged.parent / name).write_bytes(text)
+    done = check_log(onepull, logged)
+    assert re.search(r"^llm: the log fits, up to event \d+$", done.stdout, re.MULTILINE)
+    assert "also served from the log: other\n" in done.stdout
+    logged.write_text(ENDPOINTS.replace("/ 1000", "/ 500").replace("expires", "#"))
+    done = check_log(onepull, logged)
+    said = "llm: the log will be redefined at the start; changed: the reward; all 3 outcomes"
+    assert said in done.stdout
+    logged.write_text(ENDPOINTS.replace("alpha", "gamma").replace("beta", "delta"))
+    refused(check_log(onepull, logged), "none of its 3 outcomes could be kept")
+    assert "removed: alpha, beta" in check_log(onepull, logged, "--redefine").stdout
+    if store is not None:
+        store.close()
+
+
+def test_a_check_of_a_log_that_does_not_have_the_problem(onepull, tmp_path):
+    file = write_problem(tmp_path)
+    assert "llm: the log is new\n" in check_log(onepull, file).stdout
+    (tmp_path / "router.db").touch()  # what SQLite leaves if it is killed early
+    assert "llm: the log is new\n" in check_log(onepull, file).stdout
+    SQLiteStore(tmp_path / "router.db").close()
+    said = "llm: the log does not have this problem yet\n"
+    assert said in check_log(onepull, file).stdout
+
+
+def test_a_check_of_what_is_no_log_of_this_version(onepull, logged):
+    path = logged.parent / "router.db"
+    text = path.read_bytes()
+
+    def after(*statements):
+        path.write_bytes(text)
+        with closing(sqlite3.connect(path)) as connection:
+            for statement in statements:
+                connection.execute(statement)
+            connection.commit()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return check_log(onepull, logged)
+
+    done = after("PRAGMA user_version = 99")
+    assert done.exit_code == 2
+    assert "was written by a newer onepull" in done.stderr
+    done = after("PRAGMA application_id = 7")
+    assert "is a database, but not a log of onepull" in done.stderr
+    path.write_bytes(b"no database, " * 1000)
+    done = check_log(onepull, logged)
+    assert done.exit_code == 2
+    assert "cannot be read: file is not a database" in done.stderr
+    logged.write_text(f"{ENDPOINTS}store = 'nowhere/router.db'\n")
+    assert "nowhere does not exist" in check_log(onepull, logged).stderr
+
+
+def test_settings_in_one_file_of_a_folder_are_refused(onepull, tmp_path):
+    write_problem(tmp_path, name="a.toml")
+    file = write_problem(tmp_path, f"{ENDPOINTS}[service]\nport = 9000\n", "b.toml")
+    done = onepull("serve", "--check", tmp_path)
+    refused(done, f"{file}: [service] is about the whole folder here")
+    assert f"move it to {tmp_path / 'service.toml'}" in done.stderr
+    assert ":9000" in onepull("serve", "--check", file).stdout
+    write_problem(tmp_path, name="b.toml")
+    (tmp_path / "service.toml").write_text("[service]\nport = 9000\n")
+    done = onepull("serve", "--check", tmp_path)
+    refused(done, "the whole file is the table [service]; leave out the line [service]")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +190,9 @@ def test_keys_are_made_listed_and_revoked(onepull, tmp_path):
     made = onepull("key", "add", "gateway", "--role", "writer")
     assert re.fullmatch(r"onepull_[\w-]{43}\n", made.stdout)
     assert "added 'gateway' as writer to keys.json" in made.stderr
-    onepull("key", "add", "alice", "--role", "admin")
+    assert "a service that runs without keys must be restarted" in made.stderr
+    second = onepull("key", "add", "alice", "--role", "admin")
+    assert "restarted" not in second.stderr
     listed = onepull("key", "list")
     rows = [line.split("\t") for line in listed.stdout.splitlines()]
     assert [(name, role) for name, role, _ in rows] == [("gateway", "writer"), ("alice", "admin")]

@@ -302,6 +302,9 @@ def test_the_same_with_asyncio(service, tmp_path):
         url = str(service.base_url)
         async with AsyncClient(url, problem="llm", budget=10) as client:
             decisions = await asyncio.gather(*(client.choose(tokens=5) for _ in range(20)))
+            for method in ("choose", "explain"):
+                with pytest.raises(ContextError, match="takes the context by name"):
+                    await getattr(client, method)(5)
             receipts = await asyncio.gather(*(client.observe(d, seconds=1) for d in decisions))
             assert all(receipt.learned for receipt in receipts)
             assert (await client.failed(await client.choose(tokens=9))).learned

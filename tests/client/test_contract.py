@@ -75,6 +75,15 @@ def script(target):
     return seen
 
 
+@pytest.mark.parametrize("method", ["choose", "explain"])
+def test_a_context_without_names_is_refused(target, method):
+    with pytest.raises(ContextError, match=rf"{method} takes the context by name.*, given 5, 'eu'"):
+        getattr(target, method)(5, "eu")
+    fields = "tokens=300" if isinstance(target, Client) else "bits=…"  # a client knows no fields
+    with pytest.raises(ContextError, match=rf"{method}\({fields}\), given {{'bits': 3}}"):
+        getattr(target, method)({"bits": 3})
+
+
 def expected():
     """What a policy in this process does."""
     problem_file = toml_values(LINKS, "links")

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from policy_cases import CASES, one_each
 from problems import PAPER_ARMS, channels, harvesting
 
 from onepull import (
@@ -18,11 +19,14 @@ from onepull import (
     Genie,
     InputError,
     MultiUCB,
+    OnepullError,
     ParameterError,
     ProblemError,
     Random,
     UnknownArm,
 )
+from onepull.policies.logged_policy import copy_of, remove_arms
+from onepull.testing.random_data import observations
 
 DRAWS = 7000
 
@@ -173,3 +177,23 @@ def test_the_genie_takes_on_only_arms_it_was_told_of():
         genie.add_arm("wifi")
     genie.add_arm("sure")
     assert genie.choose(bits=4) == "sure"
+
+
+@pytest.mark.parametrize("name", one_each())
+def test_several_arms_are_removed_at_once_as_one_after_the_other(name):
+    build, made = CASES[name]
+    problem = made()
+    policy = build(problem)
+    for pull in observations(problem, 40, np.random.default_rng(7)):
+        policy.observe(**pull)
+    gone = [problem.arms[-1], problem.arms[0]]
+    for arm in problem.arms:
+        policy.share(arm, least=0.1)
+    other = copy_of(policy)
+    try:
+        for arm in gone:
+            other.remove_arm(arm)
+    except OnepullError:
+        pytest.skip("its parameters are about its arms")
+    remove_arms(policy, gone)
+    assert policy.to_bytes() == other.to_bytes()

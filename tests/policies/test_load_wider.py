@@ -26,6 +26,7 @@ from onepull import (
     Interval,
     LinUCB,
     MultiUCB,
+    OnepullError,
     ParameterError,
     PatientKL,
     Policy,
@@ -310,6 +311,26 @@ def test_every_policy_takes_more_arms_and_never_wider_spaces_wrongly(name):
     else:
         policy.add_arm("added-arm", **known)
         assert loaded.to_bytes() == policy.to_bytes()
+
+
+@pytest.mark.parametrize("name", one_each())
+def test_several_arms_at_once_are_the_same_as_one_after_the_other(name):
+    build, made = CASES[name]
+    problem = made()
+    policy = taught(build(problem), problem, 40)
+    text = policy.to_bytes()
+    # The second has other attributes than any arm, so that the range of the reward may change.
+    known = problem.attributes.get(problem.arms[0], {})
+    other = {field: v if isinstance(v, str) else 2 * v + 1 for field, v in known.items()}
+    added = {"new-1": known, "new-2": other, "new-3": known}
+    try:
+        for arm, attributes in added.items():
+            policy.add_arm(arm, **attributes)
+    except OnepullError:
+        pytest.skip("its parameters are about its arms")
+    arms = {**problem.attributes, **added} if known else [*problem.arms, *added]
+    loaded = Policy.from_bytes(text, problem=problem.with_arms(arms))
+    assert loaded.to_bytes() == policy.to_bytes()
 
 
 class Unsearched(tuple[str, ...]):

@@ -25,7 +25,7 @@ from onepull import (
 )
 from onepull.router.fold import REVISIONS as REVISED
 from onepull.router.fold import Fold
-from onepull.store import Control, Paused
+from onepull.store import Control, FallbackSet, ModeSet, Observed, Paused, Pinned
 
 LISTED = Problem(
     arms=["near", "far"],
@@ -275,3 +275,69 @@ def test_a_router_that_only_decides_sees_what_others_change(tmp_path):
             one.choose(bits=1)
             time.sleep(0.005)
         assert list(one.problem.arms) == ["near"]
+
+
+@pytest.fixture
+def decides_while_written(monkeypatch):
+    """Let a decision be made by another thread whenever a policy is written; it must not wait."""
+    made: list[str] = []
+
+    def watch(router):
+        write = type(router.policy()).to_bytes
+
+        def written(policy):
+            if threading.current_thread() is not other:
+                other.start()
+                other.join(timeout=20)
+            return write(policy)
+
+        other = threading.Thread(target=lambda: made.append(router.choose(bits=1).arm))
+        monkeypatch.setattr(DCB, "to_bytes", written)
+        return made
+
+    return watch
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda router: router.snapshot(),
+        lambda router: router.policy(),
+    ],
+)
+def test_decisions_do_not_wait_while_a_policy_is_written(decides_while_written, work):
+    with quiet(DCB, channels(3), MemoryStore()) as router:
+        made = decides_while_written(router)
+        work(router)
+        assert made == ["channel-1"]
+
+
+def test_changes_are_made_together_or_not_at_all(pair):
+    one, two = pair
+    before = one.state()
+    with pytest.raises(UnknownArm):
+        one.control([Paused(arm="channel-1"), Pinned(arm="nobody")])
+    with pytest.raises(ParameterError, match="control takes changes such as Paused"):
+        one.control([Paused(arm="channel-1"), Observed(id="x", arm="channel-1", reward=1.0)])
+    assert one.state() == before
+    one.control([FallbackSet(arm="channel-3"), ModeSet(mode="shadow"), Paused(arm="channel-1")])
+    two.sync()
+    assert two.state() == one.state()
+    assert (two.mode, two.stats().controls.paused) == ("shadow", ("channel-1",))
+    assert len({event.time for event in two.log() if isinstance(event, Control)}) == 1
+
+
+def test_a_control_does_not_write_the_policy(monkeypatch, pair):
+    one, two = pair
+    with monkeypatch.context() as patched:
+        patched.setattr(DCB, "to_bytes", lambda _: pytest.fail("the policy was written"))
+        one.pause("channel-1")
+        one.share("channel-2", least=0.5)
+        one.pin("channel-2")
+        one.drain("channel-3")
+        one.set_fallback("channel-3")
+        one.set_mode("shadow")
+        with pytest.raises(ParameterError, match="least shares must sum to at most 1"):
+            one.share("channel-3", least=0.6)
+    two.sync()
+    assert two.state() == one.state()

@@ -79,6 +79,27 @@ def test_several_problems_in_one_file(tmp_path):
         assert two.observe("same id", arm="channel-1", capacity=2).learned
 
 
+def test_a_log_of_others_is_not_given_a_second_problem_silently(tmp_path):
+    path = tmp_path / "router.db"
+    file = tmp_path / "llm.toml"
+    file.write_text(TOML.replace("log.db", "router.db"))
+    with Router.open(file) as router:
+        problem = router.problem
+    with pytest.raises(ParameterError) as caught:
+        Router(problem, store=path)
+    assert str(caught.value) == (
+        "the log has no problem 'default', but 'llm'; pass name='llm' to go on with that, or "
+        "name='default' to start another one"
+    )
+    with SQLiteStore(path) as store:
+        assert store.problems() == ["llm"]
+    for name in ("llm", "default", None):  # now there is one
+        with Router(problem, store=path, name=name) as router:
+            assert router.name == (name or "default")
+    with SQLiteStore(path) as store:
+        assert store.problems() == ["default", "llm"]
+
+
 def test_a_start_from_a_snapshot_is_the_same(tmp_path):
     path = tmp_path / "router.db"
     with taught(path) as router:
@@ -351,7 +372,12 @@ def test_a_router_from_a_file(tmp_path):
     ("change", "told"),
     [
         (("expires = 30", "expire = 30"), "expire"),
-        (('"DCB"', '"DBC"'), "unknown policy 'DBC'"),
+        (('"DCB"', '"DBC"'), "unknown policy 'DBC', did you mean 'DCB'\\? The policies are"),
+        (('"DCB"', '"recomended"'), "did you mean 'recommended'"),
+        (
+            ('"DCB"', '{name = "DCB", epsilo = 1}'),
+            "'epsilo', did you mean 'epsilon'\\? The policy DCB",
+        ),
         (("x * y", "x * z"), "unknown name 'z'"),
         (("{x = 0}", "{x = 5}"), "on_expiry"),
         (("expires = 30", "expires = -1"), "expires must be"),

@@ -49,6 +49,18 @@ CUT_OFF = """
   .filter((one) => one.scrollWidth > one.clientWidth)
   .map((one) => one.outerHTML)
 """
+# Cells of a row that share some of the page, and what a table hides beside its scroll bar.
+OVERLAPS = """
+[...document.querySelectorAll("table.arms tr, table.decisions tr")].flatMap((row) => {
+  const boxes = [...row.querySelectorAll(".name, .with-bar, .estimate, .request, .outcome")]
+    .map((one) => [one.className, one.getBoundingClientRect()]);
+  const meet = (a, b) =>
+    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  return boxes.flatMap(([one, a], i) =>
+    boxes.slice(i + 1).filter(([, b]) => meet(a, b)).map(([two]) => `${one} / ${two}`));
+}).concat([...document.querySelectorAll(".scroll:has(.arms, .decisions)")]
+  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.outerHTML))
+"""
 UNNAMED = """
 [...document.querySelectorAll("button, select, input, textarea, a")]
   .filter((one) => !(one.textContent.trim() || one.ariaLabel || one.labels?.length))
@@ -136,6 +148,10 @@ def test_a_click_explains_a_decision(browser, client):
         # One step, since a closing dialog gives the focus back to where it was.
         page.locator(".decisions button.link").nth(1).press("Enter")
         see(page, "dialog.explain[open]", "The same request now")
+        # A browser tells of a closed dialog later, when the next one may be open.
+        page.evaluate("document.querySelector('dialog.explain').dispatchEvent(new Event('close'))")
+        page.wait_for_timeout(300)
+        see(page, "dialog.explain[open]", "The same request now")
 
 
 def test_another_formula_is_tried_while_typing(browser, client):
@@ -157,6 +173,19 @@ def test_another_formula_is_tried_while_typing(browser, client):
         page.get_by_role("button", name="Replay with learning").click()
         see(page, "#what-if-told", "replayed with learning")
     assert stats(client)["reward"] == "-first - tokens * each"
+
+
+def test_a_formula_may_be_learned_again_from_the_log(browser, tmp_path):
+    with served(write_problem(tmp_path, TEXT)) as client:
+        learn(client, 4)
+        with opened(browser, client.base_url) as page:
+            page.locator("#formula").fill("-first")
+            page.get_by_role("button", name="Use this formula").click()
+            page.get_by_label("Learn all outcomes of the log again").check()
+            page.get_by_role("button", name="Use formula").click()
+            see(page, ".changes", "learned again with reward -first")
+        told = stats(client)
+    assert (told["reward"], told["policy"]["trials"]) == ("-first", 4)
 
 
 def test_changes_are_asked_twice_and_logged(browser, tmp_path):
@@ -261,6 +290,26 @@ def test_many_arms_on_a_phone(browser, tmp_path):
             assert (
                 page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
             )
+
+
+@pytest.mark.parametrize("width", [380, 700, 1280])
+def test_long_names_are_told_apart_and_hide_nothing(browser, tmp_path, width):
+    arms = [f"a-rather-long-name-of-an-endpoint-{number:02d}" for number in range(3)]
+    text = TEXT.replace('["alpha", "beta"]', str(arms)).replace('fallback = "alpha"', "")
+    text = text.replace("context = {", 'context = {tier = ["gold", "plain"], ')
+    with served(write_problem(tmp_path, text)) as client:
+        for arm in arms:
+            context = {"tokens": 123.4, "tier": "plain"}
+            decision = decide(client, eligible=[arm], context=context)
+            observe(client, {"id": decision["id"], "state": {"first": 1.2345, "each": 0.012345}})
+        screen = {"viewport": {"width": width, "height": 800}}
+        with opened(browser, f"{client.base_url}/#/llm", **screen) as page:
+            see(page, "table.decisions tbody tr:first-child", "each 0.0123")
+            playwright.expect(page.locator("table.arms tbody tr")).to_have_count(3)
+            assert page.evaluate(CUT_OFF) == []
+            assert page.evaluate(OVERLAPS) == []
+            ends = page.locator("table.arms .name-tail").all_inner_texts()
+            assert sorted(end[-2:] for end in ends) == ["00", "01", "02"]
 
 
 def test_nothing_yet_is_explained(browser, tmp_path):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import socket
 import time
+from typing import Any
 
 import httpx
 import pytest
 from serving import served, write_problem
+
+from onepull.service.http.routes import ROUTES
 
 HOST = b" HTTP/1.1\r\nHost: localhost\r\n"
 HEAD, POST = b"GET /health/live" + HOST, b"POST /" + HOST
@@ -219,6 +222,25 @@ def test_a_request_for_another_protocol_is_answered_in_this_one(strict, protocol
     assert b'"arm"' in found
 
 
+@pytest.mark.parametrize("size", [20, 64, 130])
+def test_a_request_for_another_protocol_may_arrive_in_pieces(strict, size):
+    body = b'{"context": {"tokens": 7}}'
+    lines = b"Connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nHTTP2-Settings: AAM\r\n"
+    asks = DECIDE + lines + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    data = asks + asks + HEAD + b"Connection: close\r\n\r\n"  # the second is pipelined
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    found = talk(strict, *pieces, pause=0.005)
+    assert re.findall(rb"HTTP/1.1 (\d+)", found) == [b"200", b"200", b"200"]
+    assert found.count(b'"arm"') == 2
+
+
+def test_many_pipelined_requests_for_another_protocol(strict):
+    asks = HEAD + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    found = talk(strict, asks * 50 + HEAD + b"Connection: close\r\n\r\n")
+    assert re.findall(rb"HTTP/1.1 (\d+)", found) == [b"200"] * 51
+    assert b"HTTP/1.1 429" in talk(strict, asks * 300)
+
+
 @pytest.mark.parametrize(
     "path",
     ["/", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/index.html%00", "//", "/v1", "/v1/",
@@ -250,6 +272,41 @@ def test_odd_paths_are_not_found(strict, path):
 def test_odd_queries_are_refused(strict, query, status):
     answer = strict.get(f"/v1/problems/llm/log?{query}")
     assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "told"),
+    [
+        ("GET", "/log", "event=observed", "Allowed here are after, limit"),
+        ("GET", "/log", "afer=3", "did you mean 'after'? Allowed here are after, limit"),
+        ("GET", "/stats", "arm=alpha", "none is allowed here"),
+        ("GET", "/explain", "tokns=3", "did you mean 'tokens'? Allowed here are eligible, tokens"),
+        ("GET", "/curves", "tokens=3&speed=1", "allowed here are field, points, tokens"),
+        ("POST", "/decisions", "tokens=3", "none is allowed here"),
+        ("PATCH", "/controls", "mode=off", "none is allowed here"),
+    ],
+)
+def test_unknown_parameters_of_a_query_are_refused(strict, method, path, query, told):
+    body = {} if method == "GET" else {"json": {"context": {"tokens": 7}}}
+    answer = strict.request(method, f"/v1/problems/llm{path}?{query}", **body)
+    assert answer.status_code == 422
+    assert answer.json()["type"] == "urn:onepull:error:InvalidQuery"
+    assert answer.json()["field"] in query
+    assert told.casefold() in answer.json()["detail"].casefold()
+
+
+def test_every_route_refuses_unknown_parameters_and_describes_its_own(strict):
+    paths = strict.get("/openapi.json").json()["paths"]
+    for route in ROUTES:
+        told = paths[route.path][route.method.lower()]
+        assert "422" in told["responses"]
+        described = [one["name"] for one in told["parameters"] if one["in"] == "query"]
+        own = [query.name for query in route.query]
+        assert described == own + ["context"] * route.takes_context
+        path = route.path.format(problem="llm", arm="alpha")
+        body: dict[str, Any] = {} if route.takes is None else {"json": {}}
+        answer = strict.request(route.method, f"{path}?nonsense=1", **body)
+        assert (answer.status_code, answer.json()["field"]) == (422, "nonsense")
 
 
 def test_formulas_from_the_network_are_bounded(strict):

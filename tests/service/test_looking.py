@@ -44,6 +44,18 @@ def what_if(client, reward, status=200):
     return answer.json()
 
 
+def test_outcomes_without_a_context_are_valued_too(client):
+    learn(client, 2)
+    told = [{"id": str(i), "arm": "beta", "state": {"first": 0, "each": 0}} for i in range(400)]
+    observe(client, told)
+    found = what_if(client, "-first - each")
+    assert found["arms"]["beta"]["outcomes"] == 400
+    assert found["best"] == found["was_best"] == ["beta", "beta"]
+    curves = client.get(f"{PATH}/curves").json()["curves"]
+    assert curves[1]["states"] == 400
+    assert client.get(f"{PATH}/warnings").json()["dependent"] == []  # they do not tell
+
+
 def test_another_formula_moves_shares_and_payoff(client):
     learn(client)
     told = what_if(client, "-first")

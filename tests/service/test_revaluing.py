@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from serving import observe, served, write_problem
 
-from onepull import ParameterError, Router
+from onepull import Client, ParameterError, Router
 from onepull.service.service import Service
 from onepull.service.sources import read_source
 
@@ -56,6 +56,19 @@ def test_an_error_is_said_and_can_be_accepted(client, path, body):
     patch(client, path, 200, **body, error=1)
 
 
+def test_outcomes_are_learned_again_if_asked(client):
+    patch(client, "controls", 422, reward="floor(30 * delay) % 2")
+    told = patch(client, "controls", 200, reward="floor(30 * delay) % 2", relearn=True)
+    assert told["policy"]["arms"][0]["pulls"] == len(DELAYS)
+    change = client.get("/v1/problems/llm/changes").json()["changes"][-1]
+    assert (change["event"], change["reward"]) == ("defined", "floor(30 * delay) % 2")
+    estimate = client.get("/v1/problems/llm/explain").json()["arms"][0]["estimate"]
+    assert estimate == pytest.approx(np.mean([int(30 * delay) % 2 for delay in DELAYS]))
+    patch(client, "controls", 422, reward="floor(50 * delay) % 2")
+    with Client(str(client.base_url), problem="llm", budget=20) as other:
+        other.set_reward("floor(50 * delay) % 2", relearn=True)
+
+
 def test_the_reward_of_a_failure_changes_with_the_reward(client):
     patch(client, "controls", 200, reward="-delay", failure="-9 - fine", error=1)
     assert client.get("/v1/problems/llm").json()["problem"]["failure"] == "-9 - fine"
@@ -64,8 +77,10 @@ def test_the_reward_of_a_failure_changes_with_the_reward(client):
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        ("controls", {"failure": -3}, "failure and error go with reward"),
-        ("controls", {"mode": "live", "error": 1}, "failure and error go with reward"),
+        ("controls", {"failure": -3}, "failure goes with reward"),
+        ("controls", {"mode": "live", "error": 1}, "error goes with reward"),
+        ("controls", {"relearn": True}, "relearn goes with reward"),
+        ("controls", {"reward": "delay", "relearn": True, "error": 1}, "not both"),
         ("arms/a", {"error": 1}, "error goes with attributes"),
         ("arms/a", {"attributes": {"error": 1}}, "no attribute can be called 'error'"),
         ("arms/a", {"attributes": {"fine": 1}, "error": -1}, "`>= 0`|at least 0|0"),
@@ -80,6 +95,11 @@ def test_wrong_requests(client, path, body, said):
     ("path", "body"),
     [
         ("controls", {"fallback": "a", "mode": "shadow", "error": 1}),
+        ("controls", {"fallback": "a", "mode": "shadow", "reward": "delay +"}),
+        ("controls", {"pin": "a", "reward": "floor(70 * delay) % 2"}),
+        ("controls", {"reward": "delay / 2", "error": 1, "pin": "b"}),
+        ("controls", {"reward": "delay / 2", "relearn": True, "pin": "a"}),
+        ("arms/a", {"attributes": {"fine": 5}, "error": 1, "min_share": 2}),
         ("arms/a", {"attributes": {"fine": 5}, "error": 1, "min_share": 0.9, "max_share": 0.1}),
     ],
 )

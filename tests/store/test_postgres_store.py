@@ -10,8 +10,10 @@ from postgres_server import server, why_not
 from problems import channels
 from router_workers import quiet
 
-from onepull import DiscountedUCB, MissingExtra, PostgresStore, StoreError, open_store
+from onepull import DCB, UCB1, DiscountedUCB, MissingExtra, PostgresStore, StoreError, open_store
+from onepull.router.preview import Preview
 from onepull.store import Decided
+from onepull.store.read_only import PostgresReader, open_to_read
 from onepull.testing import STORE_CHECKS
 
 needs_server = pytest.mark.skipif(bool(why_not()), reason=why_not())
@@ -39,6 +41,27 @@ def address(running):
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
 def test_battery(check, address):
     check(lambda: PostgresStore(address))
+
+
+@needs_server
+def test_a_log_is_looked_at_without_a_change(address):
+    assert open_to_read(address) is None  # and no table was made
+    assert open_to_read(address) is None
+    with quiet(DCB, channels(3), address) as router:
+        router.observe(router.choose(bits=1), capacity=2)
+        store = open_to_read(address)
+        assert isinstance(store, PostgresReader)
+        with Preview(channels(3), policy=UCB1, store=store) as preview:
+            assert str(preview.redefinition) == "changed: the policy; the one outcome was kept"
+        with pytest.raises(StoreError, match="was opened to read only"):
+            store.append([Decided(id="one", arm="channel-1", problem="default")])
+        with pytest.raises(StoreError, match="read-only transaction"):
+            store._all("DELETE FROM onepull_events RETURNING seq")
+        store.close()
+    with PostgresStore(address) as store:
+        store._change(lambda cursor: cursor.execute("UPDATE onepull_version SET version = 99"))
+    with pytest.raises(StoreError, match="written by a newer onepull"):
+        open_to_read(address)
 
 
 @needs_server

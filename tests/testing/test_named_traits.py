@@ -38,14 +38,14 @@ class EstimatesByPlace(DSEE):
 class AlwaysLast(DCB):
     """Chooses the last arm, whatever its index."""
 
-    def choose(self, **_):
+    def choose(self, *_, **__):
         return self.problem.arms[-1]
 
 
 class MostPulled(EmpiricalKL):
     """Breaks ties in favour of the most pulled arm."""
 
-    def choose(self, **context):
+    def choose(self, *_, **context):
         rows = self.explain(**context).arms
         return max(rows, key=lambda row: (row.index, row.pulls)).arm
 

@@ -55,9 +55,20 @@ def command() -> None:
 @click.option("--role", type=click.Choice(ROLES), default="writer", show_default=True)
 @keys_file
 def add(name: str, role: str, path: Path) -> None:
-    """Make a key and print it; it cannot be shown again."""
+    """Make a key and print it; it cannot be shown again.
+
+    A running service that has keys notices within a second.  One that was started without any must
+    be restarted to ask for them.
+    """
+    is_first = not path.exists()
     click.echo(add_key(path, name, Role.named(role)))
     click.echo(f"onepull: added {name!r} as {role} to {path}", err=True)
+    if is_first:
+        click.echo(
+            "onepull: this is a new file of keys; a service that runs without keys must be "
+            "restarted to ask for them",
+            err=True,
+        )
 
 
 @command.command("list")

@@ -37,7 +37,9 @@ from onepull.errors import MissingExtra
     type=float,
     help="If a file changes the reward or prices, accept estimates that are off by this much.",
 )
-@click.option("--check", is_flag=True, help="Check SOURCE and the settings, and end.")
+@click.option(
+    "--check", is_flag=True, help="Check SOURCE, its log and the settings; change nothing."
+)
 def command(source: Path | None, *, check: bool, **options: Any) -> None:
     """Serve decisions over HTTP, with a dashboard.
 

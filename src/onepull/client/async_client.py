@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Collection, Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Never, Self
 
+from onepull.checks import by_name
 from onepull.client import calls
 from onepull.client.attempts import Call, Got, Reply, Result, Send, Steps, Wait, address
 from onepull.client.client import DELIVERY_PAUSE, headers_for, httpx_or_error
@@ -39,13 +40,15 @@ class AsyncClient(Verbs[Awaitable[None]]):
     async def choose(
         self,
         /,
-        *,
+        *nameless: Never,
         id: str | None = None,  # noqa: A002 - as the router calls it
         eligible: Collection[str] | None = None,
         key: str | None = None,
         **context: Any,
     ) -> Decision:
         """Return the arm to pull for a context; the fallback if the service cannot be reached."""
+        if nameless:
+            raise by_name("choose", nameless, None)
         return await self._do(self._choosing(id, eligible, key, context))
 
     async def observe(
@@ -109,9 +112,11 @@ class AsyncClient(Verbs[Awaitable[None]]):
         return await self._do(self._stats())
 
     async def explain(
-        self, /, *, eligible: Collection[str] | None = None, **context: Any
+        self, /, *nameless: Never, eligible: Collection[str] | None = None, **context: Any
     ) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
+        if nameless:
+            raise by_name("explain", nameless, None)
         return await self._do(self._explaining(eligible, context))
 
     async def log(

@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Never, Self
 
+from onepull.checks import by_name
 from onepull.client import calls
 from onepull.client.attempts import (
     Call,
@@ -85,13 +86,15 @@ class Client(Verbs[None]):
     def choose(
         self,
         /,
-        *,
+        *nameless: Never,
         id: str | None = None,  # noqa: A002 - as the router calls it
         eligible: Collection[str] | None = None,
         key: str | None = None,
         **context: Any,
     ) -> Decision:
         """Return the arm to pull for a context; the fallback if the service cannot be reached."""
+        if nameless:
+            raise by_name("choose", nameless, None)
         return self._do(self._choosing(id, eligible, key, context))
 
     def observe(
@@ -163,8 +166,12 @@ class Client(Verbs[None]):
         """Return what was counted and learned of each arm."""
         return self._do(self._stats())
 
-    def explain(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
+    def explain(
+        self, /, *nameless: Never, eligible: Collection[str] | None = None, **context: Any
+    ) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
+        if nameless:
+            raise by_name("explain", nameless, None)
         return self._do(self._explaining(eligible, context))
 
     def log(self, *, after: int = 0, limit: int | None = None) -> Iterator[dict[str, Any]]:

@@ -168,10 +168,16 @@ class Verbs(ABC, Generic[Done]):
         return self._change("controls", fallback=arm)
 
     def set_reward(
-        self, reward: str, *, failure: float | str | None = None, error: float | None = None
+        self,
+        reward: str,
+        *,
+        failure: float | str | None = None,
+        error: float | None = None,
+        relearn: bool = False,
     ) -> Done:
-        """Change the formula without forgetting; `failure` and `error` are those of `Router`."""
-        return self._change("controls", reward=reward, **_given(failure=failure, error=error))
+        """Change the formula without forgetting; the other arguments are those of `Router`."""
+        given = _given(failure=failure, error=error, relearn=relearn or None)
+        return self._change("controls", reward=reward, **given)
 
     def pin(self, arm: str | None) -> Done:
         """Choose one arm for every request, until `pin(None)`."""

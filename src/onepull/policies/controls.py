@@ -85,12 +85,13 @@ class Controls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Whether any control is set."""
         return bool(self.paused or self.pinned is not None or self.shares)
 
-    def without(self, arm: str) -> Controls:
+    def without(self, *arms: str) -> Controls:
         """Return the controls of the other arms."""
+        gone = set(arms)
         return Controls(
-            tuple(name for name in self.paused if name != arm),
-            None if self.pinned == arm else self.pinned,
-            {name: share for name, share in self.shares.items() if name != arm},
+            tuple(name for name in self.paused if name not in gone),
+            None if self.pinned in gone else self.pinned,
+            {name: share for name, share in self.shares.items() if name not in gone},
         )
 
     def with_paused(self, arm: str, arms: Sequence[str], *, paused: bool) -> Controls:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, Never
 
-from onepull.checks import plain_text, shown
-from onepull.errors import ConflictError, InputError
+from onepull.checks import by_name, plain_text, shown
+from onepull.errors import ConflictError, ContextError, InputError
 from onepull.policies.choice import Choice, chosen
 from onepull.router.decision import Decision
 from onepull.router.draws import Draw
@@ -19,10 +19,15 @@ from onepull.store import events as e
 class Choosing(Following):
     """The part of a router that chooses; it never waits for the disk."""
 
+    def _by_name(self, method: str, given: Iterable[Any]) -> ContextError:
+        """Return the error of a context without names."""
+        fields = self._fold.policy.problem.context
+        return by_name(method, given, fields if fields.has_fields else ())
+
     def choose(
         self,
         /,
-        *,
+        *nameless: Never,
         id: str | None = None,  # noqa: A002 - the word that callers know
         eligible: Collection[str] | None = None,
         key: str | None = None,
@@ -44,6 +49,8 @@ class Choosing(Following):
             All context fields by name.
         """
         self._check()
+        if nameless:
+            raise self._by_name("choose", nameless)
         for value in context.values():
             if not is_plain(value):
                 context = {name: python_number(value) for name, value in context.items()}

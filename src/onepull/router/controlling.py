@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from onepull.checks import number
-from onepull.errors import StoreError
+from onepull.checks import flag, number, shown
+from onepull.errors import OnepullError, ParameterError, StoreError
+from onepull.policies.logged_policy import fresh_policy
+from onepull.policies.policy import Policy
+from onepull.problem import Problem
+from onepull.router.definition import policy_for
 from onepull.router.following import Following
 from onepull.router.plain_values import python_number, text
 from onepull.store import events as e
@@ -18,19 +23,38 @@ from onepull.store import events as e
 class Controlling(Following):
     """The part of a router that takes orders."""
 
+    def control(self, changes: Iterable[e.Control]) -> None:
+        """Make changes that are given as events of `onepull.store`: all of them, or none.
+
+        >>> from onepull import Interval, Problem, Router
+        >>> from onepull.store import ModeSet, Paused
+        >>> problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
+        >>> with Router(problem, fallback="a") as router:
+        ...     router.control([Paused(arm="b"), ModeSet(mode="shadow")])
+        ...     router.mode
+        'shadow'
+        """
+        self._check()
+        now = time.time()
+        asked = []
+        for event in changes:
+            if not isinstance(event, e.Control):
+                raise ParameterError(f"control takes changes such as Paused, given {shown(event)}")
+            if event.by:
+                text("by", event.by)
+            asked.append(msgspec.structs.replace(event, seq=0, problem=self.name, time=now))
+        self.sync()
+        trial = self._at_present()
+        for event in asked:
+            if (error := trial.apply(event)) is not None:
+                raise _with_hint(error, event)
+        self._store.append(asked)
+        with suppress(StoreError):  # they are in the log, and will be folded later
+            self.sync()
+
     def _control(self, event: e.Control) -> None:
         """Try a control, write it to the log, and apply it."""
-        self._check()
-        if event.by:
-            text("by", event.by)
-        self.sync()
-        twin = self._twin()
-        if (error := twin.apply(event)) is not None:
-            raise error
-        event = msgspec.structs.replace(event, problem=self.name, time=time.time())
-        self._store.append([event])
-        with suppress(StoreError):  # it is in the log, and will be folded later
-            self.sync()
+        self.control([event])
 
     @property
     def mode(self) -> str:
@@ -91,6 +115,7 @@ class Controlling(Following):
         *,
         failure: float | str | None = None,
         error: float | None = None,
+        relearn: bool = False,
         by: str = "",
     ) -> None:
         """Use another formula from now on, without forgetting what was learned.
@@ -103,11 +128,49 @@ class Controlling(Following):
             The other reward of a failure; the present one by default.
         error
             Accept estimates that are off by up to this much, where states were merged or sketched.
+        relearn
+            Learn all outcomes of the log again with this formula, from the first on.  That is exact
+            for every policy, and takes as long as observing them.  Decisions go on meanwhile.
         by
             Who asked for it, for the log.
         """
         told = None if failure is None else python_number(failure)
+        if flag("relearn", relearn):
+            if error is not None:
+                raise ParameterError("learning again is exact; pass relearn or error, not both")
+            self._learn_again(reward, told, by)
+            return
         self._control(e.RewardSet(reward=reward, failure=told, error=_error(error), by=by))
+
+    def _learn_again(self, reward: str, failure: float | str | None, by: str) -> None:
+        self._check()
+        if by:
+            text("by", by)
+        self.sync()
+        problem = self._fold.policy.problem
+        if failure is not None and problem.failure is None:
+            raise ParameterError(
+                f"failure={shown(failure)} was given, but pulls of this problem do not fail"
+            )
+        other = problem.with_reward(reward, failure=failure)
+        self._relearn(other, self._new_policy(other), reward, by)
+        with suppress(StoreError):  # it is in the log, and will be folded later
+            self.sync()
+
+    def _new_policy(self, problem: Problem) -> Policy:
+        """Return a policy for another problem, as it was asked for."""
+        asked, present = self._fold.asked["policy"], self._fold.policy
+        if asked["name"] == type(present).__name__:  # which may be a class of the caller's own
+            return fresh_policy(present, problem)
+        return policy_for(problem, asked)[0]
+
+
+def _with_hint(error: OnepullError, event: e.Control) -> OnepullError:
+    """Return the error of a change, with what else can be done."""
+    if isinstance(event, e.RewardSet) and isinstance(error, ParameterError):
+        hint = "or pass relearn=True to learn all outcomes of the log again"
+        return ParameterError(f"{error}; {hint}")
+    return error
 
 
 def _error(error: Any) -> float | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from onepull.checks import number, shown, whole_number
+from onepull.checks import number, shown, unknown, whole_number
 from onepull.errors import ParameterError
-from onepull.policies.logged_policy import stated_policy
+from onepull.policies.logged_policy import add_arms, stated_policy
 from onepull.policies.policy import Policy
 from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
@@ -42,9 +43,9 @@ def policy_for(problem: Problem, policy: Any) -> tuple[Policy, Any]:
         if name == "recommended":
             return _built(recommended, problem, stated), as_saved(dict(policy))
         if not isinstance(name, str) or name not in registered():
+            known = ["recommended", *registered()]
             raise ParameterError(
-                f"unknown policy {shown(name)}; the policies are recommended, "
-                f"{', '.join(registered())}"
+                unknown("policy", name, known, f"the policies are {', '.join(known)}")
             )
         return _built(registered()[name], problem, stated), as_saved(dict(policy))
     if callable(policy):
@@ -58,6 +59,11 @@ def policy_for(problem: Problem, policy: Any) -> tuple[Policy, Any]:
 
 
 def _built(build: Any, problem: Problem, stated: Mapping[str, Any]) -> Policy:
+    known = list(signature(build).parameters)[1:]  # without the problem
+    for name in stated:
+        if name not in known:
+            takes = f"the policy {build.__name__} takes {', '.join(known) or 'none'}"
+            raise ParameterError(unknown("parameter", name, known, takes))
     try:
         made: Policy = build(problem, **stated)
     except TypeError as error:
@@ -180,9 +186,9 @@ def apply_changes(
     before, after = old["problem"], new["problem"]
     known, arms = _attributes(before), _attributes(after)
     present = set(fold.policy.problem.arms)
-    for arm in arms:
-        if arm not in known and arm not in present:
-            fold.policy.add_arm(arm, **arms[arm])
+    added = {arm: arms[arm] for arm in arms if arm not in known and arm not in present}
+    if added:
+        add_arms(fold.policy, added)
     changed = [arm for arm in known if arm in present and arms.get(arm, known[arm]) != known[arm]]
     if changed:
         fold.policy._set_attributes_of(  # noqa: SLF001 - one step instead of many
@@ -193,9 +199,10 @@ def apply_changes(
         fold.set_reward(stated.reward, error=error, words=stated.words or None)
     if (old["mode"], old["fallback"]) != (new["mode"], new["fallback"]):
         fold.set_mode(new["mode"], new["fallback"])
-    for arm in known:
-        if arm not in arms and arm in fold.policy.problem.arms:
-            fold.remove_arm(arm)
+    left = set(fold.policy.problem.arms)
+    removed = [arm for arm in known if arm not in arms and arm in left]
+    if removed:
+        fold.remove_arms(removed)
 
 
 def _attributes(problem: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import msgspec
 
 from onepull.checks import LARGEST, shown, some
 from onepull.errors import InputError, OnepullError, ParameterError, StoreError
-from onepull.policies.logged_policy import clipped_fields, is_in_flight
+from onepull.policies.logged_policy import clipped_fields, copy_of, is_in_flight, remove_arms
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.definition import apply_changes
@@ -148,7 +148,7 @@ class Fold:
                     self.apply_quietly(earlier)
         else:
             before, self.asked, self.number = self.asked, event.asked, int(event.id)
-            twin = self.copy()
+            twin = self.at_present()
             # Raises before anything changes.
             apply_changes(twin, before, event.asked, _accepted(event))
             self.replace(twin)
@@ -288,13 +288,14 @@ class Fold:
     def _arm_removed(self, event: e.ArmRemoved) -> None:
         if event.arm == self.fallback:
             raise InputError(f"arm {event.arm!r} is the fallback; set another one first")
-        self.remove_arm(event.arm)
+        self.remove_arms([event.arm])
 
-    def remove_arm(self, arm: str) -> None:
-        """Remove an arm and all that is kept of it."""
-        self.policy.remove_arm(arm)
-        self.drained.discard(arm)
-        self.counts.remove(arm)
+    def remove_arms(self, arms: Collection[str]) -> None:
+        """Remove arms and all that is kept of them."""
+        remove_arms(self.policy, arms)
+        self.drained -= set(arms)
+        for arm in arms:
+            self.counts.remove(arm)
 
     def _reward_set(self, event: e.RewardSet) -> None:
         self.set_reward(event.reward, failure=event.failure, error=_accepted(event))
@@ -326,9 +327,9 @@ class Fold:
             number=self.number,
         )
 
-    def snapshot(self, keys: dict[str, tuple[str, float]]) -> SnapshotBody:
-        """Return the state, the decisions in flight and the arms of keys, as values that stay."""
-        return SnapshotBody(FORMAT, self.written(), list(self.flights), keys)
+    def snapshot(self, flights: list[e.Decided], keys: dict[str, tuple[str, float]]) -> bytes:
+        """Return the state, decisions in flight and the arms of keys, as bytes."""
+        return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), flights, keys))
 
     def restore(self, body: bytes, seq: int) -> dict[str, tuple[str, float]]:
         """Continue from a snapshot, and return the arms of keys; StoreError if unreadable."""
@@ -361,20 +362,25 @@ class Fold:
             self.flights.add(event, deadline)
             self._expect(event)
 
-    def written(self) -> FoldState:
-        """Return the state as values that nobody changes; `copied` makes a fold of it."""
-        return msgspec.structs.replace(self._state(), counts=deepcopy(self.counts))
+    def at_present(self) -> Fold:
+        """Return a copy, made quickly, that counts the decisions in flight and does not list them.
 
-    def copied(self, state: FoldState, sequence: int) -> Fold:
-        """Return a fold with a state, without decisions in flight."""
+        Others may use this fold while the copy is written or tried.
+        """
         twin = self.empty()
-        twin._take(state)  # noqa: SLF001 - of the same class
-        twin.sequence = sequence
+        if self.is_defined:
+            twin.policy = copy_of(self.policy)
+        twin.mode, twin.fallback, twin.drained = self.mode, self.fallback, set(self.drained)
+        twin.counts, twin.asked, twin.number = deepcopy(self.counts), self.asked, self.number
+        twin.sequence = self.sequence
         return twin
 
     def copy(self) -> Fold:
-        """Return a copy without the decisions in flight, to try something."""
-        return self.copied(self.written(), self.sequence)
+        """Return a copy as a process would have it that restores a snapshot."""
+        twin = self.empty()
+        twin._take(msgspec.structs.replace(self._state(), counts=deepcopy(self.counts)))  # noqa: SLF001 - of the same class
+        twin.sequence = self.sequence
+        return twin
 
     def replace(self, other: Fold) -> None:
         """Take over the state of another fold, and count the decisions in flight again."""

@@ -22,7 +22,7 @@ from onepull.router.background import Background
 from onepull.router.definition import RouterSettings, needs_relearning, with_changes
 from onepull.router.expiry import Expiry
 from onepull.router.fold import REVISIONS, Fold
-from onepull.router.redefinition import Redefinition, redefined
+from onepull.router.redefinition import Redefinition, outcomes_of, redefined
 from onepull.router.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
@@ -81,14 +81,18 @@ class Following:
         error: float | None,
     ) -> None:
         """Continue from the log, write to it what it is about, and begin to follow it."""
-        self._restore(self._fold)
-        self._note_snapshot(self._fold.sequence)
-        self._follow_settings()
-        self.sync()
+        self._continue()
         self._define(problem, build, asked, redefine=redefine, accepted=error)
         self._store.follow(self.name, self._after_commit)
         self._background = Background(self, self._poll)
         _everyone.add(self)
+
+    def _continue(self) -> None:
+        """Fold what the log says."""
+        self._restore(self._fold)
+        self._note_snapshot(self._fold.sequence)
+        self._follow_settings()
+        self.sync()
 
     def _restore(self, fold: Fold) -> None:
         """Begin at the newest snapshot that can be read; raises if the log begins later."""
@@ -116,26 +120,9 @@ class Following:
         for _ in range(ATTEMPTS):
             if self._fold.asked == asked:
                 return
-            text, base = build(problem).to_bytes(), 0
-            id_ = str(self._fold.number + 1)
-            change = None
-            if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
-                present = self._with_changes(problem, asked, redefine=redefine)
-                twin = self._relearned(problem, build(present), what, redefine=redefine)
-                change = redefined(self._fold, twin, asked)
-                text, base = twin.policy.to_bytes(), self._fold.sequence
-            elif self._fold.is_defined:
-                twin = self._twin()
-                trial = e.Defined(id=id_, policy=b"", asked=asked, error=accepted)
-                if (error := twin.apply(trial)) is not None:
-                    raise error
-                change = redefined(self._fold, twin, asked)
-            if change is not None and not redefine:
-                change.refuse_loss(self.name)
-            event = e.Defined(
-                id=id_, policy=text, asked=asked, base=base, error=accepted, problem=self.name,
-                time=time.time(),
-            )  # fmt: skip
+            event, change = self._planned(
+                problem, build, asked, redefine=redefine, accepted=accepted
+            )
             if self._store.append([event])[0].before is None:  # else another process was faster
                 self.redefinition = change if change and change.changed else None
             self.sync()
@@ -145,6 +132,41 @@ class Following:
                 f"the log of {self.name!r} does not take the definition of "
                 f"{asked['policy']['name']}: {why}"
             )
+
+    def _planned(
+        self,
+        problem: Problem,
+        build: Callable[[Problem], Policy],
+        asked: dict[str, Any],
+        *,
+        redefine: bool,
+        accepted: float | None,
+    ) -> tuple[e.Defined, Redefinition | None]:
+        """Return the definition to write, and what it changes; raises if that is not allowed."""
+        text, base = build(problem).to_bytes(), 0
+        id_ = str(self._fold.number + 1)
+        change = None
+        if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
+            present = self._with_changes(problem, asked, redefine=redefine)
+            if not redefine:
+                self._refuse_incomplete(what)
+            base = self._fold.sequence
+            twin = self._relearned(problem, build(present), base)
+            change = redefined(self._fold, twin, asked)
+            text = twin.policy.to_bytes()
+        elif self._fold.is_defined:
+            twin = self._at_present()
+            trial = e.Defined(id=id_, policy=b"", asked=asked, error=accepted)
+            if (error := twin.apply(trial)) is not None:
+                raise error
+            change = redefined(self._fold, twin, asked)
+        if change is not None and not redefine:
+            change.refuse_loss(self.name)
+        event = e.Defined(
+            id=id_, policy=text, asked=asked, base=base, error=accepted, problem=self.name,
+            time=time.time(),
+        )  # fmt: skip
+        return event, change
 
     def _with_changes(self, problem: Problem, asked: dict[str, Any], *, redefine: bool) -> Problem:
         """Return a problem with its changes at run time; `redefine` drops what does not fit."""
@@ -158,23 +180,53 @@ class Following:
                 f"problem: {error}; undo that change first, or `redefine` to drop all of them"
             ) from error
 
-    def _relearned(self, problem: Problem, policy: Policy, what: str, *, redefine: bool) -> Fold:
-        """Return a new policy after all events of the log.
-
-        Its reward and its attributes are the present ones from the beginning, so those of the
-        past are left out.
-        """
-        if self._store.first_sequence(self.name) and not redefine:
+    def _refuse_incomplete(self, what: str) -> None:
+        """Raise ParameterError if events are deleted that would have to be learned again."""
+        if self._store.first_sequence(self.name):
             raise ParameterError(
                 f"{what} has changed since the log of {self.name!r} began, and its first events "
                 "are deleted, so it cannot be learned again; use another name or another store, or "
                 "`redefine` to learn from the events that are left"
             )
+
+    def _relearn(self, problem: Problem, policy: Policy, reward: str, by: str) -> None:
+        """Learn all outcomes again with another reward, and write that to the log."""
+        if self._store.first_sequence(self.name):
+            raise ParameterError(
+                f"the first events of the log of {self.name!r} are deleted, so its outcomes cannot "
+                "be learned again; pass `error` to revalue what was learned"
+            )
+        with self._lock:
+            base, number, asked = self._fold.sequence, self._fold.number, self._fold.asked
+            learned = outcomes_of(self._fold)
+        twin = self._relearned(problem, policy, base, with_rewards=False)
+        if (kept := outcomes_of(twin)) < learned:
+            raise ParameterError(
+                f"only {kept:,} of {learned:,} outcomes can be learned again with this reward; one "
+                "that was observed as a reward, without its state, tells nothing about another"
+            )
+        event = e.Defined(
+            id=str(number + 1), policy=twin.policy.to_bytes(), asked=asked, base=base,
+            reward=reward, by=by, problem=self.name, time=time.time(),
+        )  # fmt: skip
+        if self._store.append([event])[0].before is not None:
+            raise StoreError("another process has changed the problem meanwhile; try again")
+
+    def _relearned(
+        self, problem: Problem, policy: Policy, until: int, *, with_rewards: bool = True
+    ) -> Fold:
+        """Return a new policy after the events up to a number.
+
+        Its reward and its attributes are the present ones from the beginning, so those of the
+        past are left out, and so are rewards without a state unless `with_rewards`.
+        """
         fold = Fold(problem, self._fold.flights.expires, self._fold.reader)
         fold.policy, known = policy, policy.problem.attributes
-        for event in self._store.events(self.name, until=self._fold.sequence):
+        for event in self._store.events(self.name, until=until):
             if isinstance(event, e.ArmAdded):
                 fold.apply(replace(event, attributes=known.get(event.arm, event.attributes)))
+            elif isinstance(event, e.Observed) and event.state is None and not with_rewards:
+                continue
             elif not isinstance(event, (e.Defined, e.Decided, e.AttributesSet, e.RewardSet)):
                 fold.apply(event)
         return fold
@@ -296,10 +348,12 @@ class Following:
         self._sticky.seconds = self._settings.sticky
 
     def _twin(self) -> Fold:
-        """Return a copy of the fold; others wait only while it is written."""
+        """Return a copy of the fold as a restart would make it; others hardly wait."""
+        return self._at_present().copy()
+
+    def _at_present(self) -> Fold:
         with self._lock:
-            state, sequence = self._fold.written(), self._fold.sequence
-        return self._fold.copied(state, sequence)
+            return self._fold.at_present()
 
     def _begin_later(self) -> None:
         """Continue from a snapshot, with the decisions in flight of this process."""
@@ -379,9 +433,10 @@ class Following:
         self._check()
         with self._lock:
             keys = self._sticky.kept(time.time())
-            seq, kept = self._fold.sequence, self._fold.snapshot(keys)
-        # Many decisions may be in flight, so others need not wait while they are written.
-        self._store.put_snapshot(self.name, Snapshot(seq, msgspec.msgpack.encode(kept)))
+            kept, flights = self._fold.at_present(), list(self._fold.flights)
+        seq = kept.sequence
+        # There may be many arms and decisions in flight, so others need not wait for the writing.
+        self._store.put_snapshot(self.name, Snapshot(seq, kept.snapshot(flights, keys)))
         self._note_snapshot(seq)
         if (keep := self._settings.keep) is not None:
             oldest = self._store.snapshots(self.name)[-1].seq

@@ -63,6 +63,8 @@ class Redefinition(msgspec.Struct, frozen=True):
             again = f", and {self.kept - self.learned:,} earlier ones were learned again"
         gone = f"; removed: {some(self.removed)}" if self.removed else ""
         outcomes = f"{kept} outcomes were kept" if self.learned else "nothing was learned before"
+        if self.kept == self.learned == 1:
+            outcomes = "the one outcome was kept"
         return f"changed: {', '.join(self.changed)}; {outcomes}{again}{gone}"
 
 
@@ -72,8 +74,8 @@ def redefined(old: Fold, new: Fold, asked: Mapping[str, Any]) -> Redefinition:
     removed = tuple(arm for arm in old.policy.problem.arms if arm not in arms)
     return Redefinition(
         changed=_changed(old.asked, asked),
-        learned=_observed(old),
-        kept=_observed(new),
+        learned=outcomes_of(old),
+        kept=outcomes_of(new),
         removed=removed,
         dropped=sum(arm.pulls for arm in old.policy.stats().arms if arm.arm in removed),
     )
@@ -83,7 +85,8 @@ def _few(changed: tuple[str, ...]) -> str:
     return some((name.removeprefix("the ") for name in changed), 8)
 
 
-def _observed(fold: Fold) -> int:
+def outcomes_of(fold: Fold) -> int:
+    """Return how many outcomes the policy of a fold has learned of its arms."""
     return sum(arm.pulls for arm in fold.policy.stats().arms)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Never, Self
 
-from onepull.checks import flag, number
+from onepull.checks import flag, number, some
 from onepull.errors import ParameterError, StoreError
 from onepull.policies.explanation import Explanation
-from onepull.policies.logged_policy import fresh_policy
 from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
 from onepull.router.choosing import Choosing
@@ -25,6 +24,7 @@ from onepull.router.router_file import read_router_file
 from onepull.router.router_stats import IN_MEMORY, RouterStats
 from onepull.store import Store, open_store
 
+DEFAULT_NAME = "default"  # of a problem in a log
 CHOOSE_OPTIONS = ("id", "key", "eligible")  # of `choose`
 
 
@@ -52,7 +52,8 @@ class Router(Choosing, Observing, Controlling):
         The log: a path of a SQLite file, `postgresql://…`, a `Store`, or None for memory, of which
         nothing is kept after the process ends.
     name
-        The name of the problem in the log, which may hold several.
+        The name of the problem in the log, which may hold several.  By default it is "default"; if
+        the log has only problems with other names, ParameterError names them.
     expires
         After how many seconds a decision without an outcome expires.
     on_expiry
@@ -106,7 +107,7 @@ class Router(Choosing, Observing, Controlling):
         *,
         policy: str | Mapping[str, Any] | Callable[[Problem], Policy] = "recommended",
         store: str | os.PathLike[str] | Store | None = None,
-        name: str = "default",
+        name: str | None = None,
         expires: float = 60.0,
         on_expiry: str | Mapping[str, Any] = "give_up",
         fallback: str | None = None,
@@ -133,16 +134,20 @@ class Router(Choosing, Observing, Controlling):
             )
         asked = asked_for(problem, stated, mode, fallback, settings)
         check_mode(made.problem.arms, mode, fallback)
-        text("name", name)
+        if name is not None:
+            text("name", name)
         opened = open_store(store)
+        called = DEFAULT_NAME if name is None else name
 
         def between(after: int, until: int) -> Iterator[Any]:
-            return opened.events(name, after=after, until=until)
+            return opened.events(called, after=after, until=until)
 
         try:
+            if name is None:
+                _check_default(opened)
             fold = Fold(problem, settings.expires, between)
             super().__init__(
-                name, opened, fold, settings, poll=pause, owns_store=opened is not store
+                called, opened, fold, settings, poll=pause, owns_store=opened is not store
             )
             self._start(
                 problem, lambda one: policy_for(one, policy)[0], asked,
@@ -206,14 +211,20 @@ class Router(Choosing, Observing, Controlling):
         """Return a copy of the policy with what it has learned, without pulls in flight."""
         return self._twin().policy
 
-    def explain(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
+    def explain(
+        self, /, *nameless: Never, eligible: Collection[str] | None = None, **context: Any
+    ) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
+        if nameless:
+            raise self._by_name("explain", nameless)
         self._check()
         with self._lock:
             return self._fold.policy.explain(eligible=eligible, **context)
 
-    def estimates(self, /, **context: Any) -> list[float | None]:
+    def estimates(self, /, *nameless: Never, **context: Any) -> list[float | None]:
         """Return the estimated reward of each arm in a context, None if there is no estimate."""
+        if nameless:
+            raise self._by_name("estimates", nameless)
         self._check()
         with self._lock:
             return self._fold.policy.estimates(**context)
@@ -308,13 +319,6 @@ class Router(Choosing, Observing, Controlling):
         made = self._new_policy(problem) if policy is None else policy_for(problem, policy)[0]
         return replayed(made, self.problem, self._between(since, until))
 
-    def _new_policy(self, problem: Problem) -> Policy:
-        """Return a policy for another problem, as it was asked for."""
-        asked, present = self._fold.asked["policy"], self._fold.policy
-        if asked["name"] == type(present).__name__:  # which may be a class of the caller's own
-            return fresh_policy(present, problem)
-        return policy_for(problem, asked)[0]
-
     def what_if(
         self,
         *,
@@ -341,3 +345,13 @@ class Router(Choosing, Observing, Controlling):
         low = -math.inf if since is None else number("since", since, above=-math.inf)
         high = math.inf if until is None else number("until", until, above=-math.inf)
         return (event for event in self.log() if low <= event.time <= high)
+
+
+def _check_default(store: Store) -> None:
+    """Raise ParameterError if a log has problems and none with the default name."""
+    names = store.problems()
+    if names and DEFAULT_NAME not in names:
+        raise ParameterError(
+            f"the log has no problem {DEFAULT_NAME!r}, but {some(map(repr, names))}; pass "
+            f"name={names[0]!r} to go on with that, or name={DEFAULT_NAME!r} to start another one"
+        )

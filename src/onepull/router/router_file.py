@@ -36,7 +36,6 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     policy: str | dict[str, Any] = "recommended"
     router: _Settings = msgspec.field(default_factory=_Settings)
     service: Any = None  # read by the service
-    keys: Any = None  # the same
 
 
 def read_router_file(path: str | os.PathLike[str]) -> dict[str, Any]:

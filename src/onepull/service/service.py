@@ -117,8 +117,7 @@ class Service:
         """Serve a problem, and close the router that served it before, if any."""
         with self._hosting:
             store = self._store(arguments.get("store", self.settings.store))
-            stated = {"redefine": self.settings.redefine, "error": self.settings.error}
-            router = Router(**{**stated, **arguments, "store": store})
+            router = Router(**{**self.settings.redefining, **arguments, "store": store})
             if router.redefinition is not None:
                 tell("a problem has changed", problem=router.name, what=str(router.redefinition))
             hosted = Hosted(router)

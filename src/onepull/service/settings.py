@@ -99,6 +99,11 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
                 "on loopback only"
             )
 
+    @property
+    def redefining(self) -> dict[str, Any]:
+        """The arguments of a router that say what a changed file may do to its log."""
+        return {"redefine": self.redefine, "error": self.error}
+
 
 def is_loopback(host: str) -> bool:
     """Return whether only this machine can reach an address.

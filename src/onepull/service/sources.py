@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +48,19 @@ def read_source(
         settings_file = path / FOLDER_SETTINGS
         files = sorted(file for file in path.glob("*.toml") if file.name != FOLDER_SETTINGS)
         table = _toml(settings_file) if settings_file.exists() else {}
+        if "service" in table:
+            raise ParameterError(
+                f"{settings_file}: the whole file is the table [service]; leave out the line "
+                "[service]"
+            )
         if not files and not options.get("store") and "store" not in table:
             raise ProblemError(f"{path}: has no *.toml file; see docs/how-to/serve-decisions.md")
     else:
         files, settings_file, table = [path], path, {}
     routers = [read_router_file(file) for file in files]
-    if not path.is_dir():
+    if path.is_dir():
+        _refuse_settings_of_one(files, settings_file)
+    else:
         table = _toml(path).get("service", {})
     if not isinstance(table, dict):
         raise ParameterError(f"{path}: [service] must be a table")
@@ -70,6 +77,16 @@ def read_source(
     if settings.store is not None:
         routers = [{**router, "store": where} for router in routers]
     return Source(tuple(routers), msgspec.structs.replace(settings, store=where))
+
+
+def _refuse_settings_of_one(files: Iterable[Path], settings_file: Path) -> None:
+    """Raise ParameterError if a file of a folder says how to serve, which is for all of them."""
+    for file in files:
+        if "service" in _toml(file):
+            raise ParameterError(
+                f"{file}: [service] is about the whole folder here, so it has no effect in the "
+                f"file of one problem; move it to {settings_file}, without the line [service]"
+            )
 
 
 def _check_workers(settings: ServiceSettings) -> None:

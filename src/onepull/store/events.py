@@ -84,6 +84,9 @@ class Defined(Identified, frozen=True, kw_only=True):
         The events up to this one are in `policy`; later ones before this event are learned again.
     error
         By how much estimates may be off after what has changed; None accepts nothing.
+    reward, by
+        Where an operator changed the reward alone: the formula with which all outcomes were learned
+        again, and who asked for it.
     """
 
     slot = Slot.DEFINITION
@@ -91,6 +94,8 @@ class Defined(Identified, frozen=True, kw_only=True):
     asked: Any = None
     base: int = 0
     error: float | None = None
+    reward: str | None = None
+    by: str = ""
 
 
 class Decided(Identified, frozen=True, kw_only=True):

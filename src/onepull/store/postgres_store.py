@@ -131,7 +131,7 @@ class PostgresStore(SQLStore):
 
     def _error(self, what: str, error: Exception) -> StoreError:
         # Without the address, which may hold a password.
-        return StoreError(f"the log in Postgres {what}: {str(error).strip()}")
+        return StoreError(f"the log in Postgres {what}: {' '.join(str(error).split())}")
 
     def _migrate(self, connection: Any) -> None:
         """Bring the tables to this version."""
@@ -139,7 +139,7 @@ class PostgresStore(SQLStore):
             with connection.transaction():
                 self._lock_appending(connection)
                 connection.execute("CREATE TABLE IF NOT EXISTS onepull_version (version int)")
-                found = self._version(connection)
+                found = self.version_in(connection)
                 for step in MIGRATIONS[found:]:
                     connection.execute(step)
                 if found < VERSION:
@@ -148,7 +148,8 @@ class PostgresStore(SQLStore):
         except self._driver.Error as error:
             raise self._error("cannot be prepared", error) from error
 
-    def _version(self, connection: Any) -> int:
+    @staticmethod
+    def version_in(connection: Any) -> int:
         """Return the version of the tables, 0 if there are none; raises if it is newer."""
         row = connection.execute("SELECT version FROM onepull_version").fetchone()
         found = int(row[0]) if row else 0
@@ -175,7 +176,7 @@ class PostgresStore(SQLStore):
                 self._writer = self._connect()
             with self._writer.transaction():
                 self._lock_appending(self._writer)
-                self._version(self._writer)
+                self.version_in(self._writer)
                 with self._writer.cursor() as cursor:
                     results = Appending(cursor, self._tables, self._one_of).all(jobs)
         except (self._driver.Error, StoreError) as error:

@@ -148,6 +148,7 @@ class Ledger(Knowledge):
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin.sharing, twin.contexts = self.sharing.copy(), self.contexts.copy()
+        twin.costs = dict(self.costs)
         return twin
 
 

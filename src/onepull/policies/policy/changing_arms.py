@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from onepull.arms import Attributes, WordsOfAttributes, arm_names
@@ -35,13 +35,26 @@ class ChangingArms(Operating):
         """
         if isinstance(arm, str) and arm in self._position:  # type: ignore[redundant-expr]
             raise InputError(f"arm {arm!r} already exists; the arms are {some(self._arms)}")
-        arms: Any = arm_names([*self._arms, arm])
-        if self.problem.attributes or attributes:
-            arms = {name: self.problem.attributes.get(name, {}) for name in arms}
-            arms[arm] = attributes
+        arm_names([*self._arms, arm])  # raises if it is no name
+        self._widen({arm: attributes})
+
+    def _add_arms(self, added: Attributes) -> None:
+        """Add some arms at once; one by one if this class does more than that with each."""
+        if type(self).add_arm is ChangingArms.add_arm:
+            self._widen(added)
+            return
+        for arm, attributes in added.items():
+            self.add_arm(arm, **attributes)
+
+    def _widen(self, added: Attributes) -> None:
+        """Switch to a problem with more arms, in one step, since all arms are valued in each."""
+        arms: Any = [*self._arms, *added]
+        if self.problem.attributes or any(added.values()):
+            known = {name: self.problem.attributes.get(name, {}) for name in self._arms}
+            arms = {**known, **added}
         problem = self.problem.with_arms(arms)
         self._check_range(problem)
-        self._switch(problem, lambda knowledge: knowledge.change_arms(problem))
+        self._switch(problem, lambda knowledge: knowledge.add_arms(problem))
         self._set_problem(problem)
 
     def set_attributes(
@@ -121,12 +134,25 @@ class ChangingArms(Operating):
     def remove_arm(self, arm: str) -> None:
         """Remove an arm and what was learned about it; the other arms keep theirs."""
         gone = self._find(arm)
-        name = self._arms[gone]
         if len(self._arms) == 1:
             raise InputError(f"arm {arm!r} is the only one left and cannot be removed")
-        problem = self.problem.with_arms([a for a in self._arms if a != arm])
+        self._narrow([gone])
+
+    def _remove_arms(self, removed: Collection[str]) -> None:
+        """Remove some arms at once; one by one if this class does more than that with each."""
+        if type(self).remove_arm is ChangingArms.remove_arm and len(removed) < len(self._arms):
+            self._narrow(sorted(self._find(arm) for arm in removed))
+            return
+        for arm in removed:
+            self.remove_arm(arm)
+
+    def _narrow(self, gone: Sequence[int]) -> None:
+        """Switch to a problem without some arms, in one step, since all are valued in each."""
+        names = {self._arms[j] for j in gone}
+        problem = self.problem.with_arms([arm for arm in self._arms if arm not in names])
         self._check_range(problem)
-        self._switch(problem, lambda knowledge: knowledge.change_arms(problem, gone))
-        self._counts.remove_arm(gone)
+        self._switch(problem, lambda knowledge: knowledge.remove_arms(problem, gone))
+        for j in reversed(gone):
+            self._counts.remove_arm(j)
         self._set_problem(problem)
-        self._control(self.controls.without(name))
+        self._control(self.controls.without(*names))

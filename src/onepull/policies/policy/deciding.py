@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Never
 
 import numpy as np
 
-from onepull.checks import shown, some
-from onepull.errors import InputError, ParameterError, UnknownArm
+from onepull.checks import by_name, shown, some
+from onepull.errors import ContextError, InputError, ParameterError, UnknownArm
 from onepull.policies import savefile
 from onepull.policies.controls import Controls, Narrowed, narrowed
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
@@ -128,7 +128,9 @@ class Deciding(ABC):
         since = zip(counts.shared or (), counts.in_flight, strict=False)
         return narrowed(self._controls, self._position, allowed, [m + w for m, w in since])
 
-    def choose(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> str:
+    def choose(
+        self, /, *nameless: Never, eligible: Collection[str] | None = None, **context: Any
+    ) -> str:
         """Return the arm to pull for a context.
 
         Parameters
@@ -138,6 +140,8 @@ class Deciding(ABC):
         context
             All context fields by name.
         """
+        if nameless:
+            raise self._by_name("choose", nameless)
         if eligible is None and self._controls is None:  # as `_narrowed` returns it
             allowed: Sequence[int] = self._everyone
         else:
@@ -147,8 +151,17 @@ class Deciding(ABC):
             return self._arms[self._leader(request)]
         return self._arms[self._draw(request)]
 
-    def explain(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Explanation:
+    def _by_name(self, method: str, given: Iterable[Any]) -> ContextError:
+        """Return the error of a context without names."""
+        fields = self.problem.context
+        return by_name(method, given, fields if fields.has_fields else ())
+
+    def explain(
+        self, /, *nameless: Never, eligible: Collection[str] | None = None, **context: Any
+    ) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
+        if nameless:
+            raise self._by_name("explain", nameless)
         left = self._narrowed(eligible)
         request = Request(context, self._look(context), left.allowed)
         indices = [float(index) for index in self._indices(request)]
@@ -184,12 +197,16 @@ class Deciding(ABC):
             reason=left.reason or f"{self._reason(request, indices)}{left.note(self._arms)}",
         )
 
-    def estimates(self, /, **context: Any) -> list[float | None]:
+    def estimates(self, /, *nameless: Never, **context: Any) -> list[float | None]:
         """Return the estimated reward of each arm in a context, None if there is no estimate."""
+        if nameless:
+            raise self._by_name("estimates", nameless)
         return list(self._told(Request(context, self._look(context), self._everyone)))
 
-    def indices(self, /, **context: Any) -> list[float]:
+    def indices(self, /, *nameless: Never, **context: Any) -> list[float]:
         """Return the index of each arm in a context; infinite for an arm that must go first."""
+        if nameless:
+            raise self._by_name("indices", nameless)
         request = Request(context, self._look(context), self._everyone)
         return [float(index) for index in self._indices(request)]
 

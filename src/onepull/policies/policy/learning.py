@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Never, cast
 
 import numpy as np
 
@@ -24,7 +24,9 @@ MOST_STORAGE_TRIALS = 10**12  # for which storage is computed
 class Learning(Deciding):
     """The part of a policy that learns."""
 
-    def pull(self, /, *, eligible: Collection[str] | None = None, **context: Any) -> Pull:
+    def pull(
+        self, /, *nameless: Never, eligible: Collection[str] | None = None, **context: Any
+    ) -> Pull:
         """Return a pull for `with`, which chooses, counts in flight, and observes or gives up.
 
         >>> from onepull import DCB, Finite, Interval, Problem
@@ -37,6 +39,8 @@ class Learning(Deciding):
         >>> policy.estimates(y=1)
         [0.5, inf]
         """
+        if nameless:
+            raise self._by_name("pull", nameless)
         return Pull(cast("Policy", self), eligible, context)
 
     def pulled(self, arm: str, **context: Any) -> None:

@@ -129,8 +129,8 @@ class Saving(Joining):
             twin._continue(self)  # noqa: SLF001 - of the same class
         for arm in account.changed:
             twin.set_attributes(arm, error=accepted or None, **problem.attributes[arm])
-        for arm in account.added:
-            twin.add_arm(arm, **problem.attributes.get(arm, {}))
+        if account.added:
+            twin._add_arms({arm: problem.attributes.get(arm, {}) for arm in account.added})  # noqa: SLF001 - the same
         twin._loaded = account  # noqa: SLF001 - of the same class
         return twin
 

@@ -106,6 +106,20 @@ class Knowledge(ABC):
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
 
+    def add_arms(self, problem: Problem) -> None:
+        """Switch to a problem with more arms at the end; one by one, unless redefined."""
+        for count in range(len(self.problem.arms) + 1, len(problem.arms)):
+            self.change_arms(problem.with_arms(problem.arms[:count]))
+        self.change_arms(problem)
+
+    def remove_arms(self, problem: Problem, removed: Sequence[int]) -> None:
+        """Switch to a problem without some arms, given in order; one by one, unless redefined."""
+        *most, first = reversed(removed)
+        for gone in most:
+            arms = self.problem.arms
+            self.change_arms(self.problem.with_arms([*arms[:gone], *arms[gone + 1 :]]), gone)
+        self.change_arms(problem, first)
+
     def set_attributes(self, problem: Problem, accepted: float | None = None) -> None:
         """Switch to a problem with other attributes of its arms; changes nothing if it raises.
 

@@ -116,13 +116,18 @@ class Sharing(Knowledge):
         return sum(statistics.storage_after(trials) for statistics in self.all_statistics.values())
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Switch to a problem with one more arm at the end, or without arm `removed`."""
+        """Switch to a problem with more arms at the end, or without arm `removed`."""
+        added = len(problem.arms) - len(self.problem.arms)
         self.problem = problem
         for statistics in self.all_statistics.values():
-            if removed is None:
-                statistics.add_arm()
-            else:
+            if removed is not None:
                 statistics.remove_arm(removed)
+            for _ in range(added):
+                statistics.add_arm()
+
+    def add_arms(self, problem: Problem) -> None:
+        """Switch to a problem with more arms at the end."""
+        self.change_arms(problem)
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
         """Add what `other` has learned; its arm `arms[j]` is arm j here."""

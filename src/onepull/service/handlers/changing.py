@@ -22,18 +22,31 @@ from onepull.service.http.messages import (
     ProblemRequest,
 )
 from onepull.service.http.problem_details import Refused
+from onepull.store import (
+    AttributesSet,
+    Control,
+    Drained,
+    FallbackSet,
+    ModeSet,
+    Paused,
+    Pinned,
+    Resumed,
+    RewardSet,
+    ShareSet,
+)
 
 if TYPE_CHECKING:
     from onepull.service.service import Service
 
 PROBLEM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MOST_PROBLEMS = 1000
-MOST_ARMS = 10_000  # of a problem over HTTP: a change takes about a millisecond for each
+MOST_ARMS = 10_000  # of a problem over HTTP: a change of the problem takes up to two seconds then
 _problem = Body(ProblemRequest)
 _controls = Body(ControlsRequest)
 _arm = Body(ArmRequest)
 _new_arm = Body(NewArmRequest)
 UNSET = msgspec.UNSET
+STATUS = {"active": Resumed, "paused": Paused, "draining": Drained}
 KEPT_SETTINGS = (
     "sticky",
     "snapshot_every",
@@ -107,26 +120,42 @@ async def patch_controls(service: Service, exchange: Exchange) -> Answer:
     """Change what decides."""
     asked = _controls.decode(exchange.body)
     router, by = (await known_problem(service, exchange)).router, exchange.known.name
-    if asked.reward is UNSET and (asked.failure is not None or asked.error is not None):
-        detail = "failure and error go with reward; give the reward, too"
-        raise Refused(422, detail, field="failure" if asked.error is None else "error")
+    given = {"failure": asked.failure, "error": asked.error, "relearn": asked.relearn or None}
+    for field in (name for name, value in given.items() if value is not None):
+        if asked.reward is UNSET:
+            raise Refused(422, f"{field} goes with reward; give the reward, too", field=field)
+
+    changes = _changes(asked, by)
+    reward, failure, error = asked.reward, asked.failure, asked.error
+    if asked.relearn and changes:
+        raise Refused(422, "relearn takes long; send other changes apart", field="relearn")
+    if reward is not UNSET and not asked.relearn:
+        changes.append(RewardSet(reward=reward, failure=failure, error=error, by=by))
 
     def change() -> Answer:
-        # The fallback first, since modes other than live need one; but live needs none.
-        if asked.mode == "live":
-            router.set_mode("live", by=by)
-        if asked.fallback is not UNSET:
-            router.set_fallback(asked.fallback, by=by)
-        if asked.mode is not UNSET and asked.mode != "live":
-            router.set_mode(asked.mode, by=by)
-        if asked.pin is not UNSET:
-            router.pin(asked.pin, by=by)
-        if asked.reward is not UNSET:
-            router.set_reward(asked.reward, failure=asked.failure, error=asked.error, by=by)
+        if reward is not UNSET and asked.relearn:
+            router.set_reward(reward, failure=failure, error=error, relearn=True, by=by)
+        else:
+            router.control(changes)
         return Answer.of(router.stats())
 
     answer: Answer = await service.changing(change)
     return answer
+
+
+def _changes(asked: ControlsRequest, by: str) -> list[Control]:
+    """Return the changes of the mode, the fallback and the pinned arm."""
+    changes: list[Control] = []
+    # The fallback first, since modes other than live need one; but live needs none.
+    if asked.mode == "live":
+        changes.append(ModeSet(mode="live", by=by))
+    if asked.fallback is not UNSET:
+        changes.append(FallbackSet(arm=asked.fallback, by=by))
+    if asked.mode is not UNSET and asked.mode != "live":
+        changes.append(ModeSet(mode=asked.mode, by=by))
+    if asked.pin is not UNSET:
+        changes.append(Pinned(arm=asked.pin, by=by))
+    return changes
 
 
 async def patch_arm(service: Service, exchange: Exchange) -> Answer:
@@ -144,14 +173,15 @@ async def patch_arm(service: Service, exchange: Exchange) -> Answer:
             least=share.least if asked.min_share is UNSET else asked.min_share,
             most=share.most if asked.max_share is UNSET else asked.max_share,
         )
+        changes: list[Control] = []
         if asked.attributes is not UNSET:
-            router.set_attributes(arm, by=by, error=asked.error, **_named(asked.attributes))
+            known = _named(asked.attributes)
+            changes.append(AttributesSet(arm=arm, attributes=known, error=asked.error, by=by))
         if asked.min_share is not UNSET or asked.max_share is not UNSET:
-            router.share(arm, least=share.least, most=share.most, by=by)
+            changes.append(ShareSet(arm=arm, least=share.least, most=share.most, by=by))
         if asked.status is not UNSET:
-            {"active": router.resume, "paused": router.pause, "draining": router.drain}[
-                asked.status
-            ](arm, by=by)
+            changes.append(STATUS[asked.status](arm=arm, by=by))
+        router.control(changes)
         return Answer.of(router.stats())
 
     answer: Answer = await service.changing(change)

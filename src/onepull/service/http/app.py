@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from logging import ERROR
 from typing import Any, NamedTuple
 
 from onepull.errors import OnepullError
-from onepull.service.handlers.deciding import ShortCut, answer_to, check_json
+from onepull.service.handlers.deciding import ShortCut, answer_to, check_json, known_problem
 from onepull.service.http.exchange import (
     COMMON_HEADERS,
     Answer,
@@ -152,6 +153,7 @@ class Application:
         route, names = find_route(scope["method"], scope["raw_path"])
         known = ANYBODY if route.role is None else self._admit(headers, route.role)
         exchange = Exchange(scope, headers, names, known)
+        await self._check_query(route, exchange)
         if route.takes is not None:
             check_json(headers)
             exchange.body = await read_body(receive, headers, self._service.settings.body)
@@ -165,6 +167,14 @@ class Application:
         await send_answer(send, answer)
         self._audit(route, exchange, answer)
         return answer.status
+
+    async def _check_query(self, route: Route, exchange: Exchange) -> None:
+        """Refuse a query with a parameter that is not known, since it may be misspelt."""
+        context: Iterable[str] = ()
+        if route.takes_context:
+            fields = (await known_problem(self._service, exchange)).router.problem.context
+            context = fields if fields.has_fields else ()
+        route.check_query(exchange.query, context)
 
     def _admit(self, headers: dict[bytes, bytes], role: Role) -> KeyHolder:
         """Return who asks; raises Refused if they may not."""

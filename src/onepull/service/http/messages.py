@@ -200,6 +200,8 @@ class ControlsRequest(_Body, frozen=True):
         Another reward of a failure, together with `reward`.
     error
         Accept estimates that are off by up to this much for another reward.
+    relearn
+        Whether to learn all outcomes of the log again with another reward, which is exact.
 
     Examples
     --------
@@ -213,6 +215,7 @@ class ControlsRequest(_Body, frozen=True):
     reward: Annotated[str, msgspec.Meta(max_length=10_000)] | msgspec.UnsetType = msgspec.UNSET
     failure: float | Annotated[str, msgspec.Meta(max_length=10_000)] | None = None
     error: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    relearn: bool = False
 
 
 class ArmRequest(_Body, frozen=True):

@@ -13,7 +13,16 @@ from onepull.service.http.problem_details import TITLES
 from onepull.service.http.routes import ROUTES, Route
 
 REFS = "#/components/schemas/{name}"
-SHARED = (400, 401, 403, 404, 413, 415, 421)  # that any route may answer
+SHARED = (400, 401, 403, 404, 413, 415, 421, 422)  # that any route may answer
+# Every field of the context is a parameter of its own.
+_CONTEXT = {
+    "name": "context",
+    "in": "query",
+    "style": "form",
+    "explode": True,
+    "schema": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
+    "description": "The fields of the problem's context, each as a parameter.",
+}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 200}
 
 
@@ -90,6 +99,8 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
         {"name": query.name, "in": "query", "schema": query.schema, "description": query.told}
         for query in route.query
     ]
+    if route.takes_context:
+        found.append(_CONTEXT)
     if route.made:
         found += [
             {"name": name, "in": "header", "schema": {"type": "string"}, "description": told}

@@ -8,36 +8,20 @@ head was read before, it is not read again.
 from __future__ import annotations
 
 import asyncio
-import re
 from functools import partial
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from onepull.service.handlers.deciding import ShortCut
 from onepull.service.http.app import Application, Later
 from onepull.service.http.exchange import CLOSE_CONNECTION, Answer
-from onepull.service.http.known_heads import END, Head, KnownHeads
+from onepull.service.http.known_heads import Head, KnownHeads
 from onepull.service.http.problem_details import Refused
 from onepull.service.http.sending import JoinedWrites, lines_of, response
 
 MOST_PIPELINED = 100  # requests of a connection that wait for the answers to earlier ones
-UPGRADE = re.compile(rb"^upgrade(?=[ \t]*:)", re.IGNORECASE | re.MULTILINE)
-
-
-def without_upgrade(data: bytes) -> bytes:
-    r"""Return data with its first head, in which no other protocol is asked for.
-
-    No upgrade is accepted, which a server may do.  But after the head that asks for one the parser
-    stops, and the body is lost.  Java's client asks for HTTP/2 with every request.
-
-    >>> without_upgrade(b"POST / HTTP/1.1\r\nUpgrade: h2c\r\n\r\nUpgrade: h2c")
-    b'POST / HTTP/1.1\r\nignored: h2c\r\n\r\nUpgrade: h2c'
-    """
-    if b"pgrade" not in data and b"PGRADE" not in data:
-        return data
-    head, end, rest = data.partition(END)
-    return UPGRADE.sub(b"ignored", head) + end + rest
 
 
 class ShortCycle:
@@ -78,6 +62,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._is_arriving = True
         self._completed = 0  # requests, with the data that came last
         self._keeps_alive = True
+        self._without_upgrade: bytes | None = None  # the head of a request for another protocol
         self._heard = 0.0  # when a request came last, by the clock of the loop
         self._timer: asyncio.TimerHandle | None = None
 
@@ -103,7 +88,7 @@ class LimitedProtocol(HttpToolsProtocol):
         begins, self._completed = self._arrived == 0, 0
         self._is_long = self._arrived + len(data) > self.head
         self._has_body = False
-        super().data_received(without_upgrade(data) if begins else data)
+        self._feed(data)
         if self.transport.is_closing():
             return
         # Most requests arrive at once and need no clock.
@@ -119,6 +104,33 @@ class LimitedProtocol(HttpToolsProtocol):
         elif begins and self._completed == 1 and self._short is not None and self._keeps_alive:
             length = int(self._fields[b"content-length"])
             self.heads.remember(data, Head(self.url, self._fields, length))
+
+    def _feed(self, data: bytes) -> None:
+        """Let the parser read what has arrived.
+
+        A request may ask for another protocol, as Java's client does with every one.  None is
+        accepted, which a server may do.  But after such a head the parser stops, and a body would
+        be lost.  So a new parser reads the head without that wish, and what follows.
+        """
+        self._unset_keepalive_if_required()
+        try:
+            while data:
+                data = self._fed(data)
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+
+    def _fed(self, data: bytes) -> bytes:
+        """Let the parser read data; return what it is to read next."""
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as stopped:
+            head, self._without_upgrade = self._without_upgrade, None
+            if head is not None:  # else it is CONNECT, after which there is nothing to read
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+                (end,) = stopped.args
+                return head + data[end:]
+        return b""
 
     def _is_answered_at_once(self, data: bytes) -> bool:
         """Answer a request whose head was read before; return whether it is one."""
@@ -199,6 +211,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self._stop(431, self._head_limit)
         if len(self.pipeline) >= MOST_PIPELINED:
             self._stop(429, f"more than {MOST_PIPELINED} requests wait for earlier ones")
+        if self.parser.should_upgrade():
+            fields = [field for field in self.headers if field[0] != b"upgrade"]
+            if len(fields) < len(self.headers):
+                method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+                line = b"%s %s HTTP/%s\r\n" % (method, self.url, version)
+                self._without_upgrade = line + lines_of(fields) + b"\r\n"
+                return
         self._short = self._short_cut()
         if self._short is not None:
             self._pieces = []
@@ -214,7 +233,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return None
         cycle: Any = self.cycle  # None before the first request
         is_busy = self.flow.write_paused or not (cycle is None or cycle.response_complete)
-        if is_busy or self.expect_100_continue or self.parser.should_upgrade():
+        if is_busy or self.expect_100_continue:
             return None
         self._fields = dict(self.headers)
         length = self._fields.get(b"content-length", b"")
@@ -232,6 +251,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Stop the clock: a request has arrived."""
+        if self._without_upgrade is not None:
+            return  # its body has not
         self._is_arriving = False
         self._completed += 1
         self._arrived = 0

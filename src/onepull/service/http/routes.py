@@ -6,10 +6,11 @@ The dispatcher, the OpenAPI document and the tests of roles are made from this o
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
+from onepull.checks import some, unknown
 from onepull.service.handlers import changing, deciding, operating, reading
 from onepull.service.http import answers
 from onepull.service.http import messages as m
@@ -26,6 +27,7 @@ PROBLEM = "/v1/problems/{problem}"
 NDJSON = "application/x-ndjson"
 EVENTS = "text/event-stream"
 TEXT = "text/plain"
+LONGEST_NAME = 100  # of a field of a query, in an error
 
 
 class Query(NamedTuple):
@@ -49,6 +51,10 @@ class Route(NamedTuple):
         The type of the answer, or its media type if it is not JSON.
     refuses
         The statuses of errors beside those that all routes share.
+    query
+        The fields that its query may have; others are refused.
+    takes_context
+        Whether the query may also have fields of the problem's context.
     """
 
     method: str
@@ -61,6 +67,22 @@ class Route(NamedTuple):
     refuses: tuple[int, ...] = ()
     query: tuple[Query, ...] = ()
     made: bool = False  # whether the answer may be 201
+    takes_context: bool = False
+
+    def check_query(self, names: Iterable[str], context: Iterable[str] = ()) -> None:
+        """Raise Refused if a query has a parameter that is neither its own nor of the context.
+
+        >>> find_route("GET", b"/v1/problems/llm/log")[0].check_query(["afer"])
+        Traceback (most recent call last):
+        onepull.service.http.problem_details.Refused: unknown query parameter 'afer', did you mean \
+'after'? Allowed here are after, limit
+        """
+        known = [*(query.name for query in self.query), *context]
+        for name in names:
+            if name not in known:
+                allowed = f"allowed here are {some(known)}" if known else "none is allowed here"
+                words = unknown("query parameter", name[:LONGEST_NAME], known, allowed)
+                raise Refused(422, words, kind="InvalidQuery", field=name[:LONGEST_NAME])
 
 
 _WHOLE = {"type": "integer", "minimum": 0}
@@ -75,30 +97,34 @@ _BUCKETS = Query(
 
 ROUTES = (
     Route("POST", f"{PROBLEM}/decisions", deciding.decide, Role.WRITER,
-          "Choose an arm for a request.", m.DecisionRequest, answers.DecisionAnswer, (422,)),
+          "Choose an arm for a request.", m.DecisionRequest, answers.DecisionAnswer),
     Route("POST", f"{PROBLEM}/observations", deciding.observe, Role.WRITER,
           "Learn what became of decisions; the answer comes when it is on disk.",
-          m.ObservationRequest | m.Batch, m.ObservationsAnswer, (409, 422)),
+          m.ObservationRequest | m.Batch, m.ObservationsAnswer, (409,)),
     Route("GET", "/v1/problems", reading.problems, Role.READER,
           "List the problems.", None, answers.ProblemsAnswer),
     Route("GET", PROBLEM, reading.problem, Role.READER,
           "Show a problem, its policy and its controls.", None, answers.ProblemAnswer),
     Route("PUT", PROBLEM, changing.put_problem, Role.ADMIN,
           "Create a problem, or change it with If-Match.", m.ProblemRequest,
-          answers.ProblemAnswer, (409, 412, 422, 428), made=True),
+          answers.ProblemAnswer, (409, 412, 428), made=True),
     Route("GET", f"{PROBLEM}/stats", reading.stats, Role.READER,
           "Show what was counted and learned of each arm.", None, answers.StatsAnswer),
     Route("GET", f"{PROBLEM}/explain", reading.explain, Role.READER,
           "Explain the choice for a context, given as the query.", None,
-          answers.ExplanationAnswer, (422,)),
+          answers.ExplanationAnswer,
+          query=(Query("eligible", {"type": "array", "items": {"type": "string"}},
+                       "The arms that may be chosen; all by default."),),
+          takes_context=True),
     Route("GET", f"{PROBLEM}/curves", reading.curves, Role.READER,
           "Show each arm's estimate along one field of the context.", None,
-          answers.CurvesAnswer, (422,),
+          answers.CurvesAnswer, (),
           (Query("field", {"type": "string"}, "The field; the first by default."),
-           Query("points", {"type": "integer", "minimum": 2, "maximum": 200}, "How many."))),
+           Query("points", {"type": "integer", "minimum": 2, "maximum": 200}, "How many.")),
+          takes_context=True),
     Route("GET", f"{PROBLEM}/timeline", reading.timeline, Role.READER,
           "Show decisions, observations and rewards over time.", None,
-          answers.TimelineAnswer, (422,), (_SECONDS, _BUCKETS)),
+          answers.TimelineAnswer, (), (_SECONDS, _BUCKETS)),
     Route("GET", f"{PROBLEM}/changes", reading.changes, Role.READER,
           "Show the newest changes that operators made.", None, answers.ChangesAnswer),
     Route("GET", f"{PROBLEM}/warnings", reading.warnings, Role.READER,
@@ -106,24 +132,24 @@ ROUTES = (
           answers.WarningsAnswer),
     Route("POST", f"{PROBLEM}/what-if", reading.what_if, Role.READER,
           "Compute at once how shares and payoff would change with another reward.",
-          m.WhatIfRequest, answers.WhatIfAnswer, (422, 503)),
+          m.WhatIfRequest, answers.WhatIfAnswer, (503,)),
     Route("GET", f"{PROBLEM}/log", reading.log, Role.READER,
-          "Read the log, an event a line.", None, NDJSON, (422,), (_AFTER, _LIMIT)),
+          "Read the log, an event a line.", None, NDJSON, (), (_AFTER, _LIMIT)),
     Route("POST", f"{PROBLEM}/replay", reading.replay, Role.READER,
           "Compute what another reward or policy would have chosen and earned.",
-          m.ReplayRequest, answers.ReplayAnswer, (422, 503)),
+          m.ReplayRequest, answers.ReplayAnswer, (503,)),
     Route("PATCH", f"{PROBLEM}/controls", changing.patch_controls, Role.ADMIN,
           "Change what decides: the mode, a pinned arm, the fallback, the reward.",
-          m.ControlsRequest, answers.StatsAnswer, (422,)),
+          m.ControlsRequest, answers.StatsAnswer),
     Route("PATCH", f"{PROBLEM}/arms/{{arm}}", changing.patch_arm, Role.ADMIN,
           "Pause, drain or resume an arm; set its shares and attributes.",
-          m.ArmRequest, answers.StatsAnswer, (422,)),
+          m.ArmRequest, answers.StatsAnswer),
     Route("PUT", f"{PROBLEM}/arms/{{arm}}", changing.put_arm, Role.ADMIN,
-          "Add an arm.", m.NewArmRequest, answers.StatsAnswer, (409, 422)),
+          "Add an arm.", m.NewArmRequest, answers.StatsAnswer, (409,)),
     Route("DELETE", f"{PROBLEM}/arms/{{arm}}", changing.delete_arm, Role.ADMIN,
-          "Remove an arm and what was learned of it.", None, answers.StatsAnswer, (422,)),
+          "Remove an arm and what was learned of it.", None, answers.StatsAnswer),
     Route("GET", "/events", operating.events, Role.READER,
-          "Follow all problems live.", None, EVENTS, (422, 503),
+          "Follow all problems live.", None, EVENTS, (503,),
           (Query("problem", {"type": "string"}, "One problem; all by default."),)),
     Route("GET", "/metrics", operating.metrics, Role.READER,
           "All metrics, as Prometheus reads them.", None, TEXT),

@@ -13,8 +13,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from onepull.checks import some
 from onepull.errors import MissingExtra, OnepullError, ParameterError
 from onepull.router import Router
+from onepull.router.preview import Preview
 from onepull.service.keys import named_keys
 from onepull.service.running.json_log import start_logging, tell
 from onepull.service.running.metrics import Measures
@@ -23,6 +25,7 @@ from onepull.service.running.workers import WORKERS_FAILED, Supervisor, end_with
 from onepull.service.service import Service
 from onepull.service.settings import ServiceSettings
 from onepull.service.sources import Source, read_source
+from onepull.store.read_only import open_to_read
 
 Prepare: TypeAlias = Callable[[], None]
 
@@ -35,21 +38,30 @@ SWITCH = 0.002  # seconds that a thread may keep the interpreter
 
 
 def check_source(path: Path | None, options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a source has, a line each; raises OnepullError if something is wrong."""
+    """Yield what a source has, a line each; raises OnepullError if something is wrong.
+
+    The log is read, too, and nothing is changed.
+    """
     yield from _checked(read_source(path, options))
 
 
-def _checked(source: Source) -> Iterator[str]:
+def _checked(source: Source, *, reads_log: bool = True) -> Iterator[str]:
     if source.is_demonstration:
         yield "demo: the built-in demonstration"
     for router in source.routers:
+        stated = {**source.settings.redefining, **router}
         try:
-            with Router(**{**router, "store": None}) as trial:  # in memory: nothing is written
+            with Router(**{**stated, "store": None}) as trial:  # in memory: nothing is written
                 policy = trial.stats().policy.policy
+            arms = len(router["problem"].arms)
+            many = f"{arms} arm{'s' * (arms != 1)}"
+            yield f"{router['name']}: {many}, {policy}, log in {router['store']}"
+            if reads_log:
+                yield f"{router['name']}: {_fit(stated)}"
         except ParameterError as error:
             raise ParameterError(f"{router['name']}: {error}") from None
-        arms = len(router["problem"].arms)
-        yield f"{router['name']}: {arms} arm{'s' * (arms != 1)}, {policy}, log in {router['store']}"
+    if reads_log:
+        yield from _others_in_log(source)
     settings = source.settings
     if settings.compile and find_spec("numba") is None:
         raise MissingExtra(
@@ -64,6 +76,32 @@ def _checked(source: Source) -> Iterator[str]:
     yield f"listens on {settings.host}:{settings.port} with {settings.workers} worker(s)"
 
 
+def _fit(arguments: Mapping[str, Any]) -> str:
+    """Return how the log of a router fits its file; raises OnepullError if it does not."""
+    store = open_to_read(arguments["store"])
+    if store is None:
+        return "the log is new"
+    with store, Preview(**{**arguments, "store": store}) as preview:
+        if preview.is_new:
+            return "the log does not have this problem yet"
+        if preview.redefinition is None:
+            return f"the log fits, up to event {preview.sequence:,}"
+        return f"the log will be redefined at the start; {preview.redefinition}"
+
+
+def _others_in_log(source: Source) -> Iterator[str]:
+    """Yield the problems that no file has, which were made over HTTP and are served, too."""
+    where = source.settings.store
+    store = None if where is None else open_to_read(where)
+    if store is None:
+        return
+    with store:
+        named = {router["name"] for router in source.routers}
+        others = [name for name in store.problems() if name not in named]
+    if others:
+        yield f"also served from the log: {some(others)}"
+
+
 def serve(path: Path | None, options: Mapping[str, Any], *, prepare: Prepare | None = None) -> int:
     """Serve until told to stop; return the exit code.
 
@@ -71,7 +109,7 @@ def serve(path: Path | None, options: Mapping[str, Any], *, prepare: Prepare | N
     """
     source = read_source(path, options)
     settings = source.settings
-    for _ in _checked(source):
+    for _ in _checked(source, reads_log=False):
         pass  # what is wrong is told before anything starts
     listening = bound_socket(settings)
     start_logging(settings.log)

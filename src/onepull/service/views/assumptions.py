@@ -62,7 +62,7 @@ def dependences(problem: Problem, seen: dict[str, list[SeenOutcome]]) -> list[De
         for arm, outcomes in seen.items()
         for state, rows, shown in _columns(problem, outcomes)
         for i, context in contexts
-        if (found := correlation([row.context[i] for row in rows], shown)) is not None
+        if (found := correlation([row[i] for row in rows], shown)) is not None
     ]
     return [
         Dependence(arm, state, context, round(strength, 3), pairs)
@@ -73,13 +73,14 @@ def dependences(problem: Problem, seen: dict[str, list[SeenOutcome]]) -> list[De
 
 def _columns(
     problem: Problem, outcomes: list[SeenOutcome]
-) -> Iterator[tuple[str, list[SeenOutcome], list[float]]]:
-    """Yield what outcomes show, by name: each field of the state, and whether the pull failed."""
-    answered = [one for one in outcomes if one.state is not None]
+) -> Iterator[tuple[str, list[tuple[float, ...]], list[float]]]:
+    """Yield what outcomes show, with their contexts: each field of the state, and failures."""
+    known = [(one.context, one.state) for one in outcomes if one.context is not None]
+    answered = [(context, state) for context, state in known if state is not None]
     for i, name in enumerate(problem.state):
         if name not in problem.state.words:
-            yield name, answered, [one.state[i] for one in answered if one.state is not None]
-    yield FAILED, outcomes, [float(one.state is None) for one in outcomes]
+            yield name, [context for context, _ in answered], [state[i] for _, state in answered]
+    yield FAILED, [context for context, _ in known], [float(state is None) for _, state in known]
 
 
 def correlation(x: Sequence[float], y: Sequence[float]) -> tuple[float, int] | None:

@@ -184,5 +184,6 @@ class Hosted:
 def without_policy(event: Any) -> Any:
     """Return a change for readers; the contents of a save file are of no use to them."""
     if isinstance(event, Defined):
-        return {"event": "defined", "seq": event.seq, "time": event.time, "problem": event.problem}
+        told = {"event": "defined", "seq": event.seq, "time": event.time, "problem": event.problem}
+        return told | ({"reward": event.reward, "by": event.by} if event.reward else {})
     return event

@@ -20,9 +20,12 @@ OUTCOME_EVENTS = (Observed, Failed, Expired)
 
 
 class SeenOutcome(NamedTuple):
-    """One outcome: its context, its state, which is None if the pull failed, and its number."""
+    """One outcome: its context and its state, if they are known, and its number.
 
-    context: tuple[float, ...]
+    The context is None if the observation came without it, the state if the pull failed.
+    """
+
+    context: tuple[float, ...] | None
     state: tuple[float, ...] | None
     number: int = 0
 
@@ -97,11 +100,11 @@ class Newest:
             del self._outcomes[arm]
 
     def seen(self, problem: Problem, arm: str) -> list[SeenOutcome]:
-        """Return the newest outcomes of an arm with their contexts, if a problem allows them."""
+        """Return the newest outcomes of an arm, with their contexts, that a problem allows."""
         found = []
         for number, event in self._outcomes.get(arm, ()):
             try:
-                context = problem.context.read(event.context)
+                context = problem.context.read(event.context) if event.context else None
                 state = None if _failed(event) else problem.state.read(event.state)
             except OnepullError:  # of another problem, before it was changed
                 continue

@@ -114,11 +114,26 @@ export function changingMode(live, mode) {
 }
 
 /** @param {Live} live @param {string} reward @returns {Question} */
-export const changingReward = (live, reward) => ({
-  title: "Use this formula?",
-  told: "From now on arms are chosen by it. Everything that was learned is kept and valued anew.",
-  yes: "Use formula",
-  isGrave: true,
-  form: html`<pre class="formula">${reward}</pre>`,
-  act: () => controls(live, { reward }),
-});
+export function changingReward(live, reward) {
+  let relearn = false;
+  return {
+    title: "Use this formula?",
+    told: "From now on arms are chosen by it. Everything that was learned is kept and valued anew.",
+    yes: "Use formula",
+    isGrave: true,
+    form: html`<pre class="formula">${reward}</pre>
+      <label class="choice"
+        ><input
+          type="checkbox"
+          onChange=${(event) => {
+            relearn = event.target.checked;
+          }}
+        />
+        <span
+          >Learn all outcomes of the log again. This is exact also where states were merged, and
+          takes longer.</span
+        ></label
+      >`,
+    act: () => controls(live, relearn ? { reward, relearn } : { reward }),
+  };
+}

@@ -1,5 +1,6 @@
 /** Ask twice: a change is made only after a dialog has said what it does. */
-import { html, useEffect, useRef, useState } from "../vendor/htm-preact-3.1.1.js";
+import { html, useEffect, useState } from "../vendor/htm-preact-3.1.1.js";
+import { useModal } from "./modal.js";
 
 /**
  * @typedef {Object} Question
@@ -11,18 +12,15 @@ import { html, useEffect, useRef, useState } from "../vendor/htm-preact-3.1.1.js
  * @property {any} [form] Fields that belong to it.
  */
 
-/** @param {{question: ?Question, close: () => void}} props */
+/** @param {{question: ?Question, close: (question: Question) => void}} props */
 export function Confirming({ question, close }) {
-  const dialog = useRef(null);
+  const { dialog, closed } = useModal(question, close);
   const [error, setError] = useState("");
   const [isBusy, setBusy] = useState(false);
 
   useEffect(() => {
-    const made = dialog.current;
     setError("");
     setBusy(false);
-    if (question && !made.open) made.showModal();
-    if (!question && made.open) made.close();
   }, [question]);
 
   const act = async (event) => {
@@ -31,7 +29,7 @@ export function Confirming({ question, close }) {
     setError("");
     try {
       await question.act();
-      close();
+      close(question);
     } catch (failed) {
       setError(failed.message);
     }
@@ -42,7 +40,7 @@ export function Confirming({ question, close }) {
     ref=${dialog}
     class="confirm"
     aria-labelledby="confirm-title"
-    onClose=${close}
+    onClose=${closed}
   >
     ${
       question &&
@@ -53,7 +51,7 @@ export function Confirming({ question, close }) {
         <p class="note">This takes effect at once and is written to the log.</p>
         ${error && html`<p class="problem" role="alert">${error}</p>`}
         <div class="buttons">
-          <button type="button" autofocus onClick=${close}>Cancel</button>
+          <button type="button" autofocus onClick=${() => close(question)}>Cancel</button>
           <button type="submit" class=${question.isGrave ? "grave" : "primary"} disabled=${isBusy}>
             ${isBusy ? "Working…" : question.yes}
           </button>

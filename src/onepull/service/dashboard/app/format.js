@@ -90,7 +90,7 @@ export function moment(time) {
 }
 
 const CHANGES = {
-  defined: () => "problem defined",
+  defined: (e) => (e.reward ? `learned again with reward ${e.reward}` : "problem defined"),
   modeset: (e) => `mode set to ${e.mode}`,
   fallbackset: (e) => (e.arm == null ? "fallback removed" : `fallback set to ${e.arm}`),
   pinned: (e) => (e.arm == null ? "pin removed" : `${e.arm} pinned`),

@@ -14,6 +14,7 @@ import { Payoff } from "./charts/payoff.js";
 import { Traffic } from "./charts/traffic.js";
 import { Confirming } from "./confirming.js";
 import { LiveProblem } from "./live_problem.js";
+import { ending } from "./modal.js";
 import { Arms } from "./panels/arms.js";
 import { Changes } from "./panels/changes.js";
 import { Decisions } from "./panels/decisions.js";
@@ -119,8 +120,8 @@ function Problem({ live, isAdmin, question, setQuestion }) {
       </div>
       <${Decisions} ...${shared} explain=${explain} />
     </div>
-    <${ExplanationDialog} ...${shared} decision=${explained} close=${() => explain(null)} />
-    <${Confirming} question=${question} close=${() => setQuestion(null)} />`;
+    <${ExplanationDialog} ...${shared} decision=${explained} close=${ending(explain)} />
+    <${Confirming} question=${question} close=${ending(setQuestion)} />`;
 }
 
 function Content({ found, name, live, question, setQuestion }) {

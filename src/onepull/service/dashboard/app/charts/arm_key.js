@@ -8,6 +8,17 @@ export const Swatch = ({ mark }) =>
     >${mark.shape}</span
   >`;
 
+const TAIL = 8; // characters at the end of a long name, where similar names differ
+
+/** The name of an arm; without room for all of it, its middle is left out. @param {{name: string}} props */
+export const ArmName = ({ name }) =>
+  name.length <= 2 * TAIL
+    ? html`<span class="name">${name}</span>`
+    : html`<span class="name" title=${name}
+        ><span class="name-head">${name.slice(0, -TAIL)}</span
+        ><span class="name-tail">${name.slice(-TAIL)}</span></span
+      >`;
+
 /**
  * @param {{title: string, rows: {name: string, mark?: any, value: string}[]}} props
  */
@@ -19,7 +30,7 @@ export const ArmKey = ({ title, rows }) => html`
         ({ name, mark, value }) =>
           html`<li key=${name}>
             <${Swatch} mark=${mark ?? markOf(-1)} />
-            <span class="key-name" title=${name}>${name}</span>
+            <${ArmName} name=${name} />
             <span class="num">${value}</span>
           </li>`,
       )}

@@ -62,7 +62,7 @@ export function labelWidth(names) {
 }
 
 /** A name that is not too long for a picture. @param {string} name */
-export const shortName = (name) => (name.length > 16 ? `${name.slice(0, 15)}…` : name);
+export const shortName = (name) => (name.length > 16 ? `${name.slice(0, 8)}…${name.slice(-7)}` : name);
 
 /**
  * @param {{

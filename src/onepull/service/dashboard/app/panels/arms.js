@@ -1,7 +1,7 @@
 /** All arms with their counts, and for admins the controls of each. */
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { pausing, pinning, resuming, sharing, unpinning } from "../changes_to_make.js";
-import { Swatch } from "../charts/arm_key.js";
+import { ArmName, Swatch } from "../charts/arm_key.js";
 import { aligned, brief, count, percent } from "../format.js";
 
 const FIRST = 10;
@@ -123,10 +123,8 @@ export function Arms({ live, marks, isAdmin, ask }) {
               html`<tr key=${row.arm} role="row">
                 <th scope="row" role="rowheader">
                   <span class="arm-name"
-                    ><${Swatch} mark=${marks.mark(row.arm)} /><span title=${row.arm}
-                      >${row.arm}</span
-                    ></span
-                  >
+                    ><${Swatch} mark=${marks.mark(row.arm)} /><${ArmName} name=${row.arm}
+                  /></span>
                 </th>
                 <td class="num share" role="cell">
                   <span class="with-bar"

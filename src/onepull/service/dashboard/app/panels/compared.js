@@ -1,6 +1,6 @@
 /** Shares and payoff with the present formula and with another one. */
 import { html } from "../../vendor/htm-preact-3.1.1.js";
-import { Swatch } from "../charts/arm_key.js";
+import { ArmName, Swatch } from "../charts/arm_key.js";
 import { BestStrip } from "../charts/best_strip.js";
 import { aligned, count, field, number, percent, signed } from "../format.js";
 
@@ -80,11 +80,11 @@ export function Compared({ told, marks, isLog, isList }) {
   const hidden = Object.keys(told.arms).length - rows.length;
   return html`<${Verdict} told=${told} />
     <div class="scroll">
-      <table>
+      <table class="compared">
         <thead>
           <tr>
             <th scope="col">Arm</th>
-            <th scope="col"><span class="unseen">Shares</span></th>
+            <th scope="col" class="bars"><span class="unseen">Shares</span></th>
             <th scope="col" class="num">Share now</th>
             <th scope="col" class="num">Share then</th>
             <th scope="col" class="num">Change</th>
@@ -97,10 +97,10 @@ export function Compared({ told, marks, isLog, isList }) {
               html`<tr key=${name}>
                 <th scope="row">
                   <span class="arm-name"
-                    ><${Swatch} mark=${marks.mark(name)} /><span>${name}</span></span
-                  >
+                    ><${Swatch} mark=${marks.mark(name)} /><${ArmName} name=${name}
+                  /></span>
                 </th>
-                <td><${Bars} now=${row.now} then=${row.then} /></td>
+                <td class="bars"><${Bars} now=${row.now} then=${row.then} /></td>
                 <td class="num">${percent(row.now)}</td>
                 <td class="num">${percent(row.then)}</td>
                 <td class="num">

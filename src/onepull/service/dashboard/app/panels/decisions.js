@@ -1,7 +1,7 @@
 /** The last decisions; a click explains one. */
 import { html, useRef, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { serverNow } from "../api.js";
-import { Swatch } from "../charts/arm_key.js";
+import { ArmName, Swatch } from "../charts/arm_key.js";
 import { aligned, fields, moment, number } from "../format.js";
 
 const ROWS = 12;
@@ -102,10 +102,9 @@ export function Decisions({ live, marks, explain }) {
                         </button>
                       </td>
                       <td role="cell" class="request">${fields(one.context) || "–"}</td>
-                      <td role="cell">
+                      <td role="cell" class="arm">
                         <span class="arm-name"
-                          ><${Swatch} mark=${marks.mark(one.arm)} /><span>${one.arm}</span
-                          >${one.mode && one.mode !== "live" ? html`<span class="badge">${one.mode}</span>` : ""}</span
+                          ><${Swatch} mark=${marks.mark(one.arm)} /><${ArmName} name=${one.arm} />${one.mode && one.mode !== "live" ? html`<span class="badge">${one.mode}</span>` : ""}</span
                         >
                       </td>
                       <td role="cell" class="num estimate">${figure(one.estimate)}</td>

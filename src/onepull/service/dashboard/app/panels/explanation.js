@@ -1,8 +1,9 @@
 /** Why an arm was chosen, and what would be chosen for the same request now. */
-import { html, useEffect, useRef, useState } from "../../vendor/htm-preact-3.1.1.js";
+import { html, useEffect, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { ask, problemPath } from "../api.js";
-import { Swatch } from "../charts/arm_key.js";
+import { ArmName, Swatch } from "../charts/arm_key.js";
 import { aligned, count, fields, moment, number, percent } from "../format.js";
+import { useModal } from "../modal.js";
 import { outcomeOf } from "./decisions.js";
 
 const MOST = 12;
@@ -43,8 +44,8 @@ function Now({ told, marks }) {
               html`<tr key=${row.arm} class=${row.arm === told.arm ? "chosen" : ""}>
                 <th scope="row">
                   <span class="arm-name"
-                    ><${Swatch} mark=${marks.mark(row.arm)} /><span>${row.arm}</span></span
-                  >
+                    ><${Swatch} mark=${marks.mark(row.arm)} /><${ArmName} name=${row.arm}
+                  /></span>
                 </th>
                 <td class="num pulls">${count(row.pulls)}</td>
                 <td class="num">${figure(row.estimate)}</td>
@@ -63,20 +64,16 @@ function Now({ told, marks }) {
     <p class="note">Index = estimate + bonus. The arm with the highest index is chosen.</p>`;
 }
 
-/** @param {{live: any, marks: any, decision: any, close: () => void}} props */
+/** @param {{live: any, marks: any, decision: any, close: (decision: any) => void}} props */
 export function ExplanationDialog({ live, marks, decision, close }) {
-  const dialog = useRef(null);
+  const { dialog, closed } = useModal(decision, close);
   const [told, setTold] = useState(null);
   const [error, setError] = useState("");
 
   useEffect(() => {
-    if (!decision) {
-      if (dialog.current.open) dialog.current.close();
-      return undefined;
-    }
+    if (!decision) return undefined;
     setTold(null);
     setError("");
-    if (!dialog.current.open) dialog.current.showModal();
     const gone = new AbortController();
     const query = new URLSearchParams(Object.entries(decision.context ?? {}));
     for (const arm of decision.eligible ?? []) query.append("eligible", arm);
@@ -93,15 +90,15 @@ export function ExplanationDialog({ live, marks, decision, close }) {
     ref=${dialog}
     class="explain"
     aria-labelledby="explain-title"
-    onClose=${close}
-    onClick=${(event) => event.target === dialog.current && close()}
+    onClose=${closed}
+    onClick=${(event) => event.target === dialog.current && close(decision)}
   >
     ${
       decision &&
       html`<div class="explain-body">
         <div class="panel-head">
           <h2 id="explain-title">Why ${decision.arm}?</h2>
-          <button onClick=${close} autofocus>Close</button>
+          <button onClick=${() => close(decision)} autofocus>Close</button>
         </div>
         <dl class="facts">
           <${Fact} name="Request">${fields(decision.context) || "no context"}<//>

@@ -1,0 +1,46 @@
+"""What opening a log would change in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from onepull.policies.policy import Policy
+from onepull.problem import Problem
+from onepull.router.router import Router
+
+
+class Preview(Router):
+    """A router that opens a log to see whether it fits, and changes nothing.
+
+    It takes the arguments of `Router`.  `redefinition` says what a router would change.
+
+    >>> from onepull import Interval, MemoryStore
+    >>> problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
+    >>> store = MemoryStore()
+    >>> Router(problem, store=store).close()
+    >>> with Preview(problem.with_reward("2 * x"), store=store) as preview:
+    ...     print(preview.redefinition)
+    changed: the reward; nothing was learned before
+    >>> store.last_sequence
+    1
+    """
+
+    def _start(
+        self,
+        problem: Problem,
+        build: Callable[[Problem], Policy],
+        asked: dict[str, Any],
+        *,
+        redefine: bool,
+        error: float | None,
+    ) -> None:
+        self._continue()
+        if self._fold.is_defined and self._fold.asked != asked:
+            _, change = self._planned(problem, build, asked, redefine=redefine, accepted=error)
+            self.redefinition = change if change and change.changed else None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the log does not have this problem yet."""
+        return not self._fold.is_defined

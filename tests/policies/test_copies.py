@@ -1,0 +1,65 @@
+"""A copy of a policy is independent, and the same as one from a save file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from policy_cases import CASES, one_each
+from problems import channels
+
+from onepull import UCB1, OnepullError, Policy
+from onepull.policies.logged_policy import copy_of
+from onepull.testing.random_data import observations
+
+
+def taught(policy, problem, count):
+    for pull in observations(problem, count, np.random.default_rng(5)):
+        policy.observe(**pull)
+    return policy
+
+
+def change(policy, problem):
+    """Learn, and change the arms and the controls where the policy allows it."""
+    taught(policy, problem, 5)
+    known = problem.attributes.get(problem.arms[0], {})
+    with suppress(OnepullError):
+        policy.add_arm("added-arm", **known)
+    with suppress(OnepullError):
+        policy.remove_arm(problem.arms[-1])
+    policy.share(problem.arms[0], least=0.5)
+
+
+@pytest.mark.parametrize("name", one_each())
+def test_what_a_copy_does_changes_the_copy_alone(name):
+    build, made = CASES[name]
+    problem = made()
+    policy = taught(build(problem), problem, 30)
+    text = policy.to_bytes()
+    copied, loaded = copy_of(policy), Policy.from_bytes(text, problem=problem)
+    assert copied.to_bytes() == text
+    change(copied, problem)
+    change(loaded, problem)
+    assert copied.to_bytes() == loaded.to_bytes() != text
+    assert policy.to_bytes() == text
+
+
+class Noting(UCB1):
+    """Keeps something for each arm."""
+
+    def __init__(self, problem):
+        super().__init__(problem)
+        self.notes = [0] * len(problem.arms)
+
+    def add_arm(self, arm, /, **attributes):
+        super().add_arm(arm, **attributes)
+        self.notes.append(0)
+
+
+def test_what_a_class_of_ones_own_keeps_is_copied():
+    policy = Noting(channels(3))
+    copied = copy_of(policy)
+    assert isinstance(copied, Noting)
+    copied.add_arm("wifi")
+    assert (copied.notes, policy.notes) == ([0] * 4, [0] * 3)
