@@ -30,7 +30,7 @@ from onepull.payoff.reward import NARROWEST
 
 ROWS_ONE_BY_ONE = 2  # rows that are improved one by one
 ROWS_AT_ONCE = 16  # rows that are improved at once; with more, their first numbers are an array
-ADDED_ONE_BY_ONE = 4  # states that are added one by one; more are added at once
+ADDED_ONE_BY_ONE = 8  # states that are added one by one; more are added at once
 AHEAD = 16.0  # how far a search looks ahead, in changes of the best β since the last one
 FARTHEST_AHEAD = 0.01  # the same at most, as a share of β
 

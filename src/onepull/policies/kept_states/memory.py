@@ -26,6 +26,9 @@ from onepull.policies.kept_states.saved_states import (
 from onepull.policies.sharing.observation import mean_state
 
 
+ONE_BY_ONE = 8  # states that are valued one by one, which is quicker than to make arrays of them
+
+
 class KeptStates(Revaluing):
     """The observed states of each arm, with how many observations each stands for.
 
@@ -67,9 +70,9 @@ class KeptStates(Revaluing):
     def rewards_of(self, arm: int, first: int, context: State) -> Sequence[float] | Array:
         """Return the rewards of the states of one arm from a place on, the same as all at once."""
         count, known = self.kept[arm], self.problem.known[arm]
-        if count - first == 1 and self._scalar is not None:
-            return (self._scalar(*context, *known, *self.columns[:, arm, first].tolist()),)
         states = self.columns[:, arm, first:count]
+        if self._scalar is not None and count - first <= ONE_BY_ONE:
+            return [self._scalar(*context, *known, *state) for state in states.T.tolist()]
         return self._full(self._vector(*context, *known, *states), (count - first,))
 
     def _full(self, rewards: Any, shape: tuple[int, ...]) -> Array:

@@ -82,7 +82,7 @@ class Room(Knowledge):
         self._attributes = [column[:, None] for column in np.array(problem.known).T]
         payoff = problem.payoff
         self._vector = payoff.formula.arrays if isinstance(payoff, FormulaPayoff) else payoff.vector
-        # Quicker for a single state, where it gives the same.
+        # Quicker for a few states; only where it gives the same as an array of them.
         self._scalar: Callable[..., float] | None = None
         if isinstance(payoff, FormulaPayoff) and payoff.formula.is_alike_on_arrays:
             self._scalar = payoff.scalar

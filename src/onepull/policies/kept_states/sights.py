@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_SIGHTS = 64  # contexts that are remembered
 MOST_ONCE = 64  # contexts that came once, of which only that is remembered
-MOST_REMEMBERED = 1 << 16  # rewards in all contexts: with their bounds one megabyte
+MOST_REMEMBERED = 1 << 17  # rewards in all contexts: two megabytes with what bounds need
 
 
 class Sight:
