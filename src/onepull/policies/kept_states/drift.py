@@ -315,20 +315,21 @@ class Drift:
         self.squares *= squares[:, None]
         self._prepare()
 
-    def add_arm(self) -> None:
-        """Add an arm that was never observed."""
-        fresh = Drift(arms=1, contexts=len(self.pooled))
+    def add_arms(self, added: int) -> None:
+        """Add arms that were never observed."""
+        fresh = Drift(arms=added, contexts=len(self.pooled))
         for name in OF_ARMS:
             setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
-        self.latest.append(-1)
-        self.compared.append(0)
+        self.latest += fresh.latest
+        self.compared += fresh.compared
         self._prepare()
 
-    def remove_arm(self, arm: int) -> None:
-        """Remove an arm; what it showed about noise and change stays."""
+    def remove_arms(self, removed: Sequence[int]) -> None:
+        """Remove arms; what they showed about noise and change stays."""
         for name in OF_ARMS:
-            setattr(self, name, np.delete(getattr(self, name), arm, axis=0))
-        del self.latest[arm], self.compared[arm]
+            setattr(self, name, np.delete(getattr(self, name), removed, axis=0))
+        for arm in sorted(removed, reverse=True):
+            del self.latest[arm], self.compared[arm]
         self._prepare()
 
     def copy(self) -> Drift:

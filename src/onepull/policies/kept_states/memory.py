@@ -25,7 +25,6 @@ from onepull.policies.kept_states.saved_states import (
 )
 from onepull.policies.sharing.observation import mean_state
 
-
 ONE_BY_ONE = 8  # states that are valued one by one, which is quicker than to make arrays of them
 
 

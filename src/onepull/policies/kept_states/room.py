@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -128,39 +128,55 @@ class Room(Knowledge):
         return means
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
-        """Switch to a problem with one more arm at the end, or without arm `removed`."""
+        """Switch to a problem with more arms at the end, or without arm `removed`."""
+        if removed is None:
+            self.add_arms(problem)
+        else:
+            self.remove_arms(problem, [removed])
+
+    def add_arms(self, problem: Problem) -> None:
+        """Switch to a problem with more arms at the end."""
+        before, arms = len(self.pulls), len(problem.arms)
+        added = arms - before
+        for numbers in (self.pulls, self.in_flight, self.kept):
+            numbers.extend([0] * added)
+        old = self.columns, self.stands_for, self.seen_at
+        self._make_room(arms, self.stands_for.shape[1])
+        self.columns[:, :before], self.stands_for[:before], self.seen_at[:before] = old
+        self.means = np.vstack([self.means, np.zeros((added, len(self.tracked)))])
+        self.blurred = np.vstack([self.blurred, np.zeros((added, len(self._nothing)), bool)])
+        self.merged_otherwise = np.append(self.merged_otherwise, np.zeros(added, bool))
+        if self._counts_for is not None:
+            nothing = np.zeros((added, self.stands_for.shape[1]))
+            mean, deviation = self._counts_for
+            self._counts_for = np.vstack([mean, nothing]), np.vstack([deviation, nothing])
+        if self.drift is not None:
+            self.drift.add_arms(added)
+        self._switch(problem)
+
+    def remove_arms(self, problem: Problem, removed: Sequence[int]) -> None:
+        """Switch to a problem without some arms."""
+        gone = set(removed)
+        for numbers in (self.pulls, self.in_flight, self.kept):
+            numbers[:] = [number for arm, number in enumerate(numbers) if arm not in gone]
+        self.columns = np.delete(self.columns, removed, axis=1)
+        self.stands_for = np.delete(self.stands_for, removed, axis=0)
+        self.seen_at = np.delete(self.seen_at, removed, axis=0)
+        self.divisors = np.delete(self.divisors, removed)
+        self.means = np.delete(self.means, removed, axis=0)
+        self.blurred = np.delete(self.blurred, removed, axis=0)
+        self.merged_otherwise = np.delete(self.merged_otherwise, removed)
+        if self._counts_for is not None:
+            mean, deviation = (np.delete(each, removed, axis=0) for each in self._counts_for)
+            self._counts_for = mean, deviation
+        if self.drift is not None:
+            self.drift.remove_arms(removed)
+        self._switch(problem)
+
+    def _switch(self, problem: Problem) -> None:
+        """Value the states of other arms."""
         self.problem = problem
         self.capacity = capacity_of(self.asked, len(problem.arms))
-        if removed is None:
-            for numbers in (self.pulls, self.in_flight, self.kept):
-                numbers.append(0)
-            old = self.columns, self.stands_for, self.seen_at
-            self._make_room(len(self.pulls), self.stands_for.shape[1])
-            self.columns[:, :-1], self.stands_for[:-1], self.seen_at[:-1] = old
-            self.means = np.vstack([self.means, np.zeros((1, len(self.tracked)))])
-            self.blurred = np.vstack([self.blurred, np.zeros((1, len(self._nothing)), bool)])
-            self.merged_otherwise = np.append(self.merged_otherwise, values=False)
-            if self._counts_for is not None:
-                nothing = np.zeros((1, self.stands_for.shape[1]))
-                mean, deviation = self._counts_for
-                self._counts_for = np.vstack([mean, nothing]), np.vstack([deviation, nothing])
-            if self.drift is not None:
-                self.drift.add_arm()
-        else:
-            for numbers in (self.pulls, self.in_flight, self.kept):
-                del numbers[removed]
-            self.columns = np.delete(self.columns, removed, axis=1)
-            self.stands_for = np.delete(self.stands_for, removed, axis=0)
-            self.seen_at = np.delete(self.seen_at, removed, axis=0)
-            self.divisors = np.delete(self.divisors, removed)
-            self.means = np.delete(self.means, removed, axis=0)
-            self.blurred = np.delete(self.blurred, removed, axis=0)
-            self.merged_otherwise = np.delete(self.merged_otherwise, removed)
-            if self._counts_for is not None:
-                mean, deviation = (np.delete(each, removed, axis=0) for each in self._counts_for)
-                self._counts_for = mean, deviation
-            if self.drift is not None:
-                self.drift.remove_arm(removed)
         self._bind()
 
 
