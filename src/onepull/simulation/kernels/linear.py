@@ -21,7 +21,7 @@ from onepull.simulation.draws import ASIDE, atom, bits, normal, place, show
 from onepull.simulation.kernels.means import spread as beside
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import World
+from onepull.simulation.world import World, WorldTables
 
 reachable(cholesky, invert)  # what the plain function calls
 index = inlined(optimistic)
@@ -163,7 +163,7 @@ class PreparedLinear(Prepared):
         models, size = self.model.moments.shape
         luck = 40.0 if policy.traits.randomised else 0.0
         self.nanoseconds = 150.0 + models * size * (3.0 * size + luck)
-        self.rewards: dict[int, Array] = {}
+        self.rewards = WorldTables(World.rewards)
 
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
@@ -180,11 +180,11 @@ class PreparedLinear(Prepared):
         )
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-            if id(world) not in self.rewards:
-                self.rewards[id(world)] = world.rewards()
+            # Columns next to each other would be of another type to the compiler.
+            features = np.ascontiguousarray(model.features.table(stretch.contexts))
             linear(
-                stretch, chosen, state, rule, model.features.table(stretch.contexts),
-                model.low, model.range, world.states, self.rewards[id(world)], world.g,
+                stretch, chosen, state, rule, features,
+                model.low, model.range, world.states, self.rewards.of(world), world.g,
             )  # fmt: skip
 
         return FunctionRunner(run)
