@@ -21,7 +21,7 @@ from onepull.policies.sharing import in_flight
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.feedback_queue import comes_at, send
-from onepull.simulation.kernels.dense import bound_of_arm, of_arm
+from onepull.simulation.kernels.by_arm import bound_of_arm, of_arm
 from onepull.simulation.kernels.features import write_psi
 from onepull.simulation.kernels.means import spread, states_beside
 from onepull.simulation.kernels.memory import move, root_of
@@ -64,21 +64,9 @@ def learn(means: Any, pulls: Any, arm: Any, table: Any, row: Any) -> None:
 
 @compiled
 def late_joint(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    mail: Any,
-    post: Any,
-    announced: Any,
-    cells: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    features: Any,
-    centres: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, mail: Any, post: Any, announced: Any, cells: Any,
+    lows: Any, highs: Any, rule: Any, laws: Any, features: Any, centres: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule on joint learning, keeping the mean of every feature: `means[feature, arm]`."""
     offset, key = stretch.first, stretch.key
     start, count, ordered, keep, alias = laws.start, laws.size, laws.ordered, laws.keep, laws.alias
@@ -126,20 +114,9 @@ def late_joint(
 
 @compiled
 def late_per_cell(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    mail: Any,
-    post: Any,
-    announced: Any,
-    cells: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    rewards: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, mail: Any, post: Any, announced: Any, cells: Any,
+    lows: Any, highs: Any, rule: Any, laws: Any, rewards: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule on the means of each cell: `means[cell, arm]`."""
     offset, key, rows, contexts = stretch.first, stretch.key, stretch.rows, stretch.contexts
     start, count, ordered, keep, alias = laws.start, laws.size, laws.ordered, laws.keep, laws.alias
@@ -190,23 +167,10 @@ def late_per_cell(
 
 @compiled
 def late_dense(  # noqa: C901, PLR0912, PLR0915 - a loop in full
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    mail: Any,
-    post: Any,
-    announced: Any,
-    phi: Any,
-    rows: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    features: Any,
-    pivots: Any,
-    plain: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, mail: Any, post: Any, announced: Any, phi: Any,
+    rows: Any, lows: Any, highs: Any, rule: Any, laws: Any, features: Any, pivots: Any,
+    plain: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule on the means of every feature, `means[arm, feature]`; an estimate is φ·mean."""
     offset, key, start, count = stretch.first, stretch.key, laws.start, laws.size
     ordered, keep, alias = laws.ordered, laws.keep, laws.alias

@@ -121,17 +121,9 @@ def earned(
 
 @compiled
 def linear(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    rule: Any,
-    features: Any,
-    low: Any,
-    width: Any,
-    laws: Any,
-    rewards: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, rule: Any, features: Any, low: Any, width: Any,
+    laws: Any, rewards: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule on linear models; `features[trial]` has one row for all arms, or one for each."""
     grams, moments, pulls = state.grams, state.moments, state.pulls
     models, size = moments.shape

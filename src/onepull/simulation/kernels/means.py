@@ -41,18 +41,9 @@ def states_beside(contexts: Any, fields: Any) -> Any:
 
 @compiled
 def joint(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    cells: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    features: Any,
-    centres: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, cells: Any, lows: Any, highs: Any, rule: Any,
+    laws: Any, features: Any, centres: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule with joint learning on the means of all features, with any kind of forgetting.
 
     `features[atom]` is ψ of an atom.  For continuous states g is called at all centres.
@@ -106,16 +97,9 @@ class HistogramState(NamedTuple):
 
 @compiled
 def joint_histogram(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    cells: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    rewards: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, cells: Any, lows: Any, highs: Any, rule: Any,
+    laws: Any, rewards: Any,
+) -> None:  # fmt: skip
     """Run a rule with joint learning on counts of atoms; the work does not grow with the cells.
 
     `rewards[cell, arm, k]` is the reward of the arm's k-th atom at the centre of the cell.  An
@@ -161,17 +145,9 @@ class CellState(NamedTuple):
 
 @compiled
 def per_cell(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    cells: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    rewards: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, cells: Any, lows: Any, highs: Any, rule: Any,
+    laws: Any, rewards: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule that learns each cell separately; with one cell it ignores the context.
 
     `rewards[context, atom]` is looked up if contexts and states are discrete; otherwise g is
