@@ -17,7 +17,7 @@ from onepull.report import Table
 from onepull.spaces import Finite
 from onepull.theory import (
     Instance,
-    doubled,
+    doubling_ccb,
     gap_free,
     graves_lai,
     hoeffding_constant,
@@ -227,7 +227,7 @@ def _regret(
                 [
                     "gap-free, doubling",
                     None,
-                    doubled(problem, alpha=2 + epsilon, growth=GROWTH, horizon=horizon),
+                    doubling_ccb(problem, alpha=2 + epsilon, growth=GROWTH, horizon=horizon),
                 ]
             )
     if delta is None:

@@ -11,13 +11,13 @@ from crossing import crossing
 from problems import channels
 
 from onepull import (
+    ContextTable,
     Finite,
     Interval,
     ParameterError,
     Problem,
     Random,
     RandomizedUCB,
-    Table,
     simulate,
 )
 from onepull.policies.policy_class.cheapest_mixture import Program
@@ -37,7 +37,7 @@ def program(arms, cells, kind, generator, curve):
         kind = [[f"arm-{arm}" for arm in row] for row in rows]
     frequencies = generator.dirichlet(np.ones(cells))
     return Program(
-        PolicyClass(Table(problem), problem.arms, kind),
+        PolicyClass(ContextTable(problem), problem.arms, kind),
         gains=frequencies[:, None] * generator.uniform(0, 1, (cells, arms)),
         frequencies=frequencies,
         floor=0.06 / arms,

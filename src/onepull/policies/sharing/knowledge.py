@@ -35,7 +35,7 @@ class Knowledge(ABC):
         >>> shared(Problem(
         ...     arms=["a"], context={"y": Finite([1, 2])}, state={"x": Interval(0, 3)}, reward="x*y"
         ... ), "joint", None)
-        <Joint(Table) of 1 arm after 0 trials, 3 numbers>
+        <Joint(ContextTable) of 1 arm after 0 trials, 3 numbers>
         """
         arms = len(self.problem.arms)
         told = f"of {arms} arm{'s' * (arms > 1)} after {self.trials:,} trials"

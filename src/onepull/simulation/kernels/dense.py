@@ -15,7 +15,7 @@ from onepull.simulation.compiled import compiled
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.by_arm import of_arm
 from onepull.simulation.kernels.features import write_psi
-from onepull.simulation.kernels.means import spread, states_beside
+from onepull.simulation.kernels.means import states_beside, write_state
 from onepull.simulation.kernels.memory import take_in
 from onepull.simulation.kernels.rules import decide_on
 
@@ -66,7 +66,7 @@ def dense(
             continue
         show(laws, best, key, at_arm, trial, shown)
         if pivots.shape[0] > 0:
-            spread(shown, values, at)
+            write_state(shown, values, at)
             g(values, worked_out)
         else:
             write_psi(plain, shown, worked_out)

@@ -23,7 +23,7 @@ from onepull.simulation.draws import atom, place, show
 from onepull.simulation.feedback_queue import comes_at, send
 from onepull.simulation.kernels.by_arm import bound_of_arm, of_arm
 from onepull.simulation.kernels.features import write_psi
-from onepull.simulation.kernels.means import spread, states_beside
+from onepull.simulation.kernels.means import states_beside, write_state
 from onepull.simulation.kernels.memory import move, root_of
 from onepull.simulation.kernels.rules import decide, decide_on
 from onepull.statistics import arm_statistics
@@ -54,7 +54,7 @@ def count_pull(counts: Any, roots: Any, row: Any, arm: Any) -> None:
 
 
 @inlined
-def learn(means: Any, pulls: Any, arm: Any, table: Any, row: Any) -> None:
+def learn_answer(means: Any, pulls: Any, arm: Any, table: Any, row: Any) -> None:
     """Add an observation, a row of a table, to the means of an arm: `means[feature, arm]`."""
     pulls[0, arm] += 1
     weight = 1.0 / pulls[0, arm]
@@ -91,12 +91,12 @@ def late_joint(
                 count_pull(counts, roots, 0, arm)
             if known:
                 found = atom(start[arm], count[arm], ordered[arm], keep, alias, key, at_arm, letter)
-                learn(means, pulls, arm, features, found)
+                learn_answer(means, pulls, arm, features, found)
             else:
                 show(laws, arm, key, at_arm, letter, shown)
-                spread(shown, values, at)
+                write_state(shown, values, at)
                 g(values, worked_out)
-                learn(means, pulls, arm, psi, 0)
+                learn_answer(means, pulls, arm, psi, 0)
             letter = after[letter]
         cell = cells[i]
         best = decide(rule, means, cell, roots, 0, lows[cell], highs[cell], trials + 1, trial)
@@ -152,7 +152,7 @@ def late_per_cell(
             show(laws, best, key, at_arm, trial, shown)
             for f in range(at):
                 values[f, 0] = contexts[i, f]
-            spread(shown, values, at)
+            write_state(shown, values, at)
             g(values, value)
             earned[trial] = value[0]
         sent[trial] = best
@@ -198,15 +198,15 @@ def late_dense(  # noqa: C901, PLR0912, PLR0915 - a loop in full
                 count_pull(counts, roots, 0, arm)
             if known:
                 found = atom(start[arm], count[arm], ordered[arm], keep, alias, key, at_arm, letter)
-                learn(by_feature, pulls, arm, features, found)
+                learn_answer(by_feature, pulls, arm, features, found)
             else:
                 show(laws, arm, key, at_arm, letter, shown)
                 if pivots.shape[0] > 0:
-                    spread(shown, values, at)
+                    write_state(shown, values, at)
                     g(values, worked_out)
                 else:
                     write_psi(plain, shown, worked_out)
-                learn(by_feature, pulls, arm, psi, 0)
+                learn_answer(by_feature, pulls, arm, psi, 0)
             letter = after[letter]
         for j in range(arms):
             mean = np.inf

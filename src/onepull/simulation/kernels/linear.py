@@ -18,7 +18,7 @@ from onepull.policies.linear.linear_model import LinearPolicy
 from onepull.policies.linear.ridge import cholesky, invert, solve_ridge
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import ASIDE, atom, bits, normal, place, show
-from onepull.simulation.kernels.means import spread as beside
+from onepull.simulation.kernels.means import write_state
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World, WorldTables
@@ -114,7 +114,7 @@ def earned(
     at = stretch.contexts.shape[1]
     for f in range(at):
         values[f, 0] = stretch.contexts[i, f]
-    beside(shown, values, at)
+    write_state(shown, values, at)
     g(values, value)
     return value[0]
 

@@ -21,7 +21,7 @@ from onepull.simulation.kernels.rules import decide
 
 
 @inlined
-def spread(shown: Any, values: Any, at: Any) -> None:
+def write_state(shown: Any, values: Any, at: Any) -> None:
     """Write one state into each column of `values`, in the rows beginning at `at`."""
     for f in range(shown.size):
         for r in range(values.shape[1]):
@@ -77,7 +77,7 @@ def joint(
                 take_in(state, best, features, found)
         else:
             show(laws, best, key, at_arm, trial, shown)
-            spread(shown, values, at)
+            write_state(shown, values, at)
             g(values, worked_out)
             if is_lasting:
                 learn(means, pulls, roots, best, psi, 0)
@@ -178,7 +178,7 @@ def per_cell(
             show(laws, best, key, at_arm, trial, shown)
             for f in range(at):
                 values[f, 0] = contexts[i, f]
-            spread(shown, values, at)
+            write_state(shown, values, at)
             g(values, value)
             reward = value[0]
         pulls[cell, best] += 1

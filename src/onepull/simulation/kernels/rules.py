@@ -43,7 +43,7 @@ leading_law_of_arms = inlined(rules.leading_law_of_arms)
 # Functions that kernels call; the compiled forms are below.
 
 
-def explored(rule: Any, trial: Any) -> Any:
+def exploration_of(rule: Any, trial: Any) -> Any:
     """Return the exploration of a rule at a trial."""
     raise NotImplementedError
 
@@ -73,7 +73,7 @@ def choose_once(rule: Any, values: Any, laws: Any, pulls: Any, means: Any) -> An
 def fill_table(rule: Any, table: Any) -> None:
     """Write the exploration of a rule at each trial, beginning with 1, into a table."""
     for trial in range(1, table.size):
-        table[trial] = explored(rule, trial)
+        table[trial] = exploration_of(rule, trial)
 
 
 def _known(rule: Any) -> Functions | None:
@@ -83,8 +83,8 @@ def _known(rule: Any) -> Functions | None:
     return FUNCTIONS_BY_TYPE.get(rule.instance_class)
 
 
-@overload(explored)
-def _explored(rule: Any, trial: Any) -> Any:
+@overload(exploration_of)
+def _exploration_of(rule: Any, trial: Any) -> Any:
     functions = _known(rule)
     if functions is None:
         return None
