@@ -164,7 +164,7 @@ def _arms(instance: Instance) -> Table:
     rows: list[list[Any]] = [
         [
             arm,
-            "𝒪̄, never" if j in never else "𝒪, sometimes",
+            "never" if j in never else "sometimes",
             len(instance.contexts_of(j)),
             float(instance.q[j]),
             float(positive[j]) if np.isfinite(positive[j]) else None,

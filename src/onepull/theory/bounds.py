@@ -72,9 +72,9 @@ def theorem_3(
 ) -> RegretBound:
     """Bound the regret of DCB(ε), including the paper's O(1).
 
-    As printed: 4(2+ε) Δ_max/Δ_o² |𝒪̄| ln n + O(1), where Δ_o is the smallest positive gap.
-    Corrected: a never-optimal arm costs at most Σ_s max {Δ_j^(i) : l_i ≥ s} over its pulls
-    s = 1, 2, …, with l_i = 4(2+ε) ln n (G_i/Δ_j^(i))², because pull s happens in a context
+    As printed: 4(2+ε) Δ_max/Δ_o² N ln n + O(1), with N never-optimal arms and the smallest positive
+    gap Δ_o.  Corrected: a never-optimal arm costs at most Σ_s max {Δ_j^(i) : l_i ≥ s} over its
+    pulls s = 1, 2, …, with l_i = 4(2+ε) ln n (G_i/Δ_j^(i))², because pull s happens in a context
     with l_i ≥ s.  This is at most max_i l_i · max_i Δ_j^(i).
 
     >>> from onepull.environment import channel_selection
