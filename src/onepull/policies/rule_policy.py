@@ -126,9 +126,9 @@ class RulePolicy(Policy):
         """Return a policy for another reward with everything that this one has learned.
 
         This works for policies that store states.  A histogram is exact for every reward.  A
-        sketch interpolates the reward between its knots.  That is exact where the formula is linear
-        in each number of the state, and as good as now where the new reward is the present one
-        times a number, plus what does not depend on the state.  Else ParameterError says how far
+        sketch interpolates the reward between its knots.  This is exact if the formula is linear in
+        each number of the state.  It is as good as now if the new reward is the present one times a
+        number, plus terms that do not depend on the state.  Otherwise ParameterError says how far
         estimates may be off.
 
         Parameters

@@ -109,8 +109,7 @@ class Knowledge(ABC):
     def set_attributes(self, problem: Problem, accepted: float | None = None) -> None:
         """Switch to a problem with other attributes of its arms; changes nothing if it raises.
 
-        `accepted` is an error of estimates that a caller takes into account, where they cannot be
-        computed anew exactly.
+        If estimates cannot be computed again exactly, they may be off by up to `accepted`.
         """
         del problem, accepted
         raise ParameterError(
