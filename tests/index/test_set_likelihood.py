@@ -109,28 +109,25 @@ def test_the_bound_is_the_highest_mean_of_a_likely_law(seen, values, risk):
 
 
 def _highest(told, counts, worth, least, law):
-    """Search the laws of three states on a grid, and then on finer ones around the best."""
-    side = np.linspace(-1.0, 1.0, 31)
-    moves = np.array([(a, b, -a - b) for a in side for b in side])
-    here, reach = law / law.sum(), 1.0
-    while reach > 1e-7:
-        tried = here + reach * moves
-        tried = np.where(np.abs(tried) < 1e-9, 1e-12, tried)
-        # The faces belong to the laws, and the best is often on one.
-        tried = np.vstack([tried, *(_on_face(tried, face) for face in range(3))])
-        tried = tried[(tried > 0).all(axis=1)]
-        ok = (counts * np.log(tried @ told.T)).sum(axis=1) >= least
-        if ok.any() and (tried[ok] @ worth).max() > here @ worth:
-            here = tried[ok][int(np.argmax(tried[ok] @ worth))]
-        reach *= 0.6
-    return here @ worth
+    """Go from the most likely law of three states in every direction until it is too unlikely.
 
-
-def _on_face(laws, face):
-    moved = laws.copy()
-    moved[:, (face + 1) % 3] += moved[:, face] - 1e-12
-    moved[:, face] = 1e-12
-    return moved
+    Likely laws are a convex set, so the highest mean is at the end of one of these ways, and ends
+    next to each other have means next to each other.
+    """
+    low, high = 0.0, 2 * np.pi
+    for _ in range(4):  # each time in directions closer to the best one
+        angles = np.linspace(low, high, 400)
+        ways = np.column_stack([np.cos(angles), np.sin(angles), -np.cos(angles) - np.sin(angles)])
+        near, far = np.zeros(len(ways)), np.min(law / np.maximum(-ways, 1e-12), axis=1)
+        for _ in range(50):
+            middle = (near + far) / 2
+            laws = np.maximum(law + middle[:, None] * ways, 1e-300)
+            is_likely = (counts * np.log(laws @ told.T)).sum(axis=1) >= least
+            near, far = np.where(is_likely, middle, near), np.where(is_likely, far, middle)
+        means = (law + near[:, None] * ways) @ worth
+        best, step = angles[np.argmax(means)], angles[1] - angles[0]
+        low, high = best - step, best + step
+    return means.max()
 
 
 @given(
