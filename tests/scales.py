@@ -80,7 +80,7 @@ def use_everything(policy: Policy) -> None:
     (space,) = policy.problem.context.values()
     contexts = [_at(space, share) for share in (0.0, 0.4, 0.99)]
     twin = type(policy)._rebuilt(policy.problem, policy._written()) if _is_saved(policy) else None
-    for trials in (1, 2, 33):
+    for trials in (1, 2, 20):
         play(policy, trials, seed=trials)
         for y in contexts:
             told = policy.explain(y=y)

@@ -17,7 +17,7 @@ from onepull.experiments.buffer_experiment import (
     BUFFERS,
     CONTROLLERS,
     BufferExperiment,
-    _WrittenStored,
+    _WrittenBuffer,
     has_buffer,
 )
 from onepull.experiments.experiment import APPLICATIONS, _Written
@@ -79,7 +79,7 @@ def test_the_experiments_of_the_page_can_be_read(number, tmp_path):
 
 KEYS = {
     **dict.fromkeys(_Written.__struct_fields__),
-    **dict.fromkeys(_WrittenStored.__struct_fields__),
+    **dict.fromkeys(_WrittenBuffer.__struct_fields__),
 }
 
 

@@ -44,7 +44,7 @@ OTHERS = {
         "UnknownArm",
     ],
     "experiments": ["Experiment", "ResultFolder"],
-    "factor": ["Factorisation", "Grid", "Histogram", "LowRank", "Sketch", "Table"],
+    "factor": ["Factorisation", "Grid", "Histogram", "LowRank", "Sketch", "ContextTable"],
     "formula": ["Formula"],
     "index": ["MeanRule", "StateRule", "TurnRule"],
     "payoff": ["Fact", "Payoff", "Reward"],

@@ -90,7 +90,9 @@ def _entry(name: PublicName) -> str:
         functions = ", ".join(f"`{function}`" for function in name.value.__all__)
         return f".. py:module:: {name.path}\n\n``{name.path}``: {summary} It has {functions}.\n"
     if inspect.isclass(name.value):
-        inherited = f"   :inherited-members: {last}\n" if (last := _last_base(name.value)) else ""
+        inherited = (
+            f"   :inherited-members: {last}\n" if (last := _not_repeated(name.value)) else ""
+        )
         bases = "   :show-inheritance:\n" if _public_bases(name.value) else ""
         return f".. autoclass:: {name.path}\n   :members:\n{bases}{inherited}"
     if inspect.isroutine(name.value):
@@ -100,14 +102,23 @@ def _entry(name: PublicName) -> str:
     return f".. py:data:: {name.path}\n   :type: {kind}\n\n   {summary}\n"
 
 
-def _last_base(kind: type[Any]) -> str:
-    """Return the base from which on members are not repeated; empty if only own ones are shown.
+def _not_repeated(kind: type[Any]) -> str:
+    """Return the bases whose members are not repeated; empty if only own ones are shown.
 
-    What a class inherits from one that has no entry of its own is shown with the class.
+    What a class inherits from one that has no entry of its own is shown with the class.  What its
+    nearest public base has, that base inherits or defines, and it is shown there.
     """
-    if issubclass(kind, onepull.Policy):
-        return "object" if kind is onepull.Policy else "Policy"
-    return "object" if issubclass(kind, onepull.Router) else ""
+    if not issubclass(kind, onepull.Policy | onepull.Router):
+        return ""
+    above = _public_bases(kind)
+    return ", ".join(base.__name__ for base in (above[0].__mro__ if above else [object]))
+
+
+def _shown_with(kind: type[Any], base: type[Any]) -> type[Any]:
+    """Return the class with which the reference shows what `kind` inherits from a base."""
+    while (above := _public_bases(kind)) and base in above[0].__mro__:
+        kind = above[0]
+    return kind
 
 
 class Checks(SphinxDirective):
@@ -152,8 +163,7 @@ class Name(SphinxRole):
             if member in vars(base):
                 value = getattr(base, member)
                 shown = (inspect.isroutine(value) or isinstance(value, property)) and value.__doc__
-                parts = "onepull.Policy" if base in onepull.Policy.__mro__ else path
-                return f"{path_to(base) or parts}.{member}" if shown else None
+                return f"{path_to(_shown_with(kind, base))}.{member}" if shown else None
         return None
 
 
@@ -256,6 +266,19 @@ def nothing_is_missing(app: Sphinx, env: BuildEnvironment) -> None:
             log.warning("%s is public, but not in the reference", path)
 
 
+def nothing_is_repeated(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn about members that are documented with a class and with its base."""
+    del app
+    public = all_public_names()
+    for path, *_ in env.domains.python_domain.get_objects():
+        owner, _, member = path.rpartition(".")
+        kind = public.get(owner)
+        if inspect.isclass(kind):
+            home = next((base for base in kind.__mro__ if member in vars(base)), kind)
+            if (other := _shown_with(kind, home)) is not kind:
+                log.warning("%s is documented with %s, too", path, other.__name__)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives, the role and the check."""
     app.setup_extension("sphinx.ext.autodoc")
@@ -271,4 +294,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-skip-member", nothing_said)
     app.connect("doctree-read", own_types)
     app.connect("env-check-consistency", nothing_is_missing)
+    app.connect("env-check-consistency", nothing_is_repeated)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -293,7 +293,7 @@ def index() -> str:
         chosen = arm == "5g"
         body += [
             text(left - 12, y + 16, arm, "end bold" if chosen else "end"),
-            text(left - 12, y + 33, f"{pulls} pulls", "end small soft"),
+            text(left - 12, y + 33, pulls, "end small soft"),
             f'<rect x="{left}" y="{y}" width="{scale * estimate:g}" height="34" class="fa"/>',
             (
                 f'<rect x="{left + scale * estimate:g}" y="{y}" width="{scale * bonus:g}" '

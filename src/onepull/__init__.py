@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         UnknownArm,
     )
     from onepull.experiments import Experiment, ResultFolder
-    from onepull.factor import Factorisation, Grid, Histogram, LowRank, Sketch, Table
+    from onepull.factor import ContextTable, Factorisation, Grid, Histogram, LowRank, Sketch
     from onepull.formula import Formula
     from onepull.index import MeanRule, StateRule, TurnRule
     from onepull.payoff import Fact, Payoff, Reward
@@ -145,7 +145,7 @@ _HOMES = {
         "UnknownArm",
     ],
     "experiments": ["Experiment", "ResultFolder"],
-    "factor": ["Factorisation", "Grid", "Histogram", "LowRank", "Sketch", "Table"],
+    "factor": ["Factorisation", "Grid", "Histogram", "LowRank", "Sketch", "ContextTable"],
     "formula": ["Formula"],
     "index": ["MeanRule", "StateRule", "TurnRule"],
     "payoff": ["Fact", "Payoff", "Reward"],
@@ -233,6 +233,7 @@ __all__ = [
     "CoarseKL",
     "ConflictError",
     "ContextError",
+    "ContextTable",
     "ContextualZooming",
     "Controls",
     "Decision",
@@ -310,7 +311,6 @@ __all__ = [
     "Stats",
     "Store",
     "StoreError",
-    "Table",
     "Traits",
     "TurnPolicy",
     "TurnRule",

@@ -130,6 +130,21 @@ def constant(
     return read
 
 
+def share(name: str, value: Any) -> float:
+    """Return a parameter between 0 and 1, neither included; raises `ParameterError` otherwise.
+
+    >>> share("discount", 0.999)
+    0.999
+    >>> share("failure", 1)
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: failure must be between 0 and 1, both excluded, given 1
+    """
+    read = constant(name, value, above=0.0)
+    if read >= 1.0:
+        raise ParameterError(f"{name} must be between 0 and 1, both excluded, given {shown(value)}")
+    return read
+
+
 def flag(name: str, value: Any) -> bool:
     """Return a parameter that is True or False; raises `ParameterError` if it is not.
 

@@ -36,3 +36,11 @@ def test_every_make_target_shown_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert targets
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+
+
+def test_every_place_to_look_in_exists():
+    table = CONTRIBUTING.partition("| to change | look in |")[2].partition("\n\n")[0]
+    named = re.findall(r"`([\w/]+(?:/|\*?\.py))`", table)
+    assert len(named) > 20
+    for name in named:
+        assert list((ROOT / "src" / "onepull").glob(name.rstrip("/"))), name

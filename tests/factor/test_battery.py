@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from problems import CONTINUOUS, FINITE
 
-from onepull import Finite, Grid, Interval, Problem, Table
+from onepull import ContextTable, Finite, Grid, Interval, Problem
 from onepull.factor import Histogram, LowRank, Sketch
 from onepull.testing import FACTORISATION_CHECKS
 
@@ -39,7 +39,7 @@ SKETCHES = {n: p for n, p in (FINITE | CONTINUOUS).items() if n != "mixed"} | {"
 SMOOTH = {n: p for n, p in SKETCHES.items() if n != "channels"} | {"listed": listed}
 
 CASES = [
-    *(pytest.param(Table, p, id=f"Table-{name}") for name, p in FINITE.items()),
+    *(pytest.param(ContextTable, p, id=f"ContextTable-{name}") for name, p in FINITE.items()),
     *(
         pytest.param(lambda problem, d=d: Grid(problem, delta=d), p, id=f"Grid-{d}-{name}")
         for name, p in CONTINUOUS.items()

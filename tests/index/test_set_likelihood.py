@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onepull.index.empirical_likelihood import likely_mean
-from onepull.index.set_likelihood import coarse_bound, log_likelihood, spread
+from onepull.index.set_likelihood import coarse_bound, likely_shares, log_likelihood
 
 
 @st.composite
@@ -28,7 +28,7 @@ def sightings(draw, levels=3, sets=5):
 @given(sightings(levels=4, sets=7))
 def test_the_law_shares_every_observation_out_as_it_says_itself(seen):
     told, counts = seen
-    law = spread(told, counts)
+    law = likely_shares(told, counts)
     pulls = counts.sum()
     pull = (told.T * (counts / (told @ law))).sum(axis=1) / pulls
     assert law.sum() == pytest.approx(1.0, abs=1e-12)
@@ -40,7 +40,7 @@ def test_the_law_shares_every_observation_out_as_it_says_itself(seen):
 @given(sightings(levels=4, sets=7), st.integers(0, 2**32 - 1))
 def test_no_other_law_is_more_likely(seen, seed):
     told, counts = seen
-    best = log_likelihood(told, counts, spread(told, counts))
+    best = log_likelihood(told, counts, likely_shares(told, counts))
     for other in np.random.default_rng(seed).dirichlet(np.full(4, 0.3), 200):
         assert log_likelihood(told, counts, np.maximum(other, 1e-12)) <= best + 1e-4
 
@@ -71,7 +71,7 @@ def test_with_one_end_hidden_it_is_the_product_limit_law(exact, beyond):
     told, counts = told[counts > 0], counts[counts > 0]
     live = told.any(axis=0)
     law = np.zeros(4)
-    law[live] = spread(told[:, live], counts)
+    law[live] = likely_shares(told[:, live], counts)
     limited = kaplan_meier(exact, beyond)
     for values in ([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]):
         assert law @ values == pytest.approx(limited @ values, abs=1e-4)
@@ -93,7 +93,7 @@ SIMPLEX = (
 def test_the_bound_is_the_highest_mean_of_a_likely_law(seen, values, risk):
     told, counts = seen
     worth = np.array(values, dtype=float)
-    law = spread(told, counts)
+    law = likely_shares(told, counts)
     bound, rise = coarse_bound(told, counts, worth, float(worth.max()), law, risk)
     best = log_likelihood(told, counts, law)
     with np.errstate(divide="ignore"):
@@ -109,28 +109,25 @@ def test_the_bound_is_the_highest_mean_of_a_likely_law(seen, values, risk):
 
 
 def _highest(told, counts, worth, least, law):
-    """Search the laws of three states on a grid, and then on finer ones around the best."""
-    side = np.linspace(-1.0, 1.0, 31)
-    moves = np.array([(a, b, -a - b) for a in side for b in side])
-    here, reach = law / law.sum(), 1.0
-    while reach > 1e-7:
-        tried = here + reach * moves
-        tried = np.where(np.abs(tried) < 1e-9, 1e-12, tried)
-        # The faces belong to the laws, and the best is often on one.
-        tried = np.vstack([tried, *(_on_face(tried, face) for face in range(3))])
-        tried = tried[(tried > 0).all(axis=1)]
-        ok = (counts * np.log(tried @ told.T)).sum(axis=1) >= least
-        if ok.any() and (tried[ok] @ worth).max() > here @ worth:
-            here = tried[ok][int(np.argmax(tried[ok] @ worth))]
-        reach *= 0.6
-    return here @ worth
+    """Go from the most likely law of three states in every direction until it is too unlikely.
 
-
-def _on_face(laws, face):
-    moved = laws.copy()
-    moved[:, (face + 1) % 3] += moved[:, face] - 1e-12
-    moved[:, face] = 1e-12
-    return moved
+    Likely laws are a convex set, so the highest mean is at the end of one of these ways, and ends
+    next to each other have means next to each other.
+    """
+    low, high = 0.0, 2 * np.pi
+    for _ in range(4):  # each time in directions closer to the best one
+        angles = np.linspace(low, high, 400)
+        ways = np.column_stack([np.cos(angles), np.sin(angles), -np.cos(angles) - np.sin(angles)])
+        near, far = np.zeros(len(ways)), np.min(law / np.maximum(-ways, 1e-12), axis=1)
+        for _ in range(50):
+            middle = (near + far) / 2
+            laws = np.maximum(law + middle[:, None] * ways, 1e-300)
+            is_likely = (counts * np.log(laws @ told.T)).sum(axis=1) >= least
+            near, far = np.where(is_likely, middle, near), np.where(is_likely, far, middle)
+        means = (law + near[:, None] * ways) @ worth
+        best, step = angles[np.argmax(means)], angles[1] - angles[0]
+        low, high = best - step, best + step
+    return means.max()
 
 
 @given(
@@ -152,7 +149,7 @@ def test_where_every_state_was_seen_it_is_the_empirical_likelihood_bound(counts,
 def test_the_rise_tells_how_high_the_bound_can_be_at_more_risk(seen, risk, more):
     told, counts = seen
     worth = np.array([0.0, 1.0, 2.5])
-    law = spread(told, counts)
+    law = likely_shares(told, counts)
     bound, rise = coarse_bound(told, counts, worth, 2.5, law, risk)
     later, _ = coarse_bound(told, counts, worth, 2.5, law, risk + more)
     assert bound - 1e-6 <= later <= bound + rise * more + 1e-6
@@ -181,7 +178,7 @@ def test_the_bound_is_sharp_however_many_pulls_there_were(pulls, uninformative):
 )
 def test_a_power_of_two_scales_the_bound_exactly(seen, values, risk, exponent):
     told, counts = seen
-    worth, law, unit = np.array(values, dtype=float), spread(told, counts), 2.0**exponent
+    worth, law, unit = np.array(values, dtype=float), likely_shares(told, counts), 2.0**exponent
     bound, rise = coarse_bound(told, counts, worth, 3.0, law, risk)
     scaled = coarse_bound(told, counts, worth * unit, 3.0 * unit, law, risk)
     assert scaled == (bound * unit, rise * unit)
@@ -196,6 +193,8 @@ def test_a_power_of_two_scales_the_bound_exactly(seen, values, risk, exponent):
 def test_no_size_of_the_reward_breaks_the_bound(seen, values, sizes, risk):
     told, counts = seen
     worth = np.array(values) * sizes
-    bound, rise = coarse_bound(told, counts, worth, float(worth.max()), spread(told, counts), risk)
+    bound, rise = coarse_bound(
+        told, counts, worth, float(worth.max()), likely_shares(told, counts), risk
+    )
     assert worth.min() <= bound <= worth.max()
     assert rise >= 0.0

@@ -12,7 +12,7 @@ from onepull import Finite, Interval, PatientKL, Problem, UpperConfidence, recom
 from onepull.environment import Environment, energy_harvesting
 from onepull.planning.bounds import doubling_bound, joint_bound, per_context_bound
 from onepull.planning.candidate import Candidate
-from onepull.planning.candidates import candidates, factored, patient, recommendations
+from onepull.planning.candidates import candidates, factored, patient_kl, recommendations
 from onepull.planning.decision_time import microseconds
 from onepull.planning.grid_sizes import MOST_GRID_CELLS, ladder, left_out
 from onepull.theory.bounds import gap_free
@@ -44,13 +44,13 @@ def test_to_explore_where_it_is_cheapest_takes_lists_of_contexts_and_states():
         state={"x": Finite([0, 1, 2])},
         reward="min(x, y)",
     )
-    (found,) = patient(listed_states, 1000)
+    (found,) = patient_kl(listed_states, 1000)
     assert isinstance(found.build(), PatientKL)
     assert found.bound is None
     assert found.caution == "no bound on its regret is proved"
     assert "PatientKL" in names(listed_states, None)
     for problem in (channels(), harvesting(), mixed()):
-        assert not list(patient(problem, 1000))
+        assert not list(patient_kl(problem, 1000))
 
 
 def test_all_candidates_take_prices_and_failures():

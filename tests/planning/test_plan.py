@@ -13,7 +13,7 @@ import onepull
 from onepull import DCB, Finite, Interval, ParameterError, Problem, simulate
 from onepull.environment import channel_selection, energy_harvesting
 from onepull.planning import plan
-from onepull.planning.plan_tables import picture, tables
+from onepull.planning.plan_tables import picture, plan_tables
 from onepull.planning.random_instances import instance
 from onepull.report import svg
 
@@ -150,7 +150,7 @@ def test_what_makes_no_sense_is_refused(wrong):
 
 def test_tables_have_a_row_for_each_option():
     made = plan(harvesting(), storage=100, **QUICK)
-    (table,) = tables(made)
+    (table,) = plan_tables(made)
     assert [row["policy"] for row in table.records()] == [o.name for o in made.options]
     assert "µs" not in table.columns
     assert table.notes == made.notes

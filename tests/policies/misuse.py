@@ -75,7 +75,7 @@ def _constructors() -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]]]:
             given = {"problem": problem(), **NEEDED.get(name, {})}
             if _works(kind, given):
                 yield f"{name}-{at}", kind, given
-    for name in ("Table", "Histogram", "Sketch", "LowRank", "Grid"):
+    for name in ("ContextTable", "Histogram", "Sketch", "LowRank", "Grid"):
         for at, problem in PROBLEMS.items():
             kind, given = getattr(onepull, name), {"problem": problem()}
             given |= {"delta": 0.1} if name == "Grid" else {}

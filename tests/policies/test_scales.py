@@ -72,11 +72,11 @@ def test_a_power_of_two_changes_no_choice(name, form, spaces):
     first = build(registered()[name], problem(form, *spaces))
     if first is None:
         pytest.skip("not for this problem")
-    chosen = play(first, 80)
+    chosen = play(first, 50)
     for exponent in EXPONENTS:
         scaled = build(registered()[name], problem(f"{2.0**exponent!r} * {form}", *spaces))
         assert scaled is not None
-        assert play(scaled, 80) == chosen, exponent
+        assert play(scaled, 50) == chosen, exponent
 
 
 @pytest.mark.parametrize("kind", [UCB1, MultiUCB, CoarseKL, DCB, EmpiricalKL])

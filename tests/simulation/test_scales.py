@@ -12,7 +12,7 @@ from onepull.environment import Environment
 from onepull.policies.registry import registered
 from onepull.simulation import Simulation
 
-TRIALS = 300
+TRIALS = 150
 
 
 FORMS = [

@@ -11,7 +11,7 @@ from onepull import ParameterError
 from onepull.environment import channel_selection, energy_harvesting
 from onepull.theory import (
     Instance,
-    doubling,
+    doubling_phases,
     gap_free,
     lemma_1,
     multi_ucb,
@@ -210,7 +210,7 @@ def test_doubling_sums_the_phases_that_begin():
 
     for horizon, expected in ((1, [2]), (2, [2]), (3, [2, 4]), (6, [2, 4]), (7, [2, 4, 8])):
         phases: list[int] = []
-        assert doubling(seen, horizon) == len(expected)
+        assert doubling_phases(seen, horizon) == len(expected)
         assert phases == expected
 
 
@@ -219,7 +219,7 @@ def test_doubling_is_geometric(growth):
     """There is no factor ln T: the sum is within a constant of its last term."""
     for horizon in (10**3, 10**6, 10**12):
         last = (2 ** math.ceil(math.log2(horizon + 2) - 1)) ** growth
-        total = doubling(lambda trials: trials**growth, horizon)
+        total = doubling_phases(lambda trials: trials**growth, horizon)
         assert total <= last * 2**growth / (2**growth - 1)
 
 
@@ -264,7 +264,7 @@ def test_zeta():
         lambda seven: theorem_1(seven, 0.01, 0),
         lambda seven: theorem_1(seven, True, 10),
         lambda seven: theorem_1(seven, math.nan, 10),
-        lambda _: doubling(float, 0),
+        lambda _: doubling_phases(float, 0),
         lambda _: gap_free(channel_selection().problem, alpha=1.4, horizon=10),
         lambda _: gap_free(channel_selection().problem, alpha=2, horizon=1),
         lambda _: gap_free(channel_selection().problem, alpha=2, delta=0.1, horizon=10),

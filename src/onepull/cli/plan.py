@@ -17,7 +17,7 @@ from onepull.experiments.buffer_experiment import BUFFERED, BufferProblemFile
 from onepull.experiments.experiment import READY
 from onepull.experiments.problem_file import ProblemFile
 from onepull.planning import plan
-from onepull.planning.plan_tables import picture, tables
+from onepull.planning.plan_tables import picture, plan_tables
 from onepull.policies.recommendation import FEEDBACK
 from onepull.report import save
 from onepull.report.drawing import kind_of
@@ -155,7 +155,7 @@ def command(  # noqa: PLR0913 - an argument for each option
     if as_json:
         click.echo(json.dumps(_finite(made.to_dict()), indent=2))
     else:
-        show(tables(made), as_json=False)
+        show(plan_tables(made), as_json=False)
         show_proposal(made.proposal())
     if out is not None:
         save(picture(made, brief.name), out)

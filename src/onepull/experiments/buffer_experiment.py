@@ -62,12 +62,12 @@ CONTROLLERS: dict[str, type[Controller]] = {
 ARRIVALS = Box(amount=Interval(0, float("inf")))
 
 
-class _StoredLaws(msgspec.Struct, forbid_unknown_fields=True):
+class _BufferLaws(msgspec.Struct, forbid_unknown_fields=True):
     states: dict[str, Any] | None = None
     arrivals: Any = None
 
 
-class _WrittenStored(msgspec.Struct, forbid_unknown_fields=True):
+class _WrittenBuffer(msgspec.Struct, forbid_unknown_fields=True):
     horizon: int
     replications: int
     controllers: list[dict[str, Any]]
@@ -76,7 +76,7 @@ class _WrittenStored(msgspec.Struct, forbid_unknown_fields=True):
     baseline: str | None = None
     application: str | dict[str, Any] | None = None
     problem: dict[str, Any] | None = None
-    environment: _StoredLaws | None = None
+    environment: _BufferLaws | None = None
     buffer: dict[str, Any] | None = None
 
 
@@ -104,7 +104,7 @@ class BufferExperiment(FromToml):
     simulation: BufferSimulation
     replications: int
     baseline: str | None
-    written: _WrittenStored = field(repr=False)
+    written: _WrittenBuffer = field(repr=False)
 
     @classmethod
     def _build(cls, document: Document, folder: Path, name: str) -> BufferExperiment:
@@ -171,11 +171,11 @@ def has_buffer(stated: Mapping[str, Any]) -> bool:
     return named or "buffer" in stated or "controllers" in stated
 
 
-def _written(stated: Mapping[str, Any]) -> _WrittenStored:
-    return converted(stated, _WrittenStored, "an experiment with a buffer")
+def _written(stated: Mapping[str, Any]) -> _WrittenBuffer:
+    return converted(stated, _WrittenBuffer, "an experiment with a buffer")
 
 
-def _world(written: _WrittenStored, folder: Path) -> BufferEnvironment:
+def _world(written: _WrittenBuffer, folder: Path) -> BufferEnvironment:
     parts = {
         "problem": written.problem,
         "environment": written.environment,
@@ -213,7 +213,7 @@ def _buffer(written: Mapping[str, Any]) -> Buffer:
 
 
 def _controllers(
-    written: _WrittenStored, world: BufferEnvironment
+    written: _WrittenBuffer, world: BufferEnvironment
 ) -> Iterator[tuple[str, Controller]]:
     """Yield every controller by name, one for each combination of swept parameters."""
     seen: set[str] = set()

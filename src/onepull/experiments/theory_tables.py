@@ -17,7 +17,7 @@ from onepull.report import Table
 from onepull.spaces import Finite
 from onepull.theory import (
     Instance,
-    doubled,
+    doubling_ccb,
     gap_free,
     graves_lai,
     hoeffding_constant,
@@ -164,7 +164,7 @@ def _arms(instance: Instance) -> Table:
     rows: list[list[Any]] = [
         [
             arm,
-            "𝒪̄, never" if j in never else "𝒪, sometimes",
+            "never" if j in never else "sometimes",
             len(instance.contexts_of(j)),
             float(instance.q[j]),
             float(positive[j]) if np.isfinite(positive[j]) else None,
@@ -227,7 +227,7 @@ def _regret(
                 [
                     "gap-free, doubling",
                     None,
-                    doubled(problem, alpha=2 + epsilon, growth=GROWTH, horizon=horizon),
+                    doubling_ccb(problem, alpha=2 + epsilon, growth=GROWTH, horizon=horizon),
                 ]
             )
     if delta is None:

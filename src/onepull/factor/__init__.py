@@ -2,16 +2,17 @@
 
 from onepull.factor.atoms import Atoms, Histogram, Sketch
 from onepull.factor.cells import Cells
+from onepull.factor.context_table import ContextTable
 from onepull.factor.factorisation import Dense, Factorisation
 from onepull.factor.grid import Grid
 from onepull.factor.low_rank import LowRank
 from onepull.factor.partition import partition
 from onepull.factor.plain_psi import PlainPsi
-from onepull.factor.table import Table
 
 __all__ = [
     "Atoms",
     "Cells",
+    "ContextTable",
     "Dense",
     "Factorisation",
     "Grid",
@@ -19,6 +20,5 @@ __all__ = [
     "LowRank",
     "PlainPsi",
     "Sketch",
-    "Table",
     "partition",
 ]

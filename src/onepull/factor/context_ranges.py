@@ -11,8 +11,8 @@ from onepull.arrays import Array
 from onepull.errors import OnepullError
 from onepull.factor.arm_ranges import whole_ranges
 from onepull.factor.cells import MOST_CELLS
+from onepull.factor.context_table import ContextTable
 from onepull.factor.grid import Grid
-from onepull.factor.table import Table
 from onepull.payoff import State
 from onepull.payoff.box_points import is_finite, size
 from onepull.problem import Problem
@@ -65,10 +65,10 @@ def _between(problem: Problem) -> Problem:
     return problem.with_spaces(context=context)
 
 
-def _fine_cells(problem: Problem) -> Table | Grid | None:
+def _fine_cells(problem: Problem) -> ContextTable | Grid | None:
     if is_finite(problem.context):
         if size(problem.context) <= MOST_CELLS:
-            return Table(problem)
+            return ContextTable(problem)
         try:
             return _fine_cells(_between(problem))
         except OnepullError:  # the reward is not defined between the values, or there are too many

@@ -49,8 +49,8 @@ class Factorisation(ABC):
 
     Examples
     --------
-    >>> from onepull import Finite, Interval, Table
-    >>> table: Factorisation = Table(Problem(
+    >>> from onepull import Finite, Interval, ContextTable
+    >>> table: Factorisation = ContextTable(Problem(
     ...     arms=["wifi", "lte"],
     ...     context={"bits": Finite([1, 2, 3])},
     ...     state={"capacity": Interval(0, 7)},

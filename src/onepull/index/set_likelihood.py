@@ -3,8 +3,8 @@
 Observations are sets: a row of `told` is 1 at the states of a set and 0 elsewhere, and `counts`
 says how often the set was observed.  A set of one state is an observed state.  CPython runs
 these functions, and the simulator compiles them.  Only the linear algebra (`mixtures`, `tangent`,
-`solved`, `total`) has a second, compiled form: numpy's is fastest in CPython, and compiling it
-would need scipy.
+`solved`, `weighted_sum`) has a second, compiled form: numpy's is fastest in CPython, and
+compiling it would need scipy.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def solved(matrix: Any, vector: Any) -> Any:
     return np.linalg.solve(matrix, vector)
 
 
-def total(weights: Any, values: Any) -> float:
+def weighted_sum(weights: Any, values: Any) -> float:
     """Return Σ weight · value.
 
-    >>> float(total(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
+    >>> float(weighted_sum(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
     11.0
     """
     return weights @ values  # type: ignore[no-any-return]  # a number
@@ -69,7 +69,7 @@ def total(weights: Any, values: Any) -> float:
 
 def penalised_likelihood(counts: Any, likely: Any, shares: Any, fog: float, weight: float) -> float:
     """Return what `settled_shares` maximises; `weight` is the price of a share."""
-    clear = total(counts, np.log(likely)) - weight * shares.sum()
+    clear = weighted_sum(counts, np.log(likely)) - weight * shares.sum()
     return clear + fog * np.log(shares).sum()  # type: ignore[no-any-return]  # a number
 
 
@@ -89,7 +89,7 @@ def settled_shares(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
         for s in range(shares.size):
             bend[s, s] += fog
         step = solved(bend, slope)
-        gain = total(slope, step)
+        gain = weighted_sum(slope, step)
         away = step.min()
         size = 1.0 if away > -WHOLE else -WHOLE / away
         before = height
@@ -107,7 +107,7 @@ def settled_shares(rates: Any, counts: Any, shares: Any, fog: float) -> Any:
     return shares / shares.sum()
 
 
-def spread(rates: Any, counts: Any) -> Any:
+def likely_shares(rates: Any, counts: Any) -> Any:
     """Return the most likely shares, starting from equal ones.
 
     With sets in place of rates this is the self-consistent law of Turnbull (1976): every
@@ -115,7 +115,7 @@ def spread(rates: Any, counts: Any) -> Any:
     distinguishes get equal shares.
 
     >>> told = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 0.0]])
-    >>> spread(told, np.array([1.0, 2.0, 1.0])).round(4).tolist()
+    >>> likely_shares(told, np.array([1.0, 2.0, 1.0])).round(4).tolist()
     [0.25, 0.75, 0.0]
     """
     shares = np.full(rates.shape[1], 1.0 / rates.shape[1])
@@ -131,7 +131,7 @@ def log_likelihood(rates: Any, counts: Any, shares: Any) -> float:
     >>> round(float(log_likelihood(told, np.array([3.0, 1.0]), law)), 6)   # 3 ln 0.5
     -2.079442
     """
-    return total(counts, np.log(mixtures(rates, shares)))
+    return weighted_sum(counts, np.log(mixtures(rates, shares)))
 
 
 def coarse_bound(
@@ -158,14 +158,14 @@ def coarse_bound(
     unit = max((top - values).max(), NARROWEST)
     gaps = (top - values) / unit  # from here on in units of the range
     reach = gaps.max()
-    short = total(law, gaps)
+    short = weighted_sum(law, gaps)
     mean = top - unit * short
     if risk <= 0.0:
         return mean, inf
     if short <= MULTIPLIER_TOLERANCE * MULTIPLIER_TOLERANCE * reach:  # up to the barrier
         return top, 0.0
     best = log_likelihood(told, counts, law)
-    square = total(law, (gaps - short) ** 2)
+    square = weighted_sum(law, (gaps - short) ** 2)
     beyond = max(sqrt(0.5 * square * pulls / risk) - short, 1e-6 * reach)
     low, high = 0.0, inf  # multipliers that are too small and too large
     wrong_low, wrong_high = 0.0, 0.0
@@ -176,13 +176,17 @@ def coarse_bound(
         costs = gaps + beyond  # not top + beyond - values, which may round to zero
         rates = told / costs
         # After the first turn the shares move little, so start from them.
-        shares = settled_shares(rates, counts, shares, FAINTEST) if turn else spread(rates, counts)
+        shares = (
+            settled_shares(rates, counts, shares, FAINTEST)
+            if turn
+            else likely_shares(rates, counts)
+        )
         likely = log_likelihood(rates, counts, shares) + FAINTEST * shares.size
         short = exp((best - risk - likely) / pulls)
         if short - beyond > most:
             most, rise = short - beyond, short / pulls
         # The bound falls with λ as long as this is positive.
-        wrong = log(total(shares, 1.0 / costs) * short)
+        wrong = log(weighted_sum(shares, 1.0 / costs) * short)
         if wrong > 0.0:
             low, wrong_low = beyond, wrong
         else:

@@ -24,6 +24,7 @@ ENCLOSING_WORK = 2**20  # the cost of a formula times boxes to enclose at a time
 FEWEST_BOXES = 64  # boxes to enclose at a time, at least
 CORNERS = 64
 MOST_WRITTEN_PARTS = 4096  # parts of a formula times contexts to write out as code
+REMEMBERED_FUNCTIONS = 16  # functions that were written out, of one reward
 SLOPE = 1e-9  # least slope that counts as strictly monotone, relative to the whole range
 STRICT = ("increasing", "decreasing")
 
@@ -56,6 +57,7 @@ class FormulaPayoff(Payoff):
         self.scalar = self.formula.scalar
         self.vector = self.formula.vector
         self._boxes = max(FEWEST_BOXES, ENCLOSING_WORK // self.formula.cost)
+        self._written: dict[bytes, Callable[[State], list[float]]] = {}
         self._strict_at = lru_cache(maxsize=4096)(self._strictly_monotone)
         # Raises FormulaError if the formula is undefined anywhere on the declared spaces.
         budget = min(SPACE_PIECES, self._boxes)
@@ -93,9 +95,17 @@ class FormulaPayoff(Payoff):
         return bool(np.min(found.low) >= -LARGEST_REWARD)
 
     def listing(self, contexts: Sequence[State]) -> Callable[[State], list[float]]:
-        """Return a function that computes the rewards in all contexts; generated code if short."""
+        """Return a function that computes the rewards in all contexts; generated code if short.
+
+        Policies on one problem ask for the same contexts, so the last functions are remembered.
+        """
         if self.formula.cost * len(contexts) <= MOST_WRITTEN_PARTS:
-            return self.formula.rows(contexts)
+            key = np.array(contexts).tobytes()  # unlike numbers, bytes distinguish 0.0 and -0.0
+            if (found := self._written.get(key)) is None:
+                if len(self._written) >= REMEMBERED_FUNCTIONS:
+                    self._written.clear()
+                found = self._written[key] = self.formula.rows(contexts)
+            return found
         column = self.column(contexts)
         return lambda state: np.broadcast_to(column(state), len(contexts)).tolist()
 

@@ -79,4 +79,4 @@ def doubling_bound(problem: Problem, alpha: float, growth: float) -> Bound:
     >>> round(doubling_bound(energy_harvesting().problem, 2.01, 0.5)(100_000))
     52051
     """
-    return lambda horizon: theory.doubled(problem, alpha=alpha, growth=growth, horizon=horizon)
+    return lambda horizon: theory.doubling_ccb(problem, alpha=alpha, growth=growth, horizon=horizon)

@@ -54,11 +54,11 @@ UNPROVED = "no bound on its regret is proved"
 Generator: TypeAlias = Callable[[Problem, int | None], Iterator[Candidate]]
 
 
-def tables(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+def dcb(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """Yield DCB, if contexts are finite.
 
     >>> from onepull.environment import channel_selection
-    >>> [candidate.name for candidate in tables(channel_selection().problem, None)]
+    >>> [candidate.name for candidate in dcb(channel_selection().problem, None)]
     ['DCB']
     """
     del horizon  # it needs none
@@ -67,13 +67,13 @@ def tables(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         yield Candidate("DCB", "", partial(DCB, problem, epsilon=EPSILON), bound, leads=True)
 
 
-def grids(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+def ccb(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """Yield CCB with several δ, if contexts are continuous and T is known.
 
     If T is larger than what is simulated, only those δ that are tuned to T.
 
     >>> from onepull.environment import energy_harvesting
-    >>> [candidate.label for candidate in grids(energy_harvesting().problem, 10**6)]
+    >>> [candidate.label for candidate in ccb(energy_harvesting().problem, 10**6)]
     ['1 cell', '4 cells', '16 cells', 'T^-1/3', 'T^-1/2', 'T^-2/3']
     """
     if horizon is None or not intervals(problem):
@@ -90,13 +90,13 @@ def grids(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         )
 
 
-def doubling(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+def doubling_ccb(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """Yield CCB with the doubling trick, if contexts are continuous and T is unknown.
 
     A new phase starts fresh, or carries over what was learned.
 
     >>> from onepull.environment import energy_harvesting
-    >>> [candidate.label for candidate in doubling(energy_harvesting().problem, None)]
+    >>> [candidate.label for candidate in doubling_ccb(energy_harvesting().problem, None)]
     ['T^-1/3', 'T^-1/3 carried', 'T^-1/2', 'T^-1/2 carried', 'T^-2/3', 'T^-2/3 carried']
     """
     if horizon is not None or not intervals(problem):
@@ -199,11 +199,11 @@ def recommendations(
     )
 
 
-def likely(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+def empirical_kl(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """Yield EmpiricalKL, whose index is tight, on listed states or on a sketch of a few knots.
 
     >>> from onepull.environment import channel_selection
-    >>> [candidate.name for candidate in likely(channel_selection().problem, None)]
+    >>> [candidate.name for candidate in empirical_kl(channel_selection().problem, None)]
     ['EmpiricalKL']
     """
     del horizon
@@ -222,13 +222,13 @@ def likely(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         yield Candidate("EmpiricalKL", f"{knots} knots", build, None, caution=UNPROVED)
 
 
-def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+def patient_kl(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """Yield PatientKL, which explores where it is cheapest, if contexts and states are finite.
 
     >>> from onepull.environment import channel_selection, energy_harvesting
-    >>> [candidate.name for candidate in patient(channel_selection().problem, None)]
+    >>> [candidate.name for candidate in patient_kl(channel_selection().problem, None)]
     ['PatientKL']
-    >>> [candidate.name for candidate in patient(energy_harvesting().problem, None)]
+    >>> [candidate.name for candidate in patient_kl(energy_harvesting().problem, None)]
     []
     """
     del horizon
@@ -240,11 +240,11 @@ def patient(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         yield Candidate("PatientKL", "", partial(PatientKL, problem), None, caution=UNPROVED)
 
 
-def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+def multi_ucb(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """Yield Multi-UCB for comparison; if contexts are continuous, on two coarse grids.
 
     >>> from onepull.environment import energy_harvesting
-    >>> [candidate.name for candidate in apart(energy_harvesting().problem, 10**6)]
+    >>> [candidate.name for candidate in multi_ucb(energy_harvesting().problem, 10**6)]
     ['MultiUCB 4 cells', 'MultiUCB T^-1/3']
     """
     deltas: dict[str, bounds.Delta] = {"": None}
@@ -262,11 +262,11 @@ def apart(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
         )
 
 
-def blind(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
+def ucb1(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
     """Yield UCB1, which has the smallest storage.
 
     >>> from onepull.environment import energy_harvesting
-    >>> next(blind(energy_harvesting().problem, None)).caution
+    >>> next(ucb1(energy_harvesting().problem, None)).caution
     'it ignores the context, so its regret keeps growing linearly'
     """
     del horizon
@@ -283,15 +283,15 @@ def blind(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
 
 
 GENERATORS: list[Generator] = [
-    tables,
-    grids,
-    doubling,
+    dcb,
+    ccb,
+    doubling_ccb,
     factored,
     recommendations,
-    likely,
-    patient,
-    apart,
-    blind,
+    empirical_kl,
+    patient_kl,
+    multi_ucb,
+    ucb1,
 ]
 
 

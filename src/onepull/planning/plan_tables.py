@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # matplotlib takes 0.6 s to import
     from onepull.planning.planner import Plan
 
 
-def tables(plan: Plan) -> list[Table]:
+def plan_tables(plan: Plan) -> list[Table]:
     """Return a table of options for each horizon of a plan; the last one has the notes.
 
     >>> import numpy as np
@@ -25,7 +25,7 @@ def tables(plan: Plan) -> list[Table]:
     >>> from onepull.planning import Plan
     >>> option = Option("DCB", "", {}, 1000, 35, 900.0, np.array([9.0, 11.0]))
     >>> made = Plan(channel_selection().problem, 1000, [option], 1000, option, "best", [])
-    >>> tables(made)[0].columns
+    >>> plan_tables(made)[0].columns
     ['policy', 'numbers', 'bytes', 'bound', 'regret', '95 % interval']
     """
     trials = dict.fromkeys(option.trial for option in plan.options)

@@ -16,7 +16,7 @@ from onepull.planning.candidate import Candidate
 from onepull.planning.decision_time import microseconds
 from onepull.planning.grid_sizes import HORIZONS, MOST_GRID_CELLS, left_out
 from onepull.planning.option import Option
-from onepull.planning.plan_tables import plan_html, tables
+from onepull.planning.plan_tables import plan_html, plan_tables
 from onepull.planning.random_instances import STATES_PER_ARM, instance
 from onepull.planning.selection import propose
 from onepull.planning.special_candidates import Circumstances, is_endless, offered
@@ -90,12 +90,12 @@ class Plan:
 
     def __str__(self) -> str:
         """Return all options and the proposal as text."""
-        return "\n\n".join([*map(str, tables(self)), self.proposal()])
+        return "\n\n".join([*map(str, plan_tables(self)), self.proposal()])
 
     def _repr_html_(self) -> str:
         """Return all options and the proposal for a notebook; the proposed row is highlighted."""
         chosen = None if self.proposed is None else self.proposed.name
-        return plan_html(tables(self), chosen, self.proposal())
+        return plan_html(plan_tables(self), chosen, self.proposal())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain values."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from inspect import getattr_static
 from math import inf, isinf, nextafter
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -36,6 +35,11 @@ FREE = frozenset({
     "__repr__", "_repr_html_", "parameters", "_written", "_shown", "traits", "guarantee",
     "explain", "_why", "_reason", "_unseen", "_runs_rules", "_keeps_to_rule",
 })  # fmt: skip
+
+
+def _definitions(kind: type) -> dict[str, Any]:
+    """Return what a class defines or inherits, by name."""
+    return {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
 
 
 def runs_rules(kind: Kind) -> Kind:
@@ -92,12 +96,8 @@ class RulePolicy(Policy):
         """Return the overridden methods that keep the simulator from compiling this class."""
         for kind in cls.__mro__:
             if vars(kind).get("_runs_rules"):
-                known = {name for base in kind.__mro__ for name in vars(base)} - FREE
-                return sorted(
-                    name
-                    for name in known
-                    if getattr_static(cls, name, None) is not getattr_static(kind, name, None)
-                )
+                own, known = _definitions(cls), _definitions(kind)
+                return sorted(name for name in known.keys() - FREE if own[name] is not known[name])
         return ["the whole decision"]
 
     @property
@@ -126,9 +126,9 @@ class RulePolicy(Policy):
         """Return a policy for another reward with everything that this one has learned.
 
         This works for policies that store states.  A histogram is exact for every reward.  A
-        sketch interpolates the reward between its knots.  That is exact where the formula is linear
-        in each number of the state, and as good as now where the new reward is the present one
-        times a number, plus what does not depend on the state.  Else ParameterError says how far
+        sketch interpolates the reward between its knots.  This is exact if the formula is linear in
+        each number of the state.  It is as good as now if the new reward is the present one times a
+        number, plus terms that do not depend on the state.  Otherwise ParameterError says how far
         estimates may be off.
 
         Parameters

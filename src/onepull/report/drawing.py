@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 INK = "#222222"
 GRID_COLOUR = "#d9d9d9"
 STYLE = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so the layout is the same everywhere
+    # DejaVu Sans comes first and with matplotlib, so the layout is the same everywhere.  An SVG
+    # names the others, too, for readers who do not have it.
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
     "font.size": 10,
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -37,6 +40,8 @@ STYLE = {
     "ytick.color": INK,
     "lines.linewidth": 1.8,
     "lines.markersize": 5,
+    "figure.constrained_layout.w_pad": 0.1,  # inches; the text of others may be a little wider
+    "figure.constrained_layout.h_pad": 0.1,
     "svg.fonttype": "none",  # keep text as text, which can be selected and searched
     "svg.hashsalt": "onepull",
 }

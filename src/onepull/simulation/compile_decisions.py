@@ -36,5 +36,5 @@ def compile_decisions(*, use: bool = True) -> None:
         return
     from onepull.simulation.kernels import leading_arm  # noqa: PLC0415 - needs the extra
 
-    leading_arm.prepare()
+    leading_arm.compile_search()
     COMPILED.leader = leading_arm.leading_arm

@@ -12,7 +12,7 @@ from onepull.arrays import Array
 from onepull.distributions import Continuous, Distribution, Independent
 from onepull.distributions.continuous import Within
 from onepull.errors import ParameterError
-from onepull.simulation.own_quantiles import address_of
+from onepull.simulation.own_quantiles import quantile_address
 
 # Kinds of a field, beside those of continuous laws.
 LISTED_VALUES = 0  # one of listed values
@@ -180,7 +180,7 @@ def _kind_of(law: Continuous) -> int:
     """Return the kind of a law, or the address of its own quantile function."""
     quantile = type(law).quantile
     if quantile is not None:
-        return address_of(quantile, len(law.shape))
+        return quantile_address(quantile, len(law.shape))
     ours = next(kind for kind in type(law).__mro__ if "kind" in vars(kind))
     if not law.kind or any(
         "density" in vars(own) for own in type(law).__mro__[: type(law).__mro__.index(ours)]

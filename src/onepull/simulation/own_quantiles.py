@@ -11,7 +11,7 @@ _LOCK = Lock()  # simulations may be prepared in several threads
 _COMPILED_QUANTILES: dict[Any, Any] = {}  # must not be freed while kernels call them
 
 
-def address_of(quantile: Any, size: int) -> int:
+def quantile_address(quantile: Any, size: int) -> int:
     """Return the address of the compiled quantile function of a user's own distribution.
 
     Kernels are compiled once for all distributions.  They call such a function by its address,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onepull.environment.environment import Environment
-from onepull.factor import Dense, Factorisation, Grid, Histogram, LowRank, Sketch, Table
+from onepull.factor import ContextTable, Dense, Factorisation, Grid, Histogram, LowRank, Sketch
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies import (
     AdaptiveKL,
@@ -53,7 +53,7 @@ OWN_KERNELS: dict[type[Policy], Callable[[Any], Prepared]] = {
     ContextualZooming: PreparedZoom,
     PatientKL: PreparedPatient,
 }
-OUR_FACTORS = frozenset({Table, Grid, Histogram, Sketch, LowRank})
+OUR_FACTORS = frozenset({ContextTable, Grid, Histogram, Sketch, LowRank})
 UNLEARNED = (FixedArm, Genie, Random)
 
 

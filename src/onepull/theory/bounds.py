@@ -33,8 +33,8 @@ from onepull.theory.pulls import (
 __all__ = [
     "RegretBound",
     "WrongPulls",
-    "doubled",
-    "doubling",
+    "doubling_ccb",
+    "doubling_phases",
     "gap_free",
     "lemma_1",
     "multi_ucb",
@@ -72,9 +72,9 @@ def theorem_3(
 ) -> RegretBound:
     """Bound the regret of DCB(ε), including the paper's O(1).
 
-    As printed: 4(2+ε) Δ_max/Δ_o² |𝒪̄| ln n + O(1), where Δ_o is the smallest positive gap.
-    Corrected: a never-optimal arm costs at most Σ_s max {Δ_j^(i) : l_i ≥ s} over its pulls
-    s = 1, 2, …, with l_i = 4(2+ε) ln n (G_i/Δ_j^(i))², because pull s happens in a context
+    As printed: 4(2+ε) Δ_max/Δ_o² N ln n + O(1), with N never-optimal arms and the smallest positive
+    gap Δ_o.  Corrected: a never-optimal arm costs at most Σ_s max {Δ_j^(i) : l_i ≥ s} over its
+    pulls s = 1, 2, …, with l_i = 4(2+ε) ln n (G_i/Δ_j^(i))², because pull s happens in a context
     with l_i ≥ s.  This is at most max_i l_i · max_i Δ_j^(i).
 
     >>> from onepull.environment import channel_selection
@@ -195,7 +195,7 @@ def _cells(problem: Problem, delta: float | Mapping[str, float] | None) -> float
     return sum(problem.payoff.lipschitz[name].value * widths[name] for name in fields)
 
 
-def doubling(bound: Callable[[int], float], horizon: int) -> float:
+def doubling_phases(bound: Callable[[int], float], horizon: int) -> float:
     """Bound the regret of the doubling trick with phases of 2, 4, 8, … trials: Σ_k bound(2^k).
 
     The paper's recurrence ℜ_𝒞(T) = ℜ_𝒞(T/2) + ℜ_ℬ(T/2), summed over the phases that begin
@@ -203,7 +203,7 @@ def doubling(bound: Callable[[int], float], horizon: int) -> float:
     of order T^a with a > 0, the sum is geometric and at most 2^a/(2^a - 1) times its last term,
     without another factor ln T.
 
-    >>> doubling(lambda trials: trials**0.5, 6) == 2**0.5 + 4**0.5
+    >>> doubling_phases(lambda trials: trials**0.5, 6) == 2**0.5 + 4**0.5
     True
     """
     if not 1 <= horizon < math.inf:
@@ -216,11 +216,11 @@ def doubling(bound: Callable[[int], float], horizon: int) -> float:
     return math.fsum(bound(2**k) for k in range(1, phases + 1))
 
 
-def doubled(problem: Problem, *, alpha: float, growth: float, horizon: int) -> float:
+def doubling_ccb(problem: Problem, *, alpha: float, growth: float, horizon: int) -> float:
     """Bound the regret of CCB with the doubling trick: 2^k trials, δ_k = (2^k)^-(1-growth).
 
     >>> from onepull.environment import energy_harvesting
-    >>> round(doubled(energy_harvesting().problem, alpha=2.01, growth=0.5, horizon=100_000))
+    >>> round(doubling_ccb(energy_harvesting().problem, alpha=2.01, growth=0.5, horizon=100_000))
     52051
     """
 
@@ -228,7 +228,7 @@ def doubled(problem: Problem, *, alpha: float, growth: float, horizon: int) -> f
         delta = tuned_delta(problem, trials, growth)
         return gap_free(problem, alpha=alpha, delta=delta, horizon=trials)
 
-    return doubling(phase, horizon)
+    return doubling_phases(phase, horizon)
 
 
 def multi_ucb(instance: Instance, trial: float) -> float:

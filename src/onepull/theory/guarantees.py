@@ -21,7 +21,7 @@ from onepull.policies import (
 from onepull.spaces import Finite
 from onepull.theory.bounds import (
     LEAST_ALPHA,
-    doubled,
+    doubling_ccb,
     gap_free,
     multi_ucb,
     theorem_3,
@@ -122,7 +122,7 @@ def _doubling(environment: Environment, stated: Mapping[str, Any], horizon: int)
         return Guarantee()
     alpha, growth = 2 + stated["epsilon"], stated["growth"]
     return Guarantee(
-        gap_free=doubled(environment.problem, alpha=alpha, growth=growth, horizon=horizon)
+        gap_free=doubling_ccb(environment.problem, alpha=alpha, growth=growth, horizon=horizon)
     )
 
 

@@ -138,12 +138,12 @@ class Instance:
 
     @property
     def optimal(self) -> list[int]:
-        """𝒪: the arms that are optimal in some context, ties included."""
+        """The arms that are optimal in some context, ties included; the paper's 𝒪."""
         return np.flatnonzero((self.gaps == 0).any(axis=0)).tolist()
 
     @property
     def never_optimal(self) -> list[int]:
-        """𝒪̄: the arms that are optimal in no context."""
+        """The arms that are optimal in no context; the paper writes 𝒪 with a bar."""
         return np.flatnonzero((self.gaps > 0).all(axis=0)).tolist()
 
     def contexts_of(self, arm: int) -> NDArray[np.int64]:

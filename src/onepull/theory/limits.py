@@ -142,12 +142,13 @@ def divergences(
 
 
 def graves_lai(environment: Environment, delta: float | Mapping[str, float] | None = None) -> Limit:
-    """Return the least regret of a consistent policy: Σ_𝒪̄ min_i Δ_j^(i) / min_i K_i(F_j, θ_i*).
+    """Return the least regret of a consistent policy: Σ min_i Δ_j^(i) / min_i K_i(F_j, θ_i*).
 
-    The exact constant of Graves and Lai for states with any law on the declared space.  Their
-    linear programme separates by arm: pulls of an arm of 𝒪 cost nothing, and the laws of
-    different arms are unrelated.  Each never-optimal arm must be pulled often enough for the
-    context that is hardest to rule out, in the context where a pull is cheapest.
+    This is the exact constant of Graves and Lai for states with any law on the declared space.
+    The sum is over the never-optimal arms.  Their linear programme separates by arm: pulls of the
+    other arms cost nothing, and the laws of different arms are unrelated.  Each never-optimal arm
+    must be pulled often enough for the context that is hardest to rule out, in the context where
+    a pull is cheapest.
 
     >>> from onepull.environment import channel_selection
     >>> round(graves_lai(channel_selection(7)).total, 1)
@@ -162,7 +163,7 @@ def index_policy(
 ) -> Limit:
     """Return the regret of the best index policy, which explores where arms are hardest to tell.
 
-    Σ_𝒪̄ Δ_j^(i) / K_i(F_j, θ_i*) with i the context in which K_i is least.
+    Σ Δ_j^(i) / K_i(F_j, θ_i*) over never-optimal arms, with i the context in which K_i is least.
 
     >>> from onepull.environment import channel_selection
     >>> round(index_policy(channel_selection(7)).total, 1)

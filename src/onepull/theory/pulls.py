@@ -24,8 +24,8 @@ LAST = math.pi**2 / 3  # ≥ 2 Σ t^(1-2α) for α ≥ 3/2: trials with a mean o
 def theorem_1_printed(instance: Instance, epsilon: float, trial: float) -> Array:
     """Bound the pulls of each never-optimal arm by theorem 1 as printed.
 
-    4(2+ε) ln n / min_i (Δ_j^(i))² + 1 + π²/3, infinite for the arms of 𝒪.  It lacks the
-    ranges G_i and can fail if they exceed 1.
+    4(2+ε) ln n / min_i (Δ_j^(i))² + 1 + π²/3, infinite for arms that are optimal in some
+    context.  It lacks the ranges G_i and can fail if they exceed 1.
 
     >>> from onepull.environment import channel_selection
     >>> channels = Instance.of(channel_selection(7))
@@ -41,7 +41,7 @@ def theorem_1(instance: Instance, epsilon: float, trial: float) -> Array:
     """Bound the pulls of each never-optimal arm by theorem 1 with the ranges its proof needs.
 
     4(2+ε) ln n · max_i (G_i/Δ_j^(i))² + 1 + π²/3, but at most n, the number of trials; infinite
-    for the arms of 𝒪, which the theorem is not about.
+    for arms that are optimal in some context, which the theorem is not about.
 
     >>> from onepull.environment import channel_selection
     >>> channels = Instance.of(channel_selection(7))

@@ -11,12 +11,12 @@ from problems import channels
 
 from onepull import (
     ILTCB,
+    ContextTable,
     Finite,
     Interval,
     ParameterError,
     Problem,
     Random,
-    Table,
     simulate,
 )
 from onepull.policies.policy_class.low_variance import low_variance
@@ -39,7 +39,7 @@ def drawn_class(arms, cells, kind, generator):
     if kind == "listed":
         rows = generator.integers(0, arms, (12, cells))
         kind = [[f"arm-{arm}" for arm in row] for row in rows]
-    return PolicyClass(Table(problem), problem.arms, kind)
+    return PolicyClass(ContextTable(problem), problem.arms, kind)
 
 
 # The optimisation

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from problems import channels, harvesting, mixed
 
-from onepull import EpochGreedy, Finite, InputError, Interval, ParameterError, Problem, Table
+from onepull import ContextTable, EpochGreedy, Finite, InputError, Interval, ParameterError, Problem
 from onepull.factor import partition
 from onepull.policies.policy_class.mixture import PolicyMixture
 from onepull.policies.policy_class.policy_class import PolicyClass
@@ -34,13 +34,13 @@ def maps_of(policies):
 
 def test_maps_are_all_maps_in_order():
     problem = two_fields()
-    policies = PolicyClass(Table(problem), problem.arms, "maps")
+    policies = PolicyClass(ContextTable(problem), problem.arms, "maps")
     assert maps_of(policies) == list(itertools.product(range(3), repeat=6))
 
 
 def test_thresholds_are_constants_and_cuts_along_each_field():
     problem = two_fields()
-    table = Table(problem)
+    table = ContextTable(problem)
     policies = PolicyClass(table, problem.arms, "thresholds")
     expected: set[tuple[int, ...]] = {(arm,) * 6 for arm in range(3)}
     for field, cuts in ((0, (1.5, 2.5)), (1, (4.5,))):
@@ -52,7 +52,7 @@ def test_thresholds_are_constants_and_cuts_along_each_field():
 
 def test_a_small_problem_takes_all_maps_and_a_large_one_thresholds():
     problem = channels()
-    assert len(PolicyClass(Table(problem), problem.arms)) == 7**4
+    assert len(PolicyClass(ContextTable(problem), problem.arms)) == 7**4
     cells = partition(harvesting(), 0.1)
     assert len(PolicyClass(cells, harvesting().arms)) == 4 + 9 * 12
 
@@ -60,7 +60,7 @@ def test_a_small_problem_takes_all_maps_and_a_large_one_thresholds():
 def test_a_class_may_be_listed():
     problem = two_fields()
     rows = [["a"] * 6, list("abcabc")]
-    policies = PolicyClass(Table(problem), problem.arms, rows)
+    policies = PolicyClass(ContextTable(problem), problem.arms, rows)
     assert maps_of(policies) == [(0,) * 6, (0, 1, 2, 0, 1, 2)]
     assert policies.kind == rows
 
@@ -99,7 +99,7 @@ def test_a_class_that_is_too_large_is_refused():
 @pytest.mark.parametrize("kind", ["maps", "thresholds"])
 def test_the_oracle_is_the_best_of_all(kind):
     problem = two_fields()
-    policies = PolicyClass(Table(problem), problem.arms, kind)
+    policies = PolicyClass(ContextTable(problem), problem.arms, kind)
     generator = np.random.default_rng(1)
     for _ in range(30):
         scores = generator.integers(0, 3, (6, 3)).astype(float)  # with many ties

@@ -11,13 +11,13 @@ from crossing import crossing
 from problems import channels
 
 from onepull import (
+    ContextTable,
     Finite,
     Interval,
     ParameterError,
     Problem,
     Random,
     RandomizedUCB,
-    Table,
     simulate,
 )
 from onepull.policies.policy_class.cheapest_mixture import Program
@@ -37,7 +37,7 @@ def program(arms, cells, kind, generator, curve):
         kind = [[f"arm-{arm}" for arm in row] for row in rows]
     frequencies = generator.dirichlet(np.ones(cells))
     return Program(
-        PolicyClass(Table(problem), problem.arms, kind),
+        PolicyClass(ContextTable(problem), problem.arms, kind),
         gains=frequencies[:, None] * generator.uniform(0, 1, (cells, arms)),
         frequencies=frequencies,
         floor=0.06 / arms,
@@ -77,7 +77,7 @@ def test_a_solution_keeps_to_the_constraint_and_is_near_the_least(size, kind, cu
     count = len(problem.policies)
     weights, prices = problem.solve(slack=0.5, tolerance=0.005)
     assert sum(weights.values()) == pytest.approx(1)
-    mixture = PolicyMixture.of(problem.policies, np.array(list(weights.values())), list(weights))
+    mixture = PolicyMixture.of(problem.policies, weights)
     table = mixture.table(arms)
     heights = variances(problem, table)
     np.testing.assert_allclose(problem.variances(table), heights)
@@ -92,7 +92,7 @@ def test_a_solution_keeps_to_the_constraint_and_is_near_the_least(size, kind, cu
     assert problem.excess(heights) <= max(0.02, worst + 0.02 * abs(worst) + 0.02)
     # No distribution that keeps to the constraint costs less by more than the tolerance.
     value = sum(w * problem.costs[p] for p, w in weights.items())
-    bought = PolicyMixture.of(problem.policies, np.array(list(prices.values())), list(prices))
+    bought = PolicyMixture.of(problem.policies, prices)
     assert problem.gap(table, bought.table(arms), slack=0.5) <= 0.0051
     for alpha in (0.05, 0.3):
         for share in generator.dirichlet(np.full(count, alpha), 300):

@@ -106,7 +106,7 @@ def mixed() -> Environment:
         arms=ARMS,
         context={"weight": Finite([-1, 2]), "size": Interval(0, 3)},
         state={"speed": Finite([1, 2, 4]), "load": Interval(0, 1)},
-        reward="weight * size * speed / (1 + load)",
+        reward="weight * size * speed / (1 + load) - load",
     )
     rows = [[s, load] for s in (1, 2, 4) for load in (0.13, 0.78)]
     laws = {arm: Discrete(rows, w) for arm, w in weights(9, 6).items()}
@@ -213,3 +213,13 @@ def test_a_sketch_of_finite_fields_beside_continuous_ones_runs_in_the_interprete
     assert isinstance(made._prepared[0], Interpreted)
     low_rank = UpperConfidence(environment.problem, sharing="low-rank(1e-6)")
     assert_identical(*blocks(environment, low_rank, horizon=HORIZON))
+
+
+def test_a_single_feature():
+    """An array with one row is of another type to the compiler than one with several."""
+    environment = mixed()
+    problem = environment.problem.with_reward("weight * size * speed / (1 + load)")
+    environment = Environment(problem, states=environment.states, contexts=environment.contexts)
+    policy = UpperConfidence(problem, sharing="low-rank(1e-6)")
+    assert policy.storage == len(ARMS) * 2  # a count and one mean for each
+    assert_identical(*blocks(environment, policy, horizon=HORIZON))

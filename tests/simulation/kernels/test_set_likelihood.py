@@ -44,7 +44,7 @@ def test_the_kernel_does_what_the_library_does(name, feedback):
     environment = WORLDS[name]()
     policy = CoarseKL(environment.problem, c=1, head_start=7)
     library = partial(Interpreted, sees_states=feedback == "state")
-    assert_identical(*blocks(environment, policy, library, horizon=300, feedback=feedback))
+    assert_identical(*blocks(environment, policy, library, horizon=200, feedback=feedback))
 
 
 def test_continuous_laws_run_in_the_interpreter():
@@ -64,11 +64,11 @@ def test_continuous_laws_run_in_the_interpreter():
 
 
 def test_deadlines_of_others_teach():
-    """It loses less than learning every deadline by itself: 20 paired runs, all of them."""
+    """It loses less than learning every deadline by itself: 10 paired runs, all of them."""
     environment = world()
     problem = environment.problem
     policies = {"CoarseKL": CoarseKL(problem), "MultiUCB": MultiUCB(problem)}
     result = simulate(
-        environment, policies, horizon=2000, replications=20, seed=2, feedback="reward"
+        environment, policies, horizon=1000, replications=10, seed=2, feedback="reward"
     )
     assert np.all(result.regret("CoarseKL") < result.regret("MultiUCB"))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onepull.policies.drifting.remembering import RememberingKL, discount_of, remembered_trials
+from onepull.checks import share
+from onepull.policies.drifting.remembering import RememberingKL, remembered_trials
 from onepull.problem import Problem
 from onepull.statistics import Discounted
 
@@ -76,7 +77,7 @@ class DiscountedKL(RememberingKL):
         knots: int | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.discount = discount_of(discount)
+        self.discount = share("discount", discount)
         super().__init__(
             problem,
             partial(Discounted, discount=self.discount),

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from onepull.policies.drifting.remembering import RememberingUCB, discount_of, remembered_trials
+from onepull.checks import share
+from onepull.policies.drifting.remembering import RememberingUCB, remembered_trials
 from onepull.problem import Problem
 from onepull.statistics import Discounted
 
@@ -74,7 +75,7 @@ class DiscountedUCB(RememberingUCB):
         alpha: float = 0.6,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.discount = discount_of(discount)
+        self.discount = share("discount", discount)
         super().__init__(
             problem,
             partial(Discounted, discount=self.discount),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from onepull.checks import constant
-from onepull.errors import ParameterError
 from onepull.index.empirical_kl import empirical_kl
 from onepull.index.hoeffding import remembering
 from onepull.policies.rule_policy import MeanPolicy
@@ -75,18 +74,6 @@ class RememberingKL(StatePolicy):
     def parameters(self) -> dict[str, Any]:
         """The exploration weight c, and the knots of a sketch."""
         return {"c": self.c, **self._sketched()}
-
-
-def discount_of(discount: Any) -> float:
-    """Return γ; raises ParameterError unless it is between 0 and 1.
-
-    >>> discount_of(0.999)
-    0.999
-    """
-    value = constant("discount", discount, above=0.0)
-    if value >= 1.0:
-        raise ParameterError(f"discount must be below 1, given {discount!r}")
-    return value
 
 
 def remembered_trials(discount: float) -> float:

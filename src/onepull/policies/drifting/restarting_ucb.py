@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import constant, whole_number
-from onepull.errors import ParameterError
+from onepull.checks import constant, flag, share, whole_number
 from onepull.index.hoeffding import hoeffding
 from onepull.policies.request import Request
 from onepull.policies.rule_policy import MeanPolicy
@@ -90,18 +89,14 @@ class RestartingUCB(MeanPolicy):
         alpha: float = 0.6,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.failure = constant("failure", failure, above=0.0)
-        if self.failure >= 1.0:
-            raise ParameterError(f"failure must be a probability below 1, given {failure!r}")
+        self.failure = share("failure", failure)
         self.patience = whole_number("patience", patience)
-        if not isinstance(together, bool):
-            raise ParameterError(f"together must be true or false, given {together!r}")
-        self.together = together
+        self.together = flag("together", together)
         self.alpha = constant("alpha", alpha, above=0.0)
         self._shared = sharing
         watched = shared(problem, sharing, delta)
         lows, highs = watched.feature_bounds()
-        kind = partial(Restarting, failure=self.failure, together=together)
+        kind = partial(Restarting, failure=self.failure, together=self.together)
         watched.keep(partial(kind, lows=lows, highs=highs))
         super().__init__(watched, hoeffding(self.alpha, patience=self.patience), seed=seed)
 

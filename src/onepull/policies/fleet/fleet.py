@@ -263,9 +263,9 @@ class Fleet(ABC):
 def fit(knowledge: Knowledge, problem: Problem, *, in_order: bool = False) -> None:
     """Give knowledge the arms of a problem: add those that are missing and remove the others.
 
-    They get its attributes, which where states are stored keeps what was learned; otherwise
-    MergeError is raised.  With `in_order` they also get its order; an arm that must move loses
-    what was learned of it.
+    The arms get the attributes of the problem.  If states are stored, what was learned is kept;
+    otherwise MergeError is raised.  With `in_order` the arms also get the order of the problem; an
+    arm that must move loses what was learned about it.
     """
     try:
         for arm in problem.arms:

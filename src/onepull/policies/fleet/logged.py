@@ -149,9 +149,9 @@ def without_numpy(value: Any) -> Any:
 
 
 def _check_attributes(events: Sequence[LoggedObservation], then: Problem, now: Problem) -> None:
-    """Raise MergeError if an arm had other attributes when a reward of it was told.
+    """Raise MergeError if an arm had other attributes when its reward was observed.
 
-    A state is valued anew; what state gave a reward is not known.
+    The reward of an observed state can be computed again, but not that of an observed reward.
     """
     for event in events:
         arm, reward = event.arm, event.told[1:]

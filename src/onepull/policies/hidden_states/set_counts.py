@@ -12,7 +12,7 @@ from onepull.arrays import Array
 from onepull.checks import LARGEST_COUNT, Count, restored
 from onepull.errors import ParameterError, SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
-from onepull.index.set_likelihood import spread
+from onepull.index.set_likelihood import likely_shares
 from onepull.policies.hidden_states.level_groups import group_levels, sets_of_groups
 from onepull.policies.hidden_states.told_sets import LevelSet, Readings
 from onepull.policies.sharing.inherited import changed_fields, names_in_sentence
@@ -143,7 +143,7 @@ class Sightings(Knowledge):
             group = np.zeros(self.readings.count, np.int64)
             apart = sets_of_groups(told, group, group_levels(told, group))
             counts = np.array([count for _, count in sets], dtype=float)
-            self._seen[arm] = GroupedCounts(apart, counts, group, spread(apart, counts))
+            self._seen[arm] = GroupedCounts(apart, counts, group, likely_shares(apart, counts))
         return self._seen[arm]
 
     @property

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.checks import constant
-from onepull.errors import ParameterError
+from onepull.checks import share
 from onepull.index.hoeffding import optimistic
 from onepull.policies.linear.features import Coded, Written, feature_map
 from onepull.policies.linear.linear_model import LinearPolicy, along, lengths
@@ -85,11 +84,7 @@ class LinRel(LinearPolicy):
         failure: float = 0.1,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        self.failure = constant("failure", failure, above=0.0)
-        if self.failure >= 1:
-            raise ParameterError(
-                f"failure must be between 0 and 1, both excluded; given {failure!r}"
-            )
+        self.failure = share("failure", failure)
         super().__init__(problem, feature_map(problem, features), spectral, seed=seed)
 
     def _constants(self) -> dict[str, Any]:

@@ -34,12 +34,12 @@ class Program:
 
     Examples
     --------
-    >>> from onepull import Finite, Interval, Problem, Table
+    >>> from onepull import Finite, Interval, Problem, ContextTable
     >>> problem = Problem(
     ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x*y"
     ... )
     >>> program = Program(
-    ...     PolicyClass(Table(problem), problem.arms),
+    ...     PolicyClass(ContextTable(problem), problem.arms),
     ...     gains=np.array([[0.25, 0.75]]), frequencies=np.ones(1), floor=0.05, flat=8.0, curve=0.0,
     ... )
     >>> weights, _ = program.solve(slack=0.0, tolerance=1e-4)

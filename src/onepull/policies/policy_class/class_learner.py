@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import constant
-from onepull.errors import ParameterError
 from onepull.policies.policy import Policy
 from onepull.policies.policy_class.history import History
 from onepull.policies.request import Request
@@ -72,11 +70,3 @@ class ClassLearner(Policy):
         if total <= 0:  # no policy with weight plays any of them
             return even(allowed, allowed)
         return [chance / total for chance in kept]
-
-
-def failure_probability(value: Any) -> float:
-    """Return `failure`; raises ParameterError unless it is a probability in (0, 1)."""
-    read = constant("failure", value, above=0.0)
-    if read >= 1:
-        raise ParameterError(f"failure must be a probability in (0, 1), given {value!r}")
-    return read

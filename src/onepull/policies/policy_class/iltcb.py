@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import Count, constant, restored
+from onepull.checks import Count, constant, restored, share
 from onepull.errors import ParameterError, SaveFileError
-from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
+from onepull.policies.policy_class.class_learner import ClassLearner
 from onepull.policies.policy_class.low_variance import low_variance
 from onepull.policies.policy_class.mixture import PolicyMixture
 from onepull.policies.policy_class.policy_class import GivenPolicies
@@ -88,7 +88,7 @@ class ILTCB(ClassLearner):
         ratio: float = 2.0,
         seed: int | np.random.Generator = 0,
     ) -> None:
-        self.failure = failure_probability(failure)
+        self.failure = share("failure", failure)
         self.psi = constant("psi", psi, above=0.0)
         self.ratio = constant("ratio", ratio, above=1.0)
         if self.ratio > 2:
@@ -144,7 +144,7 @@ class _Epochs(WeighedHistory):
         rest = max(0.0, 1.0 - math.fsum(weights.values()))
         weights[leader] = weights.get(leader, 0.0) + rest
         self.solved = self.trials
-        self._mix(PolicyMixture.of(self.policies, np.array(list(weights.values())), list(weights)))
+        self._mix(PolicyMixture.of(self.policies, weights))
 
     def _solution(self) -> Any:
         return self.solved

@@ -22,11 +22,11 @@ def low_variance(
     descent (algorithm 2), started from zero.  Each step changes the weight of the policy that the
     argmax oracle finds worst; there are at most 4 ln(1/(Kμ))/μ steps.
 
-    >>> from onepull import Finite, Interval, Problem, Table
+    >>> from onepull import Finite, Interval, Problem, ContextTable
     >>> problem = Problem(
     ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)}, reward="x*y"
     ... )
-    >>> policies = PolicyClass(Table(problem), problem.arms)
+    >>> policies = PolicyClass(ContextTable(problem), problem.arms)
     >>> low_variance(policies, np.zeros((1, 2)), np.ones(1), floor=0.25)
     {}
     >>> weights = low_variance(policies, np.zeros((1, 2)), np.ones(1), floor=0.1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -48,9 +48,9 @@ class PolicyMixture:
         self.maps, self.weights = maps, weights
 
     @classmethod
-    def of(cls, policies: PolicyClass, weights: Array, chosen: Sequence[int]) -> PolicyMixture:
-        """Return the mixture of the policies of a class with the given numbers and weights."""
-        return cls(policies.assignments[list(chosen)], weights)
+    def of(cls, policies: PolicyClass, weights: Mapping[int, float]) -> PolicyMixture:
+        """Return the mixture of some policies of a class, each by its number with its weight."""
+        return cls(policies.assignments[list(weights)], np.array(list(weights.values())))
 
     @classmethod
     def nothing(cls, cells: int) -> PolicyMixture:

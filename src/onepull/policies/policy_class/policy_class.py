@@ -46,14 +46,14 @@ class PolicyClass:
 
     Examples
     --------
-    >>> from onepull import Finite, Interval, Problem, Table
+    >>> from onepull import Finite, Interval, Problem, ContextTable
     >>> problem = Problem(
     ...     arms=["wifi", "lte"],
     ...     context={"bits": Finite([1, 2])},
     ...     state={"capacity": Interval(0, 7)},
     ...     reward="min(bits, capacity)",
     ... )
-    >>> policies = PolicyClass(Table(problem), problem.arms)
+    >>> policies = PolicyClass(ContextTable(problem), problem.arms)
     >>> policies.assignments.tolist()
     [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> policies.best(np.array([[0.5, 0.25], [0.0, 1.0]]))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import constant, restored
+from onepull.checks import constant, restored, share
 from onepull.policies.policy_class.cheapest_mixture import Program
-from onepull.policies.policy_class.class_learner import ClassLearner, failure_probability
+from onepull.policies.policy_class.class_learner import ClassLearner
 from onepull.policies.policy_class.mixture import MixtureState, PolicyMixture
 from onepull.policies.policy_class.policy_class import GivenPolicies
 from onepull.policies.policy_class.weighed_history import WeighedHistory
@@ -88,7 +88,7 @@ class RandomizedUCB(ClassLearner):
         caution: float = 180.0,
         seed: int | np.random.Generator = 0,
     ) -> None:
-        self.failure = failure_probability(failure)
+        self.failure = share("failure", failure)
         self.caution = constant("caution", caution, above=0.0)
         history = _Trials(problem, policies, delta, self.failure)
         history.caution = self.caution
@@ -159,7 +159,7 @@ class _Trials(WeighedHistory):
     def _solve(self) -> None:
         program, arms = self.program(), len(self.problem.arms)
         slack, tolerance = 0.5 * arms, self.tolerance()
-        alone = PolicyMixture.of(self.policies, np.ones(1), [program.leader])
+        alone = PolicyMixture.of(self.policies, {program.leader: 1.0})
         if program.excess(program.variances(alone.table(arms))) <= slack:
             self.prices = PolicyMixture.nothing(self.cells.features)
             self._mix(alone)  # its estimated regret is 0
@@ -171,8 +171,8 @@ class _Trials(WeighedHistory):
         ):
             return
         weights, found = program.solve(slack=slack, tolerance=0.5 * tolerance)
-        self.prices = PolicyMixture.of(self.policies, np.array(list(found.values())), list(found))
-        self._mix(PolicyMixture.of(self.policies, np.array(list(weights.values())), list(weights)))
+        self.prices = PolicyMixture.of(self.policies, found)
+        self._mix(PolicyMixture.of(self.policies, weights))
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Switch to a problem with one more arm at the end, or without arm `removed`."""

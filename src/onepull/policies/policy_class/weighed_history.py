@@ -41,7 +41,7 @@ class WeighedHistory(History):
         self.failure = failure
         super().__init__(problem, policies, delta)
         # Nothing is known yet, so any policy will do.
-        self._mix(PolicyMixture.of(self.policies, np.ones(1), [0]))
+        self._mix(PolicyMixture.of(self.policies, {0: 1.0}))
 
     @property
     @abstractmethod

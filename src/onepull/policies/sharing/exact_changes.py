@@ -1,4 +1,4 @@
-"""Whether merged or sketched states tell another reward exactly, and what is said if not."""
+"""Whether another reward can be computed exactly from merged or sketched states."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MEASURED = 1 << 20  # rewards computed to measure the error of a sketch
 
 
 def factor_of_change(old: Problem, new: Problem, arm: int, fields: Collection[str]) -> float | None:
-    """Return c if the new reward of an arm less c times the old one is the same for all states.
+    """Return c if the new reward of an arm minus c times the old one is the same for all states.
 
-    States may differ in these fields only.  None says that this could not be shown.
+    Only states that differ in nothing but `fields` are compared.  None if this could not be shown.
 
     >>> from onepull import Interval
     >>> old = Problem(
@@ -87,9 +87,9 @@ class Sketched(Protocol):
 
 
 def check_sketched(old: Sketched, new: Sketched, accepted: float | None) -> None:
-    """Raise ParameterError if sketched states tell a new reward worse than is accepted.
+    """Raise ParameterError if estimates from sketched states would be off by more than accepted.
 
-    If nothing is accepted, estimates must be exact, or as good as those of the present reward.
+    If no error is accepted, they must be exact, or as good as those of the present reward.
     """
     if not new.error:
         return

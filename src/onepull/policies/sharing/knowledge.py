@@ -35,7 +35,7 @@ class Knowledge(ABC):
         >>> shared(Problem(
         ...     arms=["a"], context={"y": Finite([1, 2])}, state={"x": Interval(0, 3)}, reward="x*y"
         ... ), "joint", None)
-        <Joint(Table) of 1 arm after 0 trials, 3 numbers>
+        <Joint(ContextTable) of 1 arm after 0 trials, 3 numbers>
         """
         arms = len(self.problem.arms)
         told = f"of {arms} arm{'s' * (arms > 1)} after {self.trials:,} trials"
@@ -123,8 +123,7 @@ class Knowledge(ABC):
     def set_attributes(self, problem: Problem, accepted: float | None = None) -> None:
         """Switch to a problem with other attributes of its arms; changes nothing if it raises.
 
-        `accepted` is an error of estimates that a caller takes into account, where they cannot be
-        computed anew exactly.
+        If estimates cannot be computed again exactly, they may be off by up to `accepted`.
         """
         del problem, accepted
         raise ParameterError(

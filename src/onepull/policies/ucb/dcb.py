@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onepull.factor import Table
+from onepull.factor import ContextTable
 from onepull.policies.sharing.joint import Joint
 from onepull.policies.ucb.known_reward import KnownReward
 from onepull.problem import Problem
@@ -57,5 +57,5 @@ class DCB(KnownReward):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(
-            Joint(Table(problem)), epsilon=epsilon, beyond_theory=beyond_theory, seed=seed
+            Joint(ContextTable(problem)), epsilon=epsilon, beyond_theory=beyond_theory, seed=seed
         )

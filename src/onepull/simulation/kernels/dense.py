@@ -10,68 +10,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.core import types
 
-from onepull.simulation.compiled import compiled, overload
+from onepull.simulation.compiled import compiled
 from onepull.simulation.draws import atom, place, show
+from onepull.simulation.kernels.by_arm import of_arm
 from onepull.simulation.kernels.features import write_psi
-from onepull.simulation.kernels.means import spread, states_beside
+from onepull.simulation.kernels.means import states_beside, write_state
 from onepull.simulation.kernels.memory import take_in
 from onepull.simulation.kernels.rules import decide_on
 
 
-def of_arm(phi: Any, j: Any) -> Any:
-    """Return φ of an arm: the same for all, or by arm if they have attributes."""
-    raise NotImplementedError
-
-
-@overload(of_arm)
-def _of_arm(phi: Any, j: Any) -> Any:
-    del j
-
-    def same(phi: Any, j: Any) -> Any:
-        return phi
-
-    def own(phi: Any, j: Any) -> Any:
-        return phi[j]
-
-    return same if phi.ndim == 1 else own
-
-
-def bound_of_arm(bound: Any, j: Any) -> Any:
-    """Return a bound of an arm's rewards: the same for all, or by arm if they have attributes."""
-    raise NotImplementedError
-
-
-@overload(bound_of_arm)
-def _bound_of_arm(bound: Any, j: Any) -> Any:
-    del j
-
-    def same(bound: Any, j: Any) -> Any:
-        return bound
-
-    def own(bound: Any, j: Any) -> Any:
-        return bound[j]
-
-    return own if isinstance(bound, types.Array) else same
-
-
 @compiled
 def dense(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    phi: Any,
-    rows: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    features: Any,
-    pivots: Any,
-    plain: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, phi: Any, rows: Any, lows: Any, highs: Any, rule: Any,
+    laws: Any, features: Any, pivots: Any, plain: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule on the means of all features, with any kind of forgetting.
 
     An estimate is φ·mean.  `phi[rows[i]]`, `lows[rows[i]]` and `highs[rows[i]]` belong to the i-th
@@ -113,7 +66,7 @@ def dense(
             continue
         show(laws, best, key, at_arm, trial, shown)
         if pivots.shape[0] > 0:
-            spread(shown, values, at)
+            write_state(shown, values, at)
             g(values, worked_out)
         else:
             write_psi(plain, shown, worked_out)

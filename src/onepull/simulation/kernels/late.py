@@ -21,9 +21,9 @@ from onepull.policies.sharing import in_flight
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.feedback_queue import comes_at, send
-from onepull.simulation.kernels.dense import bound_of_arm, of_arm
+from onepull.simulation.kernels.by_arm import bound_of_arm, of_arm
 from onepull.simulation.kernels.features import write_psi
-from onepull.simulation.kernels.means import spread, states_beside
+from onepull.simulation.kernels.means import states_beside, write_state
 from onepull.simulation.kernels.memory import move, root_of
 from onepull.simulation.kernels.rules import decide, decide_on
 from onepull.statistics import arm_statistics
@@ -54,7 +54,7 @@ def count_pull(counts: Any, roots: Any, row: Any, arm: Any) -> None:
 
 
 @inlined
-def learn(means: Any, pulls: Any, arm: Any, table: Any, row: Any) -> None:
+def learn_answer(means: Any, pulls: Any, arm: Any, table: Any, row: Any) -> None:
     """Add an observation, a row of a table, to the means of an arm: `means[feature, arm]`."""
     pulls[0, arm] += 1
     weight = 1.0 / pulls[0, arm]
@@ -64,21 +64,9 @@ def learn(means: Any, pulls: Any, arm: Any, table: Any, row: Any) -> None:
 
 @compiled
 def late_joint(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    mail: Any,
-    post: Any,
-    announced: Any,
-    cells: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    features: Any,
-    centres: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, mail: Any, post: Any, announced: Any, cells: Any,
+    lows: Any, highs: Any, rule: Any, laws: Any, features: Any, centres: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule on joint learning, keeping the mean of every feature: `means[feature, arm]`."""
     offset, key = stretch.first, stretch.key
     start, count, ordered, keep, alias = laws.start, laws.size, laws.ordered, laws.keep, laws.alias
@@ -103,12 +91,12 @@ def late_joint(
                 count_pull(counts, roots, 0, arm)
             if known:
                 found = atom(start[arm], count[arm], ordered[arm], keep, alias, key, at_arm, letter)
-                learn(means, pulls, arm, features, found)
+                learn_answer(means, pulls, arm, features, found)
             else:
                 show(laws, arm, key, at_arm, letter, shown)
-                spread(shown, values, at)
+                write_state(shown, values, at)
                 g(values, worked_out)
-                learn(means, pulls, arm, psi, 0)
+                learn_answer(means, pulls, arm, psi, 0)
             letter = after[letter]
         cell = cells[i]
         best = decide(rule, means, cell, roots, 0, lows[cell], highs[cell], trials + 1, trial)
@@ -126,20 +114,9 @@ def late_joint(
 
 @compiled
 def late_per_cell(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    mail: Any,
-    post: Any,
-    announced: Any,
-    cells: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    rewards: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, mail: Any, post: Any, announced: Any, cells: Any,
+    lows: Any, highs: Any, rule: Any, laws: Any, rewards: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule on the means of each cell: `means[cell, arm]`."""
     offset, key, rows, contexts = stretch.first, stretch.key, stretch.rows, stretch.contexts
     start, count, ordered, keep, alias = laws.start, laws.size, laws.ordered, laws.keep, laws.alias
@@ -175,7 +152,7 @@ def late_per_cell(
             show(laws, best, key, at_arm, trial, shown)
             for f in range(at):
                 values[f, 0] = contexts[i, f]
-            spread(shown, values, at)
+            write_state(shown, values, at)
             g(values, value)
             earned[trial] = value[0]
         sent[trial] = best
@@ -190,23 +167,10 @@ def late_per_cell(
 
 @compiled
 def late_dense(  # noqa: C901, PLR0912, PLR0915 - a loop in full
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    mail: Any,
-    post: Any,
-    announced: Any,
-    phi: Any,
-    rows: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    features: Any,
-    pivots: Any,
-    plain: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, mail: Any, post: Any, announced: Any, phi: Any,
+    rows: Any, lows: Any, highs: Any, rule: Any, laws: Any, features: Any, pivots: Any,
+    plain: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule on the means of every feature, `means[arm, feature]`; an estimate is φ·mean."""
     offset, key, start, count = stretch.first, stretch.key, laws.start, laws.size
     ordered, keep, alias = laws.ordered, laws.keep, laws.alias
@@ -234,15 +198,15 @@ def late_dense(  # noqa: C901, PLR0912, PLR0915 - a loop in full
                 count_pull(counts, roots, 0, arm)
             if known:
                 found = atom(start[arm], count[arm], ordered[arm], keep, alias, key, at_arm, letter)
-                learn(by_feature, pulls, arm, features, found)
+                learn_answer(by_feature, pulls, arm, features, found)
             else:
                 show(laws, arm, key, at_arm, letter, shown)
                 if pivots.shape[0] > 0:
-                    spread(shown, values, at)
+                    write_state(shown, values, at)
                     g(values, worked_out)
                 else:
                     write_psi(plain, shown, worked_out)
-                learn(by_feature, pulls, arm, psi, 0)
+                learn_answer(by_feature, pulls, arm, psi, 0)
             letter = after[letter]
         for j in range(arms):
             mean = np.inf

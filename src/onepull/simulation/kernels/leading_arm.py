@@ -40,7 +40,7 @@ def search_leader(
 leading_arm: Any = compiled(search_leader, nogil=False)
 
 
-def prepare() -> None:
+def compile_search() -> None:
     """Compile the search, or load it; from then on it is compiled for no other types."""
     one, arm = np.ones((1, 1)), np.zeros(1, np.int64)
     leading_arm(one, one, one[0], arm + 1, 1, one[0], arm, one, 1.0)

@@ -18,10 +18,10 @@ from onepull.policies.linear.linear_model import LinearPolicy
 from onepull.policies.linear.ridge import cholesky, invert, solve_ridge
 from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import ASIDE, atom, bits, normal, place, show
-from onepull.simulation.kernels.means import spread as beside
+from onepull.simulation.kernels.means import write_state
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import World
+from onepull.simulation.world import World, WorldTables
 
 reachable(cholesky, invert)  # what the plain function calls
 index = inlined(optimistic)
@@ -114,24 +114,16 @@ def earned(
     at = stretch.contexts.shape[1]
     for f in range(at):
         values[f, 0] = stretch.contexts[i, f]
-    beside(shown, values, at)
+    write_state(shown, values, at)
     g(values, value)
     return value[0]
 
 
 @compiled
 def linear(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    rule: Any,
-    features: Any,
-    low: Any,
-    width: Any,
-    laws: Any,
-    rewards: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, rule: Any, features: Any, low: Any, width: Any,
+    laws: Any, rewards: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule on linear models; `features[trial]` has one row for all arms, or one for each."""
     grams, moments, pulls = state.grams, state.moments, state.pulls
     models, size = moments.shape
@@ -163,7 +155,7 @@ class PreparedLinear(Prepared):
         models, size = self.model.moments.shape
         luck = 40.0 if policy.traits.randomised else 0.0
         self.nanoseconds = 150.0 + models * size * (3.0 * size + luck)
-        self.rewards: dict[int, Array] = {}
+        self.rewards = WorldTables(World.rewards)
 
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
@@ -180,11 +172,11 @@ class PreparedLinear(Prepared):
         )
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
-            if id(world) not in self.rewards:
-                self.rewards[id(world)] = world.rewards()
+            # Columns next to each other would be of another type to the compiler.
+            features = np.ascontiguousarray(model.features.table(stretch.contexts))
             linear(
-                stretch, chosen, state, rule, model.features.table(stretch.contexts),
-                model.low, model.range, world.states, self.rewards[id(world)], world.g,
+                stretch, chosen, state, rule, features,
+                model.low, model.range, world.states, self.rewards.of(world), world.g,
             )  # fmt: skip
 
         return FunctionRunner(run)

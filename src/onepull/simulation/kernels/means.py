@@ -21,7 +21,7 @@ from onepull.simulation.kernels.rules import decide
 
 
 @inlined
-def spread(shown: Any, values: Any, at: Any) -> None:
+def write_state(shown: Any, values: Any, at: Any) -> None:
     """Write one state into each column of `values`, in the rows beginning at `at`."""
     for f in range(shown.size):
         for r in range(values.shape[1]):
@@ -41,18 +41,9 @@ def states_beside(contexts: Any, fields: Any) -> Any:
 
 @compiled
 def joint(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    cells: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    features: Any,
-    centres: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, cells: Any, lows: Any, highs: Any, rule: Any,
+    laws: Any, features: Any, centres: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule with joint learning on the means of all features, with any kind of forgetting.
 
     `features[atom]` is ψ of an atom.  For continuous states g is called at all centres.
@@ -86,7 +77,7 @@ def joint(
                 take_in(state, best, features, found)
         else:
             show(laws, best, key, at_arm, trial, shown)
-            spread(shown, values, at)
+            write_state(shown, values, at)
             g(values, worked_out)
             if is_lasting:
                 learn(means, pulls, roots, best, psi, 0)
@@ -106,16 +97,9 @@ class HistogramState(NamedTuple):
 
 @compiled
 def joint_histogram(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    cells: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    rewards: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, cells: Any, lows: Any, highs: Any, rule: Any,
+    laws: Any, rewards: Any,
+) -> None:  # fmt: skip
     """Run a rule with joint learning on counts of atoms; the work does not grow with the cells.
 
     `rewards[cell, arm, k]` is the reward of the arm's k-th atom at the centre of the cell.  An
@@ -161,17 +145,9 @@ class CellState(NamedTuple):
 
 @compiled
 def per_cell(
-    stretch: Any,
-    chosen: Any,
-    state: Any,
-    cells: Any,
-    lows: Any,
-    highs: Any,
-    rule: Any,
-    laws: Any,
-    rewards: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, state: Any, cells: Any, lows: Any, highs: Any, rule: Any,
+    laws: Any, rewards: Any, g: Any,
+) -> None:  # fmt: skip
     """Run a rule that learns each cell separately; with one cell it ignores the context.
 
     `rewards[context, atom]` is looked up if contexts and states are discrete; otherwise g is
@@ -202,7 +178,7 @@ def per_cell(
             show(laws, best, key, at_arm, trial, shown)
             for f in range(at):
                 values[f, 0] = contexts[i, f]
-            spread(shown, values, at)
+            write_state(shown, values, at)
             g(values, value)
             reward = value[0]
         pulls[cell, best] += 1

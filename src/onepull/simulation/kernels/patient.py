@@ -14,7 +14,7 @@ from onepull.policies import PatientKL
 from onepull.policies.states.patient_kl import NEVER_CAME, centre_rewards
 from onepull.simulation.compiled import compiled, inlined, overload, reachable
 from onepull.simulation.draws import atom, place, show
-from onepull.simulation.kernels.dense import of_arm
+from onepull.simulation.kernels.by_arm import of_arm
 from onepull.simulation.kernels.features import kernel_psi, write_psi
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch

@@ -14,6 +14,7 @@ from onepull.index import bernstein, empirical_likelihood, hoeffding, rules, sch
 from onepull.index.rules import StateRule, TurnRule
 from onepull.simulation.compiled import compiled, inlined, overload, reachable
 from onepull.simulation.draws import ASIDE, bits, gamma, place, uniform
+from onepull.simulation.kernels.by_arm import of_arm
 from onepull.simulation.kernels.rule_types import FUNCTIONS_BY_TYPE, Functions, Posterior
 
 # Functions that the plain functions call by name.
@@ -42,7 +43,7 @@ leading_law_of_arms = inlined(rules.leading_law_of_arms)
 # Functions that kernels call; the compiled forms are below.
 
 
-def explored(rule: Any, trial: Any) -> Any:
+def exploration_of(rule: Any, trial: Any) -> Any:
     """Return the exploration of a rule at a trial."""
     raise NotImplementedError
 
@@ -72,7 +73,7 @@ def choose_once(rule: Any, values: Any, laws: Any, pulls: Any, means: Any) -> An
 def fill_table(rule: Any, table: Any) -> None:
     """Write the exploration of a rule at each trial, beginning with 1, into a table."""
     for trial in range(1, table.size):
-        table[trial] = explored(rule, trial)
+        table[trial] = exploration_of(rule, trial)
 
 
 def _known(rule: Any) -> Functions | None:
@@ -82,8 +83,8 @@ def _known(rule: Any) -> Functions | None:
     return FUNCTIONS_BY_TYPE.get(rule.instance_class)
 
 
-@overload(explored)
-def _explored(rule: Any, trial: Any) -> Any:
+@overload(exploration_of)
+def _exploration_of(rule: Any, trial: Any) -> Any:
     functions = _known(rule)
     if functions is None:
         return None
@@ -113,16 +114,9 @@ def _of_arms(functions: Functions) -> Any:
     by_pulls = functions.by_pulls
 
     def of_arms(
-        rule: Any,
-        means: Any,
-        cell: Any,
-        roots: Any,
-        row: Any,
-        low: Any,
-        high: Any,
-        n: Any,
+        rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any,
         trial: Any,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         found = rule.table[n] if n < rule.table.size else exploration(n, *rule.parameters)
         return leading_of_arms(means[cell], roots[row], low, high, found, aim, index, by_pulls)
 
@@ -135,30 +129,16 @@ def _by_mean(functions: Functions) -> Any:
     )
 
     def plain(
-        rule: Any,
-        means: Any,
-        cell: Any,
-        roots: Any,
-        row: Any,
-        low: Any,
-        high: Any,
-        n: Any,
+        rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any,
         trial: Any,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         found = rule.table[n] if n < rule.table.size else exploration(n, *rule.parameters)
         return leading_mean(means[cell], roots[row], index, aim_of(low, high, found))
 
     def patient(
-        rule: Any,
-        means: Any,
-        cell: Any,
-        roots: Any,
-        row: Any,
-        low: Any,
-        high: Any,
-        n: Any,
+        rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any,
         trial: Any,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         best = plain_of(rule, means, cell, roots, row, low, high, n, trial)
         if means[cell, best] == np.inf:
             return best
@@ -175,16 +155,9 @@ def _by_mean(functions: Functions) -> Any:
     cap, by_pulls = inlined(functions.cap or rules.no_mean_cap), functions.by_pulls
 
     def capped(
-        rule: Any,
-        means: Any,
-        cell: Any,
-        roots: Any,
-        row: Any,
-        low: Any,
-        high: Any,
-        n: Any,
+        rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any,
         trial: Any,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         found = rule.table[n] if n < rule.table.size else exploration(n, *rule.parameters)
         aim = aim_of(low, high, found)
         return leading_capped(means[cell], roots[row], index, cap, aim, by_pulls)
@@ -202,16 +175,9 @@ def _take_turns(functions: Functions) -> Any:
     turn, draws = inlined(functions.turn), functions.draws
 
     def decide(
-        rule: Any,
-        means: Any,
-        cell: Any,
-        roots: Any,
-        row: Any,
-        low: Any,
-        high: Any,
-        n: Any,
+        rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any,
         trial: Any,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         best = leading_mean(means[cell], roots[row], the_mean, 0.0)
         if means[cell, best] == np.inf:
             return best
@@ -231,7 +197,7 @@ def _decide_on(
         isinstance(rule, (types.NamedTuple, types.NamedUniTuple))
         and rule.instance_class is Posterior
     ):
-        return _posterior if phi.ndim == 1 else _posterior_of_arms
+        return _posterior
     functions = _known(rule)
     if functions is None:
         return None
@@ -276,23 +242,7 @@ def _posterior(
     for j in range(pulls.size):
         if pulls[j] == 0:
             return j
-        value = drawn_mean(rule, phi, laws[j], pulls[j], place(trial, pulls.size, j))
-        if value > highest:
-            highest = value
-            best = j
-    return best
-
-
-def _posterior_of_arms(
-    rule: Any, phi: Any, laws: Any, pulls: Any, means: Any, roots: Any, low: Any, high: Any,
-    n: Any, trial: Any,
-) -> Any:  # fmt: skip
-    best = 0
-    highest = -np.inf
-    for j in range(pulls.size):
-        if pulls[j] == 0:
-            return j
-        value = drawn_mean(rule, phi[j], laws[j], pulls[j], place(trial, pulls.size, j))
+        value = drawn_mean(rule, of_arm(phi, j), laws[j], pulls[j], place(trial, pulls.size, j))
         if value > highest:
             highest = value
             best = j

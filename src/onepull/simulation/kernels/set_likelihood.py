@@ -34,7 +34,7 @@ risk_at = inlined(exploration)
 reachable(
     coarsened.penalised_likelihood,
     coarsened.settled_shares,
-    coarsened.spread,
+    coarsened.likely_shares,
     coarsened.log_likelihood,
     coarsened.coarse_bound,
     rules.comes_before,
@@ -46,23 +46,23 @@ reachable(
 )
 cap_of = inlined(coarsened.bound_cap)
 leader = inlined(coarsened.leading_bound)
-spread = coarsened.spread
+likely_shares = coarsened.likely_shares
 
 
 # Linear algebra as loops: compiling the calls of numpy would need scipy.
 
 
-@overload(coarsened.total)
-def _total(weights: Any, values: Any) -> Any:
+@overload(coarsened.weighted_sum)
+def _weighted_sum(weights: Any, values: Any) -> Any:
     del weights, values
 
-    def total(weights: Any, values: Any) -> Any:
+    def weighted_sum(weights: Any, values: Any) -> Any:
         found = 0.0
         for s in range(weights.size):
             found += weights[s] * values[s]
         return found
 
-    return total
+    return weighted_sum
 
 
 @overload(coarsened.mixtures)
@@ -169,7 +169,7 @@ def bound_by_sets(j: Any, row: Any, risk: Any, counts: Any, tables: Any) -> Any:
     groups = counts.groups[j]
     apart = sets_of_groups(told, group, groups)
     if counts.is_stale[j]:
-        counts.law[j, :groups] = spread(apart, seen)
+        counts.law[j, :groups] = likely_shares(apart, seen)
         counts.is_stale[j] = False
     law = counts.law[j, :groups].copy()
     found, rise = bound_of_groups(

@@ -19,7 +19,7 @@ from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.kernels.linear import earned
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import World
+from onepull.simulation.world import World, WorldTables
 from onepull.statistics import moved
 
 reachable(confidence_radius, distance)  # what the plain functions call
@@ -117,7 +117,7 @@ class PreparedZoom(Prepared):
 
     def __init__(self, policy: ContextualZooming) -> None:
         self.policy = policy
-        self.rewards: dict[int, Array] = {}
+        self.rewards = WorldTables(World.rewards)
 
     def begin(self, own_key: int) -> Runner:
         """Return a runner that has seen nothing."""
@@ -132,12 +132,10 @@ class PreparedZoom(Prepared):
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
             nonlocal state
-            if id(world) not in self.rewards:
-                self.rewards[id(world)] = world.rewards()
             state = roomier(state, len(chosen))
             zooming(
                 stretch, chosen, state, slopes, policy.horizon or 0, policy.width,
-                zoom.low, zoom.range, world.states, self.rewards[id(world)], world.g,
+                zoom.low, zoom.range, world.states, self.rewards.of(world), world.g,
             )  # fmt: skip
 
         return FunctionRunner(run)

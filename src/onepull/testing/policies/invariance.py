@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from onepull.payoff import Reward
 from onepull.policies import ArmExplanation, Policy
 from onepull.problem import Problem
 from onepull.testing.policies.taught import (
+    PROBLEMS,
     PULLS,
     BuildPolicy,
     assert_alike,
@@ -34,28 +36,47 @@ _UNITS = declare("the index is not a reward", "index_is_reward=False")
 _OTHERS = declare("an index depends on other arms", "index_depends_on_other_arms=True")
 
 
+_PREFIX = "renamed "  # the same for all arms, so that sorted names stay sorted
+
+
+@lru_cache(PROBLEMS)
+def _renamed(problem: Problem) -> Problem:
+    return with_prefix(problem, _PREFIX)
+
+
+@lru_cache(PROBLEMS)
+def _reversed(problem: Problem) -> Problem:
+    return problem.with_arms(list(reversed(problem.arms)))
+
+
+@lru_cache(PROBLEMS)
+def _scaled(problem: Problem) -> Problem:
+    """Return a problem with three times the reward."""
+    failure = None if problem.failure is None else f"3 * ({problem.failure})"
+    return problem.with_reward(Reward(f"3 * ({problem.reward.source})"), failure=failure)
+
+
 def renaming_arms_changes_nothing(build: BuildPolicy, problem: Problem) -> None:
     """Renaming the arms, in the same order, changes nothing, bit for bit.
 
     Skipped for a policy whose parameters name arms, such as `FixedArm(problem, arm="wifi")`.
     """
-    prefix = "renamed "  # the same for all, so that sorted names stay sorted
     try:
-        other = build(with_prefix(problem, prefix))
+        other = build(_renamed(problem))
     except OnepullError:
         return
     policy = build(problem)
     pulls = observations(problem, PULLS, np.random.default_rng(10))
     observe(policy, pulls)
-    observe(other, ({**pull, "arm": prefix + pull["arm"]} for pull in pulls))
+    observe(other, ({**pull, "arm": _PREFIX + pull["arm"]} for pull in pulls))
     for context in distinct_contexts(problem):
         pairs = zip(policy.explain(**context).arms, other.explain(**context).arms, strict=True)
         for row, renamed in pairs:
-            same = msgspec.structs.replace(row, arm=prefix + row.arm)
+            same = msgspec.structs.replace(row, arm=_PREFIX + row.arm)
             assert renamed == same, f"renaming the arms changed {same} to {renamed}"
     for context in contexts(problem):  # a policy that draws chooses anew each time
         arm, chosen = policy.choose(**context), other.choose(**context)
-        assert chosen == prefix + arm, (
+        assert chosen == _PREFIX + arm, (
             f"renaming the arms changed the choice from {arm} to {chosen}"
         )
 
@@ -66,7 +87,7 @@ def reordering_arms_reorders_indices(build: BuildPolicy, problem: Problem) -> No
     With the trait `arm_order_matters` indices are not compared, and with `weighs_chances`
     estimates are not compared either: the chances of the pulls may depend on the arms' order.
     """
-    policy, other = build(problem), build(problem.with_arms(list(reversed(problem.arms))))
+    policy, other = build(problem), build(_reversed(problem))
     pulls = observations(problem, PULLS, np.random.default_rng(10))
     observe(policy, pulls)
     observe(other, pulls)
@@ -88,9 +109,7 @@ def scaling_the_reward_scales_indices(build: BuildPolicy, problem: Problem) -> N
     """Multiplying the reward by 3 multiplies estimates and indices by 3."""
     if not problem.reward.is_formula or problem.reward.declarations:
         return
-    failure = None if problem.failure is None else f"3 * ({problem.failure})"
-    scaled = problem.with_reward(Reward(f"3 * ({problem.reward.source})"), failure=failure)
-    policy, other = build(problem), build(scaled)
+    policy, other = build(problem), build(_scaled(problem))
     pulls = observations(problem, PULLS, np.random.default_rng(11))
     observe(policy, pulls)
     observe(other, pulls)

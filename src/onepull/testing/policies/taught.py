@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from onepull.testing.random_data import observations, random_points
 BuildPolicy: TypeAlias = Callable[[Problem], Policy]
 
 PULLS = 40
+PROBLEMS = 32  # as many are remembered, since all checks of all policies begin with the same ones
 
 
 def declare(behaviour: str, trait: str) -> str:
@@ -31,11 +33,13 @@ def has(policy: Policy, trait: str) -> bool:
     return bool(getattr(policy.traits, trait))
 
 
+@lru_cache(PROBLEMS)
 def contexts(problem: Problem) -> list[dict[str, Any]]:
     """Return random contexts, always the same."""
     return random_points(problem.context, 15, np.random.default_rng(1))
 
 
+@lru_cache(PROBLEMS)
 def distinct_contexts(problem: Problem) -> list[dict[str, Any]]:
     """Return each context once, for checks that get the same answer if they ask again."""
     drawn = contexts(problem)

@@ -8,11 +8,11 @@ from onepull.problem import Problem, given_problem
 from onepull.spaces import Finite
 
 
-class Table(Cells):
+class ContextTable(Cells):
     """One feature for each of finitely many contexts; exact.
 
     >>> from onepull import Interval
-    >>> table = Table(Problem(
+    >>> table = ContextTable(Problem(
     ...     arms=["wifi", "lte"],
     ...     context={"bits": Finite([1, 2, 3, 4])},
     ...     state={"capacity": Interval(0, 7)},
@@ -37,5 +37,5 @@ class Table(Cells):
             axes[name] = listed_axis(space)
         super().__init__(problem, axes)
 
-    def _rebuilt(self, problem: Problem) -> Table:
-        return Table(problem)
+    def _rebuilt(self, problem: Problem) -> ContextTable:
+        return ContextTable(problem)
