@@ -56,3 +56,10 @@ def test_copies_go_on_alike_and_apart(way, contexts):
 def test_errors_are_the_same_in_all_contexts():
     drift = taught(Drift(arms=2, contexts=5), range(200), seed=3)
     assert (drift.errors == drift.errors[..., :1]).all()
+
+
+def test_rare_changes_are_taken_for_ones_that_last():
+    drift, generator = Drift(arms=1, contexts=1), np.random.default_rng(4)
+    for trial in range(20_000):
+        drift.learn(0, trial, generator.normal(trial // 5000 % 2, 1.0, size=1))
+    assert drift.half_life > 2000

@@ -21,12 +21,12 @@ from onepull.checks import Count, restored
 from onepull.errors import SaveFileError
 
 # Half-lives of a deviation in trials, and its variance in units of that of the noise.
-HALF_LIVES = (4.0, 16.0, 64.0, 256.0, 1024.0)
+HALF_LIVES = (4.0, 16.0, 128.0, 1024.0, 4096.0)
 VARIANCES = (0.3, 3.0)
 CANDIDATES = np.array([(0.0, 0.0), *((np.log(2.0) / h, v) for h in HALF_LIVES for v in VARIANCES)])
 DECAYS, DEVIATIONS = CANDIDATES.T.copy()
 STEADY = 0  # the candidate without deviations
-ODDS = 3.0  # logarithm of the prior odds of no change
+ODDS = 5.0  # logarithm of the prior odds of no change
 CARRIED = 10.0  # logarithm of the odds that a belief keeps if rewards are replaced
 POOLED = 2.0  # how many observations what other arms show about noise counts for
 LEAST_NOISE_COUNT = 3  # observations of noise before candidates are compared
@@ -42,7 +42,7 @@ def most_likely(likelihood: Sequence[float]) -> int:
     Change is as likely as its candidates are on average, so a single one that predicted well by
     luck is not enough.
 
-    >>> most_likely([0.0, 5.0] + [0.0] * 9), most_likely([0.0, 6.0] + [0.0] * 9)
+    >>> most_likely([0.0, 7.0] + [0.0] * 9), most_likely([0.0, 8.0] + [0.0] * 9)
     (0, 1)
     """
     changing = likelihood[STEADY + 1 :]
