@@ -118,7 +118,7 @@ def test_some_runs_are_of_arms_that_are_believed_to_change(monkeypatch):
     policies = [
         served(problem, True, most=64, monkeypatch=monkeypatch)[1] for problem in PROBLEMS.values()
     ]
-    assert sum(math.isfinite(policy.half_life) for policy in policies) >= 2
+    assert any(math.isfinite(policy.half_life) for policy in policies)
 
 
 def test_what_is_kept_up_to_date_is_what_would_be_worked_out_anew():

@@ -21,7 +21,7 @@ from onepull.checks import Count, restored
 from onepull.errors import SaveFileError
 
 # Half-lives of a deviation in trials, and its variance in units of that of the noise.
-HALF_LIVES = (4.0, 16.0, 128.0, 1024.0, 4096.0)
+HALF_LIVES = (4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)
 VARIANCES = (0.3, 3.0)
 CANDIDATES = np.array([(0.0, 0.0), *((np.log(2.0) / h, v) for h in HALF_LIVES for v in VARIANCES)])
 DECAYS, DEVIATIONS = CANDIDATES.T.copy()
@@ -42,7 +42,7 @@ def most_likely(likelihood: Sequence[float]) -> int:
     Change is as likely as its candidates are on average, so a single one that predicted well by
     luck is not enough.
 
-    >>> most_likely([0.0, 7.0] + [0.0] * 9), most_likely([0.0, 8.0] + [0.0] * 9)
+    >>> most_likely([0.0, 7.0] + [0.0] * 11), most_likely([0.0, 8.0] + [0.0] * 11)
     (0, 1)
     """
     changing = likelihood[STEADY + 1 :]
