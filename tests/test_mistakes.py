@@ -48,6 +48,8 @@ def test_of_a_call():
     problem = Problem(**PARTS)
     with pytest.raises(OnepullError, match=r"^context field 'size' is missing: it must be one of"):
         UCB1(problem).observe("a", rate=0.5)
+    with pytest.raises(OnepullError, match=r"^state field 'rate' is missing: it must be a finite"):
+        DCB(problem).observe("a", size=1)
     with pytest.raises(OnepullError, match="EmpiricalKL cannot be merged into DCB"):
         DCB(problem).merge(EmpiricalKL(problem))  # type: ignore[arg-type]  # the mistake
 

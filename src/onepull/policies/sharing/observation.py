@@ -30,7 +30,11 @@ def observed_outcome(problem: Problem, arm: int, fields: Mapping[str, Any], rewa
         # Usually nothing but the state is given.
         if len(fields) != len(box.names) and _split(problem, fields)[0]:
             problem.context.read(fields)
-        state = box.read(fields)
+        try:
+            state = box.read(fields)
+        except InputError:
+            # A field of the context is not unknown, so that an error must not say so.
+            state = box.read({name: fields[name] for name in _split(problem, fields)[1]})
     elif _split(problem, fields)[1]:
         raise InputError("give the state or the reward, not both")
     else:
