@@ -163,7 +163,7 @@ def plan(  # noqa: PLR0913 - a full statement
     ...     timing=False,
     ... )
     >>> [(option.name, option.bytes) for option in made.options]
-    [('DCB', 280), ('AdaptiveKL recommended', 58192), ('EmpiricalKL', 504), ('PatientKL', 536), \
+    [('DCB', 280), ('AdaptiveKL recommended', 59984), ('EmpiricalKL', 504), ('PatientKL', 536), \
 ('MultiUCB', 448), ('UCB1', 112)]
     >>> made.proposed.call, made.reason
     ('UCB1(problem)', 'it has the lowest regret within 200 bytes, 681.5 (662.4 to 700.6)')

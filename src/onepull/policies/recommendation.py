@@ -88,7 +88,7 @@ def why(problem: Problem, *, horizon: int | None = None, feedback: str = "state"
     assumes: the highest reward is known; arms may change over time
     regret: no bound is known; its index is at least the empirical mean, and that of KL-UCB for \
 large n if the memory settles on no change
-    storage: 160 numbers now
+    storage: 188 numbers now
     """
     policy = recommended(problem, horizon=horizon, feedback=feedback)
     if isinstance(policy, AdaptiveKL):
