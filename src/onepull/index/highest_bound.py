@@ -31,8 +31,8 @@ from onepull.payoff.reward import NARROWEST
 ROWS_ONE_BY_ONE = 2  # rows that are improved one by one
 ROWS_AT_ONCE = 16  # rows that are improved at once; with more, their first numbers are an array
 ADDED_ONE_BY_ONE = 8  # states that are added one by one; more are added at once
-AHEAD = 16.0  # how far a search looks ahead, in changes of the best β since the last one
-FARTHEST_AHEAD = 0.01  # the same at most, as a share of β
+LOOK_AHEAD = 0.5  # how much of its lead a bound may lose by looking ahead
+FARTHEST_AHEAD = 0.1  # how far a search looks ahead at most, as a share of β
 
 
 def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,9 +157,9 @@ class KeptBounds:
     """
 
     __slots__ = (
-        "_budgets", "_distances", "_gaps", "_has_other_unit", "_is_kept", "_points", "_pulls",
-        "_searches", "_shifts", "_slack", "_squares", "_stands_for", "_tops", "_totals",
-        "_unit_logs", "_units", "lowers", "means", "uppers",
+        "_budgets", "_distances", "_gaps", "_has_other_unit", "_is_kept", "_new", "_points",
+        "_pulls", "_ready", "_searches", "_shifts", "_slack", "_squares", "_stands_for",
+        "_tops", "_totals", "_unit_logs", "_units", "lowers", "means", "uppers",
     )  # fmt: skip
 
     def __init__(
@@ -193,6 +193,7 @@ class KeptBounds:
         self._points: list[PointSums | None] = [None] * len(self._pulls)
         self._shifts: list[float] = [0.0] * len(self._pulls)
         self.means = [top - far for top, far in zip(self._tops, self._distances, strict=True)]
+        self._ready: list[Any] = [None] * len(self._pulls)  # see `_make_ready`
 
     def update(self, row: int, first: int, rewards: Sequence[float] | Array, pulls: float) -> bool:
         """Take the rewards of a row from place `first` on, and its pulls.
@@ -209,6 +210,7 @@ class KeptBounds:
         """
         if self._has_other_unit:
             return False
+        self._ready[row] = None
         if first and len(rewards) <= ADDED_ONE_BY_ONE:
             for place, reward in enumerate(rewards, first):
                 self._add(row, place, reward, float(self._stands_for[row, place]))
@@ -249,21 +251,22 @@ class KeptBounds:
         return not any(self._points)
 
     def explore(self, budgets: Sequence[float]) -> Self:
-        """Begin the search for bounds with these budgets."""
-        rows = zip(
-            self._points, budgets, self._tops, self._distances, self._units, self._unit_logs,
-            self._pulls, strict=True,
-        )  # fmt: skip
-        self.uppers = uppers = [
-            top
-            if point is None
-            else top - (exp(point.logs / pulls - unit_log - budget) - point.shift / unit) * far
-            for point, budget, top, far, unit, unit_log, pulls in rows
-        ]
-        self.lowers = list(self.means)
-        self._budgets = budgets
+        """Begin the search for bounds with these budgets: tell what the last one left tells."""
+        ready = self._ready
+        if None in ready:
+            self._make_ready()
+        uppers: list[float] = []
+        lowers: list[float] = []
+        for (top, far, mean, logs, beyond, one), budget in zip(ready, budgets, strict=True):
+            fall = exp(logs - budget)
+            upper = top - (fall - beyond) * far
+            uppers.append(upper)
+            # As in `next_beyond`: beyond the best β the lower end can be told, too.
+            lower = top - fall * (1.0 - beyond * one) * far if fall * one <= 1.0 else mean
+            lowers.append(mean if lower < mean else min(lower, upper))
+        self.uppers, self.lowers, self._budgets = uppers, lowers, budgets
         self._searches: dict[int, RowSearch] = {}
-        new = [row for row, point in enumerate(self._points) if point is None]
+        new = self._new
         if not new:
             return self
         if self._is_kept and len(new) <= ROWS_AT_ONCE:
@@ -272,6 +275,22 @@ class KeptBounds:
         for row, fall in zip(new, self._first_falls(new), strict=True):
             uppers[row] -= fall * self._distances[row]
         return self
+
+    def _make_ready(self) -> None:
+        """Note what `explore` needs of each row that has changed."""
+        ready, points = self._ready, self._points
+        for row, point in enumerate(points):
+            if ready[row] is None:
+                known = self._tops[row], self._distances[row], self.means[row]
+                if point is None:
+                    ready[row] = *known, -inf, 0.0, inf
+                else:
+                    unit, pulls, inverses = self._units[row], self._pulls[row], point.inverses
+                    ready[row] = (
+                        *known, point.logs / pulls - self._unit_logs[row], point.shift / unit,
+                        inf if inverses is None else inverses * unit / pulls,
+                    )  # fmt: skip
+        self._new = [row for row, point in enumerate(points) if point is None]
 
     def _first_falls(self, rows: Sequence[int]) -> list[float]:
         """Return falls of some rows that are not above the true ones, from their variances."""
@@ -304,17 +323,18 @@ class KeptBounds:
                 search.beyond = first_beyond(self._spreads([row])[0], budget)
         return search
 
-    def improve(self, row: int) -> bool:
+    def improve(self, row: int, lead: float = 0.0) -> bool:
         """Take half a step to the bound of a row; return whether there was one to take.
 
         The first half improves the upper end.  Often that is enough to see that the row is not the
-        highest, and the other half, the lower end and the next β, is left out.
+        highest, and the other half, the lower end and the next β, is left out.  `lead` is how far
+        the upper end is above those of the other rows.
         """
         if self.uppers[row] <= self.lowers[row]:
             return False
         search, point = self._search(row), self._points[row]
         if point is not None and search.is_halfway:
-            self._raise_lower(row, search, point)
+            self._raise_lower(row, search, point, lead)
         else:
             shift = search.beyond * self._units[row]
             logs = self._stands_for[row].dot(np.log(self._gaps[row] + shift))
@@ -338,7 +358,7 @@ class KeptBounds:
         logs = total / self._pulls[row] - self._unit_logs[row]
         before, search.fall = search.fall, exp(logs - self._budgets[row]) - search.beyond
         search.steps += 1
-        self._points[row] = PointSums(shift, total)
+        self._points[row], self._ready[row] = PointSums(shift, total), None
         self.uppers[row] = upper = (
             self._tops[row] - min(max(search.fall, 0.0), 1.0) * self._distances[row]
         )
@@ -351,27 +371,29 @@ class KeptBounds:
         else:
             search.is_halfway = True
 
-    def _raise_lower(self, row: int, search: RowSearch, point: PointSums) -> None:
+    def _raise_lower(self, row: int, search: RowSearch, point: PointSums, lead: float) -> None:
         pulls, unit = self._pulls[row], self._units[row]
         if point.inverses is None:
             inverses, weights = np.reciprocal(self._gaps[row] + point.shift), self._stands_for[row]
             point.inverses = float(weights.dot(inverses))
             inverses *= inverses
             point.squares = float(weights.dot(inverses))
-        before = search.beyond
+            self._ready[row] = None
+        before, one = search.beyond, point.inverses * unit / pulls
+        two = point.squares * unit * unit / pulls
+        logs = point.logs / pulls - self._unit_logs[row]
         search.beyond, low, high, most = next_beyond(
-            point.logs / pulls - self._unit_logs[row], point.inverses * unit / pulls,
-            point.squares * unit * unit / pulls, self._budgets[row], before, search.low,
-            search.high,
-        )  # fmt: skip
+            logs, one, two, self._budgets[row], before, search.low, search.high
+        )
         if search.steps:
             search.low, search.high = low, high
-        else:
+        elif lead > 0.0:
             # This is the first step after an earlier search.  The lower end can be told only beyond
-            # the best β, which grows as the arm is pulled.  So look ahead: then most of the next
-            # searches need no step.
-            change = abs(search.beyond / before - 1.0)
-            search.beyond *= 1.0 + min(AHEAD * change, FARTHEST_AHEAD)
+            # the best β, which grows as the arm is pulled.  So look as far ahead as the lead
+            # allows.  Then most of the next searches need no step.
+            lost = (two / one - one) * before * before * self._distances[row]  # per change of ln β
+            far = LOOK_AHEAD * lead
+            search.beyond *= 1.0 + (far / lost if far < FARTHEST_AHEAD * lost else FARTHEST_AHEAD)
         search.is_halfway = False
         lower = min(self._tops[row] - most * self._distances[row], self.uppers[row])
         self.lowers[row] = max(self.lowers[row], lower)
@@ -395,7 +417,8 @@ class KeptBounds:
         while True:
             second, best = sorted(able, key=uppers.__getitem__)[-2:]
             if uppers[second] < uppers[best] - slack:
-                if lowers[best] > uppers[second] + slack or not self.improve(best):
+                lead = uppers[best] - uppers[second]
+                if lowers[best] > uppers[second] + slack or not self.improve(best, lead):
                     return [best]
             else:
                 leading = [row for row in able if uppers[row] >= uppers[best] - slack]
