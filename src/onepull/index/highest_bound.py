@@ -169,7 +169,7 @@ class KeptBounds:
         gaps = (tops if is_shared else tops[:, None]) - rewards
         if np.minimum.reduce(gaps, None) < 0.0:
             np.maximum(gaps, 0.0, out=gaps)
-        totals = row_products(stands_for, gaps)
+        totals = np.vecdot(stands_for, gaps)
         distances = totals / pulls  # of the means from the top
         self._distances: list[float] = distances.tolist()
         scale = max(self._distances)
@@ -180,7 +180,7 @@ class KeptBounds:
             gaps, distances = np.where(stands_for > 0.0, gaps, 0.0) / scale, distances / scale
         units = np.maximum(distances, SIZES[0])
         self._totals: list[float] = totals.tolist()
-        self._squares: list[float] = row_products(stands_for * gaps, gaps).tolist()
+        self._squares: list[float] = np.vecdot(stands_for * gaps, gaps).tolist()
         self._units: list[float] = units.tolist()
         self._unit_logs: list[float] = list(map(log, self._units))
         self._pulls: list[float] = pulls.tolist()
@@ -250,6 +250,21 @@ class KeptBounds:
         """Whether no row was searched yet."""
         return not any(self._points)
 
+    def looks_close(self, budgets: Sequence[float], allowed: Sequence[int]) -> bool:
+        """Guess from means and variances whether a row without the highest mean may lead.
+
+        >>> rewards, counts = np.array([[0.0, 0.5], [0.8, 0.9], [0.3, 0.3]]), np.ones((3, 2))
+        >>> bounds = KeptBounds(rewards, counts, np.full(3, 2.0), 1.0)
+        >>> bounds.looks_close([0.1] * 3, [0, 1]), bounds.looks_close([0.1] * 3, [0, 2])
+        (False, True)
+        """
+        best = max([self.means[row] for row in allowed])
+        for row in allowed:
+            off = (best - self.means[row]) / (self._distances[row] or 1.0)
+            if 0.0 < off * off < 2.0 * budgets[row] * self._spread(row):
+                return True
+        return False
+
     def explore(self, budgets: Sequence[float]) -> Self:
         """Begin the search for bounds with these budgets: tell what the last one left tells."""
         ready = self._ready
@@ -294,7 +309,7 @@ class KeptBounds:
 
     def _first_falls(self, rows: Sequence[int]) -> list[float]:
         """Return falls of some rows that are not above the true ones, from their variances."""
-        spreads, budgets = self._spreads(rows), [self._budgets[row] for row in rows]
+        spreads, budgets = list(map(self._spread, rows)), [self._budgets[row] for row in rows]
         if len(rows) <= ROWS_AT_ONCE:
             guesses = map(first_beyond, spreads, budgets)
             return list(map(first_fall, spreads, budgets, guesses))
@@ -302,10 +317,10 @@ class KeptBounds:
         found: list[float] = first_falls(some, limits, first_beyonds(some, limits)).tolist()
         return found
 
-    def _spreads(self, rows: Sequence[int]) -> list[float]:
-        """Return the variance of some rows in their own units."""
-        squares, units, pulls = self._squares, self._units, self._pulls
-        return [max(squares[j] / (units[j] * units[j] * pulls[j]) - 1.0, 0.0) for j in rows]
+    def _spread(self, row: int) -> float:
+        """Return the variance of a row in its own unit."""
+        unit = self._units[row]
+        return max(self._squares[row] / (unit * unit * self._pulls[row]) - 1.0, 0.0)
 
     def _search(self, row: int) -> RowSearch:
         """Return how far the search for the bound of a row is."""
@@ -320,7 +335,7 @@ class KeptBounds:
             elif self._shifts[row]:  # the best β has hardly changed since
                 search.beyond = self._shifts[row] / unit
             else:
-                search.beyond = first_beyond(self._spreads([row])[0], budget)
+                search.beyond = first_beyond(self._spread(row), budget)
         return search
 
     def improve(self, row: int, lead: float = 0.0) -> bool:
@@ -349,7 +364,7 @@ class KeptBounds:
         if len(rows) < len(gaps):
             gaps, stands_for = gaps[rows], stands_for[rows]
         away = gaps + np.array(shifts)[:, None]
-        sums = row_products(stands_for, np.log(away, out=away)).tolist()
+        sums = np.vecdot(stands_for, np.log(away, out=away)).tolist()
         for found in zip(rows, searches, shifts, sums, strict=True):
             self._lower_upper(*found)
 
@@ -429,13 +444,3 @@ class KeptBounds:
         """Return the bounds; the highest of the allowed are equal if only rounding differs."""
         highest = max([self.uppers[row] for row in allowed])
         return np.array([highest if abs(highest - u) <= self._slack else u for u in self.uppers])
-
-
-def row_products(one: Array, two: Array) -> Array:
-    """Return the sum of the products in each row.
-
-    >>> row_products(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0], [7.0, 8.0]]))
-    array([17., 53.])
-    """
-    # Quicker than einsum.
-    return np.asarray(np.matmul(one[:, None, :], two[:, :, None])[:, 0, 0])

@@ -12,7 +12,7 @@ import numpy as np
 from onepull.arms import WordsOfAttributes
 from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
-from onepull.index.highest_bound import likely_means, row_products
+from onepull.index.highest_bound import likely_means
 from onepull.index.kept_likelihood import dearness, drifting_cost, explored
 from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
@@ -270,19 +270,26 @@ class AdaptiveKL(Policy):
                 rewards, knowledge.stands_for, knowledge.divisors, pulled, self._trial, tops, some,
                 knowledge.means, knowledge.unit,
             )  # fmt: skip
-        bounds = sight.bounds(knowledge)
+        return self._leader_of_steady_arms(sight, allowed, counts)
+
+    def _leader_of_steady_arms(
+        self, sight: Sight, allowed: Sequence[int], counts: Sequence[int]
+    ) -> int:
+        """Return the arm with the highest bound of those that were observed, in numpy."""
+        bounds = sight.bounds(self._knowledge)
         dear = sight.dear if len(allowed) == len(counts) else None
         if dear is None:
+            budgets, means, is_new = self._budgets(counts), bounds.means, bounds.is_new
             # An arm is explored less where that is dear.  The arm with the best mean is not dear,
             # so if it leads without that, it leads.  To search for the first time takes longer than
             # to work out what is dear; after that it is quicker.
-            bounds.explore(self._budgets(counts))
-            means, is_new = bounds.means, bounds.is_new
-            found = bounds.may_lead(allowed) if is_new else bounds.highest(allowed)
-            best = _least_pulled(found, counts)
-            is_known = len(found) == 1 or not is_new
-            if is_known and means[best] >= max([means[j] for j in allowed]):
-                return best
+            if not (is_new and bounds.looks_close(budgets, allowed)):
+                bounds.explore(budgets)
+                found = bounds.may_lead(allowed) if is_new else bounds.highest(allowed)
+                best = _least_pulled(found, counts)
+                is_known = len(found) == 1 or not is_new
+                if is_known and means[best] >= max([means[j] for j in allowed]):
+                    return best
             dear = self._dearness(means, allowed)
             if len(allowed) == len(counts):
                 sight.dear = dear
@@ -360,7 +367,7 @@ class AdaptiveKL(Policy):
                 among = np.where(allowed[arms], means, -np.inf)
         lead = int(among.argmax())
         rewards, stands_for = sight.rewards[arms], knowledge.stands_for[arms]
-        overall = row_products(rewards, stands_for) / knowledge.divisors[arms]
+        overall = np.vecdot(rewards, stands_for) / knowledge.divisors[arms]
         apart = np.where(stands_for > 0.0, rewards - overall[:, None], 0.0)
         each: list[float] = means.tolist()
         low, high = min(each), max(each)
@@ -368,7 +375,7 @@ class AdaptiveKL(Policy):
         least = MEAN_ROUNDING * max(-low, high)
         unit = max(float(np.maximum.reduce(np.abs(apart), None)), high - low, least, NARROWEST)
         apart /= unit
-        squares = row_products(apart * stands_for, apart)
+        squares = np.vecdot(apart * stands_for, apart)
         squares *= drift.unexplained()[arms]
         numbers = np.array(drift.compared, np.float64)[arms].tolist()
         pooled = float(np.add.reduce(squares)) / max(sum(numbers), 1.0)

@@ -10,7 +10,6 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.errors import SaveFileError
-from onepull.index.highest_bound import row_products
 from onepull.payoff import State
 from onepull.policies.kept_states.drift import DECAYS, STEADY
 from onepull.policies.kept_states.revaluing import Revaluing
@@ -87,12 +86,13 @@ class KeptStates(Revaluing):
 
     def estimates(self, rewards: Array) -> Array:
         """Return the estimate of each arm from the rewards of its states; NaN without any."""
+        means: Array
         if self._counts_for is None or self.is_steady:
-            means = row_products(rewards, self.stands_for) / self.divisors
+            means = np.vecdot(rewards, self.stands_for) / self.divisors
         else:
             left = self.faded()[0]
             weights = self._counts_for[0] + left[:, None] * self._counts_for[1]
-            means = row_products(rewards, weights)
+            means = np.vecdot(rewards, weights)
             if np.minimum.reduce(weights, None) < 0.0:
                 means = self._within(rewards, means)
         if 0 in self.pulls:
@@ -102,7 +102,7 @@ class KeptStates(Revaluing):
     def estimate(self, arm: int, rewards: Array) -> float:
         """Return what `estimates` does for one arm that was observed, if arms do not change."""
         mine = slice(arm, arm + 1)  # its product must be computed like those of all arms
-        return float(row_products(rewards[mine], self.stands_for[mine])[0]) / self.pulls[arm]
+        return float(np.vecdot(rewards[mine], self.stands_for[mine])[0]) / self.pulls[arm]
 
     def faded(self) -> tuple[Array, Array]:
         """Return what is left of each arm's deviation, and the variance of its mean."""
