@@ -9,6 +9,7 @@ from typing import Any, Never, Self
 
 from onepull.checks import by_name
 from onepull.client import calls
+from onepull.client.async_pull import AsyncPull
 from onepull.client.attempts import Call, Got, Reply, Result, Send, Steps, Wait, address
 from onepull.client.client import DELIVERY_PAUSE, headers_for, httpx_or_error
 from onepull.client.verbs import Verbs
@@ -82,6 +83,23 @@ class AsyncClient(Verbs[Awaitable[None]]):
         The counts of the receipt leave out what is queued.
         """
         return await self._do(self._observing_many(observations))
+
+    def pull(
+        self,
+        /,
+        *nameless: Never,
+        id: str | None = None,  # noqa: A002 - as the router calls it
+        eligible: Collection[str] | None = None,
+        key: str | None = None,
+        **context: Any,
+    ) -> AsyncPull:
+        """Return a pull for `async with`, which chooses, and observes or gives up.
+
+        It takes what `choose` takes.
+        """
+        if nameless:
+            raise by_name("pull", nameless, None)
+        return AsyncPull(self, {"id": id, "eligible": eligible, "key": key}, context)
 
     # What waits
 

@@ -24,7 +24,7 @@ from onepull.client.attempts import (
 from onepull.client.verbs import Verbs
 from onepull.errors import MissingExtra
 from onepull.policies import Explanation
-from onepull.router import BatchReceipt, Decision, Receipt, RouterStats
+from onepull.router import BatchReceipt, Decision, DecisionPull, Receipt, RouterStats
 
 DELIVERY_PAUSE = 0.5  # seconds between two attempts to deliver
 KEY = "ONEPULL_KEY"
@@ -128,6 +128,23 @@ class Client(Verbs[None]):
         The counts of the receipt leave out what is queued.
         """
         return self._do(self._observing_many(observations))
+
+    def pull(
+        self,
+        /,
+        *nameless: Never,
+        id: str | None = None,  # noqa: A002 - as the router calls it
+        eligible: Collection[str] | None = None,
+        key: str | None = None,
+        **context: Any,
+    ) -> DecisionPull:
+        """Return a pull for `with`, which chooses, and observes or gives up.
+
+        It takes what `choose` takes.
+        """
+        if nameless:
+            raise by_name("pull", nameless, None)
+        return DecisionPull(self, {"id": id, "eligible": eligible, "key": key}, context)
 
     # What waits
 
