@@ -323,7 +323,9 @@ class Router(Choosing, Observing, Controlling):
         """Return what would have been chosen and earned under another formula or policy.
 
         The states are in the log, so what was pulled is revalued exactly, and no probabilities
-        are needed to value what was not.  Nothing changes.
+        are needed to value what was not.  The policy starts anew, and is shown the logged outcomes
+        of the arms that it chooses.  `notes` says what that assumes.  Pins, pauses and shares are
+        not replayed.  Nothing changes.
 
         Parameters
         ----------
