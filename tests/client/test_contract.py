@@ -15,6 +15,7 @@ from onepull import (
     Client,
     ContextError,
     InputError,
+    ParameterError,
     RewardError,
     Router,
     StateError,
@@ -97,6 +98,16 @@ def script(target):
             call()
         seen.append(str(caught.value))
     return seen
+
+
+def test_what_is_missing_is_told(target):
+    with pytest.raises(ParameterError, match=r"pin takes an arm, or None .*: pin\(None\)"):
+        target.pin()
+    said = "seconds=0.5" if isinstance(target, Client) else "capacity=…"
+    with pytest.raises(StateError, match=rf"takes the state by name.*{said}\), given 3, 'fast'"):
+        target.observe(target.choose(bits=1), 3, "fast")
+    with pytest.raises(StateError, match=r"'capcity', did you mean 'capacity'. Allowed here"):
+        target.observe(target.choose(bits=1), bits=1, capcity=3)
 
 
 @pytest.mark.parametrize("method", ["choose", "explain", "pull"])

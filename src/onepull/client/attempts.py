@@ -17,6 +17,7 @@ import msgspec
 from onepull import errors
 from onepull.checks import shown
 from onepull.errors import OnepullError, ParameterError, ServiceError
+from onepull.router.spelling import in_python
 
 AGAIN = frozenset({408, 425, 429, 502, 503, 504})  # the next attempt may go better
 FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between attempts
@@ -189,7 +190,7 @@ def raise_for(reply: Reply) -> bytes:
 def error_of(details: dict[str, Any], status: int) -> OnepullError:
     """Return the error that details name, as the library would raise it."""
     name = str(details.get("type", "")).rpartition(":")[2]
-    told = str(details.get("detail") or details.get("title") or f"status {status}")
+    told = in_python(str(details.get("detail") or details.get("title") or f"status {status}"))
     kind = getattr(errors, name, None)
     if isinstance(kind, type) and issubclass(kind, OnepullError) and name != "FormulaError":
         return kind(told)

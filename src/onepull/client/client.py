@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Never, Self
 
-from onepull.checks import by_name
+from onepull.checks import by_name, state_by_name
 from onepull.client import calls
 from onepull.client.attempts import (
     Call,
@@ -101,13 +101,15 @@ class Client(Verbs[None]):
         self,
         decision: Decision | str,
         /,
-        *,
+        *nameless: Never,
         arm: str | None = None,
         reward: float | None = None,
         failed: bool = False,
         **state: Any,
     ) -> Receipt:
         """Tell what became of a decision; on disk when this returns, unless it is queued."""
+        if nameless:
+            raise state_by_name("decision", nameless, None)
         body = calls.observation_body(
             self._made, decision, arm=arm, reward=reward, failed=failed, state=state
         )
@@ -247,6 +249,7 @@ class Client(Verbs[None]):
         self._wake.set()
         if self._thread is not None:
             self._thread.join(self._budget + 1.0)
+        self._is_shut = True
         self._queue.close()
         self._http.close()
 

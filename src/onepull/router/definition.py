@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from inspect import signature
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -64,6 +64,12 @@ def _built(build: Any, problem: Problem, stated: Mapping[str, Any]) -> Policy:
         if name not in known:
             takes = f"the policy {build.__name__} takes {', '.join(known) or 'none'}"
             raise ParameterError(unknown("parameter", name, known, takes))
+    for name, parameter in list(signature(build).parameters.items())[1:]:
+        if parameter.default is Parameter.empty and name not in stated:
+            raise ParameterError(
+                f"the policy {build.__name__} needs {name!r}, as in "
+                f'{{"name": "{build.__name__}", "{name}": …}}; it takes {", ".join(known)}'
+            )
     try:
         made: Policy = build(problem, **stated)
     except TypeError as error:
