@@ -162,7 +162,7 @@ def with_changes(
     (('a', 'c', 'b'), Reward('2 * x'), 2.0)
     """
     before, after = old["problem"], new["problem"]
-    known, arms = _attributes(before), _attributes(after)
+    known, arms = attributes_of(before), attributes_of(after)
     lasting = {arm: present.attributes.get(arm, {}) for arm in present.arms}
     # An arm that is asked for as before may have been removed, or have other attributes.
     kept = {arm: lasting[arm] for arm in lasting if arms.get(arm, {}) == known.get(arm, {})}
@@ -190,7 +190,7 @@ def apply_changes(
     Estimates may be off by `error` afterwards; if it is None, they must be exact.
     """
     before, after = old["problem"], new["problem"]
-    known, arms = _attributes(before), _attributes(after)
+    known, arms = attributes_of(before), attributes_of(after)
     present = set(fold.policy.problem.arms)
     added = {arm: arms[arm] for arm in arms if arm not in known and arm not in present}
     if added:
@@ -211,6 +211,7 @@ def apply_changes(
         fold.remove_arms(removed)
 
 
-def _attributes(problem: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def attributes_of(problem: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the arms of a problem in plain values, with their attributes."""
     arms = problem["arms"]
     return dict(arms) if isinstance(arms, Mapping) else {arm: {} for arm in arms}

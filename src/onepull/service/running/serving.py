@@ -57,7 +57,8 @@ def _checked(source: Source, *, reads_log: bool = True) -> Iterator[str]:
             many = f"{arms} arm{'s' * (arms != 1)}"
             yield f"{router['name']}: {many}, {policy}, log in {router['store']}"
             if reads_log:
-                yield f"{router['name']}: {_fit(stated)}"
+                for line in _fit(stated):
+                    yield f"{router['name']}: {line}"
         except ParameterError as error:
             raise ParameterError(f"{router['name']}: {error}") from None
     if reads_log:
@@ -76,17 +77,24 @@ def _checked(source: Source, *, reads_log: bool = True) -> Iterator[str]:
     yield f"listens on {settings.host}:{settings.port} with {settings.workers} worker(s)"
 
 
-def _fit(arguments: Mapping[str, Any]) -> str:
-    """Return how the log of a router fits its file; raises OnepullError if it does not."""
+def _fit(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how the log of a router fits its file; raises OnepullError if it does not."""
     store = open_to_read(arguments["store"])
     if store is None:
-        return "the log is new"
+        yield "the log is new"
+        return
     with store, Preview(**{**arguments, "store": store}) as preview:
         if preview.is_new:
-            return "the log does not have this problem yet"
+            yield "the log does not have this problem yet"
+            return
         if preview.redefinition is None:
-            return f"the log fits, up to event {preview.sequence:,}"
-        return f"the log will be redefined at the start; {preview.redefinition}"
+            yield f"the log fits, up to event {preview.sequence:,}"
+        else:
+            yield f"the log will be redefined at the start; {preview.redefinition}"
+        if preview.changes:
+            yield f"changed at run time, which the file does not undo: {'; '.join(preview.changes)}"
+        if preview.controls:
+            yield f"set at run time: {'; '.join(preview.controls)}"
 
 
 def _others_in_log(source: Source) -> Iterator[str]:
