@@ -64,7 +64,8 @@ class Operating(Learning):
     def stats(self) -> Stats:
         """Return how often each arm was pulled, what became of it, and its mean state."""
         states = [self._knowledge.mean_state(j) for j in self._everyone]
-        return stats_of(type(self).__name__, self._arms, self._all_counts, states)
+        blurred = [self._knowledge.blurred_fields(j) for j in self._everyone]
+        return stats_of(type(self).__name__, self._arms, self._all_counts, states, blurred)
 
     @property
     def _all_counts(self) -> PullCounts:

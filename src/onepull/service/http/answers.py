@@ -88,6 +88,7 @@ class ExplanationAnswer(msgspec.Struct, frozen=True):
     arms: list[ArmExplained]
     arm: str | None
     reason: str
+    note: str
 
 
 class Curve(msgspec.Struct, frozen=True):
