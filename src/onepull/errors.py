@@ -17,7 +17,7 @@
     ├── MergeError            two policies cannot be merged
     ├── SaveFileError         a saved policy cannot be read
     ├── StoreError            a log cannot be read or written
-    ├── ServiceError          a service cannot be reached, or refuses a key
+    ├── ServiceError          a service cannot be reached in time
     ├── ConflictError         an id was used before for something else
     └── NotFound              a log has no such id
 
@@ -118,7 +118,7 @@ class StoreError(OnepullError, RuntimeError):
 
 
 class ServiceError(OnepullError, ConnectionError):
-    """A service cannot be reached in time, or refuses the key."""
+    """A service cannot be reached in time, or the client is closed."""
 
 
 class ConflictError(OnepullError, ValueError):

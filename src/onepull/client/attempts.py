@@ -197,7 +197,8 @@ def error_of(details: dict[str, Any], status: int) -> OnepullError:
     if name == "FormulaError":  # has more arguments than its words
         return errors.ProblemError(told)
     if status in (401, 403):  # waiting would not help, so there is no fallback
-        return errors.InputError(f"the service refused the request: {told}; pass its key as key=…")
+        hint = "; pass its key as key=…" if status == 401 else ""
+        return errors.InputError(f"the service refused the request: {told}{hint}")
     if status in (400, 413, 415, 422):
         return errors.InputError(told)
     return errors.NotFound(told) if status == 404 else ServiceError(f"{told} (status {status})")
