@@ -212,7 +212,8 @@ def test_compiled_decisions_without_the_extra_are_refused_before_anything_starts
     done = onepull("serve", "--compile", *options, write_problem(tmp_path))
     assert done.exit_code == 1, done.output
     assert done.stderr == (
-        "onepull: compiled decisions need the 'simulate' extra: pip install 'onepull[simulate]'\n"
+        "onepull: compiled decisions need the 'simulate' extra: pip install '.[simulate]' in a "
+        "checkout of onepull\n"
     )
 
 

@@ -279,7 +279,5 @@ def httpx_or_error() -> Any:
     try:
         import httpx  # noqa: PLC0415 - an extra
     except ImportError:
-        raise MissingExtra(
-            "the client needs the 'client' extra: pip install 'onepull[client]'"
-        ) from None
+        raise MissingExtra.of("the client needs", "client") from None
     return httpx

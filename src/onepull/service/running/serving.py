@@ -65,9 +65,7 @@ def _checked(source: Source, *, reads_log: bool = True) -> Iterator[str]:
         yield from _others_in_log(source)
     settings = source.settings
     if settings.compile and find_spec("numba") is None:
-        raise MissingExtra(
-            "compiled decisions need the 'simulate' extra: pip install 'onepull[simulate]'"
-        )
+        raise MissingExtra.of("compiled decisions need", "simulate")
     if settings.keys is None:
         yield "keys: none, so only this machine is answered; see `onepull key add`"
     elif keys := named_keys(Path(settings.keys)):
