@@ -93,7 +93,7 @@ class ArmQueues:
         return row[used % len(row)]
 
 
-class Pupil:
+class Learner:
     """A policy that is shown outcomes when they come.
 
     Parameters
@@ -122,16 +122,19 @@ class Pupil:
         """Learn all that has come up to a place in the log."""
         while self._coming and self._coming[0][0] <= place:
             _, _, arm, context, shown = heapq.heappop(self._coming)
-            state = None if shown is None else self._told(shown, context)
-            try:
-                if state is not None:
-                    self._policy.observe(arm, **context, **state)
-                    continue
-            except OnepullError:
-                state = {}
+            told = None if shown is None else self._told(shown, context)
+            if told is not None and self._has_observed(arm, context, told):
+                continue
             self._policy.gave_up(arm, **context)
-            if shown is not None and state is None:
+            if shown is not None and told is None:
                 self.learn(shown)
+
+    def _has_observed(self, arm: str, context: dict[str, Any], told: dict[str, Any]) -> bool:
+        try:
+            self._policy.observe(arm, **context, **told)
+        except OnepullError:  # the problem does not allow it any more
+            return False
+        return True
 
     def _told(self, shown: Shown, context: dict[str, Any]) -> dict[str, Any] | None:
         """Return what an outcome tells in a context, as `observe` takes it; None if nothing."""

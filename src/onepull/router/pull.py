@@ -14,7 +14,7 @@ from onepull.router.decision import Decision
 from onepull.router.receipts import Receipt
 
 
-class Verbs(Protocol):
+class Target(Protocol):
     """What a pull needs of a router or a client."""
 
     def choose(self, **asked: Any) -> Decision:
@@ -108,7 +108,7 @@ class DecisionPull(BegunPull):
     """
 
     def __init__(
-        self, target: Verbs, options: Mapping[str, Any], context: Mapping[str, Any]
+        self, target: Target, options: Mapping[str, Any], context: Mapping[str, Any]
     ) -> None:
         super().__init__(options, context)
         self._target = target

@@ -15,7 +15,7 @@ from onepull.errors import InputError, OnepullError, ParameterError
 from onepull.policies.choice import chosen
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
-from onepull.router.arm_queues import ArmQueues, Pupil
+from onepull.router.arm_queues import ArmQueues, Learner
 from onepull.router.arm_values import best_arms
 from onepull.router.draws import Draw
 from onepull.router.evidence import Evidence, Shown, shown_by
@@ -145,7 +145,7 @@ def replayed(
     """
     deadline, is_cut = time.monotonic() + seconds, False
     queues = ArmQueues(events)
-    problem, pupil = policy.problem, Pupil(policy, logged)
+    problem, learner = policy.problem, Learner(policy, logged)
     open_arms = [arm for arm in problem.arms if arm in queues.arms]
     was: dict[tuple[str, Any], int] = {}
     would: dict[tuple[str, Any], int] = {}
@@ -154,19 +154,19 @@ def replayed(
         if time.monotonic() > deadline:
             is_cut = True
             break
-        pupil.catch_up(place)
+        learner.catch_up(place)
         if isinstance(event, Decided):
             choice = _choice(policy, event, open_arms)
             if choice is None:
                 continue
             decisions += 1
             alike += choice == event.arm
-            pupil.pull(choice, event.context, place, queues.next(choice))
+            learner.pull(choice, event.context, place, queues.next(choice))
             context = problem.context.exactly(event.context)
             for arm, counts in ((event.arm, was), (choice, would)):
                 counts[arm, context] = counts.get((arm, context), 0) + 1
         elif (loose := queues.loose.get(place)) is not None:
-            pupil.learn(loose)
+            learner.learn(loose)
     evidence = Evidence(problem, logged, queues.shown)
     source = problem.reward.source
     notes = [f"stopped after {seconds:g} s; choose a shorter time span"] * is_cut

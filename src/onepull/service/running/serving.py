@@ -34,6 +34,7 @@ COLLECT = (
     20,
     50,
 )  # new objects until garbage is looked for among them, and among older ones
+MOST_TOLD = 20  # changes that a check lists
 SWITCH = 0.002  # seconds that a thread may keep the interpreter
 
 
@@ -89,10 +90,13 @@ def _fit(arguments: Mapping[str, Any]) -> Iterator[str]:
             yield f"the log fits, up to event {preview.sequence:,}"
         else:
             yield f"the log will be redefined at the start; {preview.redefinition}"
-        if preview.changes:
-            yield f"changed at run time, which the file does not undo: {'; '.join(preview.changes)}"
-        if preview.controls:
-            yield f"set at run time: {'; '.join(preview.controls)}"
+        for what, told in (
+            ("changed at run time, which the file does not undo", preview.changes),
+            ("set at run time", preview.controls),
+        ):
+            if told:
+                more = [f"{len(told) - MOST_TOLD:,} more"] if len(told) > MOST_TOLD else []
+                yield f"{what}: {'; '.join([*told[:MOST_TOLD], *more])}"
 
 
 def _others_in_log(source: Source) -> Iterator[str]:
