@@ -136,6 +136,7 @@ def test_an_index_that_is_no_bound_is_explained():
     assert str(told).endswith(f"\n{told.note}")
     assert told.note in told._repr_html_()
     imed = IMED(problem)
+    assert [row.bonus for row in imed.explain().arms] == [math.inf, math.inf]  # never pulled
     imed.observe_many(["a", "b"], x=[0.2, 0.7])
     told = imed.explain()
     assert told.note == "the index is the divergence with a minus, and not in units of the reward"

@@ -191,7 +191,7 @@ class Deciding(ABC):
                 arm=arm,
                 pulls=max(pulls - waiting, 0),
                 estimate=estimate if estimate is None or math.isfinite(estimate) else None,
-                bonus=bonus_of(index, estimate) if is_reward else None,
+                bonus=bonus_of(index, estimate) if is_reward or math.isinf(index) else None,
                 index=index,
                 eligible=j in allowed,
                 chance=chances.get(j, 0.0) if known else None,
