@@ -79,8 +79,12 @@ def test_box_refuses_a_name(name):
 
 
 def test_box_refuses_what_is_no_space():
-    with pytest.raises(ProblemError, match="takes Finite or Interval"):
+    with pytest.raises(ProblemError, match=r"takes Finite or Interval, as in Finite\(\[1, 2\]\)"):
         Box({"a": [1, 2]})  # type: ignore[dict-item]
+    with pytest.raises(ProblemError, match=r"as in Interval\(0, 3, scale='log'\), given"):
+        Box({"a": {"low": 0, "high": 3, "scale": "log"}})  # type: ignore[dict-item]
+    with pytest.raises(ProblemError, match=r"as in Finite\(range\(0, 1000000000\)\)"):
+        Box({"a": range(10**9)})  # type: ignore[dict-item]
 
 
 def test_box_reads_its_fields_in_order_and_leaves_others():
@@ -100,7 +104,7 @@ def test_box_reads_its_fields_in_order_and_leaves_others():
         ({"a": "1", "b": 0}, ["given '1'", "not a number"]),
         ({"a": [9] * 99, "b": 0}, ["…", "not a number"]),
         ({"a": 1, "b": 0, "c": 0, 7: 0}, ["unknown fields 'c', 7", "allowed here: a, b"]),
-        ({"a": 1, "c": 0}, ["'b' is missing"]),
+        ({"a": 1, "c": 0}, ["'b' is missing (given the unknown field 'c')"]),
     ],
 )
 def test_refusals_say_what_was_given_and_what_is_allowed(fields, words):
@@ -112,6 +116,23 @@ def test_refusals_say_what_was_given_and_what_is_allowed(fields, words):
         box.acting_as("state").exactly(fields)
     with pytest.raises(InputError):
         box.exactly(fields)
+
+
+def test_a_misspelt_field_is_told_with_the_nearest():
+    box = Box(capacity=Finite([1, 2]), seconds=Interval(0, 1)).acting_as("state")
+    for fields, said in (
+        (
+            {"capcity": 1, "seconds": 0},
+            r"'capacity' is missing \(given the unknown field 'capcity',",
+        ),
+        ({"capcity": 1, "seconds": 0}, "did you mean 'capacity'"),
+        (
+            {"capacity": 1, "seconds": 0, "secnds": 0},
+            "did you mean 'seconds'. Allowed here: capacity",
+        ),
+    ):
+        with pytest.raises(StateError, match=said):
+            box.exactly(fields)
 
 
 @pytest.mark.parametrize("values", [3, None, "12", [[1]], ["1"], [True], [None], [1j], {"a": 1}])

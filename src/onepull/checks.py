@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import msgspec
 import numpy as np
 
-from onepull.errors import ContextError, ParameterError, SaveFileError
+from onepull.errors import ContextError, ParameterError, SaveFileError, StateError
 from onepull.html import printable
 
 LARGEST = sys.float_info.max
@@ -209,6 +209,34 @@ def by_name(method: str, given: Iterable[Any], fields: Iterable[str] | None) -> 
     such = ", such as" if fields is None else ":"
     values = ", ".join(shown(value) for value in itertools.islice(given, MOST_SHOWN_FIELDS))
     return ContextError(f"{method} takes {how}{such} {method}({', '.join(names)}), given {values}")
+
+
+def state_by_name(first: str, given: Iterable[Any], fields: Iterable[str] | None) -> StateError:
+    """Return the error of an observation whose values were given without their names.
+
+    `first` is what an observation begins with, and `fields` are those of the state, None if they
+    are not known.
+
+    >>> state_by_name("'wifi'", (0.5,), ["capacity"])
+    StateError("observe takes the state by name: observe('wifi', capacity=…), given 0.5")
+    """
+    names = ["seconds=0.5"] if fields is None else [f"{field}=…" for field in fields]
+    such = ", such as" if fields is None else ":"
+    values = ", ".join(shown(value) for value in itertools.islice(given, MOST_SHOWN_FIELDS))
+    call = ", ".join([first, *names[:MOST_SHOWN_FIELDS]])
+    return StateError(f"observe takes the state by name{such} observe({call}), given {values}")
+
+
+def pinned(arm: Any) -> Any:
+    """Return the arm to pin; raises ParameterError if none was given, not even None.
+
+    >>> pinned(msgspec.UNSET)
+    Traceback (most recent call last):
+    onepull.errors.ParameterError: pin takes an arm, or None to choose freely again: pin(None)
+    """
+    if arm is msgspec.UNSET:
+        raise ParameterError("pin takes an arm, or None to choose freely again: pin(None)")
+    return arm
 
 
 def is_field_name(name: Any) -> bool:

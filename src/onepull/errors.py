@@ -17,7 +17,7 @@
     ├── MergeError            two policies cannot be merged
     ├── SaveFileError         a saved policy cannot be read
     ├── StoreError            a log cannot be read or written
-    ├── ServiceError          a service cannot be reached, or refuses a key
+    ├── ServiceError          a service cannot be reached in time
     ├── ConflictError         an id was used before for something else
     └── NotFound              a log has no such id
 
@@ -28,7 +28,7 @@ nothing: after an invalid input a policy is exactly as it was before.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 
 class OnepullError(Exception):
@@ -104,6 +104,16 @@ class ClusterError(OnepullError, RuntimeError):
 class MissingExtra(OnepullError, ImportError):  # noqa: N818 - reads as what happened
     """A feature needs an optional dependency; the message says what to install."""
 
+    @classmethod
+    def of(cls, what: str, extra: str) -> Self:
+        """Return the error of something that needs an extra of this package.
+
+        >>> print(MissingExtra.of("the client needs", "client"))
+        the client needs the 'client' extra: pip install '.[client]' in a checkout of onepull
+        """
+        how = f"pip install '.[{extra}]' in a checkout of onepull"  # it is on no package index yet
+        return cls(f"{what} the {extra!r} extra: {how}")
+
 
 class MergeError(OnepullError, ValueError):
     """Two policies cannot be merged."""
@@ -118,7 +128,7 @@ class StoreError(OnepullError, RuntimeError):
 
 
 class ServiceError(OnepullError, ConnectionError):
-    """A service cannot be reached in time, or refuses the key."""
+    """A service cannot be reached in time, or the client is closed."""
 
 
 class ConflictError(OnepullError, ValueError):

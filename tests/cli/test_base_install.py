@@ -14,7 +14,10 @@ EXTRAS = [
     *("uvicorn", "httptools", "uvloop", "httpx", "psycopg"),
 ]
 BLOCKED = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS}))\n"
-SIMULATE = "onepull: the simulator needs the 'simulate' extra: pip install 'onepull[simulate]'\n"
+CHECKOUT = "in a checkout of onepull\n"
+SIMULATE = (
+    f"onepull: the simulator needs the 'simulate' extra: pip install '.[simulate]' {CHECKOUT}"
+)
 
 
 def python(code, cwd):
@@ -114,12 +117,12 @@ def test_a_command_without_its_extra_says_what_to_install(small, tmp_path):
 
 
 def test_the_service_and_its_client_say_what_to_install(tmp_path):
-    serve = "onepull: the service needs the 'serve' extra: pip install 'onepull[serve]'\n"
+    serve = f"onepull: the service needs the 'serve' extra: pip install '.[serve]' {CHECKOUT}"
     done = command(tmp_path, "serve")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", serve)
     code = "from onepull import *\ntry: Client()\nexcept MissingExtra as error: print(error)"
     done = python(code, tmp_path)
-    assert "pip install 'onepull[client]'" in done.stdout, done.stderr
+    assert "pip install '.[client]'" in done.stdout, done.stderr
 
 
 def test_theory_of_an_application_needs_no_extra(tmp_path):

@@ -102,6 +102,36 @@ def test_a_check_reads_the_log_and_changes_nothing(onepull, logged, state):
         store.close()
 
 
+def test_a_check_tells_what_was_changed_at_run_time(onepull, logged):
+    with Router.open(logged, store=SQLiteStore(logged.parent / "router.db")) as router:
+        router.set_reward("-2 * seconds - price * tokens / 1000", failure=-60)
+        router.set_attributes("beta", price=2.5)
+        router.add_arm("gamma", price=1)
+        router.set_mode("shadow")
+        router.pause("alpha")
+        router.pin("beta")
+        router.share("gamma", most=0.1)
+        router.store.close()
+    told = check_log(onepull, logged).stdout
+    reward = "seconds - price * tokens / 1000"
+    changes = [
+        f"[problem] reward is '-2 * {reward}', not '-{reward}'",
+        "[problem] failure is -60, not -30",
+        "[problem.arms.beta] price is 2.5, not 3",
+        "arm gamma was added",
+        "[router] mode is 'shadow', not 'live'",
+    ]
+    assert f"llm: changed at run time, which the file does not undo: {'; '.join(changes)}\n" in told
+    controls = "alpha is paused; beta is pinned; gamma has a share of 0 to 0.1"
+    assert f"llm: set at run time: {controls}\n" in told
+    # A line that is changed in the file wins again.
+    logged.write_text(ENDPOINTS.replace("price = 3", "price = 4"))
+    told = check_log(onepull, logged).stdout
+    assert "the log will be redefined at the start; changed: the arms" in told
+    assert "[problem.arms.beta]" not in told
+    assert "arm gamma was added; [router] mode is 'shadow', not 'live'\n" in told
+
+
 def test_a_check_of_a_log_that_does_not_have_the_problem(onepull, tmp_path):
     file = write_problem(tmp_path)
     assert "llm: the log is new\n" in check_log(onepull, file).stdout
@@ -182,7 +212,8 @@ def test_compiled_decisions_without_the_extra_are_refused_before_anything_starts
     done = onepull("serve", "--compile", *options, write_problem(tmp_path))
     assert done.exit_code == 1, done.output
     assert done.stderr == (
-        "onepull: compiled decisions need the 'simulate' extra: pip install 'onepull[simulate]'\n"
+        "onepull: compiled decisions need the 'simulate' extra: pip install '.[simulate]' in a "
+        "checkout of onepull\n"
     )
 
 

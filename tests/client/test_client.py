@@ -390,3 +390,29 @@ def test_a_batch_may_have_give_ups(tmp_path):
         stats = client.stats()
         assert (stats.gave_up, stats.in_flight) == (2, 0)
         assert receipt.seq == stats.sequence
+
+
+def test_a_closed_client_says_so(tmp_path):
+    with served(write_problem(tmp_path)) as service:
+        url = str(service.base_url)
+        client = Client(url, problem="llm", fallback="alpha")
+        decision = client.choose(tokens=5)
+        client.close()
+        for call in (
+            lambda: client.choose(tokens=5),  # and not the fallback
+            lambda: client.observe(decision, seconds=1),
+            lambda: client.observe_many([{"id": decision.id, "state": {"seconds": 1}}]),
+            client.stats,
+            lambda: client.pin("alpha"),
+            lambda: list(client.log()),
+        ):
+            with pytest.raises(ServiceError, match="this client is closed"):
+                call()
+
+        async def main():
+            async with AsyncClient(url, problem="llm", fallback="alpha") as other:
+                await other.choose(tokens=5)
+            with pytest.raises(ServiceError, match="this client is closed"):
+                await other.choose(tokens=5)
+
+        run(main())

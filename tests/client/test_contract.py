@@ -2,33 +2,58 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from contextlib import contextmanager
+from inspect import isawaitable
 
 import pytest
-from serving import LINKS, served, write_problem
+from serving import ENDPOINTS, LINKS, run, served, write_problem
 
-from onepull import Client, ContextError, RewardError, Router, StateError, UnknownArm
+from onepull import (
+    AsyncClient,
+    Client,
+    ContextError,
+    InputError,
+    ParameterError,
+    RewardError,
+    Router,
+    StateError,
+    UnknownArm,
+)
 from onepull.problem import toml_values
 from onepull.router.definition import policy_for
 from onepull.router.router_file import read_router_file
 
+TARGETS = ["policy", "router", "router on disk", "client"]
 
-@pytest.fixture(params=["policy", "router", "router on disk", "client"])
-def target(request, tmp_path):
-    file = write_problem(tmp_path, LINKS, "links.toml")
+
+@contextmanager
+def opened(kind, folder, text=LINKS):
+    """Open a policy, a router or a client of the same problem, called links."""
+    file = write_problem(folder, text, "links.toml")
     values = read_router_file(file)
-    if request.param == "policy":
+    if kind == "policy":
         yield policy_for(values["problem"], values["policy"])[0]
-    elif request.param == "client":
+    elif kind == "client":
         with (
             served(file) as service,
             Client(str(service.base_url), problem="links", budget=20) as client,
         ):
             yield client
+    elif kind == "async client":
+        with served(file) as service:
+            yield AsyncClient(str(service.base_url), problem="links", budget=20)
     else:
-        store = tmp_path / "router.db" if request.param == "router on disk" else None
+        store = folder / "router.db" if kind == "router on disk" else None
         with Router(**{**values, "store": store}) as router:
             yield router
+
+
+@pytest.fixture(params=TARGETS)
+def target(request, tmp_path):
+    with opened(request.param, tmp_path) as found:
+        yield found
 
 
 def script(target):
@@ -75,7 +100,17 @@ def script(target):
     return seen
 
 
-@pytest.mark.parametrize("method", ["choose", "explain"])
+def test_what_is_missing_is_told(target):
+    with pytest.raises(ParameterError, match=r"pin takes an arm, or None .*: pin\(None\)"):
+        target.pin()
+    said = "seconds=0.5" if isinstance(target, Client) else "capacity=…"
+    with pytest.raises(StateError, match=rf"takes the state by name.*{said}\), given 3, 'fast'"):
+        target.observe(target.choose(bits=1), 3, "fast")
+    with pytest.raises(StateError, match=r"'capcity', did you mean 'capacity'. Allowed here"):
+        target.observe(target.choose(bits=1), bits=1, capcity=3)
+
+
+@pytest.mark.parametrize("method", ["choose", "explain", "pull"])
 def test_a_context_without_names_is_refused(target, method):
     with pytest.raises(ContextError, match=rf"{method} takes the context by name.*, given 5, 'eu'"):
         getattr(target, method)(5, "eu")
@@ -94,3 +129,91 @@ def expected():
 
 def test_the_same_script_gives_the_same(target):
     assert script(target) == expected()
+
+
+def rows_of(stats):
+    rows = getattr(stats, "arms", None) or stats.policy.arms
+    return [(row.arm, row.pulls, row.failures, row.in_flight) for row in rows]
+
+
+def refused(target):
+    """Let a pull observe what cannot be; return the error and the pull."""
+    with pytest.raises(StateError) as caught, target.pull(tokens=100) as pull:
+        pull.observe(seconds="fast")
+    return caught.value, pull
+
+
+def pulling(target):
+    """Use `pull` in every way; return what was seen."""
+    with target.pull(tokens=100) as pull:
+        pull.observe(seconds=1.5)
+    seen = [pull.arm, pull.context, rows_of(target.stats())]
+    with pytest.raises(TimeoutError), target.pull(tokens=100, eligible=["beta"]) as pull:
+        raise TimeoutError
+    seen += [pull.arm, rows_of(target.stats())]
+    with pytest.raises(KeyboardInterrupt), target.pull(tokens=100):
+        raise KeyboardInterrupt
+    with target.pull(tokens=100):
+        pass
+    seen.append(rows_of(target.stats()))
+    error, late = refused(target)
+    seen += [str(error), error.__notes__, rows_of(target.stats())]
+    late.observe(seconds=2.5)
+    seen.append(rows_of(target.stats()))
+    with pytest.raises(InputError, match="was begun before"), late:
+        pass
+    with pytest.raises(InputError, match="has no arm yet"):
+        target.pull(tokens=100).observe(seconds=1)
+    return seen
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_pull_is_the_same_everywhere(kind, tmp_path):
+    with opened(kind, tmp_path, ENDPOINTS) as target, opened("policy", tmp_path, ENDPOINTS) as own:
+        seen = pulling(target)
+        assert seen == pulling(own)
+    assert [rows for rows in seen if isinstance(rows, list)][-1] == [
+        ("alpha", 2, 0, 0),
+        ("beta", 1, 1, 0),
+    ]
+
+
+async def done(found):
+    """Wait for what an async client returns."""
+    return await found if isawaitable(found) else found
+
+
+async def pulling_async(target):
+    async with target.pull(tokens=100) as pull:
+        await done(getattr(pull, "observe_async", pull.observe)(seconds=1.5))
+    with pytest.raises(TimeoutError):
+        async with target.pull(tokens=100, eligible=["beta"]):
+            raise TimeoutError
+    with pytest.raises(asyncio.CancelledError):
+        async with target.pull(tokens=100):
+            raise asyncio.CancelledError
+    with pytest.raises(StateError) as caught:
+        async with target.pull(tokens=100) as pull:
+            await done(getattr(pull, "observe_async", pull.observe)(seconds="fast"))
+    notes = caught.value.__notes__
+    await done(pull.observe(seconds=2.5))
+    stats = await done(target.stats())
+    if isinstance(target, AsyncClient):
+        await target.close()
+    return notes, rows_of(stats)
+
+
+@pytest.mark.parametrize("kind", ["policy", "router", "router on disk", "async client"])
+def test_a_pull_is_the_same_with_asyncio(kind, tmp_path):
+    with opened(kind, tmp_path, ENDPOINTS) as target:
+        notes, rows = run(pulling_async(target))
+    assert "was given up" in notes[0]
+    assert rows == [("alpha", 2, 0, 0), ("beta", 1, 1, 0)]
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_pull_is_given_up_where_failures_have_no_reward(kind, tmp_path):
+    with opened(kind, tmp_path) as target:
+        with pytest.raises(TimeoutError), target.pull(bits=3):
+            raise TimeoutError
+        assert rows_of(target.stats()) == [("wifi", 0, 0, 0), ("lte", 0, 0, 0)]

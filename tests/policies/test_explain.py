@@ -6,17 +6,22 @@ import math
 from textwrap import dedent
 
 import msgspec
+import numpy as np
 import pytest
 from problems import channels
 
 from onepull import (
     DCB,
+    IMED,
+    AdaptiveKL,
     Discrete,
     EmpiricalKL,
     FixedArm,
     Genie,
     Greedy,
     InputError,
+    Interval,
+    Problem,
     Random,
     UnknownArm,
 )
@@ -114,6 +119,28 @@ def test_reasons_of_the_points_of_reference():
 def test_an_unpulled_arm_has_no_estimate_and_an_infinite_index():
     row = two_pulled().explain(bits=1).arms[2]
     assert (row.pulls, row.estimate, row.bonus, row.index) == (0, None, math.inf, math.inf)
+
+
+def test_an_index_that_is_no_bound_is_explained():
+    problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
+    policy = AdaptiveKL(problem)
+    assert policy.explain().note == ""
+    luck = np.random.default_rng(1)
+    for i in range(900):  # the arms change places every 50 trials
+        high = luck.random() * 0.1
+        policy.observe("ab"[i % 2], x=high + 0.9 * ((i // 50 + i) % 2))
+    assert math.isfinite(policy.half_life)
+    told = policy.explain()
+    assert told.reason.startswith("least divergence from the best")
+    assert "the less an arm diverges from the best, the higher it is; it is no bound" in told.note
+    assert str(told).endswith(f"\n{told.note}")
+    assert told.note in told._repr_html_()
+    imed = IMED(problem)
+    assert [row.bonus for row in imed.explain().arms] == [math.inf, math.inf]  # never pulled
+    imed.observe_many(["a", "b"], x=[0.2, 0.7])
+    told = imed.explain()
+    assert told.note == "the index is the divergence with a minus, and not in units of the reward"
+    assert [row.bonus for row in told.arms] == [None, None]
 
 
 def test_explaining_refuses_what_choosing_refuses():

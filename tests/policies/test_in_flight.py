@@ -76,7 +76,7 @@ def test_the_bound_of_an_arm_in_flight_by_hand():
     policy.pulled("lte", bits=1)
     policy.pulled("lte", bits=4)
     row = policy.explain(bits=4).arms[1]
-    assert (row.pulls, row.estimate) == (3, 4.0)
+    assert (row.pulls, row.in_flight, row.estimate) == (1, 2, 4.0)
     # n = 3 observed + 2 in flight + 1, m = 1 + 2, G = 4.
     assert row.bonus == pytest.approx(4 * math.sqrt(2.01 * math.log(6) / 3))
     assert policy.trials == 3
@@ -114,7 +114,7 @@ def test_what_is_explained_is_chosen_whatever_is_in_flight():
         for size in (1, 4):
             told = policy.explain(bits=size)
             best = max(row.index for row in told.arms)
-            tied = [(row.pulls, row.arm) for row in told.arms if row.index == best]
+            tied = [(row.pulls + row.in_flight, row.arm) for row in told.arms if row.index == best]
             fewest = min(pulls for pulls, _ in tied)
             first = next(name for pulls, name in tied if pulls == fewest)
             assert policy.choose(bits=size) == told.arm == first
@@ -128,7 +128,7 @@ def test_the_bound_on_sets_of_an_arm_in_flight_by_hand():
     row = policy.explain(bits=1).arms[1]
     # With one bit the reward is 0 or 1: three of four had 1, and two pulls are in flight.  Any
     # state but 0 gives 1, so the bound is that of a coin, f = ln 7, of which each pull has f/6.
-    assert row.pulls == 6
+    assert (row.pulls, row.in_flight) == (4, 2)
     assert row.estimate == pytest.approx(0.75, abs=1e-5)
     assert row.index == pytest.approx(likely_share(0.75, math.log(7) / 6), abs=1e-5)
 
@@ -138,7 +138,7 @@ def test_an_arm_that_has_not_answered_is_at_its_lowest():
     policy.observe("wifi", capacity=2)
     policy.pulled("lte")
     lte = policy.explain(bits=4).arms[1]
-    assert (lte.pulls, lte.in_flight, lte.estimate, lte.bonus) == (1, 1, None, None)
+    assert (lte.pulls, lte.in_flight, lte.estimate, lte.bonus) == (0, 1, None, None)
     assert lte.index == pytest.approx(4 * math.sqrt(2.01 * math.log(3)))
     policy.observe("lte", capacity=4)
     lte = policy.explain(bits=4).arms[1]
@@ -209,7 +209,8 @@ def test_what_was_not_announced_lands_as_usual():
     policy.observe("lte", capacity=2)
     other.observe("lte", capacity=2)
     assert policy.explain(bits=4) == other.explain(bits=4)
-    assert policy.explain(bits=4).arms[0].pulls == 2
+    row = policy.explain(bits=4).arms[0]
+    assert (row.pulls, row.in_flight) == (1, 1)
 
 
 @pytest.mark.parametrize("kind", BOOKS)
@@ -225,7 +226,8 @@ def test_requests_in_flight_are_not_saved_sent_or_merged(kind):
     two.pulled("lte")
     two.observe("5g", capacity=2)
     one.merge(two)
-    assert [row.pulls for row in one.explain(bits=4).arms] == [1, 0, 1]
+    rows = one.explain(bits=4).arms
+    assert [(row.pulls, row.in_flight) for row in rows] == [(0, 1), (0, 0), (1, 0)]
 
 
 @pytest.mark.parametrize("kind", BOOKS)
@@ -245,7 +247,8 @@ def test_arms_come_and_go_with_their_pulls(kind):
     policy.pulled("lte")
     policy.add_arm("satellite")
     policy.remove_arm("wifi")
-    assert [row.pulls for row in policy.explain(bits=4).arms] == [2, 1, 0]
+    rows = policy.explain(bits=4).arms
+    assert [(row.pulls, row.in_flight) for row in rows] == [(1, 1), (1, 0), (0, 0)]
     assert policy.explain(bits=4).trial == 5  # three observed, one in flight
     with pytest.raises(UnknownArm):
         policy.gave_up("wifi")

@@ -149,7 +149,7 @@ def test_a_reward_tells_the_state_where_it_only_rises(power, gain):
 @pytest.mark.parametrize("reward", [0, 1, 2])
 def test_a_reward_that_several_states_give_is_refused_however_it_turned_out(reward):
     policy = DCB(channels())
-    with pytest.raises(RewardError, match=r"does not determine the state for bits=2.*capacity="):
+    with pytest.raises(RewardError, match=r"does not determine the state for bits=2.*\(capacity\)"):
         policy.observe("channel-1", bits=2, reward=reward)
     with pytest.raises(RewardError, match="several states give the same reward"):
         DCB(coded()).observe("a", need=1, reward=1)
@@ -219,6 +219,7 @@ def test_the_context_may_come_along_with_the_state():
         (DCB, {"reward": 1, "bits": 2, "capacity": 1}, InputError, "not both"),
         (DCB, {"capacity": 1, "speed": 2}, StateError, "'speed'; allowed here: capacity, bits"),
         (DCB, {"capacity": 1, "bits": 9}, ContextError, "must be one of 1, 2, 3, 4, given 9"),
+        (DCB, {"capcity": 1}, StateError, "'capcity', did you mean 'capacity'. Allowed here: cap"),
         (DCB, {"capacity": "1"}, StateError, r"given '1' \(is not a number\)"),
         (MultiUCB, {"reward": 1}, ContextError, "'bits' is missing"),
         (MultiUCB, {"capacity": 1}, ContextError, "'bits' is missing"),
@@ -232,6 +233,14 @@ def test_what_does_not_fit_is_refused_with_what_was_given_and_allowed(build, giv
     policy = build(channels())
     with pytest.raises(error, match=said):
         policy.observe("channel-1", **given)
+    assert policy.trials == 0
+
+
+def test_a_state_without_names_is_refused_with_the_names():
+    policy = DCB(channels())
+    said = r"observe takes the state by name: observe\('channel-1', capacity=…\), given 0.5"
+    with pytest.raises(StateError, match=said):
+        policy.observe("channel-1", 0.5)  # type: ignore[arg-type]
     assert policy.trials == 0
 
 

@@ -53,6 +53,23 @@ def test_a_refused_observation_does_not_stay_in_flight():
     assert (in_flight(policy), policy.trials) == (0, 1)
 
 
+def test_a_refused_observation_says_what_became_of_its_pull():
+    policy = DCB(channels(3))
+    with pytest.raises(StateError) as caught, policy.pull(bits=2) as pull:
+        pull.observe(capacity=99)
+    assert caught.value.__notes__ == [
+        (
+            "the pull of 'channel-1' was given up, so it counts as nothing; pull.observe(…) still "
+            "learns its answer, also after the block"
+        )
+    ]
+    pull.observe(capacity=1)
+    assert (in_flight(policy), policy.trials) == (0, 1)
+    with pytest.raises(StateError) as caught, policy.pull(bits=2):
+        policy.observe("channel-1", capacity=99)  # which has nothing to do with the pull
+    assert not hasattr(caught.value, "__notes__")
+
+
 def test_a_late_answer_leaves_another_pull_of_its_arm_in_flight():
     policy = DCB(channels(1))
     with policy.pull(bits=2) as late:

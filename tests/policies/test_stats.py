@@ -7,6 +7,7 @@ import math
 import re
 from itertools import count
 from textwrap import dedent
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from problems import channels
 
 from onepull import (
     DCB,
+    AdaptiveKL,
     EmpiricalKL,
     Finite,
     InputError,
@@ -148,7 +150,8 @@ def test_plain_values():
     policy = DCB(channels(1))
     policy.observe("channel-1", capacity=1)
     told = {"arm": "channel-1", "pulls": 1, "in_flight": 0, "failures": 0, "clipped": 0, "age": 0}
-    expected = {"policy": "DCB", "trials": 1, "arms": [{**told, "seconds": None, "state": None}]}
+    none: dict[str, Any] = {"seconds": None, "state": None, "approximate": []}
+    expected = {"policy": "DCB", "trials": 1, "arms": [{**told, **none}]}
     assert policy.stats().to_dict() == json.loads(json.dumps(expected))
 
 
@@ -214,6 +217,25 @@ def test_explanations_tell_pulls_in_flight_from_observed_ones():
     assert str(policy.explain(bits=3)) == dedent("""\
         DCB at trial 4 with bits=3
           arm        pulls  in flight  estimate   bonus   index
-          channel-1      2          1    1.0000  3.5410  4.5410
-        → channel-2      1          1         –       –  5.0078
+          channel-1      1          1    1.0000  3.5410  4.5410
+        → channel-2      0          1         –       –  5.0078
         channel-2: highest index""")
+    for explained, counted in zip(policy.explain(bits=3).arms, policy.stats().arms, strict=True):
+        assert (explained.pulls, explained.in_flight) == (counted.pulls, counted.in_flight)
+
+
+def test_a_mean_of_merged_states_is_marked():
+    problem = Problem(
+        arms=["a", "b"],
+        state={"delay": Interval(0, 9), "size": Finite([1, 2])},
+        reward="-delay - size",
+    )
+    policy = AdaptiveKL(problem, kept=16)
+    luck = np.random.default_rng(2)
+    for i in range(40):
+        policy.observe("a", delay=float(luck.random()), size=1)
+        policy.observe("b", delay=i % 3, size=1)  # of which only equal ones are merged
+    rows = policy.stats().arms
+    assert [row.approximate for row in rows] == [["delay"], []]
+    assert "delay ≈ 0.4" in str(policy.stats())
+    assert "delay 0.975, size 1" in str(policy.stats())

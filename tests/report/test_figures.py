@@ -203,7 +203,7 @@ def test_other_suffixes_are_refused_before_anything_is_written(result, tmp_path)
 
 def test_missing_matplotlib_is_told_with_what_to_install(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'onepull\[simulate\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[simulate\]'"):
         figures.regret(result)
 
 

@@ -560,3 +560,20 @@ def test_a_definition_that_cannot_be_read_is_told():
     other.append([msgspec.structs.replace(first, policy=first.policy.replace(b"DCB", b"DCX"))])
     with pytest.raises(StoreError, match="the definition in event 1"):
         quiet(DCB, channels(3), other)
+
+
+@pytest.mark.parametrize("table", ["router", "problem"])
+def test_a_policy_in_another_table_is_told_its_place(tmp_path, table):
+    path = tmp_path / "router.toml"
+    text = '[problem]\narms = ["a"]\nstate = {x = [0, 1]}\nreward = "x"\n[router]\nexpires = 9\n'
+    path.write_text(text.replace(f"[{table}]", f'[{table}]\npolicy = "DCB"'))
+    said = rf"the policy is in \[{table}\]; write it above all tables, such as policy = "
+    with pytest.raises(ProblemError, match=said):
+        Router.open(path)
+
+
+@pytest.mark.parametrize(("name", "needs"), [("CCB", "delta"), ("FixedArm", "arm")])
+def test_a_parameter_that_a_policy_needs_is_told(name, needs):
+    said = rf"the policy {name} needs '{needs}', as in {{\"name\": \"{name}\", \"{needs}\": …}}"
+    with pytest.raises(ParameterError, match=said):
+        Router(channels(3), policy=name)

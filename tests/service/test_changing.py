@@ -75,6 +75,37 @@ def test_a_change_needs_the_present_version(client):
     put(client, 412, name="other", headers={"if-match": "*"})
 
 
+def test_what_a_change_leaves_out_stays(client):
+    settings = {
+        "policy": {"name": "DCB", "epsilon": 0.5},
+        "expires": 7.5,
+        "on_expiry": {"capacity": 0},
+        "fallback": "lte",
+        "mode": "shadow",
+        "sticky": 9,
+        "keep": 1000,
+    }
+    made = put(client, 201, **settings)
+    # A change at run time stays, too.
+    patched = client.patch("/v1/problems/links/controls", json={"mode": "off"})
+    assert patched.status_code == 200
+    version = client.get("/v1/problems/links").headers["etag"]
+    problem = {**LINK, "arms": ["wifi", "lte", "5g"]}
+    changed = client.put(
+        "/v1/problems/links", json={"problem": problem}, headers={"if-match": version}
+    )
+    assert changed.status_code == 200, changed.text
+    told = {**made.json(), "mode": "off", "problem": Problem.from_dict(problem).to_dict()}
+    assert {**changed.json(), "version": ""} == {**told, "version": ""}
+    # A fallback that is no arm any more is not dropped silently.
+    version, arms = changed.headers["etag"], {**LINK, "arms": ["wifi", "5g"]}
+    refused = client.put(
+        "/v1/problems/links", json={"problem": arms}, headers={"if-match": version}
+    )
+    assert "the fallback 'lte' is not an arm" in refused.json()["detail"]
+    put(client, 200, arms, headers={"if-match": version}, fallback=None, mode="live")
+
+
 def test_another_policy_learns_the_log_again(client):
     version = put(client, 201).headers["etag"]
     for capacity in (3, 1, 2):

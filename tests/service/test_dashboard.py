@@ -61,6 +61,13 @@ OVERLAPS = """
 }).concat([...document.querySelectorAll(".scroll:has(.arms, .decisions)")]
   .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.outerHTML))
 """
+# Rows of a table whose cells do not end at the same height, so that their lines are broken.
+UNEVEN = """
+[...document.querySelectorAll("table.compared tr")].filter((row) => {
+  const ends = [...row.children].map((cell) => cell.getBoundingClientRect().bottom);
+  return Math.max(...ends) - Math.min(...ends) > 1;
+}).map((row) => row.outerHTML)
+"""
 UNNAMED = """
 [...document.querySelectorAll("button, select, input, textarea, a")]
   .filter((one) => !(one.textContent.trim() || one.ariaLabel || one.labels?.length))
@@ -172,6 +179,8 @@ def test_another_formula_is_tried_while_typing(browser, client):
         see(page, "#what-if-told tbody tr:first-child", "beta")
         page.get_by_role("button", name="Replay with learning").click()
         see(page, "#what-if-told", "replayed with learning")
+        see(page, "#what-if-told", "was shown the logged outcomes of the arms that it chose")
+        assert page.evaluate(UNEVEN) == []
     assert stats(client)["reward"] == "-first - tokens * each"
 
 

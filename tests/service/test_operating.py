@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from serving import ENDPOINTS, decide, observe, served, wait_for, write_problem
 
+from onepull import StoreError
 from onepull.service.http.static_files import FOLDER, StaticFiles
 
 
@@ -139,6 +141,24 @@ def test_readiness_follows_the_store(client):
     answer = client.get("/health/ready")
     assert (answer.status_code, answer.json()) == (503, {"status": "draining"})
     assert client.get("/health/live").status_code == 200
+
+
+def test_an_outage_of_the_log_is_told_once(client, monkeypatch, caplog):
+    hosted = client.service.problems["llm"]
+    works, calls = hosted.tick, []
+
+    def fails():
+        calls.append(1)
+        raise StoreError("the log in Postgres cannot be reached")
+
+    with caplog.at_level(logging.WARNING, "onepull.service"):
+        monkeypatch.setattr(hosted, "tick", fails)
+        wait_for(lambda: len(calls) >= 3)
+    assert [record.message for record in caplog.records] == ["the log cannot be read"]
+    assert caplog.records[0].exc_info is None  # no traceback either
+    with caplog.at_level(logging.INFO, "onepull.service"):
+        monkeypatch.setattr(hosted, "tick", works)
+        wait_for(lambda: caplog.records[-1].message == "the log can be read again")
 
 
 def test_curves_have_estimates_and_intervals(client):

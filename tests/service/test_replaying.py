@@ -46,7 +46,7 @@ def test_another_formula_is_valued_exactly(client):
         by_hand = sum(-STATES[arm]["first"] * share for arm, share in played["shares"].items())
         assert played["value"] == pytest.approx(by_hand)
     assert other["value"] > logged["value"]
-    assert told["notes"] == []
+    assert "shown the logged outcomes of the arms that it chose" in told["notes"][0]
 
 
 def test_another_policy(client):
@@ -74,7 +74,18 @@ def test_limits_are_told(client, monkeypatch):
     monkeypatch.setattr("onepull.service.handlers.replaying.MOST_DECISIONS", 10)
     told = replay(client, reward="-first")
     assert told["decisions"] == 10
-    assert len(told["notes"]) == 2
+    assert told["notes"][:2] == [
+        "only the newest 50 events are replayed",
+        "only the newest 10 decisions are made again",
+    ]
+    assert told["notes"][-1] == "15 outcomes of none of these decisions were learned as they came"
+
+
+def test_a_replay_ends_in_time(client, monkeypatch):
+    monkeypatch.setattr("onepull.service.handlers.replaying.SECONDS", 0.0)
+    told = replay(client)
+    assert told["decisions"] < 60
+    assert "stopped after 0 s; choose a shorter time span" in told["notes"]
 
 
 @pytest.mark.parametrize(

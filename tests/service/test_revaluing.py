@@ -51,7 +51,8 @@ def test_an_error_is_said_and_can_be_accepted(client, path, body):
     before = client.get("/v1/problems/llm").json()["problem"]
     told = patch(client, path, 422, **body)
     assert "estimates may be off by" in told["detail"]
-    assert "Pass error=" in told["detail"]
+    assert 'Pass "error": ' in told["detail"]  # as JSON has it
+    assert ('"relearn": true' in told["detail"]) == (path == "controls")
     assert client.get("/v1/problems/llm").json()["problem"] == before
     patch(client, path, 200, **body, error=1)
 
@@ -64,8 +65,9 @@ def test_outcomes_are_learned_again_if_asked(client):
     assert (change["event"], change["reward"]) == ("defined", "floor(30 * delay) % 2")
     estimate = client.get("/v1/problems/llm/explain").json()["arms"][0]["estimate"]
     assert estimate == pytest.approx(np.mean([int(30 * delay) % 2 for delay in DELAYS]))
-    patch(client, "controls", 422, reward="floor(50 * delay) % 2")
     with Client(str(client.base_url), problem="llm", budget=20) as other:
+        with pytest.raises(ParameterError, match=r"Pass error=.*pass relearn=True"):
+            other.set_reward("floor(50 * delay) % 2")
         other.set_reward("floor(50 * delay) % 2", relearn=True)
 
 
@@ -123,7 +125,7 @@ def test_a_changed_file_and_a_changed_problem_accept_an_error_too(tmp_path):
         tag, other = {"If-Match": known["version"]}, {**known["problem"], "reward": "delay > 0.5"}
         refused = client.put("/v1/problems/llm", json={"problem": other}, headers=tag)
         assert refused.status_code == 422
-        assert "Pass error=" in refused.json()["detail"]
+        assert 'Pass "error": ' in refused.json()["detail"]
         body = {"problem": other, "error": 0.5}
         assert client.put("/v1/problems/llm", json=body, headers=tag).status_code == 200
     file.write_text(FILE.replace("fine * (", "1 * ("))

@@ -48,6 +48,23 @@ def test_sigterm_drains_and_nothing_is_lost(tmp_path):
         assert server.end(signal.SIGINT) == 0
 
 
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_a_decision_of_another_worker_is_known_at_once(tmp_path, in_batches):
+    """Each request is a connection of its own, so about half of them get to the other worker."""
+    with Process(write_problem(tmp_path), "--workers", 2) as server:
+        problem = f"{server.url}/v1/problems/llm"
+        for _ in range(12):
+            decision = httpx.post(f"{problem}/decisions", json={"context": {"tokens": 9}}).json()
+            told = {"id": decision["id"], "state": {"seconds": 1}}
+            body = [told, {**told, "id": "unknown"}] if in_batches else told
+            answer = httpx.post(f"{problem}/observations", json=body)
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["learned"] == 1
+            assert [each["index"] for each in answer.json()["rejected"]] == [1] * in_batches
+        unknown = httpx.post(f"{problem}/observations", json={**told, "id": "unknown"})
+        assert unknown.status_code == 404
+
+
 def test_workers_share_what_they_learn(tmp_path):
     file = write_problem(tmp_path)
     with Process(file, "--workers", 2) as server:

@@ -142,7 +142,7 @@ def test_other_malformed_places_are_refused(where, reason):
 
 def test_dask_that_is_not_installed_is_told_with_the_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'onepull\[distributed\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[distributed\]'"):
         open_executor("dask:tcp://127.0.0.1:8786")
 
 

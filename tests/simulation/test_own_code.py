@@ -317,8 +317,8 @@ def test_exploration_that_fails_is_told():
 
 def test_a_part_taken_from_beside_is_seen_too():
     class Mixed(Policy):
-        def observe(self, arm, **fields):
-            super().observe(arm, **fields)
+        def observe(self, arm, *nameless, **fields):
+            super().observe(arm, *nameless, **fields)
 
     class Own(DCB, Mixed):
         pass

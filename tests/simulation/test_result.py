@@ -110,7 +110,7 @@ def test_a_notebook_shows_its_plot(result):
     ("package", "method", "words"),
     [
         ("pandas", "to_pandas", "to_pandas needs pandas: pip install pandas"),
-        ("matplotlib", "plot", r"pip install 'onepull\[simulate\]'"),
+        ("matplotlib", "plot", r"pip install '\.\[simulate\]'"),
     ],
 )
 def test_what_is_not_installed_is_named(result, monkeypatch, package, method, words):

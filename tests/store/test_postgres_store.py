@@ -21,7 +21,7 @@ needs_server = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 @pytest.fixture(scope="module")
 def running():
-    pytest.importorskip("psycopg", reason="pip install 'onepull[postgres]'")
+    pytest.importorskip("psycopg", reason="pip install '.[postgres]'")
     with server() as dsn:
         yield dsn
 
@@ -144,7 +144,7 @@ def test_a_newer_version_is_refused(address):
 
 
 def test_a_server_that_is_not_there(tmp_path):
-    pytest.importorskip("psycopg", reason="pip install 'onepull[postgres]'")
+    pytest.importorskip("psycopg", reason="pip install '.[postgres]'")
     with pytest.raises(StoreError, match="cannot be reached") as told:
         open_store(f"postgresql://me:secret@/none?host={tmp_path}")
     assert "secret" not in str(told.value)
@@ -152,5 +152,5 @@ def test_a_server_that_is_not_there(tmp_path):
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match="onepull\\[postgres\\]"):
+    with pytest.raises(MissingExtra, match="\\.\\[postgres\\]"):
         PostgresStore("postgresql://host/database")

@@ -12,8 +12,8 @@ from onepull.testing import policies as checks
 class ByOrder(DCB):
     """Prefers the arms that were observed last."""
 
-    def observe(self, arm, *, reward=None, **fields):
-        super().observe(arm, reward=reward, **fields)
+    def observe(self, arm, *nameless, reward=None, **fields):
+        super().observe(arm, *nameless, reward=reward, **fields)
         self.__dict__.setdefault("last", {})[arm] = self.trials
 
     def _indices(self, request):

@@ -53,9 +53,7 @@ def command(source: Path | None, *, check: bool, **options: Any) -> None:
         import httptools  # noqa: F401, PLC0415 - the same
         import uvicorn  # noqa: F401, PLC0415 - only to see whether it is there
     except ImportError:
-        raise MissingExtra(
-            "the service needs the 'serve' extra: pip install 'onepull[serve]'"
-        ) from None
+        raise MissingExtra.of("the service needs", "serve") from None
     from onepull.service.running.serving import check_source, serve  # noqa: PLC0415 - needs the extra
 
     if check:

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Collection, Iterable
 from types import TracebackType
 from typing import Any, Never, Self
 
-from onepull.checks import by_name
+from onepull.checks import by_name, state_by_name
 from onepull.client import calls
+from onepull.client.async_pull import AsyncPull
 from onepull.client.attempts import Call, Got, Reply, Result, Send, Steps, Wait, address
 from onepull.client.client import DELIVERY_PAUSE, headers_for, httpx_or_error
 from onepull.client.verbs import Verbs
@@ -55,13 +56,15 @@ class AsyncClient(Verbs[Awaitable[None]]):
         self,
         decision: Decision | str,
         /,
-        *,
+        *nameless: Never,
         arm: str | None = None,
         reward: float | None = None,
         failed: bool = False,
         **state: Any,
     ) -> Receipt:
         """Tell what became of a decision; on disk when this returns, unless it is queued."""
+        if nameless:
+            raise state_by_name("decision", nameless, None)
         body = calls.observation_body(
             self._made, decision, arm=arm, reward=reward, failed=failed, state=state
         )
@@ -82,6 +85,23 @@ class AsyncClient(Verbs[Awaitable[None]]):
         The counts of the receipt leave out what is queued.
         """
         return await self._do(self._observing_many(observations))
+
+    def pull(
+        self,
+        /,
+        *nameless: Never,
+        id: str | None = None,  # noqa: A002 - as the router calls it
+        eligible: Collection[str] | None = None,
+        key: str | None = None,
+        **context: Any,
+    ) -> AsyncPull:
+        """Return a pull for `async with`, which chooses, and observes or gives up.
+
+        It takes what `choose` takes.
+        """
+        if nameless:
+            raise by_name("pull", nameless, None)
+        return AsyncPull(self, {"id": id, "eligible": eligible, "key": key}, context)
 
     # What waits
 
@@ -181,6 +201,7 @@ class AsyncClient(Verbs[Awaitable[None]]):
             await asyncio.gather(self._task, return_exceptions=True)
         if len(self._queue) and not self._breaker.is_open:
             await self.flush(self._budget)
+        self._is_shut = True
         self._queue.close()
         await self._http.aclose()
 

@@ -17,6 +17,7 @@ import msgspec
 from onepull import errors
 from onepull.checks import shown
 from onepull.errors import OnepullError, ParameterError, ServiceError
+from onepull.router.spelling import in_python
 
 AGAIN = frozenset({408, 425, 429, 502, 503, 504})  # the next attempt may go better
 FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between attempts
@@ -189,14 +190,15 @@ def raise_for(reply: Reply) -> bytes:
 def error_of(details: dict[str, Any], status: int) -> OnepullError:
     """Return the error that details name, as the library would raise it."""
     name = str(details.get("type", "")).rpartition(":")[2]
-    told = str(details.get("detail") or details.get("title") or f"status {status}")
+    told = in_python(str(details.get("detail") or details.get("title") or f"status {status}"))
     kind = getattr(errors, name, None)
     if isinstance(kind, type) and issubclass(kind, OnepullError) and name != "FormulaError":
         return kind(told)
     if name == "FormulaError":  # has more arguments than its words
         return errors.ProblemError(told)
     if status in (401, 403):  # waiting would not help, so there is no fallback
-        return errors.InputError(f"the service refused the request: {told}; pass its key as key=…")
+        hint = "; pass its key as key=…" if status == 401 else ""
+        return errors.InputError(f"the service refused the request: {told}{hint}")
     if status in (400, 413, 415, 422):
         return errors.InputError(told)
     return errors.NotFound(told) if status == 404 else ServiceError(f"{told} (status {status})")

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Never, Self
 
-from onepull.checks import by_name
+from onepull.checks import by_name, state_by_name
 from onepull.client import calls
 from onepull.client.attempts import (
     Call,
@@ -24,7 +24,7 @@ from onepull.client.attempts import (
 from onepull.client.verbs import Verbs
 from onepull.errors import MissingExtra
 from onepull.policies import Explanation
-from onepull.router import BatchReceipt, Decision, Receipt, RouterStats
+from onepull.router import BatchReceipt, Decision, DecisionPull, Receipt, RouterStats
 
 DELIVERY_PAUSE = 0.5  # seconds between two attempts to deliver
 KEY = "ONEPULL_KEY"
@@ -101,13 +101,15 @@ class Client(Verbs[None]):
         self,
         decision: Decision | str,
         /,
-        *,
+        *nameless: Never,
         arm: str | None = None,
         reward: float | None = None,
         failed: bool = False,
         **state: Any,
     ) -> Receipt:
         """Tell what became of a decision; on disk when this returns, unless it is queued."""
+        if nameless:
+            raise state_by_name("decision", nameless, None)
         body = calls.observation_body(
             self._made, decision, arm=arm, reward=reward, failed=failed, state=state
         )
@@ -128,6 +130,23 @@ class Client(Verbs[None]):
         The counts of the receipt leave out what is queued.
         """
         return self._do(self._observing_many(observations))
+
+    def pull(
+        self,
+        /,
+        *nameless: Never,
+        id: str | None = None,  # noqa: A002 - as the router calls it
+        eligible: Collection[str] | None = None,
+        key: str | None = None,
+        **context: Any,
+    ) -> DecisionPull:
+        """Return a pull for `with`, which chooses, and observes or gives up.
+
+        It takes what `choose` takes.
+        """
+        if nameless:
+            raise by_name("pull", nameless, None)
+        return DecisionPull(self, {"id": id, "eligible": eligible, "key": key}, context)
 
     # What waits
 
@@ -230,6 +249,7 @@ class Client(Verbs[None]):
         self._wake.set()
         if self._thread is not None:
             self._thread.join(self._budget + 1.0)
+        self._is_shut = True
         self._queue.close()
         self._http.close()
 
@@ -259,7 +279,5 @@ def httpx_or_error() -> Any:
     try:
         import httpx  # noqa: PLC0415 - an extra
     except ImportError:
-        raise MissingExtra(
-            "the client needs the 'client' extra: pip install 'onepull[client]'"
-        ) from None
+        raise MissingExtra.of("the client needs", "client") from None
     return httpx

@@ -11,7 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from onepull.checks import number
+import msgspec
+
+from onepull.checks import number, pinned
 from onepull.client import calls
 from onepull.client.attempts import Breaker, Call, Keep, Reply, Steps, attempts, raise_for
 from onepull.client.queue import LOGGER, ObservationQueue, open_queue
@@ -50,7 +52,8 @@ class Verbs(ABC, Generic[Done]):
         self._made = calls.Made()
         self._is_away = False  # whether the last decision was the fallback
         self._queue = open_queue(queue)
-        self._is_closed = False
+        self._is_closed = False  # or about to be
+        self._is_shut = False  # so that nothing can be sent
         self._prepare()
 
     @abstractmethod
@@ -70,9 +73,14 @@ class Verbs(ABC, Generic[Done]):
         """How many observations wait to be delivered."""
         return len(self._queue)
 
+    def _check(self) -> None:
+        if self._is_shut:
+            raise ServiceError("this client is closed; make a new one")
+
     # Asking
 
     def _ask(self, method: str, *parts: str, body: Any = None, query: Any = ()) -> Steps[Reply]:
+        self._check()
         call = Call.to(self.problem, method, *parts, body=body, query=query)
         return attempts(call, self._budget, self._breaker)
 
@@ -83,6 +91,7 @@ class Verbs(ABC, Generic[Done]):
         key: str | None,
         context: Mapping[str, Any],
     ) -> Steps[Decision]:
+        self._check()  # no fallback for a client that the caller has closed
         body = calls.decision_body(id_, eligible, key, context)
         try:
             reply = yield from self._ask("POST", "decisions", body=body)
@@ -100,6 +109,7 @@ class Verbs(ABC, Generic[Done]):
         return decision
 
     def _observing(self, body: dict[str, Any]) -> Steps[Receipt]:
+        self._check()
         if not self._background and not len(self._queue):
             try:
                 reply = yield from self._ask("POST", "observations", body=body)
@@ -110,6 +120,7 @@ class Verbs(ABC, Generic[Done]):
         return calls.QueuedReceipt(body["id"], learned=False)
 
     def _observing_many(self, observations: Iterable[Any]) -> Steps[BatchReceipt]:
+        self._check()
         bodies = calls.many_bodies(self._made, observations)
         told = []
         for start in range(0, len(bodies), DELIVERED_TOGETHER):
@@ -179,9 +190,9 @@ class Verbs(ABC, Generic[Done]):
         given = _given(failure=failure, error=error, relearn=relearn or None)
         return self._change("controls", reward=reward, **given)
 
-    def pin(self, arm: str | None) -> Done:
+    def pin(self, arm: str | msgspec.UnsetType | None = msgspec.UNSET) -> Done:
         """Choose one arm for every request, until `pin(None)`."""
-        return self._change("controls", pin=arm)
+        return self._change("controls", pin=pinned(arm))
 
     def pause(self, arm: str) -> Done:
         """Stop choosing an arm."""

@@ -252,7 +252,7 @@ class Payoff(ABC):
         return self.context.shown(context)
 
     def _ambiguous(self, context: State, why: str) -> RewardError:
-        fields = ", ".join(f"{name}=…" for name in self.state)
+        fields = ", ".join(self.state)
         return RewardError(
             f"the reward does not determine the state for {self._shown(context)}: {why}; "
             f"observe the state instead ({fields})"

@@ -18,11 +18,11 @@ class ArmExplanation(msgspec.Struct, frozen=True):
     arm
         Its name.
     pulls
-        How often it was pulled, as far as the policy remembers, including pulls in flight.
+        How many of its pulls were observed, as far as the policy remembers; `in_flight` is apart.
     estimate
         Its estimated reward; None if there is no estimate.
     bonus
-        What the index adds to the estimate.
+        What the index adds to the estimate; None if the index is not in units of the reward.
     index
         The arm with the highest index is chosen.
     eligible
@@ -30,7 +30,7 @@ class ArmExplanation(msgspec.Struct, frozen=True):
     chance
         The probability of choosing it; None if that is not known.
     in_flight
-        How many of its pulls have not been observed yet.
+        How many of its pulls have not been observed yet, as far as they count in the index.
     control
         The control that concerns it: "paused", "pinned", "least share" or "most share".
     """
@@ -51,7 +51,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
     The index of an arm that was never pulled, or whose turn it is, is infinite, and so is its
     bonus.  In JSON, which has no infinite numbers, both are null.  If only the bonus is null,
-    there is no estimate.
+    there is no estimate, or the index is not in units of the reward.
 
     Attributes
     ----------
@@ -67,6 +67,8 @@ class Explanation(msgspec.Struct, frozen=True):
         The arm that is chosen; None if one of several arms will be drawn at random.
     reason
         Why it is chosen.
+    note
+        What the index means, where it is no bound on the reward; else empty.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class Explanation(msgspec.Struct, frozen=True):
     arms: list[ArmExplanation]
     arm: str | None
     reason: str
+    note: str = ""
 
     def __str__(self) -> str:
         """Return the decision as a table in plain text."""
@@ -99,7 +102,8 @@ class Explanation(msgspec.Struct, frozen=True):
             + "  ".join(f"{cell:>{width}}" for cell, width in zip(rest, widths[2:], strict=True))
             for a, b, *rest in rows
         ]
-        return "\n".join([self._title(), *map(str.rstrip, lines), self._conclusion()])
+        notes = [self.note] * bool(self.note)
+        return "\n".join([self._title(), *map(str.rstrip, lines), self._conclusion(), *notes])
 
     def _repr_html_(self) -> str:
         """Return the same table for a notebook.
@@ -114,6 +118,7 @@ class Explanation(msgspec.Struct, frozen=True):
         return block(
             table(self._title(), columns, rows, text_columns=2, marked=chosen),
             paragraph(self._conclusion()),
+            *([paragraph(self.note)] if self.note else []),
         )
 
     def _title(self) -> str:

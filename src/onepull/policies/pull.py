@@ -14,14 +14,30 @@ if TYPE_CHECKING:
     from onepull.policies.policy import Policy
 
 
+def note_given_up(error: BaseException, arm: str) -> None:
+    """Add to the error of a refused observation what became of its pull.
+
+    >>> error = InputError("capacity is missing")
+    >>> note_given_up(error, "wifi")
+    >>> error.__notes__
+    ["the pull of 'wifi' was given up, so it counts as nothing; pull.observe(…) still learns its \
+answer, also after the block"]
+    """
+    error.add_note(
+        f"the pull of {arm!r} was given up, so it counts as nothing; pull.observe(…) still learns "
+        "its answer, also after the block"
+    )
+
+
 class Pull:
     """A pull that reports by itself what becomes of it.
 
     `with policy.pull(…) as pull:` chooses an arm and counts it as in flight.  At the end of the
     block the pull is given up if it was not observed, whether the block ended normally, by an
     exception or because a task was cancelled.  So no pull stays in flight.  If the problem tells
-    the reward of a failure, an exception in the block counts as one.  A cancelled task does not,
-    nor does an observation that is refused.  `async with` does the same.
+    the reward of a failure, an exception in the block counts as one.  A cancelled task does not.
+    Nor does an observation that is refused: the pull is given up, the error says so in a note, and
+    `observe` still learns its answer after the block.  `async with` does the same.
 
     Attributes
     ----------
@@ -53,6 +69,7 @@ class Pull:
         self.arm = ""
         self._is_in_flight = False
         self._is_observed = False
+        self._refusal: OnepullError | None = None
 
     def observe(
         self, *, reward: float | None = None, failed: bool | float = False, **state: Any
@@ -79,6 +96,9 @@ class Pull:
             told = {**state, **self.context}
             self._policy.observe(self.arm, reward=reward, failed=failed, **told)
             self._is_observed, self._is_in_flight = True, False
+        except OnepullError as error:
+            self._refusal = error
+            raise
         finally:
             if was_given_up:
                 self.give_up()
@@ -97,6 +117,9 @@ class Pull:
         if self._is_in_flight and can_fail and is_of_arm:
             with suppress(UnknownArm):  # it was removed meanwhile
                 self.fail()
+        refusal = self._refusal
+        if self._is_in_flight and refusal is not None and error is refusal:
+            note_given_up(refusal, self.arm)
         self.give_up()
 
     def give_up(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -36,6 +36,9 @@ class ArmStats(msgspec.Struct, frozen=True):
     state
         Its mean state by field; None if the policy learns rewards or has no observation.  Fields
         of words are left out.
+    approximate
+        The fields whose mean is approximate, since the policy has merged states that differ in
+        them.  It is right on average.
     """
 
     arm: str
@@ -46,6 +49,7 @@ class ArmStats(msgspec.Struct, frozen=True):
     age: int | None
     seconds: float | None
     state: dict[str, float] | None
+    approximate: list[str] = []
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -137,7 +141,9 @@ class Stats(msgspec.Struct, frozen=True):
             age = "–" if row.age is None else f"{row.age:,}"
             seconds = "–" if row.seconds is None else f"{row.seconds:,.1f}"
             means = (row.state or {}).items()
-            state = ", ".join(f"{name} {mean:.4g}" for name, mean in means) or "–"
+            about = dict.fromkeys(row.approximate, "≈ ")
+            parts = [f"{name} {about.get(name, '')}{mean:.4g}" for name, mean in means]
+            state = ", ".join(parts) or "–"
             rows.append((
                 printable(row.arm),
                 *(f"{count:,}" for count in counts),
@@ -153,10 +159,11 @@ def stats_of(
     arms: Sequence[str],
     counts: PullCounts,
     states: Sequence[dict[str, float] | None],
+    blurred: Sequence[Collection[str]],
 ) -> Stats:
-    """Return counts, and mean states, as a value for readers.
+    """Return counts, and mean states with those fields that are approximate, for readers.
 
-    >>> stats_of("DCB", ["a"], PullCounts(1), [None]).arms[0].pulls
+    >>> stats_of("DCB", ["a"], PullCounts(1), [None], [()]).arms[0].pulls
     0
     """
     now = 0.0 if counts.clock is None else counts.clock()
@@ -170,6 +177,7 @@ def stats_of(
             age=counts.trials - counts.newest[j] if counts.newest[j] else None,
             seconds=None if (then := counts.times[j]) is None else max(now - then, 0.0),
             state=states[j],
+            approximate=[name for name in states[j] or () if name in blurred[j]],
         )
         for j, arm in enumerate(arms)
     ]

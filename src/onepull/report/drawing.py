@@ -59,9 +59,7 @@ def style() -> Iterator[None]:
     try:
         from matplotlib import style as styles  # noqa: PLC0415 - 0.6 s, only for drawing
     except ImportError:
-        raise MissingExtra(
-            "figures need the 'simulate' extra: pip install 'onepull[simulate]'"
-        ) from None
+        raise MissingExtra.of("figures need", "simulate") from None
     with styles.context(["default", STYLE]):
         yield
 

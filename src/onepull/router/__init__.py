@@ -1,6 +1,7 @@
 """Decisions that last: a problem, a policy and a log."""
 
 from onepull.router.decision import Decision
+from onepull.router.pull import DecisionPull, RouterPull
 from onepull.router.receipts import BatchReceipt, Observation, Receipt
 from onepull.router.redefinition import Redefinition
 from onepull.router.replay import ArmInContext, Played, Replay, WhatIf
@@ -11,12 +12,14 @@ __all__ = [
     "ArmInContext",
     "BatchReceipt",
     "Decision",
+    "DecisionPull",
     "Observation",
     "Played",
     "Receipt",
     "Redefinition",
     "Replay",
     "Router",
+    "RouterPull",
     "RouterStats",
     "WhatIf",
 ]

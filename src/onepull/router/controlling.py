@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from onepull.checks import flag, number, shown
+from onepull.checks import flag, number, pinned, shown
 from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.policies.logged_policy import fresh_policy
 from onepull.policies.policy import Policy
@@ -69,9 +69,9 @@ class Controlling(Following):
         """Return this arm where the policy's is not returned."""
         self._control(e.FallbackSet(arm=arm, by=by))
 
-    def pin(self, arm: str | None, *, by: str = "") -> None:
+    def pin(self, arm: str | msgspec.UnsetType | None = msgspec.UNSET, *, by: str = "") -> None:
         """Choose this arm for every request, until `pin(None)`."""
-        self._control(e.Pinned(arm=arm, by=by))
+        self._control(e.Pinned(arm=pinned(arm), by=by))
 
     def pause(self, arm: str, *, by: str = "") -> None:
         """Do not choose an arm until `resume`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from inspect import signature
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -64,6 +64,12 @@ def _built(build: Any, problem: Problem, stated: Mapping[str, Any]) -> Policy:
         if name not in known:
             takes = f"the policy {build.__name__} takes {', '.join(known) or 'none'}"
             raise ParameterError(unknown("parameter", name, known, takes))
+    for name, parameter in list(signature(build).parameters.items())[1:]:
+        if parameter.default is Parameter.empty and name not in stated:
+            raise ParameterError(
+                f"the policy {build.__name__} needs {name!r}, as in "
+                f'{{"name": "{build.__name__}", "{name}": …}}; it takes {", ".join(known)}'
+            )
     try:
         made: Policy = build(problem, **stated)
     except TypeError as error:
@@ -156,7 +162,7 @@ def with_changes(
     (('a', 'c', 'b'), Reward('2 * x'), 2.0)
     """
     before, after = old["problem"], new["problem"]
-    known, arms = _attributes(before), _attributes(after)
+    known, arms = attributes_of(before), attributes_of(after)
     lasting = {arm: present.attributes.get(arm, {}) for arm in present.arms}
     # An arm that is asked for as before may have been removed, or have other attributes.
     kept = {arm: lasting[arm] for arm in lasting if arms.get(arm, {}) == known.get(arm, {})}
@@ -184,7 +190,7 @@ def apply_changes(
     Estimates may be off by `error` afterwards; if it is None, they must be exact.
     """
     before, after = old["problem"], new["problem"]
-    known, arms = _attributes(before), _attributes(after)
+    known, arms = attributes_of(before), attributes_of(after)
     present = set(fold.policy.problem.arms)
     added = {arm: arms[arm] for arm in arms if arm not in known and arm not in present}
     if added:
@@ -205,6 +211,7 @@ def apply_changes(
         fold.remove_arms(removed)
 
 
-def _attributes(problem: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def attributes_of(problem: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the arms of a problem in plain values, with their attributes."""
     arms = problem["arms"]
     return dict(arms) if isinstance(arms, Mapping) else {arm: {} for arm in arms}

@@ -50,6 +50,20 @@ def shown_by(event: Any) -> Shown | None:
     return None
 
 
+def state_told(problem: Problem, logged: Problem, each: Shown) -> dict[str, Any] | None:
+    """Return the state that an outcome tells, by field; None if its reward does not tell it.
+
+    A reward is understood by the formula of `logged`, under which it was observed.
+    """
+    if each.reward is None:
+        return each.told
+    try:
+        state = logged.payoff_of(each.arm).invert(each.reward, logged.context.read(each.context))
+        return dict(problem.state.fields(state))
+    except (OnepullError, ValueError, KeyError):
+        return None
+
+
 class Evidence:
     """The outcomes of each arm, valued under the reward of a problem.
 
@@ -73,16 +87,11 @@ class Evidence:
     def _outcome(self, each: Shown, logged: Problem) -> State | None:
         """Return what a pull showed, with the attributes that its arm has in this problem."""
         problem = self.problem
-        if each.arm not in problem.arms:
+        told = state_told(problem, logged, each)
+        if told is None or each.arm not in problem.arms:
             return None
-        position = problem.arms.index(each.arm)
-        told = each.told
         try:
-            if each.reward is not None:  # of the formula that it was observed under
-                payoff = logged.payoff_of(each.arm)
-                state = payoff.invert(each.reward, logged.context.read(each.context))
-                told = problem.state.fields(state)
-            return observed_outcome(problem, position, told, None)
+            return observed_outcome(problem, problem.arms.index(each.arm), told, None)
         except (OnepullError, ValueError):
             return None
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Never, TypeAlias
 
 import msgspec
 
-from onepull.checks import shown
+from onepull.checks import shown, state_by_name
 from onepull.decoding import complaint
 from onepull.errors import ConflictError, InputError, OnepullError
 from onepull.router.decision import Decision
@@ -29,7 +29,7 @@ class Observing(Following):
         self,
         decision: Decision | str,
         /,
-        *,
+        *nameless: Never,
         arm: str | None = None,
         reward: float | None = None,
         failed: bool = False,
@@ -41,6 +41,8 @@ class Observing(Following):
         pulled, or if the router may not know the id: then pass the context fields as well.  The
         same outcome again is a duplicate and counts once; a different one raises ConflictError.
         """
+        if nameless:
+            raise state_by_name("decision", nameless, self._fold.policy.problem.state)
         outcome = self._outcome(decision, arm, reward, failed, state)
         return _receipt(self._store_all([outcome])[0])
 
@@ -48,13 +50,15 @@ class Observing(Following):
         self,
         decision: Decision | str,
         /,
-        *,
+        *nameless: Never,
         arm: str | None = None,
         reward: float | None = None,
         failed: bool = False,
         **state: Any,
     ) -> Receipt:
         """Report the outcome of a decision like `observe`, without blocking the event loop."""
+        if nameless:
+            raise state_by_name("decision", nameless, self._fold.policy.problem.state)
         outcome = self._outcome(decision, arm, reward, failed, state)
         return _receipt((await self._store_all_async([outcome]))[0])
 

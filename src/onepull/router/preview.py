@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
+from onepull.router.overrides import controlled, overridden
 from onepull.router.router import Router
 
 
@@ -37,8 +40,20 @@ class Preview(Router):
     ) -> None:
         self._continue()
         if self._fold.is_defined and self._fold.asked != asked:
-            _, change = self._planned(problem, build, asked, redefine=redefine, accepted=error)
+            event, change = self._planned(problem, build, asked, redefine=redefine, accepted=error)
             self.redefinition = change if change and change.changed else None
+            self._fold = self._twin()  # which has no decisions in flight
+            self._fold.apply(msgspec.structs.replace(event, seq=self._fold.sequence + 1))
+
+    @property
+    def changes(self) -> list[str]:
+        """What was changed at run time, and so will not be as the file says."""
+        return list(overridden(self._fold.asked, self._fold)) if self._fold.is_defined else []
+
+    @property
+    def controls(self) -> list[str]:
+        """The controls that are set, of which a file says nothing."""
+        return list(controlled(self._fold)) if self._fold.is_defined else []
 
     @property
     def is_new(self) -> bool:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from onepull.arrays import Array
+from onepull.checks import some
 from onepull.errors import InputError, OnepullError, ParameterError
 from onepull.policies.choice import chosen
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
+from onepull.router.arm_queues import ArmQueues, Learner
 from onepull.router.arm_values import best_arms
 from onepull.router.draws import Draw
 from onepull.router.evidence import Evidence, Shown, shown_by
 from onepull.store.events import Decided
 
 CONTEXTS = 500  # different contexts that are looked at; evenly spread over the log
+MEANING = (
+    "the policy started anew, chose each request again, and was shown the logged outcomes of the "
+    "arms that it chose, in their order; this assumes that the states of an arm depend neither on "
+    "time, nor on the request, nor on the choice"
+)
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -32,7 +40,8 @@ class Played(msgspec.Struct, frozen=True):
         The mean reward of a decision, from all states that the log shows of the arms; None if it
         shows nothing of them.
     error
-        The standard error of `value`.
+        The standard error of `value` for these choices.  It does not tell how differently a policy
+        might have chosen if it had been shown other outcomes.
     """
 
     shares: dict[str, float]
@@ -57,6 +66,8 @@ class Replay(msgspec.Struct, frozen=True):
         The mean reward under this formula of what was pulled: exact, not an estimate.
     logged, replayed
         What was chosen and what would have been, both valued under this formula.
+    notes
+        What these numbers mean, and what limits them.
 
     Examples
     --------
@@ -85,6 +96,7 @@ class Replay(msgspec.Struct, frozen=True):
     earned: float | None
     logged: Played
     replayed: Played
+    notes: list[str]
 
 
 class ArmInContext(msgspec.Struct, frozen=True):
@@ -123,65 +135,90 @@ class WhatIf(msgspec.Struct, frozen=True):
     other: Played
 
 
-def replayed(policy: Policy, logged: Problem, events: Iterable[Any]) -> Replay:
-    """Choose again with a new policy, which learns from the outcomes as they came.
+def replayed(
+    policy: Policy, logged: Problem, events: Iterable[Any], *, seconds: float = math.inf
+) -> Replay:
+    """Choose again with a new policy, which is shown the outcomes of the arms that it chooses.
 
-    It knows at every decision what a router with this policy would have known from the log, and
-    draws as it would have drawn.
+    It draws as a router with this policy would have drawn; `arm_queues` says what it is shown.
+    After some `seconds` it stops.
     """
-    problem = policy.problem
+    deadline, is_cut = time.monotonic() + seconds, False
+    queues = ArmQueues(events)
+    problem, learner = policy.problem, Learner(policy, logged)
+    open_arms = [arm for arm in problem.arms if arm in queues.arms]
     was: dict[tuple[str, Any], int] = {}
     would: dict[tuple[str, Any], int] = {}
-    shown: list[Shown] = []
     decisions = alike = 0
-    for event in events:
+    for place, event in enumerate(queues.events):
+        if time.monotonic() > deadline:
+            is_cut = True
+            break
+        learner.catch_up(place)
         if isinstance(event, Decided):
-            choice = _choice(policy, event)
+            choice = _choice(policy, event, open_arms)
             if choice is None:
                 continue
             decisions += 1
             alike += choice == event.arm
+            learner.pull(choice, event.context, place, queues.next(choice))
             context = problem.context.exactly(event.context)
             for arm, counts in ((event.arm, was), (choice, would)):
                 counts[arm, context] = counts.get((arm, context), 0) + 1
-        elif (told := shown_by(event)) is not None:
-            if getattr(event, "counts", True):
-                _learn(policy, told)
-            shown.append(told)
-    evidence = Evidence(problem, logged, shown)
+        elif (loose := queues.loose.get(place)) is not None:
+            learner.learn(loose)
+    evidence = Evidence(problem, logged, queues.shown)
     source = problem.reward.source
+    notes = [f"stopped after {seconds:g} s; choose a shorter time span"] * is_cut
+    closed = [arm for arm in problem.arms if arm not in open_arms]
     return Replay(
         policy=type(policy).__name__,
         reward=source if isinstance(source, str) else None,
         decisions=decisions,
-        outcomes=len(shown) - evidence.left_out,
+        outcomes=len(queues.shown) - evidence.left_out,
         left_out=evidence.left_out,
         agreement=alike / decisions if decisions else None,
         earned=sum(evidence.earned) / len(evidence.earned) if evidence.earned else None,
         logged=_played(evidence, was),
         replayed=_played(evidence, would),
+        notes=[*notes, *_notes(queues, decisions, closed)],
     )
 
 
-def _choice(policy: Policy, event: Decided) -> str | None:
+def _notes(queues: ArmQueues, decisions: int, closed: Sequence[str]) -> list[str]:
+    """Return what the numbers of a replay mean, and what limits them."""
+    if not decisions:
+        return []
+    notes = [MEANING]
+    if count := sum(queues.reused.values()):
+        arms = some(sorted(queues.reused))
+        notes.append(
+            f"{count:,} of {decisions:,} decisions were shown an outcome again, since the log has "
+            f"fewer outcomes of {arms} than the policy asked for; there it is an approximation"
+        )
+    if count := len(queues.loose):
+        notes.append(f"{count:,} outcomes of none of these decisions were learned as they came")
+    if closed:
+        notes.append(
+            f"the log has no decision for {some(closed)}, so the policy could not choose it"
+        )
+    return notes
+
+
+def _choice(policy: Policy, event: Decided, open_arms: Sequence[str]) -> str | None:
     """Return the arm that a policy chooses for a logged request, None if it cannot be replayed."""
     eligible = event.eligible
     if eligible is not None:
-        eligible = tuple(arm for arm in eligible if arm in policy.problem.arms)
-        if not eligible:
-            return None
+        eligible = tuple(arm for arm in eligible if arm in open_arms)
+    elif len(open_arms) < len(policy.problem.arms):
+        eligible = tuple(open_arms)
+    if eligible is not None and not eligible:
+        return None
     generator = Draw(event.id) if policy.draws else None
     try:
         return chosen(policy, event.context, eligible, generator).arm
     except InputError:
         return None
-
-
-def _learn(policy: Policy, told: Shown) -> None:
-    try:
-        policy.observe(told.arm, reward=told.reward, **told.context, **told.told)
-    except OnepullError:
-        return
 
 
 def _played(evidence: Evidence, counts: dict[tuple[str, Any], int]) -> Played:

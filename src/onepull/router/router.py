@@ -19,6 +19,7 @@ from onepull.router.expiry import Expiry
 from onepull.router.fold import Fold, check_mode
 from onepull.router.observing import Observing
 from onepull.router.plain_values import text
+from onepull.router.pull import RouterPull
 from onepull.router.replay import Replay, WhatIf, replayed, what_if
 from onepull.router.router_file import read_router_file
 from onepull.router.router_stats import IN_MEMORY, RouterStats
@@ -179,6 +180,25 @@ class Router(Choosing, Observing, Controlling):
         state = "" if self._is_open else ", closed"
         return f"<Router {self.name!r}: {policy}, event {self.sequence:,}, {where}{state}>"
 
+    # Deciding and learning together
+
+    def pull(
+        self,
+        /,
+        *nameless: Never,
+        id: str | None = None,  # noqa: A002 - as in choose
+        eligible: Collection[str] | None = None,
+        key: str | None = None,
+        **context: Any,
+    ) -> RouterPull:
+        """Return a pull for `with`, which chooses, and observes or gives up.
+
+        It takes what `choose` takes.
+        """
+        if nameless:
+            raise self._by_name("pull", nameless)
+        return RouterPull(self, {"id": id, "eligible": eligible, "key": key}, context)
+
     # Reading
 
     @property
@@ -303,7 +323,9 @@ class Router(Choosing, Observing, Controlling):
         """Return what would have been chosen and earned under another formula or policy.
 
         The states are in the log, so what was pulled is revalued exactly, and no probabilities
-        are needed to value what was not.  Nothing changes.
+        are needed to value what was not.  The policy starts anew, and is shown the logged outcomes
+        of the arms that it chooses.  `notes` says what that assumes.  Pins, pauses and shares are
+        not replayed.  Nothing changes.
 
         Parameters
         ----------

@@ -51,6 +51,17 @@ def read_router_file(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ProblemError(f"{where}: {error}") from None
 
 
+def _check_policy(values: dict[str, Any]) -> None:
+    """Raise ProblemError if the policy is in another table, where it would be an unknown field."""
+    for table in ("router", "problem"):
+        inside = values.get(table)
+        if isinstance(inside, dict) and "policy" in inside:
+            raise ProblemError(
+                f"not a router: the policy is in [{table}]; write it above all tables, such as "
+                f'policy = "recommended", or as a table [policy] with its name'
+            )
+
+
 def router_values(text: str | bytes, folder: Path, name: str) -> dict[str, Any]:
     """Return the arguments of `Router` from TOML text.
 
@@ -66,7 +77,9 @@ def router_values(text: str | bytes, folder: Path, name: str) -> dict[str, Any]:
     >>> values["problem"].arms, values["policy"], values["expires"], values["name"]
     (('a', 'b'), 'DCB', 30.0, 'endpoints')
     """
-    read = converted(toml_values(text, "a router"), _File, "a router")
+    values = toml_values(text, "a router")
+    _check_policy(values)
+    read = converted(values, _File, "a router")
     stated = {
         key: value
         for key, value in msgspec.structs.asdict(read.router).items()

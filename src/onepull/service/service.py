@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -72,6 +73,7 @@ class Service:
         self._waiting = 0
         self._changes = asyncio.Lock()
         self._next_look = 0.0
+        self._unread: set[str] = set()  # problems whose log could not be read at the last look
 
     @classmethod
     def demonstration(cls, **settings: Any) -> Service:
@@ -204,14 +206,20 @@ class Service:
         """Return where the observations of a router wait for each other."""
         found = self._gatherings.get(router.name)
         if found is None or found.router is not router:
-            near = self.looks_up_quickly
-            found = self._gatherings[router.name] = Gathering(router, is_near=near)
+            found = self._gatherings[router.name] = Gathering(
+                router, is_near=self.looks_up_quickly, is_alone=self.is_alone
+            )
         return found
 
     async def changing(self, work: Any, *arguments: Any) -> Any:
         """Run a change in a thread, one at a time."""
         async with self._changes:
             return await asyncio.to_thread(work, *arguments)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other worker is expected to decide with the same log."""
+        return self.settings.workers == 1 and self.looks_up_quickly
 
     @property
     def looks_up_quickly(self) -> bool:
@@ -225,9 +233,20 @@ class Service:
             for hosted in self.problems.values():
                 try:
                     news = await asyncio.to_thread(hosted.tick)
+                except StoreError as error:
+                    if hosted.name not in self._unread:  # once, however long it lasts
+                        tell(
+                            "the log cannot be read", logging.WARNING,
+                            problem=hosted.name, reason=str(error),
+                        )  # fmt: skip
+                    self._unread.add(hosted.name)
+                    continue
                 except Exception as error:  # noqa: BLE001 - live messages go on with the next
                     tell_error("no live message", error, problem=hosted.name)
                     continue
+                if hosted.name in self._unread:
+                    self._unread.discard(hosted.name)
+                    tell("the log can be read again", problem=hosted.name)
                 if news is not None and len(self.subscribers):
                     self.subscribers.publish(
                         hosted.name, "tick", msgspec.json.encode(news), news["sequence"]

@@ -28,9 +28,7 @@ try:
     from numba.core import caching, ccallback, dispatcher, serialize, types
     from numba.extending import intrinsic
 except ImportError:
-    raise MissingExtra(
-        "the simulator needs the 'simulate' extra: pip install 'onepull[simulate]'"
-    ) from None
+    raise MissingExtra.of("the simulator needs", "simulate") from None
 
 # With the compiler's own names, for modules that must not import it before this one.
 __all__ = [

@@ -277,9 +277,7 @@ def _dask_module(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise MissingExtra(
-            "running on Dask needs the 'distributed' extra: pip install 'onepull[distributed]'"
-        ) from None
+        raise MissingExtra.of("running on Dask needs", "distributed") from None
 
 
 OPENERS: dict[str, Callable[[str | None], AbstractContextManager[Executor]]] = {

@@ -44,7 +44,7 @@ def check_feedback(name: str, policy: Policy, environment: Environment) -> None:
     Traceback (most recent call last):
     onepull.errors.ParameterError: policy 'DCB' cannot learn from rewards alone: the reward does \
 not determine the state for bits=1: several states give the same reward; observe the state \
-instead (capacity=…)
+instead (capacity)
     """
     problem, generator = environment.problem, np.random.default_rng(0)
     twin = deepcopy(policy)

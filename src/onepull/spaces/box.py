@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from onepull.checks import is_field_name, plain_text, real, shown
+from onepull.checks import is_field_name, nearest, plain_text, real, shown
 from onepull.errors import ContextError, InputError, ProblemError, StateError
 from onepull.spaces.finite import Finite
 from onepull.spaces.interval import Interval
@@ -52,7 +52,7 @@ class Box(Mapping[str, Space]):
                 )
             if not isinstance(space, (Finite, Interval)):
                 raise ProblemError(
-                    f"field {name!r} takes Finite or Interval, as in Interval(0, 1), "
+                    f"field {name!r} takes Finite or Interval, as in {_likely(space)}, "
                     f"given {shown(space)}"
                 )
             self._spaces[plain_text(name)] = space
@@ -154,8 +154,8 @@ class Box(Mapping[str, Space]):
             return self.stray(fields)
         for name, space in self._spaces.items():
             if name not in fields:
-                unknown = ", ".join(repr(n) for n in fields if n not in self._spaces)
-                told = f" (given the unknown field {unknown})" if unknown else ""
+                others = [n for n in fields if n not in self._spaces]
+                told = f" (given the {_unknown(others, [name])})" if others else ""
                 return self._error(
                     f"{self.role} field {name!r} is missing{told}: it must be {space}"
                 )
@@ -212,16 +212,40 @@ class Box(Mapping[str, Space]):
     def stray(self, names: Iterable[str], allowed: Iterable[str] = ()) -> InputError:
         """Return the error for undeclared field names."""
         known = [name for name in (*self._spaces, *allowed) if name != NO_CONTEXT]
-        return self._error(
-            f"unknown field{'s' * (len(list(names)) > 1)} {', '.join(sorted(map(repr, names)))}; "
-            f"allowed here: {', '.join(known) or 'none'}"
-        )
+        told, allowed_here = _unknown(sorted(names, key=repr), known), ", ".join(known) or "none"
+        stop = " Allowed" if told.endswith("?") else "; allowed"
+        return self._error(f"{told}{stop} here: {allowed_here}")
 
     def exactly(self, fields: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the values from `fields`, which must hold exactly this box's fields."""
         if len(fields) == (0 if self.implied else len(self._spaces)):
             return self.read(fields)
         raise self.refusal(fields)
+
+
+def _likely(given: Any) -> str:
+    """Return how a space is written that was given in another way.
+
+    >>> _likely(["eu", "us"]), _likely({"low": 0, "high": 3}), _likely(3)
+    ("Finite(['eu', 'us'])", 'Interval(0, 3)', 'Interval(0, 1)')
+    """
+    if isinstance(given, (list, tuple, set, frozenset, range)):
+        return f"Finite({shown(given, 60)})"
+    if isinstance(given, Mapping) and {"low", "high"} <= given.keys():
+        rest = [f", {name}={shown(given[name])}" for name in given if name not in {"low", "high"}]
+        return f"Interval({shown(given['low'])}, {shown(given['high'])}{''.join(rest)})"
+    return "Interval(0, 1)"
+
+
+def _unknown(names: Sequence[str], known: Sequence[str]) -> str:
+    """Return that names are unknown, with the nearest known ones.
+
+    >>> _unknown(["capcity"], ["capacity", "bits"])
+    "unknown field 'capcity', did you mean 'capacity'?"
+    """
+    told = f"unknown field{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
+    near = list(dict.fromkeys(filter(None, (nearest(name, known) for name in names))))
+    return f"{told}, did you mean {', '.join(map(repr, near))}?" if near else told
 
 
 def _remedy(space: Space, value: Any) -> str:

@@ -61,7 +61,7 @@ class PostgresStore(SQLStore):
     process writes, and all calls that wait share its next commit.  The server must run with
     `fsync` on, and sessions use `synchronous_commit = on`.
 
-    It needs the extra `postgres`: `pip install 'onepull[postgres]'`.
+    It needs the extra `postgres`: `pip install '.[postgres]'` in a checkout.
 
     Parameters
     ----------
@@ -81,9 +81,7 @@ class PostgresStore(SQLStore):
         try:
             self._driver = import_module("psycopg")
         except ImportError:
-            raise MissingExtra(
-                "a log in Postgres needs psycopg: pip install 'onepull[postgres]'"
-            ) from None
+            raise MissingExtra.of("a log in Postgres needs", "postgres") from None
         self._dsn = dsn
         self._is_open = True
         self._begin()

@@ -159,9 +159,7 @@ class PostgresReader(Reader):
         try:
             driver = import_module("psycopg")
         except ImportError:
-            raise MissingExtra(
-                "a log in Postgres needs psycopg: pip install 'onepull[postgres]'"
-            ) from None
+            raise MissingExtra.of("a log in Postgres needs", "postgres") from None
         self._failure = driver.Error
         try:
             self._connection = driver.connect(dsn, autocommit=True, connect_timeout=10)

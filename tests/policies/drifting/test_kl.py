@@ -166,7 +166,7 @@ def test_pulls_in_flight_count_as_if_they_came_now():
     policy.observe_many(["a", "b", "a"], x=[1, 0, 0])
     policy.pulled("b", y=1)
     b = policy.explain(y=1).arms[1]
-    assert (b.pulls, b.estimate) == (1.5, 0.0)
+    assert (b.pulls, b.in_flight, b.estimate) == (0.5, 1, 0.0)
     assert b.index == pytest.approx(1 - math.exp(-math.log(2) / 1.5))
     policy.gave_up("b", y=1)
     assert policy.explain(y=1).arms[1].pulls == 0.5

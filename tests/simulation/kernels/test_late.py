@@ -124,9 +124,9 @@ def test_what_comes_together_comes_in_the_order_of_the_pulls():
     seen = []
 
     class Diary(DCB):
-        def observe(self, arm, **fields):
+        def observe(self, arm, *nameless, **fields):
             seen.append(fields["bits"])
-            super().observe(arm, **fields)
+            super().observe(arm, *nameless, **fields)
 
     simulation = Simulation(environment, {"Diary": Diary(problem)}, horizon=40, seed=3)
     trace = simulation.trace(0)

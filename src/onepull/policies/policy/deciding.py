@@ -25,6 +25,12 @@ from onepull.problem import Problem
 from onepull.spaces import Interval
 from onepull.statistics import UNPULLED
 
+NOT_A_REWARD = "the index is not in units of the reward"
+ORDERS = (
+    "the index orders the arms: the less an arm diverges from the best, the higher it is; it is no "
+    "bound, and may be above the highest possible reward"
+)
+
 
 class Deciding(ABC):
     """The part of a policy that decides; each policy gives its indices."""
@@ -119,6 +125,13 @@ class Deciding(ABC):
         """Return the usual reason for a choice, such as "highest index"."""
         return "highest index"
 
+    def _index_note(self) -> str:
+        """Return what an index means, where it is no bound on the reward."""
+        if not self.traits.index_is_reward:
+            return NOT_A_REWARD
+        # As a router asks, too, since few policies learn how fast arms change.
+        return ORDERS if math.isfinite(getattr(self, "half_life", math.inf)) else ""
+
     def _narrowed(self, eligible: Collection[str] | None) -> Narrowed:
         """Return the arms that may be chosen: those eligible, as far as the controls leave them."""
         allowed = self._everyone if eligible is None else self._positions(eligible)
@@ -171,13 +184,14 @@ class Deciding(ABC):
         allowed = set(request.allowed)
         some = self._knowledge.in_flight_in(context)
         in_flight = self._counts.in_flight if some is None else some
+        is_reward = self.traits.index_is_reward
         columns = (all_pulls, in_flight, self._told(request), indices)
         rows = [
             ArmExplanation(
                 arm=arm,
-                pulls=pulls,
+                pulls=max(pulls - waiting, 0),
                 estimate=estimate if estimate is None or math.isfinite(estimate) else None,
-                bonus=bonus_of(index, estimate),
+                bonus=bonus_of(index, estimate) if is_reward or math.isinf(index) else None,
                 index=index,
                 eligible=j in allowed,
                 chance=chances.get(j, 0.0) if known else None,
@@ -195,6 +209,7 @@ class Deciding(ABC):
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
             reason=left.reason or f"{self._reason(request, indices)}{left.note(self._arms)}",
+            note=self._index_note(),
         )
 
     def estimates(self, /, *nameless: Never, **context: Any) -> list[float | None]:

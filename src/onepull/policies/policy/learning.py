@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Never, cast
 
 import numpy as np
 
-from onepull.checks import shown, whole_number
+from onepull.checks import shown, state_by_name, whole_number
 from onepull.errors import InputError
 from onepull.policies.batches import columns_of, rows
 from onepull.policies.policy.deciding import Deciding
@@ -64,7 +64,12 @@ class Learning(Deciding):
         self._counts.expect(position, -1)
 
     def observe(
-        self, arm: str, *, reward: float | None = None, failed: bool | float = False, **fields: Any
+        self,
+        arm: str,
+        *nameless: Never,
+        reward: float | None = None,
+        failed: bool | float = False,
+        **fields: Any,
     ) -> None:
         """Learn from a pull of `arm`.
 
@@ -73,6 +78,8 @@ class Learning(Deciding):
         and the `reward`.  A policy that learns from states then needs a reward that determines
         the state.  If the pull failed, pass `failed=True` and no state.
         """
+        if nameless:
+            raise state_by_name(shown(arm), nameless, self.problem.state)
         has_failed = failed is not False and _truth(failed)
         if has_failed:
             fields[FAILED] = True

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onepull.checks import shown
+import msgspec
+
+from onepull.checks import pinned, shown
 from onepull.errors import ParameterError
 from onepull.policies.controls import Controls
 from onepull.policies.policy.learning import Learning
@@ -31,9 +33,9 @@ class Operating(Learning):
         name = self._arms[self._find(arm)]
         self._control(self.controls.with_paused(name, self._arms, paused=False))
 
-    def pin(self, arm: str | None) -> None:
+    def pin(self, arm: str | msgspec.UnsetType | None = msgspec.UNSET) -> None:
         """Choose this arm for every request, until `pin(None)`; see `Controls`."""
-        name = None if arm is None else self._arms[self._find(arm)]
+        name = None if pinned(arm) is None else self._arms[self._find(arm)]
         asked = self.controls
         self._control(Controls(asked.paused, name, asked.shares))
 
@@ -62,7 +64,8 @@ class Operating(Learning):
     def stats(self) -> Stats:
         """Return how often each arm was pulled, what became of it, and its mean state."""
         states = [self._knowledge.mean_state(j) for j in self._everyone]
-        return stats_of(type(self).__name__, self._arms, self._all_counts, states)
+        blurred = [self._knowledge.blurred_fields(j) for j in self._everyone]
+        return stats_of(type(self).__name__, self._arms, self._all_counts, states, blurred)
 
     @property
     def _all_counts(self) -> PullCounts:

@@ -82,6 +82,13 @@ class Knowledge(ABC):
         del arm
         return None
 
+    def blurred_fields(self, arm: int) -> Collection[str]:
+        """Return the fields of which `mean_state` is approximate, since states were merged."""
+        blurred = getattr(self, "blurred", None)  # of those that merge states
+        if blurred is None:
+            return ()
+        return [name for name, is_so in zip(self.problem.shown, blurred[arm], strict=True) if is_so]
+
     @property
     @abstractmethod
     def trials(self) -> int:

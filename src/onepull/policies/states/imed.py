@@ -67,3 +67,6 @@ class IMED(StatePolicy):
 
     def _why(self) -> str:
         return "least divergence from the best"
+
+    def _index_note(self) -> str:
+        return "the index is the divergence with a minus, and not in units of the reward"

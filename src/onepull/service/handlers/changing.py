@@ -47,11 +47,17 @@ _arm = Body(ArmRequest)
 _new_arm = Body(NewArmRequest)
 UNSET = msgspec.UNSET
 STATUS = {"active": Resumed, "paused": Paused, "draining": Drained}
+# What stays as it is if a change of a problem leaves it out.
 KEPT_SETTINGS = (
+    "policy",
+    "mode",
+    "fallback",
+    "expires",
+    "on_expiry",
     "sticky",
     "snapshot_every",
     "keep",
-)  # settings that stay if a change leaves them out
+)
 
 
 async def put_problem(service: Service, exchange: Exchange) -> Answer:
@@ -77,17 +83,12 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
     arguments: dict[str, Any] = {
         **({} if before is None else _kept(before.router)),
         "problem": problem,
-        "policy": asked.policy,
         "name": name,
-        "expires": asked.expires,
-        "on_expiry": asked.on_expiry,
-        "fallback": asked.fallback,
-        "mode": asked.mode,
         "redefine": asked.redefine,
         "error": asked.error,
     }
-    stated = {name: getattr(asked, name) for name in KEPT_SETTINGS}
-    arguments |= {name: value for name, value in stated.items() if value is not UNSET}
+    stated = {setting: getattr(asked, setting) for setting in KEPT_SETTINGS}
+    arguments |= {setting: value for setting, value in stated.items() if value is not UNSET}
     hosted = service.host(arguments)
     found = hosted.described()
     return Answer.of(found, 201 if before is None else 200, etag=f'"{found.version}"')

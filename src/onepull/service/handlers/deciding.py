@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from onepull.errors import InputError, OnepullError
-from onepull.router import Decision, Receipt, Router
+from onepull.errors import InputError, NotFound, OnepullError
+from onepull.router import BatchReceipt, Decision, Receipt, Router
+from onepull.service.handlers.gathering import RECORDED
 from onepull.service.http.bodies import Body
 from onepull.service.http.exchange import JSON, Answer, Exchange
 from onepull.service.http.messages import (
@@ -147,22 +148,36 @@ async def _observed_all(
             continue
         places.append(place)
         given.append(each)
-    if service.looks_up_quickly:
-        receipt = await router.observe_many_async(given)
-    else:
-        receipt = await asyncio.to_thread(router.observe_many, given)
-    rejected |= {places[index]: error for index, error in receipt.rejected}
+    receipts = [await _observed_some(service, router, given)]
+    errors = dict(receipts[0].rejected)
+    unknown = [index for index, error in errors.items() if isinstance(error, NotFound)]
+    if unknown and not service.is_alone:
+        await asyncio.sleep(RECORDED)  # another worker may have decided a moment ago
+        again = await _observed_some(service, router, [given[index] for index in unknown])
+        for index in unknown:
+            del errors[index]
+        errors |= {unknown[place]: error for place, error in again.rejected}
+        receipts.append(again)
+    rejected |= {places[index]: error for index, error in errors.items()}
     return ObservationsAnswer(
-        learned=receipt.learned,
-        duplicates=receipt.duplicates,
-        late=receipt.late,
+        learned=sum(each.learned for each in receipts),
+        duplicates=sum(each.duplicates for each in receipts),
+        late=sum(each.late for each in receipts),
         rejected=[
             Rejected(index, refused.details)
             for index, error in sorted(rejected.items())
             if (refused := refusal(error)) is not None
         ],
-        seq=receipt.seq,
+        seq=max((each.seq for each in receipts if each.seq is not None), default=None),
     )
+
+
+async def _observed_some(
+    service: Service, router: Router, told: list[ObservationRequest]
+) -> BatchReceipt:
+    if service.looks_up_quickly:
+        return await router.observe_many_async(told)
+    return await asyncio.to_thread(router.observe_many, told)
 
 
 def reserved(names: Any, where: str) -> InputError:

@@ -2,17 +2,22 @@
 
 The log shares one write among all who wait anyway.  Gathered, they also share one look into the
 log for their ids, one hand-over to the thread that writes, and one turn of the fold.
+
+Another worker may have made the decision a moment ago, and records it in the background.  So an
+observation whose decision is not known is tried a second time, a little later.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
-from onepull.errors import OnepullError
+from onepull.errors import NotFound, OnepullError
 from onepull.router import Observation, Receipt, Router
 
 LARGEST_LOT = 500  # observations that are stored together, so that none waits long
+RECORDED = 0.15  # seconds after which other workers have recorded a decision
 
 
 class Gathering:
@@ -32,19 +37,26 @@ class Gathering:
     [True, True, True]
     """
 
-    def __init__(self, router: Router, *, is_near: bool = True) -> None:
+    def __init__(self, router: Router, *, is_near: bool = True, is_alone: bool = True) -> None:
         self.router = router
         self._is_near = is_near  # whether the log is in a file; a database elsewhere may be slow
-        self._waiting: list[tuple[Observation, asyncio.Future[Receipt]]] = []
+        self._is_alone = is_alone  # whether no other worker decides
+        self._waiting: list[tuple[Observation, asyncio.Future[Receipt], bool]] = []
         self._running: asyncio.Task[None] | None = None
 
     def observe(self, observation: Observation) -> asyncio.Future[Receipt]:
         """Return the future receipt of an observation, which is there when it is on disk."""
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
-        self._waiting.append((observation, future))
+        self._add(observation, future, is_last=self._is_alone)
+        return future
+
+    def _add(
+        self, observation: Observation, future: asyncio.Future[Receipt], *, is_last: bool
+    ) -> None:
+        """Let an observation wait for the next lot; it is tried again unless this is the last."""
+        self._waiting.append((observation, future, is_last))
         if self._running is None or self._running.done():
             self._running = asyncio.ensure_future(self._store())
-        return future
 
     async def _store(self) -> None:
         """Store what waits, until nothing does; while the disk is busy, the next lot grows."""
@@ -52,14 +64,17 @@ class Gathering:
             lot, self._waiting = self._waiting[:LARGEST_LOT], self._waiting[LARGEST_LOT:]
             found: list[Any]
             try:
-                found = await self._observed([told for told, _ in lot])
+                found = await self._observed([told for told, _, _ in lot])
             except Exception as error:  # noqa: BLE001 - each of them is told
                 found = [error] * len(lot)
-            for (_, future), result in zip(lot, found, strict=True):
+            for (told, future, is_last), result in zip(lot, found, strict=True):
                 if future.done():
                     continue
                 if isinstance(result, Receipt):
                     future.set_result(result)
+                elif isinstance(result, NotFound) and not is_last:
+                    again = partial(self._add, told, future, is_last=True)
+                    asyncio.get_running_loop().call_later(RECORDED, again)
                 else:
                     future.set_exception(_own(result))
 

@@ -12,6 +12,7 @@ from onepull.router.replay import Replay
 
 DecisionAnswer = Decision
 StatsAnswer = RouterStats
+ReplayAnswer = Replay
 
 
 class ProblemSummary(msgspec.Struct, frozen=True):
@@ -87,6 +88,7 @@ class ExplanationAnswer(msgspec.Struct, frozen=True):
     arms: list[ArmExplained]
     arm: str | None
     reason: str
+    note: str
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -155,12 +157,6 @@ class TimelineAnswer(msgspec.Struct, frozen=True):
     start: float
     width: float
     arms: dict[str, ArmTimeline]
-
-
-class ReplayAnswer(Replay, frozen=True, kw_only=True):
-    """What another reward or policy would have chosen and earned; `notes` tell what limits it."""
-
-    notes: list[str]
 
 
 class WhatIfArm(msgspec.Struct, frozen=True):

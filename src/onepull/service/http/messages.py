@@ -100,27 +100,30 @@ Batch: TypeAlias = Annotated[
 class ProblemRequest(_Body, frozen=True):
     """Create a problem, or change it.
 
+    In a change, what is left out stays as it is; only `problem` is always needed, as a whole.
+
     Attributes
     ----------
     problem
         The problem, as `Problem.to_json` writes it.
     policy
-        The name of a policy, or an object with its `name` and parameters.
+        The name of a policy, or an object with its `name` and parameters; "recommended" for a new
+        problem.
     expires
-        After how many seconds a decision without an observation expires.
+        After how many seconds a decision without an observation expires; 60 for a new problem.
     on_expiry
-        What an expired decision means: "give_up", "fail", or the state that it stands for.
+        What an expired decision means: "give_up", as for a new problem, "fail", or the state that
+        it stands for.
     fallback
-        The arm of shadow and off mode.
+        The arm of shadow and off mode; null for none.
     mode
-        What decides: the policy ("live") or the fallback ("shadow", "off").
+        What decides: the policy ("live"), as for a new problem, or the fallback ("shadow", "off").
     sticky
-        For how many seconds a key stays on its arm after its last decision.  This field and the
-        next two stay as they are if they are left out.
+        For how many seconds a key stays on its arm after its last decision; 300 for a new problem.
     snapshot_every
-        After how many events a snapshot is kept.
+        After how many events a snapshot is kept; 50,000 for a new problem.
     keep
-        How many events are kept at least; null keeps all.
+        How many events are kept at least; null, as for a new problem, keeps all.
     redefine
         Whether the problem may become another one, of which nothing learned can be kept.
     error
@@ -128,16 +131,16 @@ class ProblemRequest(_Body, frozen=True):
 
     Examples
     --------
-    >>> ProblemRequest(problem={"arms": ["a"]}).policy
-    'recommended'
+    >>> ProblemRequest(problem={"arms": ["a"]}).policy is msgspec.UNSET
+    True
     """
 
     problem: dict[str, Any]
-    policy: str | dict[str, Any] = "recommended"
-    expires: Annotated[float, msgspec.Meta(gt=0.0)] = 60.0
-    on_expiry: str | Fields = "give_up"
-    fallback: Name | None = None
-    mode: Mode = "live"
+    policy: str | dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    expires: Annotated[float, msgspec.Meta(gt=0.0)] | msgspec.UnsetType = msgspec.UNSET
+    on_expiry: str | Fields | msgspec.UnsetType = msgspec.UNSET
+    fallback: Name | msgspec.UnsetType | None = msgspec.UNSET
+    mode: Mode | msgspec.UnsetType = msgspec.UNSET
     sticky: Annotated[float, msgspec.Meta(ge=0.0)] | msgspec.UnsetType = msgspec.UNSET
     snapshot_every: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
     keep: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET

@@ -8,12 +8,14 @@ import msgspec
 
 from onepull.errors import (
     ConflictError,
+    FormulaError,
     MissingExtra,
     NotFound,
     OnepullError,
     StoreError,
 )
 from onepull.html import printable
+from onepull.router.spelling import in_json
 from onepull.service.http.messages import ProblemDetails
 
 MEDIA_TYPE = b"application/problem+json"
@@ -78,6 +80,8 @@ def refusal(error: Exception, *, conflict: int = 409) -> Refused | None:
     >>> refusal(ContextError("context field 'bits' is missing")).details
     ProblemDetails(type='urn:onepull:error:ContextError', title='Unprocessable Content', \
 status=422, detail="context field 'bits' is missing", field='bits')
+    >>> refusal(ContextError("pass relearn=True")).details.detail
+    'pass "relearn": true'
     >>> refusal(ZeroDivisionError()) is None
     True
     """
@@ -88,9 +92,10 @@ status=422, detail="context field 'bits' is missing", field='bits')
     if not isinstance(error, OnepullError):
         return None
     found = _FIELD.search(str(error))
+    words = words_of(error)
     return Refused(
         _status(error, conflict),
-        words_of(error),
+        words if isinstance(error, FormulaError) else in_json(words),  # marks stay in their place
         kind=type(error).__name__,
         field=found.group(1) if found else "",
         headers=((b"retry-after", b"1"),) if isinstance(error, StoreError) else (),

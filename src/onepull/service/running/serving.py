@@ -34,6 +34,7 @@ COLLECT = (
     20,
     50,
 )  # new objects until garbage is looked for among them, and among older ones
+MOST_TOLD = 20  # changes that a check lists
 SWITCH = 0.002  # seconds that a thread may keep the interpreter
 
 
@@ -57,16 +58,15 @@ def _checked(source: Source, *, reads_log: bool = True) -> Iterator[str]:
             many = f"{arms} arm{'s' * (arms != 1)}"
             yield f"{router['name']}: {many}, {policy}, log in {router['store']}"
             if reads_log:
-                yield f"{router['name']}: {_fit(stated)}"
+                for line in _fit(stated):
+                    yield f"{router['name']}: {line}"
         except ParameterError as error:
             raise ParameterError(f"{router['name']}: {error}") from None
     if reads_log:
         yield from _others_in_log(source)
     settings = source.settings
     if settings.compile and find_spec("numba") is None:
-        raise MissingExtra(
-            "compiled decisions need the 'simulate' extra: pip install 'onepull[simulate]'"
-        )
+        raise MissingExtra.of("compiled decisions need", "simulate")
     if settings.keys is None:
         yield "keys: none, so only this machine is answered; see `onepull key add`"
     elif keys := named_keys(Path(settings.keys)):
@@ -76,17 +76,27 @@ def _checked(source: Source, *, reads_log: bool = True) -> Iterator[str]:
     yield f"listens on {settings.host}:{settings.port} with {settings.workers} worker(s)"
 
 
-def _fit(arguments: Mapping[str, Any]) -> str:
-    """Return how the log of a router fits its file; raises OnepullError if it does not."""
+def _fit(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how the log of a router fits its file; raises OnepullError if it does not."""
     store = open_to_read(arguments["store"])
     if store is None:
-        return "the log is new"
+        yield "the log is new"
+        return
     with store, Preview(**{**arguments, "store": store}) as preview:
         if preview.is_new:
-            return "the log does not have this problem yet"
+            yield "the log does not have this problem yet"
+            return
         if preview.redefinition is None:
-            return f"the log fits, up to event {preview.sequence:,}"
-        return f"the log will be redefined at the start; {preview.redefinition}"
+            yield f"the log fits, up to event {preview.sequence:,}"
+        else:
+            yield f"the log will be redefined at the start; {preview.redefinition}"
+        for what, told in (
+            ("changed at run time, which the file does not undo", preview.changes),
+            ("set at run time", preview.controls),
+        ):
+            if told:
+                more = [f"{len(told) - MOST_TOLD:,} more"] if len(told) > MOST_TOLD else []
+                yield f"{what}: {'; '.join([*told[:MOST_TOLD], *more])}"
 
 
 def _others_in_log(source: Source) -> Iterator[str]:

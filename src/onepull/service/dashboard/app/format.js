@@ -4,6 +4,9 @@ const UNKNOWN = "–";
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
+/** Words as a sentence. @param {string} words */
+export const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
+
 /** A count. @param {?number} value */
 export const count = (value) => (value == null ? UNKNOWN : whole.format(value));
 

@@ -11,7 +11,7 @@
  * @property {number} expires
  *
  * @typedef {{arm: string, pulls: number, in_flight: number, failures: number, clipped: number,
- *   age: ?number, seconds: ?number, state: ?Object<string, number>}} ArmStats
+ *   age: ?number, seconds: ?number, state: ?Object<string, number>, approximate: string[]}} ArmStats
  *
  * @typedef {Object} Stats
  * @property {number} sequence

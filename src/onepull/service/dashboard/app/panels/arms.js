@@ -43,7 +43,8 @@ function columnsOf(rows) {
     .slice(0, 3)
     .map((name) => {
       const figure = aligned(rows.map((row) => row.state?.[name]));
-      return { title: `Mean ${name}`, value: (row) => figure(row.state?.[name]) };
+      const about = (row) => (row.approximate?.includes(name) ? "≈\u202f" : "");
+      return { title: `Mean ${name}`, value: (row) => `${about(row)}${figure(row.state?.[name])}` };
     });
   return [...counts, ...states];
 }

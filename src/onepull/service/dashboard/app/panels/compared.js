@@ -2,7 +2,7 @@
 import { html } from "../../vendor/htm-preact-3.1.1.js";
 import { ArmName, Swatch } from "../charts/arm_key.js";
 import { BestStrip } from "../charts/best_strip.js";
-import { aligned, count, field, number, percent, signed } from "../format.js";
+import { aligned, count, field, number, percent, sentence, signed } from "../format.js";
 
 const ROWS = 10;
 
@@ -66,7 +66,6 @@ function Verdict({ told }) {
 
 const OF_WHAT_IF =
   "Each request goes to the arm with the best mean of its newest outcomes; exploration is left out.";
-const OF_REPLAY = "The policy starts anew and explores, as it would have.";
 const points = (value) => `${value.toFixed(0)} pts`;
 
 /** Where a strip begins and ends. */
@@ -133,6 +132,6 @@ export function Compared({ told, marks, isLog, isList }) {
         ${told.field && html`<p class="note strip-note">${ends(told)}</p>`}
       </div>`
     }
-    <p class="note">${told.best ? OF_WHAT_IF : OF_REPLAY}</p>
-    ${told.notes.map((note) => html`<p class="note">${note}.</p>`)}`;
+    ${told.best && html`<p class="note">${OF_WHAT_IF}</p>`}
+    ${told.notes.map((note) => html`<p class="note">${sentence(note)}</p>`)}`;
 }

@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { ask, problemPath } from "../api.js";
 import { ArmName, Swatch } from "../charts/arm_key.js";
-import { aligned, count, fields, moment, number, percent } from "../format.js";
+import { aligned, count, fields, moment, number, percent, sentence } from "../format.js";
 import { useModal } from "../modal.js";
 import { outcomeOf } from "./decisions.js";
 
@@ -20,6 +20,7 @@ const index = (row, figure) => (row.index == null ? "∞" : figure(row.index));
 function Now({ told, marks }) {
   const order = [...told.arms].sort((a, b) => (b.index ?? Infinity) - (a.index ?? Infinity));
   const rows = order.slice(0, MOST);
+  const isWaiting = rows.some((row) => row.in_flight > 0);
   const figure = aligned(rows.flatMap((row) => [row.estimate, row.bonus, row.index]));
   return html`<h3>The same request now</h3>
     <p>
@@ -31,6 +32,7 @@ function Now({ told, marks }) {
           <tr>
             <th scope="col">Arm</th>
             <th scope="col" class="num pulls">Pulls</th>
+            ${isWaiting && html`<th scope="col" class="num pulls">In flight</th>`}
             <th scope="col" class="num">Estimate</th>
             <th scope="col" class="num">Bonus</th>
             <th scope="col" class="num">Index</th>
@@ -48,6 +50,7 @@ function Now({ told, marks }) {
                   /></span>
                 </th>
                 <td class="num pulls">${count(row.pulls)}</td>
+                ${isWaiting && html`<td class="num pulls">${count(row.in_flight)}</td>`}
                 <td class="num">${figure(row.estimate)}</td>
                 <td class="num">${figure(row.bonus)}</td>
                 <td class="num">${index(row, figure)}</td>
@@ -61,7 +64,9 @@ function Now({ told, marks }) {
       </table>
     </div>
     ${order.length > MOST && html`<p class="note">The ${MOST} highest of ${order.length} arms.</p>`}
-    <p class="note">Index = estimate + bonus. The arm with the highest index is chosen.</p>`;
+    <p class="note">
+      ${told.note ? sentence(told.note) : "Index = estimate + bonus."} The arm with the highest index is chosen.
+    </p>`;
 }
 
 /** @param {{live: any, marks: any, decision: any, close: (decision: any) => void}} props */
