@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import exp, inf, log, log1p, sqrt
 
-LIKELIHOOD_HEAD_START = 3e4  # keeps bounds wide in the first pulls of an arm
+HEAD_STARTS = 1e3, 3e4  # least and most: how wide bounds are in the first pulls of an arm
 DEAREST = 10.0  # how many times as much a pull costs here as elsewhere, at most, for exploration
 SAME_COST = 1e-9  # costs that differ by less are equal but for rounding, as a share of rewards
 AT_LEAST = 0.01  # first guess of β
@@ -36,18 +36,35 @@ def dearness(cost: float, least: float, size: float) -> float:
     return min((cost + rounding) / (max(least, 0.0) + rounding), DEAREST)
 
 
-def explored(trial: float, pulls: float, dear: float) -> float:
+def head_start(leading: int, able: int) -> float:
+    """Return how wide the bounds of an arm are in its first pulls, by what other arms show.
+
+    `leading` of the other arms have the best mean in some context, and `able` of them can have it.
+    One arm always has.  If nearly all others have, so will this one, and if it looks bad, that is
+    chance: it must not be left alone.  If one arm is best everywhere, little is lost by that.
+
+    >>> head_start(1, 5), round(head_start(3, 5)), head_start(5, 5), head_start(1, 1)
+    (1000.0, 5477, 30000.0, 30000.0)
+    """
+    least, most = HEAD_STARTS
+    if able <= 1:  # others say nothing about this one
+        return most
+    share = min(max((leading - 1.0) / (able - 1.0), 0.0), 1.0)
+    return float(least * (most / least) ** share)
+
+
+def explored(trial: float, pulls: float, dear: float, head: float) -> float:
     """Return how much an arm is explored: the logarithm of how unlikely a mean may be.
 
     A pull shows the same state in every context.  So an arm is explored less where that is `dear`:
-    where it costs several times as much as in another context.
+    where it costs several times as much as in another context.  `head` is its head start.
 
-    >>> round(explored(1, 1, 1.0), 2), round(explored(100_000, 500, 1.0), 2)
+    >>> round(explored(1, 1, 1.0, 3e4), 2), round(explored(100_000, 500, 1.0, 3e4), 2)
     (10.31, 7.34)
-    >>> round(explored(100_000, 500, DEAREST), 2)
-    5.04
+    >>> round(explored(100_000, 500, DEAREST, 3e4), 2), round(explored(1, 1, 1.0, 1e3), 2)
+    (5.04, 6.91)
     """
-    return log1p((trial / pulls + LIKELIHOOD_HEAD_START / sqrt(pulls)) / dear)
+    return log1p((trial / pulls + head / sqrt(pulls)) / dear)
 
 
 def first_beyond(spread: float, budget: float) -> float:

@@ -29,7 +29,7 @@ from onepull import (
 from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.highest_bound import KeptBounds, likely_means
-from onepull.index.kept_likelihood import DEAREST, dearness, explored
+from onepull.index.kept_likelihood import DEAREST, HEAD_STARTS, dearness, explored, head_start
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
 from onepull.policies.kept_states.merging import NEVER_MERGED
 from onepull.policies.kept_states.tops import Tops
@@ -512,12 +512,54 @@ def test_an_arm_is_explored_where_that_costs_least():
     policy.observe_many(["good"] * 20 + ["bad"] * 20, x=[1] * 18 + [0] * 2 + [1] * 5 + [0] * 15)
     cheap, dear = policy.indices(y=1), policy.indices(y=4)
     assert dear[0] == pytest.approx(4 * cheap[0])  # the best arm is explored everywhere
-    budgets = [explored(40, 20, times) / 20 for times in (1.0, 4.0)]
+    most = max(HEAD_STARTS)  # one other arm says nothing
+    budgets = [explored(40, 20, times, most) / 20 for times in (1.0, 4.0)]
     rewards, counts = np.array([[0.0, 1.0]]), np.array([[15.0, 5.0]])
     for index, budget, y in ((cheap[1], budgets[0], 1.0), (dear[1], budgets[1], 4.0)):
         expected = likely_means(rewards * y, counts, np.array([20.0]), [budget], y)[0]
         assert index == pytest.approx(expected, rel=1e-6)
     assert dear[1] < 4 * cheap[1]
+
+
+@given(able=st.integers(0, 60), leading=st.integers(0, 60))
+def test_a_head_start_grows_with_the_share_of_other_arms_that_lead(able, leading):
+    least, most = HEAD_STARTS
+    assert least <= head_start(leading, able) <= most * (1 + 1e-12)
+    assert head_start(leading, able) <= head_start(leading + 1, able) * (1 + 1e-12)
+    assert head_start(max(able, 1), able) == pytest.approx(most)
+    if able > 1:
+        assert head_start(1, able) == least
+
+
+def test_an_arm_is_explored_more_if_the_others_are_best_somewhere():
+    """Four arms, the last of them poor; of the others one leads everywhere, or each somewhere."""
+    contexts = (0, 1, 2)
+    problem = Problem(
+        arms=["a", "b", "c", "d"],
+        context={"y": Finite(contexts)},
+        state={"x": Finite([0, 1, 2, 3])},
+        reward="x == y",
+    )
+    found = {}
+    for name, shown in {"one": [0, 0, 0], "each": [0, 1, 2]}.items():
+        policy = AdaptiveKL(problem, adapts=False)
+        for arm, usual in zip("abc", shown, strict=True):
+            # An arm that leads nowhere shows its state less often than the one that leads.
+            often = 9 if arm == "a" or usual else 5
+            states = [usual] * often + [3] * (20 - often)
+            policy.observe_many([arm] * 20, x=states)
+        for y in contexts if name == "one" else ():
+            policy.observe_many(["a"] * 4, x=[y] * 4)
+            assert policy.choose(y=y)
+        policy.observe_many(["d"] * 20, x=[3] * 20)
+        heads = policy._elsewhere(range(4)).heads
+        leading = {int(np.nanargmax(np.array(policy.estimates(y=y), float))) for y in contexts}
+        expected = [head_start(len(leading) - (j in leading), 3) for j in range(4)]
+        assert heads == expected
+        found[name] = heads[3], max(policy.indices(y=1)[3], 0.0)
+    assert found["one"][0] == min(HEAD_STARTS)
+    assert found["each"][0] == pytest.approx(max(HEAD_STARTS))
+    assert found["one"][1] < found["each"][1]
 
 
 def test_arms_that_may_not_be_chosen_do_not_count_for_what_a_pull_costs():

@@ -13,14 +13,14 @@ from onepull.arms import WordsOfAttributes
 from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
 from onepull.index.highest_bound import likely_means
-from onepull.index.kept_likelihood import dearness, drifting_cost, explored
+from onepull.index.kept_likelihood import dearness, drifting_cost, explored, head_start
 from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
 from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
 from onepull.policies.kept_states.memory import KeptStates
 from onepull.policies.kept_states.merging import FARTHEST, uniform
-from onepull.policies.kept_states.sights import Sight
+from onepull.policies.kept_states.sights import Elsewhere, Sight
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
 from onepull.policies.ties import foremost
@@ -62,9 +62,11 @@ class AdaptiveKL(Policy):
     where the formula shows that merging makes no difference, or with an error that you accept.
 
     While the arms do not change, its index is the empirical-likelihood bound of `EmpiricalKL` with
-    the exploration ln(1 + (n/m + 30,000/√m) / d).  Here d, the dearness, is how many times as much
-    a pull of the arm costs in this context as where it costs least, up to ten: a pull shows the
-    same state everywhere, so it is made where it is cheap.  If the arms change, it compares the
+    the exploration ln(1 + (n/m + h/√m) / d).  Here d, the dearness, is how many times as much a
+    pull of the arm costs in this context as where it costs least, up to ten: a pull shows the same
+    state everywhere, so it is made where it is cheap.  The head start h depends on the other arms.
+    It is 1,000 if one of them is best everywhere, and grows to 30,000 if all of them are best
+    somewhere, since then this one probably is, too.  If the arms change, it compares the
     means that its memory predicts by Student's t; the variance of a mean grows while its arm is
     not pulled.  What the other arms have shown about noise counts as two observations of each arm.
 
@@ -277,9 +279,11 @@ class AdaptiveKL(Policy):
     ) -> int:
         """Return the arm with the highest bound of those that were observed, in numpy."""
         bounds = sight.bounds(self._knowledge)
+        elsewhere = self._elsewhere(allowed)
+        heads = elsewhere.heads
         dear = sight.dear if len(allowed) == len(counts) else None
         if dear is None:
-            budgets, means, is_new = self._budgets(counts), bounds.means, bounds.is_new
+            budgets, means, is_new = self._budgets(counts, heads), bounds.means, bounds.is_new
             # An arm is explored less where that is dear.  The arm with the best mean is not dear,
             # so if it leads without that, it leads.  To search for the first time takes longer than
             # to work out what is dear; after that it is quicker.
@@ -290,10 +294,11 @@ class AdaptiveKL(Policy):
                 is_known = len(found) == 1 or not is_new
                 if is_known and means[best] >= max([means[j] for j in allowed]):
                     return best
-            dear = self._dearness(means, allowed)
+            dear = self._dearness(means, allowed, elsewhere)
             if len(allowed) == len(counts):
                 sight.dear = dear
-        return _least_pulled(bounds.explore(self._budgets(counts, dear)).highest(allowed), counts)
+        bounds.explore(self._budgets(counts, heads, dear))
+        return _least_pulled(bounds.highest(allowed), counts)
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         """Return the arms that tie: the least pulled to explore, else the most pulled."""
@@ -306,35 +311,53 @@ class AdaptiveKL(Policy):
         """The number of observations and of pulls in flight."""
         return self._knowledge.clock + sum(self._knowledge.in_flight)
 
-    def _budgets(self, counts: Sequence[int], dear: Sequence[float] | None = None) -> list[float]:
+    def _budgets(
+        self, counts: Sequence[int], heads: Sequence[float], dear: Sequence[float] | None = None
+    ) -> list[float]:
         """Return how unlikely the mean of each arm may be that it is given credit for.
 
-        `counts` are the pulls of each arm with those in flight, `dear` is how many times as much
-        it costs here as elsewhere.
+        `counts` are the pulls of each arm with those in flight, `heads` are the head starts, `dear`
+        is how many times as much it costs here as elsewhere.
         """
         trial = self._trial
-        each = zip(counts, dear or [1.0] * len(counts), strict=True)
-        return [explored(trial, count or 1, times) / (count or 1) for count, times in each]
+        each = zip(counts, dear or [1.0] * len(counts), heads, strict=True)
+        return [
+            explored(trial, count or 1, times, head) / (count or 1) for count, times, head in each
+        ]
 
-    def _dearness(self, means: Sequence[float], allowed: Sequence[int]) -> list[float]:
+    def _elsewhere(self, allowed: Sequence[int]) -> Elsewhere:
+        """Return what the allowed arms cost in the tracked contexts, and who leads there."""
+        knowledge = self._knowledge
+        is_of_all = len(allowed) == len(knowledge.pulls)
+        if is_of_all and (found := knowledge.sights.elsewhere(knowledge.clock)) is not None:
+            return found
+        means = knowledge.means
+        among = means if is_of_all else means[list(allowed)]
+        cheapest: list[float] = np.minimum.reduce(np.maximum.reduce(among, 0) - means, 1).tolist()
+        leading = [least <= 0.0 for least in cheapest]
+        many, able = sum([leading[j] for j in allowed]), min(len(allowed) - 1, means.shape[1])
+        heads = [head_start(many - leads, able) for leads in leading]
+        found = Elsewhere(cheapest, heads, among)
+        if is_of_all:
+            knowledge.sights.note_elsewhere(knowledge.clock, found)
+        return found
+
+    def _dearness(
+        self, means: Sequence[float], allowed: Sequence[int], elsewhere: Elsewhere
+    ) -> list[float]:
         """Return how many times as much each arm costs here as in the cheapest tracked context.
 
         `means` are the estimates here, of which the allowed ones count.
         """
-        knowledge, unit = self._knowledge, self._knowledge.unit
-        is_of_all = len(allowed) == len(means)
-        elsewhere = knowledge.means
-        among = elsewhere if is_of_all else elsewhere[list(allowed)]
-        costs = np.maximum.reduce(among, 0) - elsewhere
-        cheapest: list[float] = np.minimum.reduce(costs, 1).tolist()
+        unit = self._knowledge.unit
         here = [min(max(mean * unit, -FARTHEST), FARTHEST) for mean in means]
-        some = here if is_of_all else [here[j] for j in allowed]
-        best = max(some)
+        some = here if len(allowed) == len(means) else [here[j] for j in allowed]
+        best, among = max(some), elsewhere.means
         highest, lowest = np.maximum.reduce(among, None), np.minimum.reduce(among, None)
         size = max(best, -min(some), float(highest), -float(lowest))
         return [
             dearness(best - mean, min(best - mean, least), size)
-            for mean, least in zip(here, cheapest, strict=True)
+            for mean, least in zip(here, elsewhere.cheapest, strict=True)
         ]
 
     def _bounds(self, request: Request, arms: Any) -> Array:
@@ -345,8 +368,9 @@ class AdaptiveKL(Policy):
             return self._drifting(request, drift, arms)
         means, pulls = sight.means(knowledge).tolist(), knowledge.pulls
         allowed = [j for j in request.allowed if pulls[j]]
-        dear = self._dearness(means, allowed) if allowed else None
-        budgets = np.array(self._budgets(knowledge.counts, dear))[arms].tolist()
+        elsewhere = self._elsewhere(allowed or range(len(pulls)))
+        dear = self._dearness(means, allowed, elsewhere) if allowed else None
+        budgets = np.array(self._budgets(knowledge.counts, elsewhere.heads, dear))[arms].tolist()
         tops = sight.tops[arms] if np.ndim(sight.tops) else sight.tops
         place = {int(j): row for row, j in enumerate(np.arange(len(pulls))[arms])}
         return likely_means(

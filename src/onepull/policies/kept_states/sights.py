@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 MOST_SIGHTS = 64  # contexts that are remembered
 MOST_ONCE = 64  # contexts that came once, of which only that is remembered
 MOST_REMEMBERED = 1 << 17  # rewards in all contexts: two megabytes with what bounds need
+
+
+class Elsewhere(NamedTuple):
+    """What is known of the arms in the tracked contexts."""
+
+    cheapest: list[float]  # what each arm costs where it costs least
+    heads: list[float]  # the head start of each arm
+    means: Array  # of the arms that may be chosen
 
 
 class Sight:
@@ -120,12 +128,13 @@ class LatestSights:
     (False, True, 1)
     """
 
-    __slots__ = ("_latest", "_once")
+    __slots__ = ("_elsewhere", "_latest", "_once")
 
     def __init__(self) -> None:
         # Ordered, since a plain dict takes long to find its first key after many deletions.
         self._latest: OrderedDict[State, Sight] = OrderedDict()
         self._once: OrderedDict[State, None] = OrderedDict()
+        self._elsewhere: tuple[int, Elsewhere] | None = None
 
     def __len__(self) -> int:
         """Return how many contexts are remembered."""
@@ -134,6 +143,15 @@ class LatestSights:
     def __reduce__(self) -> tuple[type[LatestSights], tuple[()]]:
         """Return what is copied and pickled: nothing."""
         return LatestSights, ()
+
+    def elsewhere(self, clock: int) -> Elsewhere | None:
+        """Return what was noted of the tracked contexts, if nothing was observed since."""
+        noted = self._elsewhere
+        return noted[1] if noted is not None and noted[0] == clock else None
+
+    def note_elsewhere(self, clock: int, found: Elsewhere) -> None:
+        """Note what is known in the tracked contexts."""
+        self._elsewhere = clock, found
 
     def at(self, memory: KeptStates, context: State) -> Sight:
         """Return what is known in a context."""

@@ -23,6 +23,7 @@ dearness = inlined(kept_likelihood.dearness)
 explored = inlined(kept_likelihood.explored)
 first_beyond = inlined(kept_likelihood.first_beyond)
 first_fall = inlined(kept_likelihood.first_fall)
+head_start = inlined(kept_likelihood.head_start)
 next_beyond = inlined(kept_likelihood.next_beyond)
 
 VANISHING = 1e-290  # a distance to the top that counts as none
@@ -92,6 +93,15 @@ def measure(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: A
 
 
 @inlined
+def leads(means: Any, lead: Any) -> Any:
+    """Return 1 if an arm has the best mean in some context, else 0."""
+    for c in range(lead.size):
+        if means[c] >= lead[c]:
+            return 1
+    return 0
+
+
+@inlined
 def set_budgets(search: Any, allowed: Any, counts: Any, trial: Any, elsewhere: Any) -> None:
     """Write how unlikely the mean of each arm may be that it is given credit for."""
     means, lead, unit = elsewhere.means, elsewhere.lead, elsewhere.unit
@@ -103,12 +113,18 @@ def set_budgets(search: Any, allowed: Any, counts: Any, trial: Any, elsewhere: A
         best, size = max(best, here), max(size, abs(here))
         for c in range(lead.size):
             lead[c], size = max(lead[c], means[j, c]), max(size, abs(means[j, c]))
+    led = 0
+    for j in allowed:
+        led += leads(means[j], lead)
+    able = min(allowed.size - 1, lead.size)
     for j in allowed:
         cost = best - (search.top[j] - search.unit[j]) * unit
         least = cost
         for c in range(lead.size):
             least = min(least, lead[c] - means[j, c])
-        search.budget[j] = explored(trial, counts[j], dearness(cost, least, size)) / counts[j]
+        head = head_start(led - leads(means[j], lead), able)
+        dear = dearness(cost, least, size)
+        search.budget[j] = explored(trial, counts[j], dear, head) / counts[j]
 
 
 @inlined
