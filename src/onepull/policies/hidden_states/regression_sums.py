@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import msgspec
@@ -16,7 +16,7 @@ from onepull.policies.hidden_states.shapes import Basis, Shapes
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.sharing.observation import rewarded_context
 from onepull.problem import Problem
-from onepull.statistics import ArmStatistics, StatisticsState
+from onepull.statistics import ArmStatistics, StatisticsState, unanswered
 
 PRIOR = 1.0  # what all arms together have shown counts as so many observations of each arm
 FAINT = 1e-3  # the same for what is assumed before anything was observed: the reference state
@@ -57,8 +57,11 @@ class RegressionSums(Knowledge):
     ----------
     shapes
         The features of a context.
+    in_flight
+        The pulls of each arm that are not observed yet; they are neither saved nor merged.
     """
 
+    counts_in_flight = True
     adds_up = False  # the error of a prediction depends on what was observed before
 
     def __init__(self, problem: Problem, shapes: Shapes | None = None) -> None:
@@ -66,6 +69,7 @@ class RegressionSums(Knowledge):
         self.shapes = shapes or Shapes(problem)
         size, arms = self.shapes.size, len(problem.arms)
         self.counts = ArmStatistics.empty(arms=arms, features=0)
+        self.in_flight = [0] * arms
         self.grams = np.zeros((arms, size, size))
         self.moments = np.zeros((arms, size))
         self.gram, self.moment = np.zeros((size, size)), np.zeros(size)
@@ -94,11 +98,13 @@ class RegressionSums(Knowledge):
         weights, inverses = self.fit()
         rows, scales, offsets = self.shapes.at(context)
         means = (weights * rows).sum(axis=1)
-        shares = _forms(rows, inverses)
+        shares = np.maximum(_forms(rows, inverses), 0.0)
+        if any(self.in_flight):  # each counts as if it were in this context
+            shares /= 1.0 + shares * self.in_flight
         seen = _forms(rows, self.gram)
         wrong = _forms(rows, self.errors)
         variances = np.divide(wrong, seen, out=np.zeros_like(wrong), where=seen > 0.0)
-        return View(means, np.maximum(variances, 0.0), np.maximum(shares, 0.0), scales, offsets)
+        return View(means, np.maximum(variances, 0.0), shares, scales, offsets)
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one reward in its context."""
@@ -118,13 +124,30 @@ class RegressionSums(Knowledge):
         self.gram += square
         self.moment += row * scaled
         self.counts.update(arm, ())
+        self.in_flight[arm] = max(self.in_flight[arm] - 1, 0)
         self._stale.add(arm)
         self._fit = None
+
+    def expect(self, arm: int, fields: Mapping[str, Any], pulls: int) -> None:
+        """Count pulls in flight, whatever their context."""
+        super().expect(arm, fields, pulls)
+        self.in_flight[arm] = max(self.in_flight[arm] + pulls, 0)
+
+    def take_local(self, old: Self) -> None:
+        """Take over the pulls in flight."""
+        self.in_flight = list(old.in_flight)
 
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return the pulls of every arm, which are the same in every context, and the trials."""
         del context
-        return self.counts.pulls, self.counts.trials
+        pulls = [m + more for m, more in zip(self.counts.pulls, self.in_flight, strict=True)]
+        return pulls, self.counts.trials + sum(self.in_flight)
+
+    def unanswered(self, context: Mapping[str, Any]) -> Collection[int]:
+        """Return the arms with pulls in flight and no observation."""
+        del context
+        pulls = self.counts.pulls
+        return {j for j, m in enumerate(pulls) if unanswered(m, self.in_flight[j])}
 
     @property
     def trials(self) -> int:
@@ -145,10 +168,12 @@ class RegressionSums(Knowledge):
         self.problem = problem
         if removed is None:
             self.counts.add_arm()
+            self.in_flight.append(0)
             self.grams = np.append(self.grams, np.zeros_like(self.grams[:1]), axis=0)
             self.moments = np.append(self.moments, np.zeros_like(self.moments[:1]), axis=0)
         else:
             self.counts.remove_arm(removed)
+            del self.in_flight[removed]
             self.grams = np.delete(self.grams, removed, axis=0)
             self.moments = np.delete(self.moments, removed, axis=0)
         self._forget_fit()
@@ -230,7 +255,7 @@ class RegressionSums(Knowledge):
         """Return an independent copy."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin.counts = self.counts.copy()
+        twin.counts, twin.in_flight = self.counts.copy(), list(self.in_flight)
         twin.grams, twin.moments = self.grams.copy(), self.moments.copy()
         twin.gram, twin.moment = self.gram.copy(), self.moment.copy()
         twin.errors = self.errors.copy()

@@ -31,14 +31,16 @@ class RegressionUCB(Policy):
     the errors of earlier predictions for all arms.
 
     It takes any problem and any context.  Rewards that jump or bend are described by up to 16
-    shapes, which leaves an error.  It assumes that arms do not change over time.
+    shapes, which leaves an error.  It assumes that arms do not change over time.  Pulls in flight
+    count as if they had been observed in the context at hand.
 
     Parameters
     ----------
     c
         How much is explored.
     seed
-        Seed or generator to draw among arms with equal index; without it the first arm is taken.
+        Seed or generator to draw among arms with equal index and equal pulls; without it the first
+        arm is taken.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class RegressionUCB(Policy):
     """
 
     traits = Traits(
+        breaks_ties_by_pulls=True,
         extrapolates=True,
         index_depends_on_other_arms=True,
         order_matters=True,
@@ -86,20 +89,18 @@ class RegressionUCB(Policy):
 
     def _indices(self, request: Request) -> Array:
         means, variances, shares, scales, offsets = request.view
-        trial = self._knowledge.trials + 1
+        pulls, trials = self._knowledge.seen(request.context)
+        trial = trials + 1
         bounds = regression_bound(means, variances, shares, trial, self.c)
         indices: Array = offsets + scales * bounds
-        pulls = self._knowledge.counts.pulls
         if 0 in pulls:
             indices[np.array(pulls) == 0] = UNPULLED
         return indices
 
-    def _leader(self, request: Request) -> int:
-        if request.allowed is self._everyone and self._generator is None:
-            return int(self._indices(request).argmax())
-        return super()._leader(request)
-
     def _estimates(self, request: Request) -> Sequence[float | None]:
         means, _, _, scales, offsets = request.view
-        estimates: list[float | None] = (offsets + scales * means).tolist()
+        pulls = np.array(self._knowledge.counts.pulls)
+        estimates: list[float | None] = np.where(
+            pulls > 0, offsets + scales * means, UNPULLED
+        ).tolist()
         return estimates

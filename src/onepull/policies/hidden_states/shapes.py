@@ -16,6 +16,9 @@ from onepull.spaces import Box
 
 STATES = 256  # whose shapes are compared
 CONTEXTS = 128  # in which they are compared
+MOST_ROWS = 512  # contexts of all kinds of arms together
+FEWEST_CONTEXTS = 16  # for each of many kinds
+MOST_KINDS = 32  # of arms, by their attributes, whose rewards are computed
 FAILURES = 0.125  # of the shapes, if pulls can fail
 OCTAVES = 20.0  # up and down from 1, over which the values of a field without bounds are spread
 MOST_SHAPES = 16
@@ -94,7 +97,10 @@ class Shapes:
 
 def _basis(problem: Problem) -> Basis:
     generator = np.random.default_rng(0)
-    contexts = list(points(problem.context, CONTEXTS, generator).values())
+    kinds = sorted(set(problem.known))
+    kinds = kinds[:: math.ceil(len(kinds) / MOST_KINDS)]
+    each = min(CONTEXTS, max(FEWEST_CONTEXTS, MOST_ROWS // len(kinds)))
+    contexts = list(points(problem.context, each, generator).values())
     states = _states(problem, generator)
     columns = [column[:, None] for column in contexts]
     rewards = np.vstack(
@@ -102,7 +108,7 @@ def _basis(problem: Problem) -> Basis:
             np.broadcast_to(
                 problem.payoff.vector(*columns, *known, *states.T), (len(contexts[0]), len(states))
             )
-            for known in sorted(set(problem.known))
+            for known in kinds
         ]
     )
     usable = np.isfinite(rewards).all(axis=0)
