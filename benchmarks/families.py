@@ -228,17 +228,17 @@ def deadlines(luck: Luck) -> Environment:
         state={"first": Interval(0, math.inf), "each": Interval(0, math.inf)},
         reward="first + tokens * each <= 0.4 + 0.015 * tokens",
     )
-    return world(problem, [_times(luck) for _ in names])
+    return world(problem, [times(luck) for _ in names])
 
 
-def _times(luck: Luck) -> Independent:
+def times(luck: Luck) -> Independent:
     """Return the law of the time to the first token and of the time per token."""
     first = LogNormal(math.log(luck.uniform(0.1, 0.8)), luck.uniform(0.3, 0.8))
     each = LogNormal(math.log(luck.uniform(0.008, 0.02)), luck.uniform(0.1, 0.4))
     return Independent(first, each)
 
 
-def _heavy(luck: Luck) -> Distribution:
+def heavy(luck: Luck) -> Distribution:
     """Return a law with a heavy tail and a mean around 2."""
     if luck.random() < 0.5:
         return Exponential(float(luck.uniform(0.5, 4)))
@@ -255,7 +255,7 @@ def heavy_tails(luck: Luck) -> Environment:
         state={"x": Interval(0, 100, outside="clip") if clips else Interval(0, math.inf)},
         reward="-y * x" if clips else "max(0, 1 - x / (2 * y))",
     )
-    return world(problem, [_heavy(luck) for _ in names])
+    return world(problem, [heavy(luck) for _ in names])
 
 
 def failures(luck: Luck) -> Environment:
@@ -268,7 +268,7 @@ def failures(luck: Luck) -> Environment:
         reward="max(0, 1 - x / (2 * y))",
         failure="-0.2 * y",
     )
-    return world(problem, [Failing(_heavy(luck), float(luck.uniform(0, 0.4))) for _ in names])
+    return world(problem, [Failing(heavy(luck), float(luck.uniform(0, 0.4))) for _ in names])
 
 
 def priced(luck: Luck) -> Environment:
@@ -280,7 +280,7 @@ def priced(luck: Luck) -> Environment:
         state={"x": Interval(0, math.inf)},
         reward="max(0, 1 - x / (2 * y)) - price * y",
     )
-    return world(problem, [_heavy(luck) for _ in names])
+    return world(problem, [heavy(luck) for _ in names])
 
 
 def two_fields(luck: Luck) -> Environment:
@@ -292,7 +292,7 @@ def two_fields(luck: Luck) -> Environment:
         state={"rate": Interval(0, 10), "share": Interval(0, 1)},
         reward="share * min(y, rate)",
     )
-    return world(problem, [Independent(*_betas(luck, (10.0, 1.0))) for _ in names])
+    return world(problem, [Independent(*betas(luck, (10.0, 1.0))) for _ in names])
 
 
 def three_fields(luck: Luck) -> Environment:
@@ -305,10 +305,11 @@ def three_fields(luck: Luck) -> Environment:
         reward="share * min(y, rate) - cost * y / 2",
     )
     # A cost of a few values, because exact means over three continuous fields take long.
-    return world(problem, [Independent(*_betas(luck, (10.0, 1.0)), _costs(luck)) for _ in names])
+    return world(problem, [Independent(*betas(luck, (10.0, 1.0)), _costs(luck)) for _ in names])
 
 
-def _betas(luck: Luck, tops: tuple[float, ...]) -> list[Distribution]:
+def betas(luck: Luck, tops: tuple[float, ...]) -> list[Distribution]:
+    """Return a law from 0 to each of the tops."""
     return [Beta(*luck.uniform(0.6, 5, 2).tolist(), high=top) for top in tops]
 
 

@@ -41,6 +41,7 @@ from onepull import (
     Problem,
     Random,
     RandomizedUCB,
+    RegressionUCB,
     RestartingUCB,
     SlidingWindowKL,
     SlidingWindowUCB,
@@ -129,6 +130,8 @@ EVERYWHERE: dict[str, Maker] = {
     "LinearThompson-shared": lambda problem: LinearThompson(
         problem, features=own_features(problem)
     ),
+    "RegressionUCB": RegressionUCB,
+    "RegressionUCB-seeded": lambda problem: RegressionUCB(problem, c=1, seed=14),
     "ContextualZooming": ContextualZooming,
     "ContextualZooming-quick": lambda problem: ContextualZooming(
         problem, horizon=100, width=0.3, seed=6

@@ -96,12 +96,12 @@ def test_the_exit_code_tells_whether_anything_fits(invoke, file):
 
 def test_feedback_is_the_files_or_as_told(invoke, file):
     hidden = "which may hide the state"
-    few = (*QUICK, "--horizon", 40)  # each index of CoarseKL is a search
+    few = (*QUICK, "--horizon", 40)
     assert hidden not in invoke(file, *few).stdout
     done = invoke(file, *few, "--feedback", "reward")
     assert hidden in done.stdout
     assert "\nCCB " not in done.stdout
-    assert "\nCoarseKL " in done.stdout
+    assert "\nRegressionUCB " in done.stdout
     file.write_text(f'feedback = "reward"\nhorizon = 500\n{PROBLEM}')
     assert hidden not in invoke(file, *few, "--feedback", "state").stdout
     shown = invoke(file, *few, "--json").stdout

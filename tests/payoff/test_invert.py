@@ -68,6 +68,8 @@ def test_several_finite_fields_are_looked_up():
         (payoff("1e20 + x * y", Interval(0, 60)), (1.0,)),
         (payoff("1e17 + x * y - 1e17", Interval(0, 60)), (1.0,)),
         (payoff("1 - 1 / (1 + x * y)", Interval(0, math.inf)), (1.0,)),
+        (payoff("1e17 - x * y - 1e17", Interval(0, math.inf)), (1.0,)),
+        (payoff("-(x**2) * y", Interval(0, math.inf)), (1.0,)),  # flat at 0
         (payoff("x * y", Finite(range(65537))), (1.0,)),
     ],
 )
@@ -87,3 +89,19 @@ def test_an_endless_state_is_told_where_the_reward_is_declared_strict():
     reward = Reward("1 - 1 / (1 + x * y)", high=1, monotone={"x": "increasing"})
     known = payoff(reward, Interval(0, math.inf))
     assert known.invert(0.75, (1.0,)) == (pytest.approx(3.0),)
+
+
+@pytest.mark.parametrize("state", [Interval(0, math.inf), Interval(-math.inf, 5)])
+@pytest.mark.parametrize("size", [0.0, 1e-9, 0.3, 4.0, 1e14, 1e30])
+def test_an_endless_state_is_told_by_a_reward_that_is_steep_everywhere(state, size):
+    known = payoff("-x * y" if state.low == 0 else "x * y", state)
+    x = size if state.low == 0 else 5 - size
+    (found,) = known.invert(known(y=0.5, x=x), (0.5,))
+    assert found == pytest.approx(x, rel=1e-12, abs=1e-12)
+
+
+def test_a_reward_beyond_those_of_an_endless_state_is_refused():
+    known = payoff("-x * y", Interval(0, math.inf))
+    for reward in (1e-6, math.nan, -math.inf):
+        with pytest.raises(RewardError, match=r"is impossible for y=0\.75; expected -inf to 0"):
+            known.invert(reward, (0.75,))

@@ -224,11 +224,11 @@ def test_without_a_lowest_reward_there_is_a_plan_too():
         reward="-seconds - price * tokens",
         failure="-3",
     )
-    world = Environment(
-        problem,
-        states={"a": Failing(Exponential(1.0), 0.1), "b": Exponential(0.5)},
-        contexts=Uniform(1, 4000),
-    )
+    told: Any = {
+        "states": {"a": Failing(Exponential(1.0), 0.1), "b": Exponential(0.5)},
+        "contexts": Uniform(1, 4000),
+    }
+    world = Environment(problem, **told)
     made = plan(problem, environment=world, horizon=60, replications=2)
     assert all(option.microseconds for option in made.options)
     assert "No bounds: the reward has no lowest value." in made.notes
@@ -236,5 +236,7 @@ def test_without_a_lowest_reward_there_is_a_plan_too():
         "AdaptiveKL recommended", "AdaptiveKL 64 states an arm", "DSEE blind",
     }  # fmt: skip
     assert any("no lowest value" in note for note in made.notes)
-    told = offered(problem, Circumstances([world], 60, 60, 2, "reward"))[0]
-    assert {candidate.kind for candidate in told} == {"DSEE"}
+    hidden = problem.with_reward("-max(seconds, 1) - price * tokens")
+    for stated, kinds in ((problem, {"AdaptiveKL", "DSEE"}), (hidden, {"RegressionUCB", "DSEE"})):
+        rewards = Circumstances([Environment(stated, **told)], 60, 60, 2, "reward")
+        assert {candidate.kind for candidate in offered(stated, rewards)[0]} == kinds

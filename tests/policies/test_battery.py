@@ -37,7 +37,9 @@ def test_without_bounds_a_policy_works_or_says_what_does():
         except ParameterError as error:
             told = str(error)
             assert "recommended(problem)" in told or UNFIT.search(told), (name, told)
-    assert works == {"AdaptiveKL", "DSEE", "EpsilonGreedy", "FixedArm", "Genie", "Random"}
+    assert works == {
+        "AdaptiveKL", "DSEE", "EpsilonGreedy", "FixedArm", "Genie", "Random", "RegressionUCB",
+    }  # fmt: skip
 
 
 # Reasons that have nothing to do with bounds.

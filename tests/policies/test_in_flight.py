@@ -27,6 +27,7 @@ from onepull import (
     LinUCB,
     MultiUCB,
     Problem,
+    RegressionUCB,
     SlidingWindowKL,
 )
 from onepull.errors import InputError, UnknownArm
@@ -40,7 +41,7 @@ PROBLEM = Problem(
     reward="min(bits, capacity)",
 )
 COUNTING = [DCB, MultiUCB, UCB1, KLUCB, EmpiricalKL, IMED, EmpiricalBernstein]
-COUNTING += [DiscountedKL, SlidingWindowKL, CoarseKL]
+COUNTING += [DiscountedKL, SlidingWindowKL, CoarseKL, RegressionUCB]
 BOOKS = [DCB, CoarseKL]  # one of each kind that counts them
 
 

@@ -10,13 +10,13 @@ from problems import CONTINUOUS, FINITE, UNUSUAL
 
 from onepull import (
     DCB,
-    KLUCB,
     AdaptiveKL,
     CoarseKL,
     Finite,
     Interval,
     ParameterError,
     Problem,
+    RegressionUCB,
     Reward,
     recommended,
 )
@@ -63,17 +63,13 @@ def test_something_is_recommended_for_every_problem(name, feedback):
     assert [line.partition(":")[0] for line in told[1:]] == ["why", "assumes", "regret", "storage"]
 
 
-def test_a_grid_is_cut_for_the_horizon():
-    unit, rewards = {"y": Interval(0, 1)}, {"feedback": "reward"}
-    endless = {"x": Interval(0, math.inf)}
-    kind, parameters = stated(unit, endless, "x >= 5 * y", horizon=10_000, **rewards)
-    assert kind is KLUCB
-    assert parameters["delta"] == pytest.approx(0.01)
-    assert stated(unit, endless, "x >= 5 * y", **rewards)[1]["delta"] == pytest.approx(0.001)
-    two = {"y": Interval(0, 1), "z": Interval(0, 4), "k": Finite([1, 2, 3])}
-    cells = stated(two, endless, "x >= y + z + k", **rewards)[1]["delta"]
-    assert cells["z"] == pytest.approx(4 * cells["y"])
-    assert 3 / (cells["y"] * cells["z"] / 4) <= 4096 * 1.001
+def test_every_kind_of_arm_must_tell_its_state():
+    told: Any = {"state": {"x": Interval(0, 9)}, "reward": "-speed * x", "failure": -60}
+    alike = Problem(arms={"a": {"speed": 1}, "b": {"speed": 2}}, **told)
+    silent = Problem(arms={"a": {"speed": 1}, "b": {"speed": 0}}, **told)
+    assert type(recommended(alike, feedback="reward")) is AdaptiveKL
+    assert type(recommended(silent, feedback="reward")) is not AdaptiveKL
+    assert "the reward determines the state" in why(alike, feedback="reward")
 
 
 def capped(y, x):
@@ -87,12 +83,14 @@ def test_what_is_recommended_where_rewards_are_all_that_is_seen():
     assert stated(listed, four, "min(x, y)", **told) == (CoarseKL, start)
     assert stated(listed, four, "x >= y", **told) == (CoarseKL, start)
     assert stated(listed, four | {"z": Finite([0, 1])}, "x * y + z", **told) == (CoarseKL, start)
-    apart = (KLUCB, {"sharing": "per-context"} | start)
-    endless = {"x": Interval(0, math.inf)}
-    assert stated(listed, endless, "min(x, y)", **told) == apart
-    kind, parameters = stated({"y": Interval(0, 1)}, endless, "min(x, y)", **told)
-    assert kind is KLUCB
-    assert parameters["delta"] == pytest.approx(0.001)
+    fitted = (RegressionUCB, {"c": 0.5})
+    endless, ten = {"x": Interval(0, math.inf)}, {"x": Interval(0, 10)}
+    assert stated(listed, endless, "min(x, y)", **told) == fitted
+    assert stated({"y": Interval(0, 1)}, ten, "min(x, y)", **told) == fitted
+    assert stated(listed, {"x": ten["x"], "z": ten["x"]}, "-x - y * z", **told) == fitted
+    assert stated(listed, ten, "min(x, y)", **told)[0] is CoarseKL
+    # One field without bounds is told by a reward that is steep everywhere, and so if pulls fail.
+    assert stated({"y": Interval(1, 4)}, endless, "-x * y", **told) == KEPT
     with pytest.raises(ParameterError, match="feedback must be state or reward, given 'rewards'"):
         stated(listed, four, "x >= y", feedback="rewards")
 

@@ -201,16 +201,19 @@ class FormulaPayoff(Payoff):
         (name,) = self.state
         if self.reward.monotone.get(name) in STRICT:
             return True
-        width = self.state[name].high - self.state[name].low
-        if math.isinf(width):
-            return False
+        space = self.state[name]
+        assert isinstance(space, Interval)  # noqa: S101 - listed states are looked up
         here = {n: Finite([v]) for n, v in zip(self.context, context, strict=True)}
         low, high = self._slopes(Box({**here, **self.state}), name)[name]
         # If the reward is too flat, different states give the same reward after rounding.
         # Rounding inside the formula can do that too, so check values on a grid as well.
-        line = np.linspace(self.state[name].low, self.state[name].high, 257)
+        line = box_points.cuts(space, 256)
+        line = line[np.isfinite(line)]
         values = self.vector(*context, line)
-        least = SLOPE * 2 * float(np.max(np.abs(values))) / width
+        if math.isfinite(space.width):
+            least = SLOPE * 2 * float(np.max(np.abs(values))) / space.width
+        else:  # nowhere less than half as steep as its slopes say
+            least = max(float(np.min(low)), float(np.min(-high))) / 2
         rises, steps = np.diff(values), least * np.diff(line)
         rising = np.all(low >= least) and np.all(rises >= steps)
         falling = np.all(-high >= least) and np.all(-rises >= steps)

@@ -26,6 +26,7 @@ SAMPLED_POINTS = 2048
 MOST_LISTED_STATES = 65536  # the most states to enumerate
 REMEMBERED_RANGES = 32  # ranges, of at most so many bytes each
 REMEMBERED_BYTES = 16384
+FAR, FARTHER = 2.0**240, 2.0**40  # how far, and in which steps, a state without bounds is sought
 
 
 class Payoff(ABC):
@@ -228,13 +229,24 @@ class Payoff(ABC):
         """Whether the reward is known to be strictly monotone in the state in this context."""
 
     def _bisect(self, reward: float, context: State) -> float:
-        space = next(iter(self.state.values()))
-        edges = [edge for edge in box_points.cuts(_interval(space), 1) if math.isfinite(edge)]
+        space = _interval(next(iter(self.state.values())))
+        edges = [edge for edge in box_points.cuts(space, 1) if math.isfinite(edge)]
         left, right = float(edges[0]), float(edges[-1])
         start, end = self.scalar(*context, left), self.scalar(*context, right)
         low, high = min(start, end), max(start, end)
         close = slack(low, high)
+        if math.isinf(space.width):  # an end without a bound is moved until it is far enough
+            close = slack(reward, reward)
+            while not low - close <= reward <= high + close and max(-left, right) < FAR:
+                left = left * FARTHER if math.isinf(space.low) else left
+                right = right * FARTHER if math.isinf(space.high) else right
+                start, end = self.scalar(*context, left), self.scalar(*context, right)
+                low, high = min(start, end), max(start, end)
         if not low - close <= reward <= high + close:
+            if math.isinf(space.width):
+                points = ((np.array([value]),) * 2 for value in context)
+                ends = self.range(dict(zip(self.context, points, strict=True)))
+                low, high = (float(end[0]) for end in ends)
             raise RewardError(
                 f"reward {reward!r} is impossible for {self._shown(context)}; "
                 f"expected {low:.12g} to {high:.12g}"

@@ -27,6 +27,7 @@ from onepull.policies import (
     DiscountedUCB,
     PatientKL,
     Policy,
+    RegressionUCB,
     RestartingUCB,
     SlidingWindowUCB,
 )
@@ -38,7 +39,7 @@ from onepull.spaces import Interval
 
 # How much can be simulated in about half a minute.
 INTERPRETED = 800_000  # trials of all runs together, for a policy that is not compiled
-KEPT_TRIALS = 100_000  # the same for one that keeps states
+SLOW_TRIALS = 100_000  # the same for one that keeps states or fits shapes
 SEARCHED_TRIALS = 200_000  # the same for CoarseKL, whose index is a search
 LOOKS = 10**8  # contexts × arms × states × trials of one run of PatientKL
 FORGETFUL_CELLS = 128  # at most, for policies that forget: a change detector checks every cell
@@ -221,14 +222,14 @@ def _learning(
     if unable:
         hidden += f" Left out: {_listed(unable)}, which cannot learn from it."
     learning = list(recommendations(problem, met.horizon, "reward"))
-    if any(isinstance(candidate.build(), CoarseKL) for candidate in learning):
+    if not is_endless(problem):
         learning += context_by_context(problem, met.horizon)
     able = [c for c in learning if _learns(c.build(), met.worlds)]
     return [*able, *(c for c in kept if not c.is_recommended)], hidden
 
 
 def context_by_context(problem: Problem, horizon: int | None) -> Iterator[Candidate]:
-    """Yield kl-UCB for each context: faster than `CoarseKL`, with a higher regret.
+    """Yield kl-UCB for each context: faster than what is recommended, with a higher regret.
 
     There is none for continuous contexts.
 
@@ -293,8 +294,8 @@ def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> f
         return LOOKS // looked_at
     if isinstance(policy, CoarseKL):
         return SEARCHED_TRIALS // met.runs
-    keeps = isinstance(policy, AdaptiveKL)
-    if not candidate.is_extra and not candidate.is_announced and not keeps:
+    slow = isinstance(policy, AdaptiveKL | RegressionUCB)
+    if not candidate.is_extra and not candidate.is_announced and not slow:
         return math.inf  # what suits any environment of the problem is never left out
     ready = prepare(
         policy,
@@ -303,7 +304,7 @@ def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> f
         sees_states=met.feedback == "state",
         announced=candidate.is_announced,
     )
-    return math.inf if ready.is_compiled else (KEPT_TRIALS if keeps else INTERPRETED) // met.runs
+    return math.inf if ready.is_compiled else (SLOW_TRIALS if slow else INTERPRETED) // met.runs
 
 
 def _listed(names: Sequence[str]) -> str:

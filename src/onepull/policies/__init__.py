@@ -12,6 +12,7 @@ from onepull.policies.drifting.sliding_window_ucb import SlidingWindowUCB
 from onepull.policies.explanation import ArmExplanation, Explanation
 from onepull.policies.fleet.updates import Absorbed
 from onepull.policies.hidden_states.coarse_kl import CoarseKL
+from onepull.policies.hidden_states.regression_ucb import RegressionUCB
 from onepull.policies.kept_states.adaptive_kl import AdaptiveKL
 from onepull.policies.linear.lin_rel import LinRel
 from onepull.policies.linear.lin_thompson import LinearThompson
@@ -85,6 +86,7 @@ __all__ = [
     "Pull",
     "Random",
     "RandomizedUCB",
+    "RegressionUCB",
     "Request",
     "RestartingUCB",
     "Share",

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from onepull.checks import shown, whole_number
 from onepull.errors import ParameterError, RewardError
 from onepull.payoff import State
-from onepull.payoff.box_points import points, size
+from onepull.payoff.box_points import is_finite, points
 from onepull.policies.hidden_states.coarse_kl import CoarseKL
+from onepull.policies.hidden_states.regression_ucb import RegressionUCB
 from onepull.policies.kept_states.adaptive_kl import AdaptiveKL
 from onepull.policies.policy import Policy
-from onepull.policies.scheduled.dsee import DSEE
-from onepull.policies.ucb.ccb import tuned_delta
-from onepull.policies.ucb.kl_ucb import KLUCB
 from onepull.problem import Problem, given_problem
-from onepull.spaces import Interval
 
 HEAD_START = 1000  # keeps the nominal error probability of a bound at 0.1 % or less
-MOST_RECOMMENDED_CELLS = 4096
-HORIZON = 1_000_000  # assumed for the size of cells if no horizon is given
 FEEDBACK = ("state", "reward")
 CONTEXTS_COMPARED = 256  # contexts in which to check whether the reward determines the state
+FEWEST_COMPARED = 8  # the same for each of many kinds of arms
 
 
 def recommended(
@@ -42,19 +36,19 @@ def recommended(
     Parameters
     ----------
     horizon
-        The number of trials, if known.  It only matters if the reward does not determine the
-        state and `feedback` is "reward".
+        The number of trials, if known.  It only matters if the result is `CoarseKL`.
     feedback
         What `observe` will get: the "state", or only the "reward" with its context.  If the
-        reward does not determine the state, the result is `CoarseKL`, which takes milliseconds
-        per decision.  If there are too many states for that, it is `KLUCB` per context.
+        reward determines the state, that makes no difference.  If not, the result is `CoarseKL`
+        for up to 256 listed states, and for one bounded interval state with listed contexts.  It
+        takes milliseconds per decision.  Otherwise it is `RegressionUCB`.
     seed
         Break ties at random with this seed or generator; without one the first of the tied arms
         wins.
 
     Examples
     --------
-    >>> from onepull import Finite
+    >>> from onepull import Finite, Interval
     >>> problem = Problem(
     ...     arms=["wifi", "lte"],
     ...     context={"bits": Finite([1, 2, 3, 4])},
@@ -71,7 +65,7 @@ def recommended(
         raise ParameterError(f"feedback must be {' or '.join(FEEDBACK)}, given {shown(feedback)}")
     start = _head_start(horizon)
     if feedback == "reward" and not _tells_state(problem):
-        return _from_rewards(problem, horizon, start, seed)
+        return _from_rewards(problem, start, seed)
     return AdaptiveKL(problem, seed=seed)
 
 
@@ -92,10 +86,17 @@ large n if the memory settles on no change
     """
     policy = recommended(problem, horizon=horizon, feedback=feedback)
     if isinstance(policy, AdaptiveKL):
-        reason = "the states are seen, so they are kept and revalued for every request"
+        seen = "the states are seen" if feedback == "state" else "the reward determines the state"
+        reason = f"{seen}, so they are kept and revalued for every request"
         assumes = "the highest reward is known; arms may change over time"
+    elif isinstance(policy, CoarseKL):
+        reason = "the reward does not determine the state, but says which of a few it may be"
+        assumes = "arms do not change over time"
     else:
-        reason = "only rewards are seen, and they do not determine the state"
+        reason = (
+            "the reward does not determine the state, so the mean reward of each arm is fitted "
+            "with the shapes that the formula can give it"
+        )
         assumes = "arms do not change over time"
     return "\n".join(
         [
@@ -111,47 +112,37 @@ large n if the memory settles on no change
 recommended.why = why  # type: ignore[attr-defined]  # so that it is found where it is needed
 
 
-def _from_rewards(
-    problem: Problem, horizon: int | None, start: int, seed: int | np.random.Generator | None
-) -> Policy:
+def _from_rewards(problem: Problem, start: int, seed: int | np.random.Generator | None) -> Policy:
     """Return the policy for rewards that do not determine the state."""
-    try:
-        return CoarseKL(problem, head_start=start, seed=seed)
-    except ParameterError:  # too many states, or several interval fields
-        cuts = any(isinstance(space, Interval) for space in problem.context.values())
-        delta = _delta(problem, horizon or HORIZON) if cuts else None
-        if math.isinf(problem.payoff.whole_range[0]):  # then it takes turns, which need no bounds
-            return DSEE(problem, sharing="per-context", delta=delta, seed=seed)
-        return KLUCB(problem, sharing="per-context", delta=delta, head_start=start, seed=seed)
+    # Cells of an interval state are cut where the rewards of listed contexts bend or jump.
+    if is_finite(problem.state) or is_finite(problem.context):
+        try:
+            return CoarseKL(problem, head_start=start, seed=seed)
+        except ParameterError:  # too many states, or several interval fields
+            pass
+    return RegressionUCB(problem, seed=seed)
 
 
 def _tells_state(problem: Problem) -> bool:
-    """Whether the reward determines the state, in a sample of contexts."""
+    """Whether the reward determines the state, for each kind of arm in a sample of contexts."""
     state = [column[0] for column in points(problem.state, 1, np.random.default_rng(0)).values()]
-    payoff = problem.payoff_of(problem.arms[0])
+    kinds = dict(zip(problem.known, problem.arms, strict=True)).values()
+    contexts = _contexts(problem, max(FEWEST_COMPARED, CONTEXTS_COMPARED // len(kinds)))
     try:
-        for context in _contexts(problem):
-            payoff.invert(float(payoff.scalar(*context, *state)), context)
+        for arm in kinds:
+            payoff = problem.payoff_of(arm)
+            for context in contexts:
+                payoff.invert(float(payoff.scalar(*context, *state)), context)
     except RewardError:
         return False
     return True
 
 
-def _contexts(problem: Problem) -> list[State]:
-    sample = points(problem.context, CONTEXTS_COMPARED, np.random.default_rng(0))
+def _contexts(problem: Problem, count: int) -> list[State]:
+    sample = points(problem.context, count, np.random.default_rng(0))
     return list(zip(*(column.tolist() for column in sample.values()), strict=True))
 
 
 def _head_start(horizon: int | None) -> int:
     """Return the head start, which is at most the horizon."""
     return HEAD_START if horizon is None else min(HEAD_START, whole_number("horizon", horizon))
-
-
-def _delta(problem: Problem, horizon: int) -> float | dict[str, float]:
-    """Return δ for √T cells, at most `MOST_RECOMMENDED_CELLS`, the same number per field."""
-    fields = [space for space in problem.context.values() if isinstance(space, Interval)]
-    cells = min(math.sqrt(horizon), MOST_RECOMMENDED_CELLS / size(problem.context))
-    each = max(cells ** (1 / len(fields)), 1.0)
-    # δ is T^-(1-growth) times the width, which must be 1/each.
-    growth = 1 - math.log(each) / math.log(max(horizon, 2))
-    return tuned_delta(problem, max(horizon, 2), growth)

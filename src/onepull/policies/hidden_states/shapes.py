@@ -1,0 +1,186 @@
+"""The shapes that mean rewards can have, as functions of the context."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from onepull.arrays import Array
+from onepull.payoff import State
+from onepull.payoff.box_points import points
+from onepull.problem import Problem
+from onepull.spaces import Box
+
+STATES = 256  # whose shapes are compared
+CONTEXTS = 128  # in which they are compared
+MOST_ROWS = 512  # contexts of all kinds of arms together
+FEWEST_CONTEXTS = 16  # for each of many kinds
+MOST_KINDS = 32  # of arms, by their attributes, whose rewards are computed
+FAILURES = 0.125  # of the shapes, if pulls can fail
+OCTAVES = 20.0  # up and down from 1, over which the values of a field without bounds are spread
+MOST_SHAPES = 16
+NEGLIGIBLE = 1e-3  # what the shapes left out may contribute, as a share of all
+FLAT = 1e-12  # a shape smaller than this share of the rewards is rounding
+
+
+class Basis(NamedTuple):
+    """What is needed to compute features: states, and how their rewards are combined.
+
+    The first state is the reference.  `mix` has a row for each other state and a column for each
+    feature.  Rewards are taken in a unit, so that no square overflows.
+    """
+
+    states: Array
+    mix: Array
+    unit: float
+
+
+class Shapes:
+    """Features in which the mean reward of every arm is linear, whatever its states.
+
+    If a state s has the probability p(s), the mean reward in a context is
+
+        g(context, s₀) + Σ p(s) · (g(context, s) - g(context, s₀)),
+
+    for any reference s₀.  So it is known but for the weights of the shapes g(·, s) - g(·, s₀).  A
+    sample of shapes, each scaled to size one, is reduced to a few states with which the others can
+    be expressed, up to 16.  Features are made from these so that equal priors of their weights
+    give each sampled shape the same chance.
+
+    They are scaled to length one, together with the reward.  The length is how much rewards differ
+    between states in this context, and so about how noisy they are.
+
+    >>> from onepull import Interval
+    >>> problem = Problem(
+    ...     arms=["a"], context={"tokens": Interval(1, 4000)},
+    ...     state={"first": Interval(0, math.inf), "each": Interval(0, math.inf)},
+    ...     reward="-first - tokens * each",
+    ... )
+    >>> Shapes(problem).size
+    2
+    """
+
+    def __init__(self, problem: Problem, basis: Basis | None = None) -> None:
+        self.basis = basis or _basis(problem)
+        self.problem = problem
+        self._known = [column[:, None] for column in np.array(problem.known).T]
+        self._states = list(self.basis.states.T)
+
+    @property
+    def size(self) -> int:
+        """The number of features."""
+        return int(self.basis.mix.shape[1])
+
+    def on(self, problem: Problem) -> Shapes:
+        """Return the same shapes for other arms."""
+        return Shapes(problem, self.basis)
+
+    def at(self, context: State) -> tuple[Array, Array, Array]:
+        """Return features, their scale and the reward of the reference state.
+
+        There is one row for all arms, or one for each if arms have attributes.
+        """
+        payoff = self.problem.payoff
+        arms = len(self.problem.arms) if self._known else 1
+        found = payoff.vector(*context, *self._known, *self._states)
+        rewards = np.broadcast_to(found, (arms, len(self.basis.states)))
+        shapes = (rewards[:, 1:] - rewards[:, :1]) / self.basis.unit
+        # A product for each arm, so that its rounding does not depend on the number of arms.
+        features = np.matmul(shapes[:, None, :], self.basis.mix)[:, 0, :]
+        scales = np.sqrt((features * features).sum(axis=1))
+        scales[scales == 0.0] = 1.0  # no state makes a difference here
+        return features / scales[:, None], scales * self.basis.unit, rewards[:, 0]
+
+
+def _basis(problem: Problem) -> Basis:
+    generator = np.random.default_rng(0)
+    kinds = sorted(set(problem.known))
+    kinds = kinds[:: math.ceil(len(kinds) / MOST_KINDS)]
+    each = min(CONTEXTS, max(FEWEST_CONTEXTS, MOST_ROWS // len(kinds)))
+    contexts = list(points(problem.context, each, generator).values())
+    states = _states(problem, generator)
+    columns = [column[:, None] for column in contexts]
+    rewards = np.vstack(
+        [
+            np.broadcast_to(
+                problem.payoff.vector(*columns, *known, *states.T), (len(contexts[0]), len(states))
+            )
+            for known in kinds
+        ]
+    )
+    usable = np.isfinite(rewards).all(axis=0)
+    if not usable.any():
+        return Basis(states[:2], np.zeros((1, 1)), 1.0)
+    rewards, states = rewards[:, usable], states[usable]
+    unit = _unit(rewards)
+    rewards = rewards / unit
+    sizes = np.abs(rewards).mean(axis=0)
+    reference = _first_largest(sizes.max() - sizes)
+    shapes = rewards - rewards[:, [reference]]
+    peaks = np.abs(shapes).max(axis=0)
+    uneven = peaks > FLAT * (sizes + sizes[reference])
+    if not uneven.any():
+        return Basis(states[[reference, reference]], np.zeros((1, 1)), unit)
+    shapes = shapes[:, uneven] / peaks[uneven]
+    norms = np.sqrt((shapes * shapes).mean(axis=0))
+    shapes, norms = shapes / norms, norms * peaks[uneven]
+    chosen = _pivots(shapes)
+    # Each shape as a sum of the chosen ones, and the covariance of these weights.
+    weights = np.linalg.lstsq(shapes[:, chosen], shapes, rcond=None)[0]
+    values, vectors = np.linalg.eigh(weights @ weights.T / shapes.shape[1])
+    roots = np.sqrt(np.maximum(values, FLAT * values[-1]))
+    mix = vectors * roots / norms[chosen][:, None]
+    return Basis(np.vstack([states[[reference]], states[uneven][chosen]]), mix, unit)
+
+
+def _unit(rewards: Array) -> float:
+    """Return a power of two of about the size of the largest reward, so that nothing overflows."""
+    largest = float(np.abs(rewards).max())
+    return 2.0 ** math.floor(math.log2(largest)) if largest else 1.0
+
+
+def _states(problem: Problem, generator: np.random.Generator) -> Array:
+    """Return a sample of states; with failures among them, if pulls can fail."""
+    sample = points(problem.state, STATES, generator)
+    for name, (low, high) in _endless(problem.state).items():
+        far = 2.0 ** generator.uniform(-OCTAVES, OCTAVES, len(sample[name]))
+        if math.isinf(low) and math.isinf(high):
+            sample[name] = far * generator.choice([-1.0, 1.0], len(far))
+        else:
+            sample[name] = high - far if math.isinf(low) else low + far
+    states = np.column_stack(list(sample.values()))
+    if problem.failure is None:
+        return states
+    failed = np.arange(len(states)) < max(1, FAILURES * len(states))
+    states = np.vstack([states, states[failed]])
+    ending = np.repeat([0.0, 1.0], [len(failed), failed.sum()])
+    return np.column_stack([states, ending])
+
+
+def _endless(box: Box) -> dict[str, tuple[float, float]]:
+    ends = {name: (space.low, space.high) for name, space in box.items()}
+    return {name: each for name, each in ends.items() if math.isinf(each[1] - each[0])}
+
+
+def _pivots(shapes: Array) -> Sequence[int]:
+    """Return columns with which all columns can be expressed, the largest remainder first."""
+    left = shapes.copy()
+    chosen: list[int] = []
+    enough = NEGLIGIBLE**2 * float((shapes * shapes).sum())
+    while len(chosen) < MOST_SHAPES:
+        squares = (left * left).sum(axis=0)
+        if squares.sum() <= enough:
+            break
+        best = _first_largest(squares)
+        chosen.append(best)
+        direction = left[:, best] / math.sqrt(squares[best])
+        left -= np.outer(direction, direction @ left)
+    return chosen
+
+
+def _first_largest(values: Array) -> int:
+    """Return the place of the first value that is the largest up to rounding."""
+    return int(np.argmax(values >= (1.0 - 1e-6) * values.max()))
