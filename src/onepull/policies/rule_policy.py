@@ -32,7 +32,7 @@ FREE = frozenset({
     "__init__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__",
     "__annotations_cache__", "__static_attributes__", "__firstlineno__", "__orig_bases__",
     "__parameters__", "__abstractmethods__", "_abc_impl", "__slots__", "__dict__", "__weakref__",
-    "__repr__", "_repr_html_", "parameters", "_written", "_shown", "traits", "guarantee",
+    "__repr__", "_repr_html_", "parameters", "_stated", "_written", "_shown", "traits", "guarantee",
     "explain", "_why", "_reason", "_unseen", "_runs_rules", "_keeps_to_rule",
 })  # fmt: skip
 
@@ -77,6 +77,7 @@ class RulePolicy(Policy):
 
     _knowledge: Sharing
     _rule: Rule
+    _shared: str  # the name of the sharing, if that is a parameter
     _runs_rules: ClassVar[bool] = False
     _keeps_to_rule: ClassVar[bool] = False  # whether nothing beside the rule is redefined
 
@@ -165,9 +166,9 @@ class RulePolicy(Policy):
         twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
 
-    def _cut(self) -> dict[str, Any]:
-        """Return δ as a parameter, if there is one."""
-        return {} if self.delta is None else {"delta": self.delta}
+    def _stated(self, name: str) -> Any:
+        # The sharing is what was learned; the parameter is its name.
+        return self._shared if name == "sharing" else super()._stated(name)
 
     def _look(self, context: Mapping[str, Any]) -> Any:
         return self._knowledge.view(context)

@@ -94,11 +94,6 @@ class RandomizedUCB(ClassLearner):
         history.caution = self.caution
         super().__init__(history, seed=seed)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The class and δ, if they were given, and the constants."""
-        return {**self._class, "failure": self.failure, "caution": self.caution}
-
     def _reason(self, request: Request, indices: list[float]) -> str:
         del request, indices
         known = self._knowledge

@@ -44,7 +44,11 @@ class KnownReward(MeanPolicy):
         super().__init__(sharing, hoeffding(2.0 + self.epsilon), seed=seed)
 
     @property
+    def beyond_theory(self) -> bool:
+        """Whether ε ≤ 0, for which the paper has no bound."""
+        return self.epsilon <= 0
+
+    @property
     def parameters(self) -> dict[str, Any]:
-        """ε, and `beyond_theory` if ε ≤ 0."""
-        stated: dict[str, Any] = {"epsilon": self.epsilon}
-        return stated if self.epsilon > 0 else {**stated, "beyond_theory": True}
+        """The keyword arguments that recreate this policy, without those that are False."""
+        return {name: value for name, value in super().parameters.items() if value is not False}
