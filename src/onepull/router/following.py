@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import groupby, takewhile
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -26,6 +23,7 @@ from onepull.router.redefinition import Redefinition, outcomes_of, redefined
 from onepull.router.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
+from onepull.store.forks import Forkable
 from onepull.store.ids import Ids
 from onepull.store.store import Snapshot, Stored
 
@@ -36,7 +34,7 @@ SHORT = 0.02  # seconds that the thread that writes waits for one that reads
 ATTEMPTS = 100  # to define a router, while others do so, too
 
 
-class Following:
+class Following(Forkable):
     """Follows the log: folds new events, writes expiries, keeps snapshots.
 
     `_lock` guards the fold, and is held for microseconds.  `_sync_lock` is held by the one thread
@@ -85,7 +83,7 @@ class Following:
         self._define(problem, build, asked, redefine=redefine, accepted=error)
         self._store.follow(self.name, self._after_commit)
         self._background = Background(self, self._poll)
-        _everyone.add(self)
+        self._follow_forks()
 
     def _continue(self) -> None:
         """Fold what the log says."""
@@ -459,14 +457,25 @@ class Following:
         """Return the router."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the router."""
         self.close()
+
+    # Forks
+
+    def _before_fork(self) -> None:
+        self._sync_lock.acquire()
+        self._lock.acquire()
+
+    def _after_fork_in_parent(self) -> None:
+        self._lock.release()
+        self._sync_lock.release()
+
+    def _after_fork_in_child(self) -> None:
+        self._lock, self._sync_lock = threading.RLock(), threading.RLock()
+        self._ids = Ids()
+        if self._is_open:
+            self._background = Background(self, self._poll)
 
 
 # How many events of a kind are folded at once, if not CHUNK.  Decisions are quick to fold, and they
@@ -482,41 +491,3 @@ def _at_once(event: Any) -> int:
 def _before_revision(events: list[Any]) -> list[Any]:
     """Return the first events, up to one that changes the problem."""
     return list(takewhile(_at_once, events))
-
-
-_everyone: weakref.WeakSet[Following] = weakref.WeakSet()
-
-
-_held: list[Following] = []  # by the thread that forks
-
-
-def _before_fork() -> None:
-    # So that no other thread is in the midst of a change that the child would inherit.
-    _held[:] = list(_everyone)
-    for router in _held:
-        router._sync_lock.acquire()  # noqa: SLF001 - of this module
-        router._lock.acquire()  # noqa: SLF001 - of this module
-
-
-def _after_fork_in_parent() -> None:
-    for router in _held:
-        router._lock.release()  # noqa: SLF001 - of this module
-        router._sync_lock.release()  # noqa: SLF001 - of this module
-    _held.clear()
-
-
-def _after_fork_in_child() -> None:
-    _held.clear()
-    for router in list(_everyone):
-        router._lock, router._sync_lock = threading.RLock(), threading.RLock()  # noqa: SLF001 - of this module
-        router._ids = Ids()  # noqa: SLF001 - of this module
-        if router._is_open:  # noqa: SLF001 - of this module
-            router._background = Background(router, router._poll)  # noqa: SLF001 - of this module
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
