@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -21,43 +21,36 @@ from onepull.store import events as e
 ATTEMPTS = 100  # to define a router, while others do so, too
 
 
+class Wanted(NamedTuple):
+    """What a router is opened for."""
+
+    problem: Problem
+    build: Callable[[Problem], Policy]
+    asked: dict[str, Any]  # the problem, the policy and the settings in plain values
+    redefine: bool
+    error: float | None  # accepted if estimates change
+
+
 class Defining(Tending):
     """The part of a router that says what its log is about."""
 
-    def _start(
-        self,
-        problem: Problem,
-        build: Callable[[Problem], Policy],
-        asked: dict[str, Any],
-        *,
-        redefine: bool,
-        error: float | None,
-    ) -> None:
+    def _start(self, wanted: Wanted) -> None:
         """Continue from the log, write to it what it is about, and begin to follow it."""
         self._continue()
-        self._define(problem, build, asked, redefine=redefine, accepted=error)
+        self._define(wanted)
         self._store.follow(self.name, self._after_commit)
         self._background = Background(self, self._poll)
         self._follow_forks()
 
-    def _define(
-        self,
-        problem: Problem,
-        build: Callable[[Problem], Policy],
-        asked: dict[str, Any],
-        *,
-        redefine: bool,
-        accepted: float | None,
-    ) -> None:
+    def _define(self, wanted: Wanted) -> None:
         """Write to the log what it is about, if it does not say so or says something else."""
+        asked = wanted.asked
         for _ in range(ATTEMPTS):
             if self._fold.asked == asked:
                 return
-            event, change = self._planned(
-                problem, build, asked, redefine=redefine, accepted=accepted
-            )
+            event, change = self._planned(wanted)
             if self._store.append([event])[0].before is None:  # else another process was faster
-                self.redefinition = change if change and change.changed else None
+                self.redefinition = change
             self.sync()
         if self._fold.asked != asked:
             why = self._fold.last_error or "are there two policies of that name?"
@@ -66,21 +59,14 @@ class Defining(Tending):
                 f"{asked['policy']['name']}: {why}"
             )
 
-    def _planned(
-        self,
-        problem: Problem,
-        build: Callable[[Problem], Policy],
-        asked: dict[str, Any],
-        *,
-        redefine: bool,
-        accepted: float | None,
-    ) -> tuple[e.Defined, Redefinition | None]:
+    def _planned(self, wanted: Wanted) -> tuple[e.Defined, Redefinition | None]:
         """Return the definition to write, and what it changes; raises if that is not allowed."""
+        problem, build, asked, redefine, accepted = wanted
         text, base = build(problem).to_bytes(), 0
         id_ = str(self._fold.number + 1)
         change = None
         if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
-            present = self._with_changes(problem, asked, redefine=redefine)
+            present = self._with_changes(wanted)
             if not redefine:
                 self._refuse_incomplete(what)
             base = self._fold.sequence
@@ -99,14 +85,15 @@ class Defining(Tending):
             id=id_, policy=text, asked=asked, base=base, error=accepted, problem=self.name,
             time=time.time(),
         )  # fmt: skip
-        return event, change
+        return event, change if change and change.changed else None
 
-    def _with_changes(self, problem: Problem, asked: dict[str, Any], *, redefine: bool) -> Problem:
+    def _with_changes(self, wanted: Wanted) -> Problem:
         """Return a problem with its changes at run time; `redefine` drops what does not fit."""
+        problem, present = wanted.problem, self._fold.policy.problem
         try:
-            return with_changes(problem, self._fold.asked, asked, self._fold.policy.problem)
+            return with_changes(problem, self._fold.asked, wanted.asked, present)
         except OnepullError as error:
-            if redefine:
+            if wanted.redefine:
                 return problem
             raise ParameterError(
                 f"what was changed at run time in the log of {self.name!r} does not fit the new "
