@@ -110,14 +110,8 @@ class _Trials(WeighedHistory):
     caution = 180.0
     prices: PolicyMixture
 
-    def __init__(
-        self,
-        problem: Problem,
-        policies: GivenPolicies,
-        delta: float | Mapping[str, float] | None,
-        failure: float,
-    ) -> None:
-        super().__init__(problem, policies, delta, failure)
+    def _begin(self) -> None:
+        super()._begin()
         self.prices = PolicyMixture.nothing(self.cells.features)
 
     def doubt(self, trial: int) -> float:
