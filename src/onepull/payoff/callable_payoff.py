@@ -26,6 +26,7 @@ class CallablePayoff(Payoff):
     It must be pure.  It gets numpy arrays only if it gave the same results on them as on
     numbers in a test when the problem was built.
 
+    >>> from onepull.payoff import Reward
     >>> from onepull.spaces import Finite
     >>> bits, capacity = Box(bits=Finite([1, 2])), Box(capacity=Finite([0, 3]))
     >>> payoff = CallablePayoff(Reward(lambda bits, capacity: min(bits, capacity)), bits, capacity)

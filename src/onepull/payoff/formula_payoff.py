@@ -32,6 +32,7 @@ STRICT = ("increasing", "decreasing")
 class FormulaPayoff(Payoff):
     """A formula over the context and state fields.
 
+    >>> from onepull.payoff import Reward
     >>> from onepull.spaces import Finite, Interval
     >>> bits, capacity = Box(bits=Finite([1, 2])), Box(capacity=Interval(0, 7))
     >>> payoff = FormulaPayoff(Reward("min(bits, capacity)"), bits, capacity)

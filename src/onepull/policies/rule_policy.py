@@ -77,7 +77,6 @@ class RulePolicy(Policy):
 
     _knowledge: Sharing
     _rule: Rule
-    _shared: str  # the name of the sharing, if that is a parameter
     _runs_rules: ClassVar[bool] = False
     _keeps_to_rule: ClassVar[bool] = False  # whether nothing beside the rule is redefined
 
@@ -167,8 +166,9 @@ class RulePolicy(Policy):
         return twin
 
     def _stated(self, name: str) -> Any:
-        # The sharing is what was learned; the parameter is its name.
-        return self._shared if name == "sharing" else super()._stated(name)
+        found = super()._stated(name)
+        # The parameter is the name of the sharing, which itself is what was learned.
+        return found.name or found if name == "sharing" else found
 
     def _look(self, context: Mapping[str, Any]) -> Any:
         return self._knowledge.view(context)

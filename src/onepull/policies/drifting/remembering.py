@@ -37,7 +37,6 @@ class RememberingUCB(MeanPolicy):
     ) -> None:
         self.alpha = constant("alpha", alpha, above=0.0)
         self.memory = memory
-        self._shared = sharing
         forgetful = shared(problem, sharing, delta).keep(kept)
         super().__init__(forgetful, remembering(self.alpha, memory), seed=seed)
 

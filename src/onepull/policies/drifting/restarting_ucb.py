@@ -92,7 +92,6 @@ class RestartingUCB(MeanPolicy):
         self.patience = whole_number("patience", patience)
         self.together = flag("together", together)
         self.alpha = constant("alpha", alpha, above=0.0)
-        self._shared = sharing
         watched = shared(problem, sharing, delta)
         lows, highs = watched.feature_bounds()
         kind = partial(Restarting, failure=self.failure, together=self.together)

@@ -76,7 +76,6 @@ class DSEE(TurnPolicy):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.weight = constant("weight", weight, above=0.0)
-        self._shared = sharing
         super().__init__(shared(problem, sharing, delta), dsee(self.weight), seed=seed)
 
     def _reason(self, request: Request, indices: list[float]) -> str:

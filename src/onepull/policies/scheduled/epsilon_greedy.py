@@ -81,7 +81,6 @@ class EpsilonGreedy(TurnPolicy):
             raise ParameterError(
                 f"gap must be a share of the reward's range, in (0, 1], given {gap!r}"
             )
-        self._shared = sharing
         rule = epsilon_greedy(self.c, self.gap)
         super().__init__(shared(problem, sharing, delta), rule, seed=seed)
 

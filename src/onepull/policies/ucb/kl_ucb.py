@@ -74,6 +74,5 @@ class KLUCB(MeanPolicy):
     ) -> None:
         self.c = constant("c", c, above=0.0, at_least=True)
         self.head_start = constant("head_start", head_start, above=0.0, at_least=True)
-        self._shared = sharing
         rule = kl_ucb(self.c, self.head_start)
         super().__init__(shared(problem, sharing, delta), rule, seed=seed)

@@ -14,6 +14,7 @@ from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.doubling import Doubling
 from onepull.policies.sharing.joint import Joint
 
+SWITCHES = frozenset({"beyond_theory", "carry_over"})
 _WHY_POSITIVE = (
     "theorem 2 bounds the wrong pulls of arms that are best in some context by a series in "
     "n^-(1+2ε), which diverges at ε = 0; pass beyond_theory=True to run it without that bound"
@@ -50,5 +51,5 @@ class KnownReward(MeanPolicy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The keyword arguments that recreate this policy, without those that are False."""
-        return {name: value for name, value in super().parameters.items() if value is not False}
+        """The keyword arguments that recreate this policy, without switches that are off."""
+        return {n: v for n, v in super().parameters.items() if v or n not in SWITCHES}

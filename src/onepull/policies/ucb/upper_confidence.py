@@ -65,5 +65,4 @@ class UpperConfidence(MeanPolicy):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.alpha = constant("alpha", alpha, above=0.0)
-        self._shared = sharing
         super().__init__(shared(problem, sharing, delta), hoeffding(self.alpha), seed=seed)
