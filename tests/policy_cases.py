@@ -113,7 +113,7 @@ EVERYWHERE: dict[str, Maker] = {
     "EpsilonGreedy-blind": lambda problem: EpsilonGreedy(problem, sharing="blind", c=0.2),
     "DSEE-blind": lambda problem: DSEE(problem, sharing="blind", weight=2),
     "KLUCB-blind": lambda problem: KLUCB(problem, sharing="blind", c=3),
-    "recommended": recommended,
+    "AdaptiveKL": recommended,
     "UpperConfidence-blind": lambda problem: UpperConfidence(problem, sharing="blind"),
     "DiscountedUCB-blind": lambda problem: DiscountedUCB(problem, sharing="blind", discount=0.8),
     "SlidingWindowUCB-blind": lambda problem: SlidingWindowUCB(problem, sharing="blind", window=7),
@@ -309,10 +309,24 @@ CASES: Mapping[str, tuple[Maker, Callable[[], Problem]]] = {
 }
 
 
-def one_each() -> dict[str, tuple[Maker, Callable[[], Problem]]]:
-    """Return one case of each setting, on one problem after the other."""
+def by_setting() -> dict[str, list[str]]:
+    """Return the names of the cases of each setting."""
     settings: dict[str, list[str]] = {}
     for name in CASES:
         settings.setdefault(name.rpartition("-")[0], []).append(name)
-    names = (alike[i % len(alike)] for i, alike in enumerate(settings.values()))
+    return settings
+
+
+def one_each() -> dict[str, tuple[Maker, Callable[[], Problem]]]:
+    """Return one case of each setting, on one problem after the other."""
+    names = (alike[i % len(alike)] for i, alike in enumerate(by_setting().values()))
     return {name: CASES[name] for name in names}
+
+
+def enough() -> dict[str, tuple[Maker, Callable[[], Problem]]]:
+    """Return all cases, but a variant of another setting on every second problem only."""
+    found: dict[str, tuple[Maker, Callable[[], Problem]]] = {}
+    for i, (setting, alike) in enumerate(by_setting().items()):
+        kept = alike[i % 2 :: 2] if "-" in setting and len(alike) > 1 else alike
+        found |= {name: CASES[name] for name in kept}
+    return found

@@ -56,13 +56,13 @@ baseline = {toml(name)}
 [problem]
 arms = [{toml(name)}, "other"]
 context = {{size = [1, 2]}}
-state = {{speed = [0.5, 1]}}
+state = {{speed = [0.5, 2]}}
 reward = "min(size, speed)"
 [environment]
 contexts = {{law = "discrete", values = [1, 2], probabilities = [0.5, 0.5]}}
 [environment.states]
-{toml(name)} = {{law = "discrete", values = [0.5, 1], probabilities = [0.5, 0.5]}}
-other = {{law = "discrete", values = [0.5, 1], probabilities = [0.9, 0.1]}}
+{toml(name)} = {{law = "discrete", values = [0.5, 2], probabilities = [0.5, 0.5]}}
+other = {{law = "discrete", values = [0.5, 2], probabilities = [0.9, 0.1]}}
 [[policies]]
 policy = "DCB"
 name = {toml(name)}

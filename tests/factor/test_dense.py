@@ -42,10 +42,6 @@ class OnCounts(MeanPolicy):
     def __init__(self, problem):
         super().__init__(Joint(Counts(problem)), hoeffding(2.01))
 
-    @property
-    def parameters(self):
-        return {}
-
 
 def signed():
     return Problem(

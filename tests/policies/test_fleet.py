@@ -130,7 +130,7 @@ def after_many(name):
     """Return members that exchanged much, and all pulls in the order in which they were made."""
     build, problem = CASES[name]
     generator = np.random.default_rng(7)
-    plan = [tuple(map(int, generator.integers(0, (3, 3, 6)))) for _ in range(90)]
+    plan = [tuple(map(int, generator.integers(0, (3, 3, 6)))) for _ in range(60)]
     members, seen = played(build, problem(), plan, seed=8)
     exchange(members)
     exchange(members)

@@ -19,6 +19,7 @@ from onepull import (
     Genie,
     Greedy,
     Interval,
+    MeanPolicy,
     MultiUCB,
     ParameterError,
     Problem,
@@ -26,7 +27,9 @@ from onepull import (
     Random,
     UCB1Epsilon,
     UnknownArm,
+    shared,
 )
+from onepull.index.hoeffding import hoeffding
 
 KNOWN_REWARD = {
     "DCB": lambda **keywords: DCB(channels(), **keywords),
@@ -202,3 +205,44 @@ def test_a_policy_shows_its_parameters():
     assert repr(Genie(channels(1), states=PAPER_ARMS)).startswith(
         "<Genie(1 arm, states={'channel-1'"
     )
+
+
+class Labelled(DCB):
+    def __init__(self, problem, *, label, seed=None, **keywords):
+        self.label = label
+        super().__init__(problem, seed=seed, **keywords)
+
+
+class Careful(DCB):
+    def __init__(self, problem):
+        super().__init__(problem, epsilon=0.9)
+
+
+class Silent(DCB):
+    def __init__(self, problem, *, label=""):
+        del label
+        super().__init__(problem)
+
+
+def test_the_parameters_of_ones_own_policy_are_those_of_its_constructor():
+    labelled = Labelled(channels(), label="ours", epsilon=0.5, seed=3)
+    assert labelled.parameters == {"label": "ours", "epsilon": 0.5}
+    assert Labelled.from_bytes(labelled.to_bytes()).parameters == labelled.parameters
+    assert Careful(channels()).parameters == {}
+    assert Careful.from_bytes(Careful(channels()).to_bytes()).epsilon == 0.9
+
+
+def test_a_parameter_that_a_policy_does_not_keep_is_named():
+    with pytest.raises(ParameterError, match=r"Silent does not say .* 'label' is: set self.label"):
+        _ = Silent(channels()).parameters
+
+
+def test_the_name_of_a_sharing_is_a_parameter_of_ones_own_policy():
+    class Own(MeanPolicy):
+        def __init__(self, problem, *, sharing="joint", boldly=True):
+            self.boldly = boldly
+            super().__init__(shared(problem, sharing, None), hoeffding(1.0))
+
+    own = Own(channels(), sharing="per-context", boldly=False)
+    assert own.parameters == {"sharing": "per-context", "boldly": False}
+    assert Own.from_bytes(own.to_bytes()).parameters == own.parameters

@@ -52,7 +52,8 @@ def test_no_size_of_the_reward_breaks_a_policy(name):
 @pytest.mark.parametrize("name", SHARED)
 @pytest.mark.parametrize("sharing", SHARINGS)
 def test_no_size_breaks_a_sharing(name, sharing):
-    for form in FORMS:
+    """Every policy and every sharing is tried with every form, but not all three together."""
+    for form in FORMS[(SHARED.index(name) + SHARINGS.index(sharing)) % 2 :: 2]:
         policy = build(registered()[name], problem(form), sharing=sharing)
         if policy is not None:
             use_everything(policy)

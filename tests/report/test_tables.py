@@ -18,7 +18,7 @@ from onepull.report import Estimate, Span, Table, pulls, summary, tidy
 from onepull.report.buffer_tables import buffer_summary, buffer_tidy
 from onepull.report.table_cells import cell_text
 from onepull.simulation.buffered import BufferResult
-from onepull.simulation.result import confidence_interval, student
+from onepull.simulation.result import student
 
 
 def test_summary_is_mean_half_width_and_quantiles_at_the_horizon(result):
@@ -67,14 +67,6 @@ def test_a_printed_result_has_the_same_half_width(result):
     html = result._repr_html_()
     assert "± 95 %" in html
     assert f">{row['regret ± 95 %']:,.2f}<" in html
-
-
-def test_a_confidence_interval_is_cut_off_at_zero_only_if_no_value_is_negative():
-    low, high = confidence_interval(np.array([0.0, 0.0, 3.0]))
-    assert low == 0
-    assert high == pytest.approx(1 + 4.30265)
-    assert confidence_interval(np.array([-0.1, 0.0, 3.0]))[0] < 0
-    assert confidence_interval(np.array([5.0, 5.0]))[0] == 5
 
 
 def test_an_interval_that_would_go_below_zero_is_announced(result):

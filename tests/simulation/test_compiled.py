@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from onepull.simulation import compiled
-from onepull.simulation.compiled import DAYS_UNUSED, cache_folder, prune
+from onepull.simulation.compiled import DAYS_UNUSED, cache_folder, inlined, prune
 from onepull.simulation.trusted_files import read_sealed, sealed
 
 DAY = 24 * 3600
@@ -488,3 +488,15 @@ def test_a_disk_without_space_is_named_and_not_used(tmp_path):
     assert out == in_a_process(USE, tmp_path)[0]
     assert "compiled code is not kept after this run" in told
     assert "No space left on device" in told
+
+
+def test_an_inlined_function_is_for_compiled_code_only():
+    def half(value):
+        return value / 2
+
+    inside = inlined(half)
+    outside = compiled.compiled(lambda value: inside(value) + 1, keep=False)
+    assert outside(3) == 2.5
+    with pytest.raises(TypeError, match="half is for compiled code"):
+        inside(3)
+    assert inlined(half, from_python=True)(3) == 1.5

@@ -63,10 +63,6 @@ class Moss(MeanPolicy):
     def __init__(self, problem, *, seed=None):
         super().__init__(shared(problem, "joint", None), MOSS, seed=seed)
 
-    @property
-    def parameters(self):
-        return {}
-
 
 def spread_index(values, weights, pulls, mean, best, low, high, exploration):  # noqa: PLR0913, PLR0917, ARG001 - as every index
     square = 0.0
@@ -86,10 +82,6 @@ class Spread(StatePolicy):
         rule = StateRule(exploration=tenth, index=spread_index)
         super().__init__(problem, rule, seed=seed)
 
-    @property
-    def parameters(self):
-        return {}
-
 
 def every_tenth(u, trial, arms, table):  # noqa: ARG001 - as every turn
     return (trial // 10) % arms if trial % 10 == 0 else -1
@@ -100,10 +92,6 @@ class EveryTenth(TurnPolicy):
 
     def __init__(self, problem, *, seed=None):
         super().__init__(shared(problem, "joint", None), TurnRule(turn=every_tenth), seed=seed)
-
-    @property
-    def parameters(self):
-        return {}
 
 
 @pytest.mark.parametrize("kind", [Moss, Spread, EveryTenth])
@@ -134,10 +122,6 @@ def test_every_part_of_a_rule_counts(part):
             rule = replace(hoeffding(2.0), **{part: PARTS[part]})
             super().__init__(shared(problem, "joint", None), rule)
 
-        @property
-        def parameters(self):
-            return {}
-
     assert_identical(*blocks(CHANNELS, Own(CHANNELS.problem), horizon=600))
 
 
@@ -150,10 +134,6 @@ def test_a_rule_that_the_compiler_does_not_take_runs_in_the_interpreter():
         def __init__(self, problem):
             rule = replace(MOSS, aim=hoeffding(1.0).aim, index=not_compilable)
             super().__init__(shared(problem, "joint", None), rule)
-
-        @property
-        def parameters(self):
-            return {}
 
     simulation = Simulation(CHANNELS, {"own": Own(CHANNELS.problem)}, horizon=50)
     assert "its rule does not compile" in simulation.notes[0]
@@ -215,10 +195,6 @@ class OnPowers(MeanPolicy):
 
     def __init__(self, problem, *, seed=None):
         super().__init__(Joint(Powers(problem)), hoeffding(0.6), seed=seed)
-
-    @property
-    def parameters(self):
-        return {}
 
 
 def test_features_and_laws_of_ones_own_are_compiled():
@@ -294,10 +270,6 @@ def test_exploration_is_that_of_whole_numbers_without_end():
             rule = replace(hoeffding(1.0), exploration=huge, parameters=())
             super().__init__(shared(problem, "joint", None), rule)
 
-        @property
-        def parameters(self):
-            return {}
-
     assert_identical(*blocks(CHANNELS, Own(CHANNELS.problem), horizon=1500))
 
 
@@ -306,10 +278,6 @@ def test_exploration_that_fails_is_told():
         def __init__(self, problem):
             rule = replace(MOSS, exploration=lambda trial, _: log(log(trial)))
             super().__init__(shared(problem, "joint", None), rule)
-
-        @property
-        def parameters(self):
-            return {}
 
     simulation = Simulation(CHANNELS, {"own": Own(CHANNELS.problem)}, horizon=50)
     assert "exploration fails at trial 1" in simulation.notes[0]
@@ -329,17 +297,9 @@ def test_a_part_taken_from_beside_is_seen_too():
 class Plain(MeanPolicy):
     """Any rule on joint learning."""
 
-    @property
-    def parameters(self):
-        return {}
-
 
 class PlainTurns(TurnPolicy):
     """Any turns on joint learning."""
-
-    @property
-    def parameters(self):
-        return {}
 
 
 def test_patience_needs_statistics_that_know_when_an_arm_was_seen():

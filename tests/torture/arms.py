@@ -155,7 +155,7 @@ def refusal(call: Callable[[Policy, Chance], None], policy: Policy, chance: Chan
 def random_maker(problem: Problem, chance: Chance) -> Maker:
     """Return what makes a policy; half of the time the default."""
     makers = {**EVERYWHERE, **(ON_FINITE if is_finite(problem.context) else {})}
-    return EVERYWHERE["recommended"] if chance(0.5) else chance.of(list(makers.values()))
+    return EVERYWHERE["AdaptiveKL"] if chance(0.5) else chance.of(list(makers.values()))
 
 
 def a_context(policy: Policy, chance: Chance) -> dict[str, Any]:

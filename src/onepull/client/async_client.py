@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Collection, Iterable
-from types import TracebackType
 from typing import Any, Never, Self
 
 from onepull.checks import by_name, state_by_name
@@ -211,11 +210,6 @@ class AsyncClient(Verbs[Awaitable[None]]):
             self._task = asyncio.create_task(self._run())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         """Close the client."""
         await self.close()

@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
-from types import TracebackType
 from typing import Any, Never, Self
 
 from onepull.checks import by_name, state_by_name
@@ -257,12 +256,7 @@ class Client(Verbs[None]):
         """Return the client."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the client."""
         self.close()
 

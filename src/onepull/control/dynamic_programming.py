@@ -22,6 +22,7 @@ from onepull.spaces import Box, Interval
 
 MOST_LEVELS = 10_000
 MOST_SWEEPS = 100_000
+ACCURACY = 1e-6  # of the gain per slot
 FINEST = 10_000  # the largest denominator of a level as a fraction
 
 
@@ -71,7 +72,6 @@ def best_plan(  # noqa: PLR0913 - the whole programme in one call
     *,
     holding: float = 0.0,
     losing: float = 0.0,
-    tolerance: float = 1e-6,
     bias: Array | None = None,
 ) -> LevelPlan:
     """Return the plan with the highest gain per slot, by relative value iteration.
@@ -79,7 +79,7 @@ def best_plan(  # noqa: PLR0913 - the whole programme in one call
     The gain is reduced by `holding` for each unit in the buffer and slot, and by `losing` for
     each unit lost to overflow.  Everything that arrives or is drained must be a multiple of one
     step, and the capacity at most 10,000 steps.  The iteration ends when the value is known to
-    within `tolerance`; it starts from `bias`, such as that of a similar plan.
+    within a millionth; it starts from `bias`, such as that of a similar plan.
 
     >>> from onepull import Discrete
     >>> from onepull.control import Battery
@@ -115,25 +115,25 @@ def best_plan(  # noqa: PLR0913 - the whole programme in one call
                 lost = np.maximum(left - (count - 1), 0) * step
                 gains[:, a] -= losing * chance * share * lost
     start = np.zeros(count) if bias is None else bias.copy()
-    value, actions, found = _iterated(gains, chances, nexts, start, tolerance)
+    value, actions, found = _iterated(gains, chances, nexts, start)
     decisions = tuple(every[a].decision for a in actions.tolist())
     return LevelPlan(step, value, decisions, found)
 
 
 def _iterated(
-    gains: Array, chances: Array, nexts: NDArray[np.int64], bias: Array, tolerance: float
+    gains: Array, chances: Array, nexts: NDArray[np.int64], bias: Array
 ) -> tuple[float, NDArray[np.int64], Array]:
     """Return the value, the best action at every level, and the bias."""
     for _ in range(MOST_SWEEPS):
         scores = gains + (chances * bias[nexts]).sum(axis=(0, 1))
         change = scores.max(axis=1) - bias
         low, high = float(change.min()), float(change.max())  # bounds on the value
-        if high - low <= tolerance:
+        if high - low <= ACCURACY:
             return (low + high) / 2, scores.argmax(axis=1), bias
         # Half steps, since periodic levels would not converge otherwise.
         bias += change / 2
         bias -= bias[0]
-    raise ParameterError(f"no plan found to within {tolerance:g} after {MOST_SWEEPS:,} iterations")
+    raise ParameterError(f"no plan found to within {ACCURACY:g} after {MOST_SWEEPS:,} iterations")
 
 
 def _listed(arrivals: Distribution) -> tuple[list[float], list[float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from onepull.errors import ProblemError
 from onepull.experiments.experiment import PolicyInputs, check_policy, policy_of
 from onepull.experiments.fingerprint import fingerprint_of
 from onepull.experiments.own_code import problem_of
+from onepull.experiments.stated_experiment import StatedExperiment
 from onepull.experiments.swept_entries import (
     check_baseline,
     check_lists,
@@ -80,8 +81,7 @@ class _WrittenBuffer(msgspec.Struct, forbid_unknown_fields=True):
     buffer: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BufferExperiment(FromToml):
+class BufferExperiment(StatedExperiment[BufferSimulation]):
     """A simulation with a buffer and its number of replications, read from a file.
 
     Examples
@@ -99,12 +99,7 @@ class BufferExperiment(FromToml):
     ['DriftPlusPenalty(DCB, weight=2.0)', 'DriftPlusPenalty(DCB, weight=4.0)']
     """
 
-    name: str
-    text: str
-    simulation: BufferSimulation
-    replications: int
-    baseline: str | None
-    written: _WrittenBuffer = field(repr=False)
+    __slots__ = ()
 
     @classmethod
     def _build(cls, document: Document, folder: Path, name: str) -> BufferExperiment:
@@ -117,14 +112,7 @@ class BufferExperiment(FromToml):
         simulation = BufferSimulation(
             world, controllers, horizon=written.horizon, seed=written.seed
         )
-        return cls(
-            written.name or name,
-            document.text,
-            simulation,
-            written.replications,
-            written.baseline,
-            written,
-        )
+        return cls._of(document, name, written, simulation)
 
     @property
     def fingerprint(self) -> str:

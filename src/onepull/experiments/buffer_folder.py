@@ -12,7 +12,6 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.experiments.buffer_experiment import BufferExperiment
 from onepull.experiments.folder import Folder, named_files
-from onepull.experiments.toml_reading import Document
 from onepull.simulation.buffered import MEASURES, BufferResult, replicated
 
 
@@ -35,9 +34,7 @@ class BufferFolder(Folder[BufferExperiment]):
     (4, [])
     """
 
-    @classmethod
-    def _experiment(cls, document: Document, *, traces: Path, name: str) -> BufferExperiment:
-        return BufferExperiment.from_document(document, traces=traces, name=name)
+    _kind = BufferExperiment
 
     def missing(self) -> list[int]:
         """Return the numbers of the missing replications."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from onepull.environment import (
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.fingerprint import fingerprint_of
 from onepull.experiments.own_code import is_own, own_class, problem_of
+from onepull.experiments.stated_experiment import StatedExperiment
 from onepull.experiments.swept_entries import (
     check_baseline,
     check_lists,
@@ -34,7 +34,7 @@ from onepull.experiments.swept_entries import (
     told_parameters,
 )
 from onepull.experiments.toml_laws import contexts_of, delays_of, state_laws
-from onepull.experiments.toml_reading import Document, FromToml, application_of
+from onepull.experiments.toml_reading import Document, application_of
 from onepull.policies import Policy
 from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
@@ -82,8 +82,7 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
     environment: _Laws | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment(FromToml):
+class Experiment(StatedExperiment[Simulation]):
     """A simulation and its number of replications, read from a file.
 
     Examples
@@ -100,12 +99,7 @@ class Experiment(FromToml):
     ['DCB(epsilon=0.01)', 'DCB(epsilon=0.1)']
     """
 
-    name: str
-    text: str
-    simulation: Simulation
-    replications: int
-    baseline: str | None
-    written: _Written = field(repr=False)
+    __slots__ = ()
 
     @classmethod
     def _build(cls, document: Document, folder: Path, name: str) -> Experiment:
@@ -126,14 +120,7 @@ class Experiment(FromToml):
             feedback={name: made.feedback for name, made in built.items()},
             announced=[name for name, made in built.items() if made.announced],
         )
-        return cls(
-            written.name or name,
-            document.text,
-            simulation,
-            written.replications,
-            written.baseline,
-            written,
-        )
+        return cls._of(document, name, written, simulation)
 
     @property
     def fingerprint(self) -> str:

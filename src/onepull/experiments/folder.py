@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import re
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ from onepull.atomic_files import write
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments.differences import differences, summarised
 from onepull.experiments.fingerprint import NOT_IN_FINGERPRINT
+from onepull.experiments.stated_experiment import StatedExperiment
 from onepull.experiments.toml_reading import Document
 
 MOST_FILES = 3  # damaged files to name
@@ -37,30 +38,7 @@ class About(msgspec.Struct):
     numba: str
 
 
-class Seeded(Protocol):
-    """A simulation of any kind."""
-
-    seed: int
-
-
-class Stated(Protocol):
-    """What a folder needs of an experiment."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102 - documented by the experiments
-    @property
-    def text(self) -> str: ...  # noqa: D102 - the same
-    @property
-    def written(self) -> Any: ...  # noqa: D102 - the same
-    @property
-    def fingerprint(self) -> str: ...  # noqa: D102 - the same
-    @property
-    def simulation(self) -> Seeded: ...  # noqa: D102 - the same
-    @property
-    def replications(self) -> int: ...  # noqa: D102 - the same
-
-
-Kind = TypeVar("Kind", bound=Stated)
+Kind = TypeVar("Kind", bound=StatedExperiment[Any])
 
 
 class Folder(ABC, Generic[Kind]):
@@ -80,6 +58,8 @@ class Folder(ABC, Generic[Kind]):
     repaired
         What the last `run` ran again because files were damaged; empty if nothing.
     """
+
+    _kind: type[Kind]
 
     def __init__(self, path: str | Path, experiment: Kind) -> None:
         self.path = Path(path)
@@ -156,12 +136,7 @@ class Folder(ABC, Generic[Kind]):
             traces = path / (origin.read_text(encoding="utf-8") if origin.exists() else "")
         except UnicodeDecodeError:
             raise ProblemError(f"{origin}: damaged: not a text file in UTF-8") from None
-        return cls(path, cls._experiment(document, traces=traces, name=_name_of(path)))
-
-    @classmethod
-    @abstractmethod
-    def _experiment(cls, document: Document, *, traces: Path, name: str) -> Kind:
-        """Return the experiment of a document."""
+        return cls(path, cls._kind.from_document(document, traces=traces, name=_name_of(path)))
 
     def prepare(self, origin: Path | None = None) -> None:
         """Create the folder and write about.json and experiment.toml.

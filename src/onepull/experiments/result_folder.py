@@ -12,7 +12,6 @@ import numpy as np
 
 from onepull.experiments.experiment import Experiment
 from onepull.experiments.folder import Folder, named_files
-from onepull.experiments.toml_reading import Document
 from onepull.simulation.replicate import run
 from onepull.simulation.result import Block, Result
 
@@ -36,9 +35,7 @@ class ResultFolder(Folder[Experiment]):
     (8, [])
     """
 
-    @classmethod
-    def _experiment(cls, document: Document, *, traces: Path, name: str) -> Experiment:
-        return Experiment.from_document(document, traces=traces, name=name)
+    _kind = Experiment
 
     def blocks(self) -> Iterator[Block]:
         """Yield the finished blocks; a damaged block counts as missing."""

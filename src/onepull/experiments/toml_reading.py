@@ -49,17 +49,15 @@ class FromToml:
     __slots__ = ()
 
     @classmethod
-    def read(cls, path: str | Path, *, traces: Path | None = None, name: str | None = None) -> Self:
+    def read(cls, path: str | Path, *, traces: Path | None = None) -> Self:
         """Read a TOML file.
 
         Parameters
         ----------
         traces
             The folder that paths of traces are relative to; by default the folder of the file.
-        name
-            The name if the file has none; by default the name of the file.
         """
-        return cls.from_document(Document.read(path), traces=traces, name=name)
+        return cls.from_document(Document.read(path), traces=traces)
 
     @classmethod
     def from_toml(cls, text: str, *, folder: Path = Path(), name: str = "experiment") -> Self:

@@ -12,11 +12,11 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.errors import DeclarationError, ProblemError, RewardError
-from onepull.formula import Bounds, Formula
+from onepull.formula import Bounds
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import MOST_LISTED_STATES, Payoff, State
-from onepull.payoff.reward import Fixed, Reward, slack
+from onepull.payoff.reward import slack
 from onepull.spaces import FAILED, Box
 
 
@@ -26,6 +26,7 @@ class CallablePayoff(Payoff):
     It must be pure.  It gets numpy arrays only if it gave the same results on them as on
     numbers in a test when the problem was built.
 
+    >>> from onepull.payoff import Reward
     >>> from onepull.spaces import Finite
     >>> bits, capacity = Box(bits=Finite([1, 2])), Box(capacity=Finite([0, 3]))
     >>> payoff = CallablePayoff(Reward(lambda bits, capacity: min(bits, capacity)), bits, capacity)
@@ -33,23 +34,13 @@ class CallablePayoff(Payoff):
     2.0
     """
 
-    def __init__(
-        self,
-        reward: Reward,
-        context: Box,
-        state: Box,
-        failure: Formula | None = None,
-        fixed: Fixed | None = None,
-    ) -> None:
-        super().__init__(reward, context, state, failure, fixed)
-        known = self.fixed
-        words = {**context.words, **state.words, **known.words}
-        hidden = {*context.implied, *([] if failure is None else [FAILED])}
-        names = [name for name in (*self.names, *known.values) if name not in hidden]
-        given = _with_words(_by_name(reward.source, names), names, words)
+    def _work_out(self) -> None:
+        hidden, known = self._hidden, self.fixed.values
+        names = [name for name in (*self.names, *known) if name not in hidden]
+        given = _with_words(_by_name(self.reward.source, names), names, self._words)
         places = [place for place, name in enumerate(self.names) if name not in hidden]
-        if hidden or known.values:
-            last = tuple(known.values.values())
+        if hidden or known:
+            last = tuple(known.values())
             self.function: Callable[..., Any] = lambda *values: given(
                 *[values[place] for place in places], *last
             )

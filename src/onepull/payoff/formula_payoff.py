@@ -15,7 +15,7 @@ from onepull.formula import Bounds, Formula
 from onepull.payoff import box_points
 from onepull.payoff.facts import Fact
 from onepull.payoff.payoff import Payoff, State
-from onepull.payoff.reward import LARGEST_REWARD, Fixed, Reward, slack
+from onepull.payoff.reward import LARGEST_REWARD, slack
 from onepull.spaces import FAILED, Box, Finite, Interval, Space
 
 SPACE_PIECES = 4096  # pieces that the spaces are cut into, fewer for a large formula
@@ -32,6 +32,7 @@ STRICT = ("increasing", "decreasing")
 class FormulaPayoff(Payoff):
     """A formula over the context and state fields.
 
+    >>> from onepull.payoff import Reward
     >>> from onepull.spaces import Finite, Interval
     >>> bits, capacity = Box(bits=Finite([1, 2])), Box(capacity=Interval(0, 7))
     >>> payoff = FormulaPayoff(Reward("min(bits, capacity)"), bits, capacity)
@@ -39,21 +40,12 @@ class FormulaPayoff(Payoff):
     Fact(value='nondecreasing', how='derived')
     """
 
-    def __init__(
-        self,
-        reward: Reward,
-        context: Box,
-        state: Box,
-        failure: Formula | None = None,
-        fixed: Fixed | None = None,
-    ) -> None:
-        super().__init__(reward, context, state, failure, fixed)
-        known = self.fixed
-        words = {**context.words, **state.words, **known.words}
-        names = (*self.names, *known.values)
-        hidden = [*context.implied, *([] if failure is None else [FAILED])]
-        formula = Formula(str(reward.source), names, words, hidden=hidden).fixed(known.values)
-        self.formula = formula if failure is None else formula.unless(FAILED, failure)
+    def _work_out(self) -> None:
+        known = self.fixed.values
+        names = (*self.names, *known)
+        formula = Formula(str(self.reward.source), names, self._words, hidden=self._hidden)
+        formula = formula.fixed(known)
+        self.formula = formula if self.failure is None else formula.unless(FAILED, self.failure)
         self.scalar = self.formula.scalar
         self.vector = self.formula.vector
         self._boxes = max(FEWEST_BOXES, ENCLOSING_WORK // self.formula.cost)
@@ -61,7 +53,7 @@ class FormulaPayoff(Payoff):
         self._strict_at = lru_cache(maxsize=4096)(self._strictly_monotone)
         # Raises FormulaError if the formula is undefined anywhere on the declared spaces.
         budget = min(SPACE_PIECES, self._boxes)
-        everywhere = box_points.pieces(Box({**context, **state}), budget, 2 * budget)
+        everywhere = box_points.pieces(Box({**self.context, **self.state}), budget, 2 * budget)
         found = self.formula.enclose(everywhere)
         self._outer = float(np.min(found.low)), float(np.max(found.high))
 

@@ -70,6 +70,13 @@ class Payoff(ABC):
         self.low = self._declared_bound("low")
         self.high = self._declared_bound("high")
         self._ranges: dict[tuple[Any, ...], Bounds] = {}
+        self._words = {**context.words, **state.words, **self.fixed.words}
+        self._hidden = [*context.implied, *([] if failure is None else [FAILED])]
+        self._work_out()
+
+    @abstractmethod
+    def _work_out(self) -> None:
+        """Make `scalar` and `vector`; raises FormulaError if the reward is undefined somewhere."""
 
     def __call__(self, **fields: Any) -> float:
         """Return the reward of a context and a state, all fields by name."""

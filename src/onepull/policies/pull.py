@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from onepull.checks import shown
@@ -110,18 +109,6 @@ class Pull:
         """
         self.observe(failed=True)
 
-    def _end(self, error: BaseException | None) -> None:
-        """Count an exception as a failure, and give up a pull that was not observed."""
-        can_fail = self._policy.problem.failure is not None
-        is_of_arm = isinstance(error, Exception) and not isinstance(error, OnepullError)
-        if self._is_in_flight and can_fail and is_of_arm:
-            with suppress(UnknownArm):  # it was removed meanwhile
-                self.fail()
-        refusal = self._refusal
-        if self._is_in_flight and refusal is not None and error is refusal:
-            note_given_up(refusal, self.arm)
-        self.give_up()
-
     def give_up(self) -> None:
         """Report that no answer will come; the end of the block does this by itself."""
         if self._is_in_flight:
@@ -138,24 +125,22 @@ class Pull:
         self.arm, self._is_in_flight = arm, True
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Give the pull up if it was not observed."""
-        self._end(error)
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Count an exception as a failure, and give up a pull that was not observed."""
+        can_fail = self._policy.problem.failure is not None
+        is_of_arm = isinstance(error, Exception) and not isinstance(error, OnepullError)
+        if self._is_in_flight and can_fail and is_of_arm:
+            with suppress(UnknownArm):  # it was removed meanwhile
+                self.fail()
+        refusal = self._refusal
+        if self._is_in_flight and refusal is not None and error is refusal:
+            note_given_up(refusal, self.arm)
+        self.give_up()
 
     async def __aenter__(self) -> Self:
         """Choose the arm, and count it as in flight."""
         return self.__enter__()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Give the pull up if it was not observed."""
-        self._end(error)
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Do the same at the end of an asynchronous block."""
+        self.__exit__(kind, error, trace)

@@ -43,11 +43,6 @@ class Random(Policy):
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator = 0) -> None:
         super().__init__(PullsOnly(problem), seed=seed)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """No parameters; the generator is saved separately."""
-        return {}
-
     def _indices(self, request: Request) -> list[float]:
         del request
         return [0.0] * len(self._arms)
@@ -75,11 +70,6 @@ class FixedArm(Policy):
     def __init__(self, problem: Problem, *, arm: str) -> None:
         super().__init__(PullsOnly(problem))
         self.arm = self._arms[self._find(arm)]
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The arm."""
-        return {"arm": self.arm}
 
     def remove_arm(self, arm: str) -> None:
         """Remove an arm that is not the fixed one."""
@@ -121,11 +111,6 @@ class Greedy(MeanPolicy):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(Joint(partition(problem, delta)), hoeffding(0.0), seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """δ, if contexts are divided into cells."""
-        return self._cut()
 
     def _why(self) -> str:
         return "highest estimate"

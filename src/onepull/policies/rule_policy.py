@@ -32,7 +32,7 @@ FREE = frozenset({
     "__init__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__",
     "__annotations_cache__", "__static_attributes__", "__firstlineno__", "__orig_bases__",
     "__parameters__", "__abstractmethods__", "_abc_impl", "__slots__", "__dict__", "__weakref__",
-    "__repr__", "_repr_html_", "parameters", "_written", "_shown", "traits", "guarantee",
+    "__repr__", "_repr_html_", "parameters", "_stated", "_written", "_shown", "traits", "guarantee",
     "explain", "_why", "_reason", "_index_note", "_unseen", "_runs_rules", "_keeps_to_rule",
 })  # fmt: skip
 
@@ -165,9 +165,10 @@ class RulePolicy(Policy):
         twin._continue(self)  # noqa: SLF001 - of the same class
         return twin
 
-    def _cut(self) -> dict[str, Any]:
-        """Return δ as a parameter, if there is one."""
-        return {} if self.delta is None else {"delta": self.delta}
+    def _stated(self, name: str) -> Any:
+        found = super()._stated(name)
+        # The parameter is the name of the sharing, which itself is what was learned.
+        return found.name or found if name == "sharing" else found
 
     def _look(self, context: Mapping[str, Any]) -> Any:
         return self._knowledge.view(context)

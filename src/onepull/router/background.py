@@ -7,13 +7,13 @@ import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from onepull.router.following import Following
+    from onepull.router.tending import Tending
 
 
 class Background:
     """A thread that calls `router.tend()` from time to time, until the router is closed or gone."""
 
-    def __init__(self, router: Following, seconds: float) -> None:
+    def __init__(self, router: Tending, seconds: float) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=_run,
@@ -31,7 +31,7 @@ class Background:
             self._thread.join()
 
 
-def _run(ref: weakref.ref[Following], stop: threading.Event, seconds: float) -> None:
+def _run(ref: weakref.ref[Tending], stop: threading.Event, seconds: float) -> None:
     while not stop.wait(seconds):
         router = ref()
         if router is None:

@@ -14,13 +14,13 @@ from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.policies.logged_policy import fresh_policy
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
+from onepull.router.defining import Defining
 from onepull.router.definition import policy_for
-from onepull.router.following import Following
 from onepull.router.plain_values import python_number, text
 from onepull.store import events as e
 
 
-class Controlling(Following):
+class Controlling(Defining):
     """The part of a router that takes orders."""
 
     def control(self, changes: Iterable[e.Control]) -> None:

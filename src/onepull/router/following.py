@@ -1,43 +1,36 @@
-"""How a router follows its log: the state that comes from it, expiries, snapshots, locks."""
+"""How a router follows its log, and the locks around the state that comes from it."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import groupby, takewhile
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-from msgspec.structs import replace
 
-from onepull.errors import OnepullError, ParameterError, StoreError
-from onepull.policies.policy import Policy
-from onepull.problem import Problem
+from onepull.errors import OnepullError, StoreError
 from onepull.router.background import Background
-from onepull.router.definition import RouterSettings, needs_relearning, with_changes
-from onepull.router.expiry import Expiry
+from onepull.router.definition import RouterSettings
 from onepull.router.fold import REVISIONS, Fold
-from onepull.router.redefinition import Redefinition, outcomes_of, redefined
+from onepull.router.redefinition import Redefinition
 from onepull.router.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
+from onepull.store.forks import Forkable
 from onepull.store.ids import Ids
-from onepull.store.store import Snapshot, Stored
+from onepull.store.store import Stored
 
 CHUNK = 200  # outcomes folded at once, so that decisions do not wait long
 DECISIONS = 2000  # decisions folded at once
 REVISION = 0  # says that a change of the problem is folded alone
 SHORT = 0.02  # seconds that the thread that writes waits for one that reads
-ATTEMPTS = 100  # to define a router, while others do so, too
 
 
-class Following:
-    """Follows the log: folds new events, writes expiries, keeps snapshots.
+class Following(Forkable):
+    """Follows the log: folds what is new in it.
 
     `_lock` guards the fold, and is held for microseconds.  `_sync_lock` is held by the one thread
     that reads the log.
@@ -69,24 +62,6 @@ class Following:
         self._is_revising = False  # whether a change of the problem is being learned
         self.redefinition: Redefinition | None = None
 
-    # Starting
-
-    def _start(
-        self,
-        problem: Problem,
-        build: Callable[[Problem], Policy],
-        asked: dict[str, Any],
-        *,
-        redefine: bool,
-        error: float | None,
-    ) -> None:
-        """Continue from the log, write to it what it is about, and begin to follow it."""
-        self._continue()
-        self._define(problem, build, asked, redefine=redefine, accepted=error)
-        self._store.follow(self.name, self._after_commit)
-        self._background = Background(self, self._poll)
-        _everyone.add(self)
-
     def _continue(self) -> None:
         """Fold what the log says."""
         self._restore(self._fold)
@@ -106,130 +81,6 @@ class Following:
                 f"the log of {self.name!r} begins after event {first}, and no snapshot from there "
                 "on can be read; restore a backup"
             )
-
-    def _define(
-        self,
-        problem: Problem,
-        build: Callable[[Problem], Policy],
-        asked: dict[str, Any],
-        *,
-        redefine: bool,
-        accepted: float | None,
-    ) -> None:
-        """Write to the log what it is about, if it does not say so or says something else."""
-        for _ in range(ATTEMPTS):
-            if self._fold.asked == asked:
-                return
-            event, change = self._planned(
-                problem, build, asked, redefine=redefine, accepted=accepted
-            )
-            if self._store.append([event])[0].before is None:  # else another process was faster
-                self.redefinition = change if change and change.changed else None
-            self.sync()
-        if self._fold.asked != asked:
-            why = self._fold.last_error or "are there two policies of that name?"
-            raise StoreError(
-                f"the log of {self.name!r} does not take the definition of "
-                f"{asked['policy']['name']}: {why}"
-            )
-
-    def _planned(
-        self,
-        problem: Problem,
-        build: Callable[[Problem], Policy],
-        asked: dict[str, Any],
-        *,
-        redefine: bool,
-        accepted: float | None,
-    ) -> tuple[e.Defined, Redefinition | None]:
-        """Return the definition to write, and what it changes; raises if that is not allowed."""
-        text, base = build(problem).to_bytes(), 0
-        id_ = str(self._fold.number + 1)
-        change = None
-        if self._fold.is_defined and (what := needs_relearning(self._fold.asked, asked)):
-            present = self._with_changes(problem, asked, redefine=redefine)
-            if not redefine:
-                self._refuse_incomplete(what)
-            base = self._fold.sequence
-            twin = self._relearned(problem, build(present), base)
-            change = redefined(self._fold, twin, asked)
-            text = twin.policy.to_bytes()
-        elif self._fold.is_defined:
-            twin = self._at_present()
-            trial = e.Defined(id=id_, policy=b"", asked=asked, error=accepted)
-            if (error := twin.apply(trial)) is not None:
-                raise error
-            change = redefined(self._fold, twin, asked)
-        if change is not None and not redefine:
-            change.refuse_loss(self.name)
-        event = e.Defined(
-            id=id_, policy=text, asked=asked, base=base, error=accepted, problem=self.name,
-            time=time.time(),
-        )  # fmt: skip
-        return event, change
-
-    def _with_changes(self, problem: Problem, asked: dict[str, Any], *, redefine: bool) -> Problem:
-        """Return a problem with its changes at run time; `redefine` drops what does not fit."""
-        try:
-            return with_changes(problem, self._fold.asked, asked, self._fold.policy.problem)
-        except OnepullError as error:
-            if redefine:
-                return problem
-            raise ParameterError(
-                f"what was changed at run time in the log of {self.name!r} does not fit the new "
-                f"problem: {error}; undo that change first, or `redefine` to drop all of them"
-            ) from error
-
-    def _refuse_incomplete(self, what: str) -> None:
-        """Raise ParameterError if events are deleted that would have to be learned again."""
-        if self._store.first_sequence(self.name):
-            raise ParameterError(
-                f"{what} has changed since the log of {self.name!r} began, and its first events "
-                "are deleted, so it cannot be learned again; use another name or another store, or "
-                "`redefine` to learn from the events that are left"
-            )
-
-    def _relearn(self, problem: Problem, policy: Policy, reward: str, by: str) -> None:
-        """Learn all outcomes again with another reward, and write that to the log."""
-        if self._store.first_sequence(self.name):
-            raise ParameterError(
-                f"the first events of the log of {self.name!r} are deleted, so its outcomes cannot "
-                "be learned again; pass `error` to revalue what was learned"
-            )
-        with self._lock:
-            base, number, asked = self._fold.sequence, self._fold.number, self._fold.asked
-            learned = outcomes_of(self._fold)
-        twin = self._relearned(problem, policy, base, with_rewards=False)
-        if (kept := outcomes_of(twin)) < learned:
-            raise ParameterError(
-                f"only {kept:,} of {learned:,} outcomes can be learned again with this reward; one "
-                "that was observed as a reward, without its state, tells nothing about another"
-            )
-        event = e.Defined(
-            id=str(number + 1), policy=twin.policy.to_bytes(), asked=asked, base=base,
-            reward=reward, by=by, problem=self.name, time=time.time(),
-        )  # fmt: skip
-        if self._store.append([event])[0].before is not None:
-            raise StoreError("another process has changed the problem meanwhile; try again")
-
-    def _relearned(
-        self, problem: Problem, policy: Policy, until: int, *, with_rewards: bool = True
-    ) -> Fold:
-        """Return a new policy after the events up to a number.
-
-        Its reward and its attributes are the present ones from the beginning, so those of the
-        past are left out, and so are rewards without a state unless `with_rewards`.
-        """
-        fold = Fold(problem, self._fold.flights.expires, self._fold.reader)
-        fold.policy, known = policy, policy.problem.attributes
-        for event in self._store.events(self.name, until=until):
-            if isinstance(event, e.ArmAdded):
-                fold.apply(replace(event, attributes=known.get(event.arm, event.attributes)))
-            elif isinstance(event, e.Observed) and event.state is None and not with_rewards:
-                continue
-            elif not isinstance(event, (e.Defined, e.Decided, e.AttributesSet, e.RewardSet)):
-                fold.apply(event)
-        return fold
 
     def _check(self) -> None:
         if not self._is_open:
@@ -370,78 +221,8 @@ class Following:
             with suppress(StoreError):  # it is in the log, and will be folded later
                 self.sync()
 
-    def tend(self) -> None:
-        """Read what others wrote, let decisions expire, and keep a snapshot if one is due.
-
-        A thread of the router calls this; there is no need to call it.
-        """
-        try:
-            if not self._store.is_healthy:
-                self._store.flush()  # tries to open it anew
-            if time.monotonic() - self._followed > self._poll:  # else a commit told what is new
-                self.sync()
-            self.expire()
-            if self._is_snapshot_due():
-                self.snapshot()
-            self._error = None
-        except Exception as error:  # noqa: BLE001 - the thread must go on, and the router says so
-            self._error = error
-
-    def _is_snapshot_due(self) -> bool:
-        """Whether neither this process nor another has kept one for a while.
-
-        A snapshot has all decisions in flight.  After one with many of them the next waits for as
-        many events, so that no event pays for more than one of them.
-        """
-        if self._is_overdue():
-            for newest in self._store.snapshots(self.name)[:1]:
-                if newest.seq > self._last_snapshot:  # another process has kept it
-                    self._note_snapshot(newest.seq)
-        return self._is_overdue()
-
-    def _is_overdue(self) -> bool:
-        every = max(self._settings.snapshot_every, self._last_flights)
-        return self._fold.sequence >= self._last_snapshot + every
-
     def _note_snapshot(self, seq: int) -> None:
         self._last_snapshot, self._last_flights = seq, len(self._fold.flights)
-
-    def expire(self) -> int:
-        """Write to the log which decisions have expired; return how many."""
-        if not self._fold.flights.may_expire(time.monotonic()):
-            return 0
-        with self._lock:
-            overdue = self._fold.flights.expired(time.monotonic())
-            if not overdue:
-                return 0
-            now = time.time()
-            # What was decided while the router was off is not in the log, nor is its expiry.
-            recorded = [flight for flight in overdue if flight.mode != "off"]
-            expiry = Expiry.read(self._settings.on_expiry, self._fold.policy.problem)
-            events = [expiry.event(flight, self.name, now) for flight in recorded]
-        if events:
-            done = self._store.append(events)
-            self._catch_up(max(each.seq for each in done))
-        with self._lock:
-            for flight in overdue:  # also where another process or an answer was faster
-                if self._fold.flights.get(flight.id) is not None:
-                    self._fold.land(flight.id)
-        return len(events)
-
-    def snapshot(self) -> int:
-        """Keep a snapshot, delete events as `keep` allows, and return its sequence number."""
-        self._check()
-        with self._lock:
-            keys = self._sticky.kept(time.time())
-            kept, flights = self._fold.at_present(), list(self._fold.flights)
-        seq = kept.sequence
-        # There may be many arms and decisions in flight, so others need not wait for the writing.
-        self._store.put_snapshot(self.name, Snapshot(seq, kept.snapshot(flights, keys)))
-        self._note_snapshot(seq)
-        if (keep := self._settings.keep) is not None:
-            oldest = self._store.snapshots(self.name)[-1].seq
-            self._store.forget(self.name, until=min(oldest, seq - keep))
-        return seq
 
     def close(self) -> None:
         """Store what was recorded, and end the router's thread."""
@@ -459,14 +240,23 @@ class Following:
         """Return the router."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the router."""
         self.close()
+
+    # Forks
+
+    def _before_fork(self) -> None:
+        self._sync_lock.acquire()
+        self._lock.acquire()
+
+    def _after_fork_in_parent(self) -> None:
+        self._lock.release()
+        self._sync_lock.release()
+
+    def _after_fork_in_child(self) -> None:
+        self._lock, self._sync_lock = threading.RLock(), threading.RLock()
+        self._ids = Ids()
 
 
 # How many events of a kind are folded at once, if not CHUNK.  Decisions are quick to fold, and they
@@ -482,41 +272,3 @@ def _at_once(event: Any) -> int:
 def _before_revision(events: list[Any]) -> list[Any]:
     """Return the first events, up to one that changes the problem."""
     return list(takewhile(_at_once, events))
-
-
-_everyone: weakref.WeakSet[Following] = weakref.WeakSet()
-
-
-_held: list[Following] = []  # by the thread that forks
-
-
-def _before_fork() -> None:
-    # So that no other thread is in the midst of a change that the child would inherit.
-    _held[:] = list(_everyone)
-    for router in _held:
-        router._sync_lock.acquire()  # noqa: SLF001 - of this module
-        router._lock.acquire()  # noqa: SLF001 - of this module
-
-
-def _after_fork_in_parent() -> None:
-    for router in _held:
-        router._lock.release()  # noqa: SLF001 - of this module
-        router._sync_lock.release()  # noqa: SLF001 - of this module
-    _held.clear()
-
-
-def _after_fork_in_child() -> None:
-    _held.clear()
-    for router in list(_everyone):
-        router._lock, router._sync_lock = threading.RLock(), threading.RLock()  # noqa: SLF001 - of this module
-        router._ids = Ids()  # noqa: SLF001 - of this module
-        if router._is_open:  # noqa: SLF001 - of this module
-            router._background = Background(router, router._poll)  # noqa: SLF001 - of this module
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )

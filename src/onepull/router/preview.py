@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
 
-from onepull.policies.policy import Policy
-from onepull.problem import Problem
+from onepull.router.defining import Wanted
 from onepull.router.overrides import controlled, overridden
 from onepull.router.router import Router
 
@@ -18,7 +14,7 @@ class Preview(Router):
 
     It takes the arguments of `Router`.  `redefinition` says what a router would change.
 
-    >>> from onepull import Interval, MemoryStore
+    >>> from onepull import Interval, MemoryStore, Problem
     >>> problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")
     >>> store = MemoryStore()
     >>> Router(problem, store=store).close()
@@ -29,19 +25,10 @@ class Preview(Router):
     1
     """
 
-    def _start(
-        self,
-        problem: Problem,
-        build: Callable[[Problem], Policy],
-        asked: dict[str, Any],
-        *,
-        redefine: bool,
-        error: float | None,
-    ) -> None:
+    def _start(self, wanted: Wanted) -> None:
         self._continue()
-        if self._fold.is_defined and self._fold.asked != asked:
-            event, change = self._planned(problem, build, asked, redefine=redefine, accepted=error)
-            self.redefinition = change if change and change.changed else None
+        if self._fold.is_defined and self._fold.asked != wanted.asked:
+            event, self.redefinition = self._planned(wanted)
             self._fold = self._twin()  # which has no decisions in flight
             self._fold.apply(msgspec.structs.replace(event, seq=self._fold.sequence + 1))
 

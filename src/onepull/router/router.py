@@ -14,6 +14,7 @@ from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
 from onepull.router.choosing import Choosing
 from onepull.router.controlling import Controlling
+from onepull.router.defining import Wanted
 from onepull.router.definition import RouterSettings, asked_for, policy_for
 from onepull.router.expiry import Expiry
 from onepull.router.fold import Fold, check_mode
@@ -151,8 +152,10 @@ class Router(Choosing, Observing, Controlling):
                 called, opened, fold, settings, poll=pause, owns_store=opened is not store
             )
             self._start(
-                problem, lambda one: policy_for(one, policy)[0], asked,
-                redefine=flag("redefine", redefine), error=accepted,
+                Wanted(
+                    problem, lambda one: policy_for(one, policy)[0], asked,
+                    redefine=flag("redefine", redefine), error=accepted,
+                )
             )  # fmt: skip
         except BaseException:
             if opened is not store:

@@ -6,7 +6,6 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -123,20 +122,12 @@ class Traffic:
     Answers take their time, so pulls are in flight meanwhile.
     """
 
-    def __init__(
-        self,
-        router: Router,
-        *,
-        pace: float = PACE,
-        seed: int = 7,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, router: Router, *, pace: float = PACE) -> None:
         self._router = router
         self._pace = pace
-        self._luck = random.Random(seed)  # noqa: S311 - a simulation
+        self._luck = random.Random(7)  # noqa: S311 - a simulation
         self._world = Endpoints(self._luck)
-        self._clock = clock
-        self._start = clock()
+        self._start = time.monotonic()
         self._pulls: set[asyncio.Task[None]] = set()
         self._open: dict[str, float] = {}  # decisions without an outcome, and when they expire
         self._is_ending = asyncio.Event()
@@ -145,7 +136,7 @@ class Traffic:
         """Send requests until it is cancelled; then finish what is in flight at once."""
         try:
             while True:
-                now = self._clock() - self._start
+                now = time.monotonic() - self._start
                 busy = 1.0 + 0.5 * math.sin(2 * math.pi * now / 180.0)
                 await asyncio.sleep(self._luck.expovariate(self._pace * busy))
                 if len(self._pulls) < MOST_IN_FLIGHT:

@@ -25,7 +25,7 @@ from onepull.simulation.trusted_files import private_folder, read_sealed, sealed
 try:
     import numba
     from llvmlite import ir  # type: ignore[import-untyped]
-    from numba.core import caching, ccallback, dispatcher, serialize, types
+    from numba.core import caching, ccallback, dispatcher, registry, serialize, types
     from numba.extending import intrinsic
 except ImportError:
     raise MissingExtra.of("the simulator needs", "simulate") from None
@@ -56,8 +56,8 @@ PROBE = 4096  # bytes: less free space is a full disk
 _SWAPPED = RLock()
 
 # The form of a function for C contains all of it again, and nobody calls it.  Compiling is a tenth
-# quicker without.
-_NO_C: Any = {"no_cfunc_wrapper": True}  # numba's types do not know the option
+# quicker without.  Numba's types do not know the option, nor `no_cpython_wrapper`.
+_NO_C: Any = {"no_cfunc_wrapper": True}
 
 
 def source_digest() -> str:
@@ -259,14 +259,26 @@ def compiled(function: Function, *, keep: bool = True, nogil: bool = True) -> Fu
     return made
 
 
+class _Inlined(registry.CPUDispatcher):
+    """A function without a form for CPython, where a call would end the process."""
+
+    def __call__(self, *_: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} is for compiled code; call its `py_func`")
+
+
 @cache  # what calls it would be compiled again for another compiled form of it
-def inlined(function: Any) -> Any:
+def inlined(function: Any, *, from_python: bool = False) -> Any:
     """Compile a small function and inline it into the compiled functions that call it.
 
     It is inlined as machine code.  Inlined as source, its arrays would become new variables with
-    reference counts.
+    reference counts.  A form for CPython would contain it once more, so it has one only if it is
+    called `from_python`, too.
     """
-    return numba.njit(function, error_model="numpy", forceinline=True, **_NO_C)
+    options: Any = {"forceinline": True, "no_cpython_wrapper": not from_python, **_NO_C}
+    made: Any = numba.njit(function, error_model="numpy", **options)
+    if not from_python and isinstance(made, registry.CPUDispatcher):  # else nothing is compiled
+        made.__class__ = _Inlined
+    return made
 
 
 def reachable(*functions: Callable[..., Any], **options: Any) -> None:

@@ -7,6 +7,7 @@ without storing them.
 
 from __future__ import annotations
 
+from functools import partial
 from math import cos, exp, log, pi, sqrt
 from typing import Any
 
@@ -40,13 +41,13 @@ def bits(key: Any, counter: Any) -> Any:
     return z ^ (z >> np.uint64(31))
 
 
-@inlined
+@partial(inlined, from_python=True)
 def place(trial: Any, arms: Any, arm: Any) -> Any:
     """Return the counter of the draw of an arm at a trial; arm -1 is the context."""
     return trial * (arms + 1) + 1 + arm
 
 
-@inlined
+@partial(inlined, from_python=True)
 def uniform(key: Any, counter: Any) -> Any:
     """Return a uniform random number in [0, 1) for a counter."""
     # Signed, since a processor converts signed integers to floats in one instruction.

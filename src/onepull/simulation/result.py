@@ -282,17 +282,6 @@ def mean_and_half_width(values: Array) -> tuple[float, float]:
     return mean, student(len(values)) * error
 
 
-def confidence_interval(values: Array) -> tuple[float, float]:
-    """Return the 95 % confidence interval of the mean, cut off at 0 if no value is negative.
-
-    >>> confidence_interval(np.array([0.0, 1.0]))[0]
-    0.0
-    """
-    mean, half = mean_and_half_width(values)
-    low = mean - half
-    return max(low, 0.0) if low < 0 <= values.min() else low, mean + half
-
-
 def student(count: int) -> float:
     """Return the half-width of a 95 % confidence interval of a mean, in standard errors.
 

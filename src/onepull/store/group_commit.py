@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections import deque
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from onepull.errors import StoreError
 from onepull.store.events import Decided, Event, decode, encode_all, set_place
+from onepull.store.forks import Forkable
 from onepull.store.store import Appended, Follower, Stored
 
 LINGER = 0.05  # seconds that recorded events wait for others
@@ -30,7 +30,7 @@ class Job(NamedTuple):
     future: Future[list[Appended]] | None  # None if nobody waits
 
 
-class GroupCommit:
+class GroupCommit(Forkable):
     """A queue of events and the thread that commits them.
 
     `commit` gets the events of several calls, stores them in one transaction, and returns what
@@ -53,7 +53,7 @@ class GroupCommit:
         self._commit = weakref.WeakMethod(commit) if hasattr(commit, "__self__") else lambda: commit
         self._followers: list[tuple[str, weakref.WeakMethod[Follower]]] = []
         self._start()
-        _everyone.add(self)
+        self._follow_forks()
 
     def _start(self) -> None:
         self._queue: deque[Job | Event] = deque()  # an event alone is a recorded one
@@ -62,6 +62,11 @@ class GroupCommit:
         self._thread: threading.Thread | None = None
         self._is_open = True
         self.lost = 0
+
+    def _after_fork_in_child(self) -> None:
+        was_open = self._is_open
+        self._start()  # what waits is the parent's
+        self._is_open = was_open
 
     def submit(self, events: Sequence[Event]) -> Future[list[Appended]]:
         """Commit events as soon as the disk is free; the future has the result."""
@@ -213,18 +218,3 @@ def _write(ref: weakref.ref[GroupCommit]) -> None:
         if not goes_on:
             return
         del group
-
-
-_everyone: weakref.WeakSet[GroupCommit] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    """Begin anew in a child: what waits is the parent's, and so is the thread."""
-    for group in list(_everyone):
-        was_open = group._is_open  # noqa: SLF001 - of this module
-        group._start()  # noqa: SLF001 - of this module
-        group._is_open = was_open  # noqa: SLF001 - of this module
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from bisect import bisect_right
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -12,10 +10,11 @@ from typing import Any
 
 from onepull.errors import StoreError
 from onepull.store.events import Event, Slot, decode, encode
+from onepull.store.forks import Forkable
 from onepull.store.store import EVENTS_AT_ONCE, FORGOTTEN, KEPT_SNAPSHOTS, Appended, Snapshot, Store
 
 
-class MemoryStore(Store):
+class MemoryStore(Store, Forkable):
     """A log that ends with its process.
 
     It keeps the contract of `Store`, except that nothing survives.  A forked child has a copy of
@@ -41,7 +40,10 @@ class MemoryStore(Store):
         self._first: dict[str, int] = {}
         self._last = 0
         self._is_open = True
-        _everyone.add(self)
+        self._follow_forks()
+
+    def _after_fork_in_child(self) -> None:
+        self._lock = threading.Lock()  # another thread of the parent may have held it
 
     def _check(self) -> None:
         if not self._is_open:
@@ -168,15 +170,3 @@ class MemoryStore(Store):
 
 def _sequence(row: tuple[int, bytes]) -> int:
     return row[0]
-
-
-_everyone: weakref.WeakSet[MemoryStore] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for store in list(_everyone):
-        store._lock = threading.Lock()  # noqa: SLF001 - another thread of the parent may have held it
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

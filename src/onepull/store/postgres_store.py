@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -12,6 +10,7 @@ from typing import Any
 
 from onepull.errors import MissingExtra, StoreError
 from onepull.store.appending import Appending
+from onepull.store.forks import Forkable, leave_to_parent
 from onepull.store.group_commit import GroupCommit, Rows
 from onepull.store.sql_store import SQLStore
 from onepull.store.store import Appended
@@ -53,7 +52,7 @@ MIGRATIONS = (
 VERSION = len(MIGRATIONS)
 
 
-class PostgresStore(SQLStore):
+class PostgresStore(SQLStore, Forkable):
     """A log in a Postgres database, for any number of machines.
 
     Who appends holds an advisory lock until the commit.  So the order of commits is the order of
@@ -92,7 +91,7 @@ class PostgresStore(SQLStore):
                 self._reader.close()
             raise
         self._group = GroupCommit(self._commit)
-        _everyone.add(self)
+        self._follow_forks()
 
     def __repr__(self) -> str:
         """Return its class; the address may have a password."""
@@ -103,6 +102,10 @@ class PostgresStore(SQLStore):
         self._reader: Any = None
         self._writer: Any = None
         self._is_healthy = True
+
+    def _after_fork_in_child(self) -> None:
+        leave_to_parent(self._reader, self._writer)
+        self._begin()
 
     # Connections
 
@@ -239,17 +242,3 @@ class PostgresStore(SQLStore):
             for connection in (self._reader, self._writer):
                 if connection is not None:
                     connection.close()
-
-
-_everyone: weakref.WeakSet[PostgresStore] = weakref.WeakSet()
-_of_parents: list[Any] = []  # never closed, since the parent still uses them
-
-
-def _after_fork() -> None:
-    for store in list(_everyone):
-        _of_parents.extend((store._reader, store._writer))  # noqa: SLF001 - of this module
-        store._begin()  # noqa: SLF001 - of this module
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -21,6 +21,7 @@ from onepull.checks import number
 from onepull.errors import StoreError
 from onepull.store.appending import Appending
 from onepull.store.file_systems import refuse_network
+from onepull.store.forks import Forkable, leave_to_parent
 from onepull.store.group_commit import GroupCommit, Rows
 from onepull.store.sql_store import SQLStore
 from onepull.store.sqlite_lots import append_lot
@@ -35,7 +36,7 @@ TURN = 0.001  # seconds that a process leaves to others that wait
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-class SQLiteStore(SQLStore):
+class SQLiteStore(SQLStore, Forkable):
     """A log in one file, for any number of processes and threads of one machine.
 
     The file uses SQLite's write-ahead log with `synchronous=FULL`: a commit returns when the disk
@@ -78,6 +79,7 @@ class SQLiteStore(SQLStore):
             self._close_connections()
             raise
         self._group = GroupCommit(self._commit)
+        self._follow_forks()
         _everyone.add(self)
 
     def __repr__(self) -> str:
@@ -91,6 +93,10 @@ class SQLiteStore(SQLStore):
         self._writer: sqlite3.Connection | None = None
         self._horizons: dict[str, float] = {}  # when they were read last
         self._is_healthy = True
+
+    def _after_fork_in_child(self) -> None:
+        leave_to_parent(self._reader, self._writer, self._turns)
+        self._begin()
 
     def _has_log(self) -> bool:
         """Whether a process before left a write-ahead log, which the disk may not hold."""
@@ -363,13 +369,6 @@ def _sync_folder(folder: Path) -> None:
 
 
 _everyone: weakref.WeakSet[SQLiteStore] = weakref.WeakSet()
-_of_parents: list[Any] = []  # never closed, since the parent still uses them
-
-
-def _after_fork() -> None:
-    for store in list(_everyone):
-        _of_parents.extend((store._reader, store._writer, store._turns))  # noqa: SLF001 - of this module
-        store._begin()  # noqa: SLF001 - of this module
 
 
 def _at_exit() -> None:
@@ -378,6 +377,4 @@ def _at_exit() -> None:
             store.close()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 atexit.register(_at_exit)

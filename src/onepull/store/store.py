@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from os import PathLike
-from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from onepull.store.events import Event, Slot
@@ -227,11 +226,6 @@ class Store(ABC):
         """Return the store."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the store."""
         self.close()

@@ -176,10 +176,6 @@ def test_any_rule_goes_with_what_forgets():
             sharing = Joint(factor).keep(lambda **size: Discounted(**size, discount=0.99))
             super().__init__(sharing, hoeffding(2.0))
 
-        @property
-        def parameters(self):
-            return {}
-
     assert_identical(*blocks(environment, Forgetful(environment.problem)))
 
 

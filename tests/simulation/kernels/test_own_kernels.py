@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -68,6 +69,11 @@ class SameLuck(Interpreted):
         return runner
 
 
+@numba.njit
+def first_bits(key, trial):
+    return bits(key, trial) ^ ASIDE
+
+
 class Luck:
     """Standard normal numbers by trial, as the kernel draws them."""
 
@@ -75,7 +81,7 @@ class Luck:
         self.key, self.policy = np.uint64(key), policy
 
     def standard_normal(self, shape):
-        stream = bits(self.key, self.policy.trials) ^ ASIDE
+        stream = np.uint64(first_bits(self.key, self.policy.trials))
         numbers = [normal(stream, 2 * i) for i in range(int(np.prod(shape)))]
         return np.array(numbers).reshape(shape)
 

@@ -67,7 +67,6 @@ class Spender(Policy):
         self.horizon = int(constant("horizon", horizon, above=0.0, most=LARGEST_COUNT))
         if self.horizon != horizon:
             raise ParameterError(f"horizon must be a whole number from 1, given {horizon!r}")
-        self._shared = sharing
         cells = partition(problem, delta)
         self._weights = None if contexts is None else _probabilities(contexts, cells.features)
         # Other sharings have no cells.
@@ -108,7 +107,7 @@ class Spender(Policy):
             "costs": {arm: cost for arm, cost in self._knowledge.costs.items() if cost},
             "budget": self.budget,
             "horizon": self.horizon,
-            "sharing": self._shared,
+            "sharing": self.sharing.name,
         }
         if self.sharing.delta is not None:
             stated["delta"] = self.sharing.delta

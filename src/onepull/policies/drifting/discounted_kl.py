@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -86,8 +85,3 @@ class DiscountedKL(RememberingKL):
             knots=knots,
             seed=seed,
         )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The discount, c, and the knots of a sketch."""
-        return {"discount": self.discount, **super().parameters}

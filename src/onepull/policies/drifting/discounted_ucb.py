@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -85,8 +84,3 @@ class DiscountedUCB(RememberingUCB):
             alpha=alpha,
             seed=seed,
         )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The discount, the sharing, δ if contexts are divided into cells, and α."""
-        return {"discount": self.discount, **super().parameters}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -38,14 +37,8 @@ class RememberingUCB(MeanPolicy):
     ) -> None:
         self.alpha = constant("alpha", alpha, above=0.0)
         self.memory = memory
-        self._shared = sharing
         forgetful = shared(problem, sharing, delta).keep(kept)
         super().__init__(forgetful, remembering(self.alpha, memory), seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if contexts are divided into cells, and α."""
-        return {"sharing": self._shared, **self._cut(), "alpha": self.alpha}
 
 
 class RememberingKL(StatePolicy):
@@ -69,11 +62,6 @@ class RememberingKL(StatePolicy):
         sharing = Joint(states_of(problem, knots)).keep(kept)
         rule = empirical_kl(self.c, 0.0, float(memory))
         super().__init__(problem, rule, sharing=sharing, seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The exploration weight c, and the knots of a sketch."""
-        return {"c": self.c, **self._sketched()}
 
 
 def remembered_trials(discount: float) -> float:

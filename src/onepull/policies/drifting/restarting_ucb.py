@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -93,24 +92,11 @@ class RestartingUCB(MeanPolicy):
         self.patience = whole_number("patience", patience)
         self.together = flag("together", together)
         self.alpha = constant("alpha", alpha, above=0.0)
-        self._shared = sharing
         watched = shared(problem, sharing, delta)
         lows, highs = watched.feature_bounds()
         kind = partial(Restarting, failure=self.failure, together=self.together)
         watched.keep(partial(kind, lows=lows, highs=highs))
         super().__init__(watched, hoeffding(self.alpha, patience=self.patience), seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The restart settings, the sharing, δ if contexts are divided into cells, and α."""
-        return {
-            "failure": self.failure,
-            "patience": self.patience,
-            "together": self.together,
-            "sharing": self._shared,
-            **self._cut(),
-            "alpha": self.alpha,
-        }
 
     def _reason(self, request: Request, indices: list[float]) -> str:
         statistics = request.view[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -84,8 +83,3 @@ class SlidingWindowKL(RememberingKL):
             knots=knots,
             seed=seed,
         )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The window, c, and the knots of a sketch."""
-        return {"window": self.window, **super().parameters}

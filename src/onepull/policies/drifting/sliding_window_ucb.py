@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -86,8 +85,3 @@ class SlidingWindowUCB(RememberingUCB):
             alpha=alpha,
             seed=seed,
         )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The window, the sharing, δ if contexts are divided into cells, and α."""
-        return {"window": self.window, **super().parameters}

@@ -96,16 +96,14 @@ class CoarseKL(Policy):
         super().__init__(Sightings(Readings(problem, knots)), seed=seed)
 
     @property
+    def knots(self) -> int | None:
+        """Number of knots of an interval state, if the state is one."""
+        return self._knowledge.readings.knots
+
+    @property
     def sightings(self) -> Sightings:
         """The observations of every arm."""
         return self._knowledge
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """C, the head start, and the knots of an interval state."""
-        knots = self._knowledge.readings.knots
-        told = {"c": self.c, "head_start": self.head_start}
-        return told if knots is None else {**told, "knots": knots}
 
     def with_reward(
         self,
@@ -141,7 +139,7 @@ class CoarseKL(Policy):
         >>> policy.with_reward("-delay").choose(deadline=1)
         'cloud'
         """
-        if self._knowledge.readings.knots is not None:
+        if self.knots is not None:
             raise ParameterError(
                 "the cells of an interval state are cut for one reward; to change the reward "
                 "later, list the values of the state: Finite([…])"

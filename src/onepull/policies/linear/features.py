@@ -33,19 +33,13 @@ class FeatureMap(ABC):
         d, the number of features.
     is_shared
         Whether all arms share one parameter vector; otherwise each arm has its own.
+    given
+        The features as they were given; None for the map that a policy uses by default.
     """
 
     size: int
     is_shared: bool
-
-    @property
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """The keyword arguments that build this map again."""
-
-    def written(self) -> dict[str, Any]:
-        """Return the parameters as a save file holds them."""
-        return self.parameters
+    given: Any = None
 
     @abstractmethod
     def rows(self, context: State) -> Array:
@@ -103,11 +97,6 @@ class ScaledFields(FeatureMap):
             self._lows.append(space.low)
             self._weights.append(self._one / width if width else 0.0)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """None: a policy uses this map by default."""
-        return {}
-
     def rows(self, context: State) -> Array:
         """Return the features, the same for all arms."""
         numbers = [context[f] for f in self._numbers] if self._words else context
@@ -136,13 +125,8 @@ class WrittenFeatures(FeatureMap):
     def __init__(self, features: Sequence[str], context: Box) -> None:
         self._formulas = _formulas(features, context, "features")
         self._functions = [formula.scalar for formula in self._formulas]
-        self._texts = list(features)
+        self.given = list(features)
         self.size = len(self._functions)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The formulas."""
-        return {"features": self._texts}
 
     def rows(self, context: State) -> Array:
         """Return the features, the same for all arms."""
@@ -175,7 +159,7 @@ class ArmFeatures(FeatureMap):
             arm: [f.scalar for f in _formulas(texts, context, f"features of arm {arm!r}")]
             for arm, texts in features.items()
         }
-        self._texts = {arm: list(texts) for arm, texts in features.items()}
+        self.given = {arm: list(texts) for arm, texts in features.items()}
         sizes = {arm: len(functions) for arm, functions in self._known.items()}
         if len(set(sizes.values())) > 1:
             raise ParameterError(
@@ -188,11 +172,6 @@ class ArmFeatures(FeatureMap):
         if unknown := [arm for arm in arms if arm not in self._known]:
             raise error(f"no features are given for arm {unknown[0]!r}")
         self._functions = [self._known[arm] for arm in arms]
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The formulas of each arm."""
-        return {"features": self._texts}
 
     def rows(self, context: State) -> Array:
         """Return the features of each arm."""
@@ -225,25 +204,13 @@ class CodedFeatures(FeatureMap):
     is_shared = True
 
     def __init__(self, features: Coded, context: Box, arms: Sequence[str]) -> None:
-        self._function = features
+        self.given = features
         self._context, self._arms = context, tuple(arms)
         sample = points(context, 1, np.random.default_rng(0))
         self.size = 0
         self._first = tuple(float(column[0]) for column in sample.values())
         self.size = len(self.row(self._first, 0))
         self.rows(self._first)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The callable."""
-        return {"features": self._function}
-
-    def written(self) -> dict[str, Any]:
-        """Raise `ParameterError`: a file cannot hold a Python callable."""
-        raise ParameterError(
-            "features given as a Python callable cannot be written to a file; "
-            "give them as formulas, or keep the policy in memory"
-        )
 
     def rows(self, context: State) -> Array:
         """Return the features of each arm."""
@@ -254,7 +221,7 @@ class CodedFeatures(FeatureMap):
         fields, name = self._context.fields(context), self._arms[arm]
         asked = f"features(context, arm) with {fields} and {name!r}"
         try:
-            given: Any = self._function(fields, name)
+            given: Any = self.given(fields, name)
         except Exception as error:  # a caller's own code may raise anything
             raise ParameterError(f"{asked} raised {type(error).__name__}: {error}") from error
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -86,9 +85,6 @@ class LinRel(LinearPolicy):
     ) -> None:
         self.failure = share("failure", failure)
         super().__init__(problem, feature_map(problem, features), spectral, seed=seed)
-
-    def _constants(self) -> dict[str, Any]:
-        return {"failure": self.failure}
 
     def _scores(self, rows: Array, solution: Solution) -> Array:
         thetas, roots, rests = solution

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -82,9 +81,6 @@ class LinearThompson(LinearPolicy):
         self.regulariser = constant("regulariser", regulariser, above=0.0)
         solve = partial(ridge, regulariser=self.regulariser)
         super().__init__(problem, feature_map(problem, features), solve, seed=seed)
-
-    def _constants(self) -> dict[str, Any]:
-        return {"spread": self.spread, "regulariser": self.regulariser}
 
     def _scores(self, rows: Array, solution: Solution) -> Array:
         return along(rows, solution[0])

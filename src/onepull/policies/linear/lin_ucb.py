@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -81,9 +80,6 @@ class LinUCB(LinearPolicy):
         self.regulariser = constant("regulariser", regulariser, above=0.0)
         solve = partial(ridge, regulariser=self.regulariser)
         super().__init__(problem, feature_map(problem, features), solve, seed=seed)
-
-    def _constants(self) -> dict[str, Any]:
-        return {"alpha": self.alpha, "regulariser": self.regulariser}
 
     def _scores(self, rows: Array, solution: Solution) -> Array:
         thetas, roots = solution

@@ -225,16 +225,17 @@ class LinearPolicy(Policy):
         return self._knowledge
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """The features, if they were given, and the constants of the rule."""
-        return {**self._knowledge.features.parameters, **self._constants()}
+    def features(self) -> Any:
+        """The features as they were given; None if they were not."""
+        return self._knowledge.features.given
 
     def _written(self) -> dict[str, Any]:
-        return {**self._knowledge.features.written(), **self._constants()}
-
-    @abstractmethod
-    def _constants(self) -> dict[str, Any]:
-        """Return the constants of the rule."""
+        if callable(self.features):
+            raise ParameterError(
+                "features given as a Python callable cannot be written to a file; "
+                "give them as formulas, or keep the policy in memory"
+            )
+        return self.parameters
 
     @abstractmethod
     def _scores(self, rows: Array, solution: Solution) -> Array:

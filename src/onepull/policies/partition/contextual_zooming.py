@@ -292,12 +292,6 @@ class ContextualZooming(Policy):
         """The balls of every arm, and what they have learned."""
         return self._knowledge
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The horizon, if it is known, and the constant of conf."""
-        known = {} if self.horizon is None else {"horizon": self.horizon}
-        return {**known, "width": self.width}
-
     def _look(self, context: Mapping[str, Any]) -> list[tuple[int, float]]:
         return self._knowledge.leaders(self.problem.context.exactly(context))
 

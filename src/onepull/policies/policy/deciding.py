@@ -12,6 +12,7 @@ import numpy as np
 from onepull.checks import by_name, shown, some
 from onepull.errors import ContextError, InputError, ParameterError, UnknownArm
 from onepull.policies import savefile
+from onepull.policies.constructors import keywords_of
 from onepull.policies.controls import Controls, Narrowed, narrowed
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
 from onepull.policies.fleet.fleet import Fleet
@@ -74,9 +75,25 @@ class Deciding(ABC):
         ]
 
     @property
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The keyword arguments that recreate this policy, as plain values."""
+        """The keyword arguments that recreate this policy, as plain values.
+
+        They are those of its constructor, each in an attribute of the same name, without the seed
+        and without those that are None.
+        """
+        stated = {name: self._stated(name) for name in keywords_of(type(self))}
+        return {name: value for name, value in stated.items() if value is not None}
+
+    def _stated(self, name: str) -> Any:
+        """Return the value of a parameter."""
+        try:
+            return getattr(self, name)
+        except AttributeError:
+            kind = type(self).__name__
+            raise ParameterError(
+                f"{kind} does not say what its parameter {name!r} is: set self.{name}, or define "
+                "the property `parameters`"
+            ) from None
 
     def _written(self) -> dict[str, Any]:
         """Return the parameters in the form that a save file stores."""

@@ -46,11 +46,9 @@ class ClassLearner(Policy):
         return self._knowledge.cells.delta
 
     @property
-    def _class(self) -> dict[str, Any]:
-        """The policies and δ as parameters, if they were given."""
-        kind, delta = self._knowledge.policies.kind, self.delta
-        stated = {"policies": kind, "delta": delta}
-        return {name: value for name, value in stated.items() if value is not None}
+    def policies(self) -> str | list[list[str]] | None:
+        """The class of policies as it was given; None if it was not."""
+        return self._knowledge.policies.kind
 
     def _look(self, context: Mapping[str, Any]) -> int:
         return self._knowledge.cells.locate(context)

@@ -87,11 +87,6 @@ class EpochGreedy(ClassLearner):
         self.c = constant("c", c, above=0.0, most=MOST_C)
         super().__init__(_Epochs(problem, policies, delta, self.c), seed=seed)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The class and δ, if they were given, and c."""
-        return {**self._class, "c": self.c}
-
     def _reason(self, request: Request, indices: list[float]) -> str:
         del indices
         known = self._knowledge

@@ -97,12 +97,6 @@ class ILTCB(ClassLearner):
         history.psi, history.ratio = self.psi, self.ratio
         super().__init__(history, seed=seed)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The class and δ, if they were given, and the constants."""
-        stated = {"failure": self.failure, "psi": self.psi, "ratio": self.ratio}
-        return {**self._class, **stated}
-
     def _reason(self, request: Request, indices: list[float]) -> str:
         del request, indices
         known = self._knowledge

@@ -94,11 +94,6 @@ class RandomizedUCB(ClassLearner):
         history.caution = self.caution
         super().__init__(history, seed=seed)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The class and δ, if they were given, and the constants."""
-        return {**self._class, "failure": self.failure, "caution": self.caution}
-
     def _reason(self, request: Request, indices: list[float]) -> str:
         del request, indices
         known = self._knowledge
@@ -115,14 +110,8 @@ class _Trials(WeighedHistory):
     caution = 180.0
     prices: PolicyMixture
 
-    def __init__(
-        self,
-        problem: Problem,
-        policies: GivenPolicies,
-        delta: float | Mapping[str, float] | None,
-        failure: float,
-    ) -> None:
-        super().__init__(problem, policies, delta, failure)
+    def _begin(self) -> None:
+        super()._begin()
         self.prices = PolicyMixture.nothing(self.cells.features)
 
     def doubt(self, trial: int) -> float:

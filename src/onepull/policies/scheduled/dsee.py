@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -77,13 +76,7 @@ class DSEE(TurnPolicy):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.weight = constant("weight", weight, above=0.0)
-        self._shared = sharing
         super().__init__(shared(problem, sharing, delta), dsee(self.weight), seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if contexts are divided into cells, and w."""
-        return {"sharing": self._shared, **self._cut(), "weight": self.weight}
 
     def _reason(self, request: Request, indices: list[float]) -> str:
         arm = self._due(request)

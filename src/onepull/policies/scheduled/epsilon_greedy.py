@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -82,14 +81,8 @@ class EpsilonGreedy(TurnPolicy):
             raise ParameterError(
                 f"gap must be a share of the reward's range, in (0, 1], given {gap!r}"
             )
-        self._shared = sharing
         rule = epsilon_greedy(self.c, self.gap)
         super().__init__(shared(problem, sharing, delta), rule, seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if contexts are divided into cells, and the constants of the schedule."""
-        return {"sharing": self._shared, **self._cut(), "c": self.c, "gap": self.gap}
 
     def _reason(self, request: Request, indices: list[float]) -> str:
         if math.isinf(max(indices[j] for j in request.allowed)):

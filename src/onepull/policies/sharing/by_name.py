@@ -45,7 +45,9 @@ def shared(problem: Problem, sharing: Any, delta: float | Mapping[str, float] | 
         raise ParameterError(
             f"delta needs joint or per-context sharing, given delta={delta!r} with {name} sharing"
         )
-    return SHARINGS[name](problem, delta, rest[:-1])
+    made = SHARINGS[name](problem, delta, rest[:-1])
+    made.name = sharing
+    return made
 
 
 def _given(*, kind: Callable[[str], Any], **setting: str) -> dict[str, Any]:

@@ -32,6 +32,7 @@ STATE_SHARE_ROUNDING = 1e-12  # of a share of states above 1
 class Sharing(Knowledge):
     """Statistics of the arms, for all contexts together or for each cell of contexts."""
 
+    name = ""  # by which `shared` makes it
     delta: float | dict[str, float] | None = None  # largest width of a cell of contexts
     error = 0.0  # bound on the error of an estimate that is caused by the factorisation
     keeps_states = False  # whether states are stored, so that the reward can be changed

@@ -72,11 +72,6 @@ class DirichletThompson(KeepsStates):
         self.prior = constant("prior", prior, above=0.0)
         super().__init__(problem, PosteriorRule(prior=self.prior), knots=knots, seed=seed)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The prior, and the knots of a sketch."""
-        return {"prior": self.prior, **self._sketched()}
-
     def _indices(self, request: Request) -> Any:
         return request.view.estimates
 

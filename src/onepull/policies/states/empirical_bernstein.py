@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from onepull.checks import constant
@@ -60,8 +58,3 @@ class EmpiricalBernstein(StatePolicy):
     ) -> None:
         self.zeta = constant("zeta", zeta, above=0.0)
         super().__init__(problem, empirical_bernstein(self.zeta), knots=knots, seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """ζ, and the knots of a sketch."""
-        return {"zeta": self.zeta, **self._sketched()}

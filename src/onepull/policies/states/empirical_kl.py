@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from onepull.checks import constant
@@ -76,8 +74,3 @@ class EmpiricalKL(StatePolicy):
         self.head_start = constant("head_start", head_start, above=0.0, at_least=True)
         rule = empirical_kl(self.c, self.head_start)
         super().__init__(problem, rule, knots=knots, seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The exploration weight c, the head start, and the knots of a sketch."""
-        return {"c": self.c, "head_start": self.head_start, **self._sketched()}

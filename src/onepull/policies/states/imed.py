@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from onepull.index.imed import imed
@@ -59,11 +57,6 @@ class IMED(StatePolicy):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(problem, imed(), knots=knots, seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The knots of a sketch."""
-        return self._sketched()
 
     def _why(self) -> str:
         return "least divergence from the best"

@@ -203,11 +203,6 @@ class PatientKL(KeepsStates):
         """The largest width of a cell, if interval contexts were cut into cells."""
         return self._knowledge.cells.delta
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """δ if the contexts are cut into cells, c, the patience, and the knots of a sketch."""
-        return {**self._cut(), "c": self.c, "patience": self.patience, **self._sketched()}
-
     def _due(self, context: Mapping[str, Any]) -> int:
         """Return the arm to pull if all are allowed."""
         knowledge = self._knowledge

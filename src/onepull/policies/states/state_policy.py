@@ -58,10 +58,6 @@ class KeepsStates(RulePolicy):
         """Number of knots per interval field of the state, if there is one."""
         return self._knowledge.factor.knots
 
-    def _sketched(self) -> dict[str, Any]:
-        """Return the knots as a parameter, if there are any."""
-        return {} if self.knots is None else {"knots": self.knots}
-
     def _look(self, context: Mapping[str, Any]) -> LawView:
         """Return each listed state's reward, each arm's frequencies, and the reward's bounds."""
         statistics, estimates, low, high = self._knowledge.view(context)

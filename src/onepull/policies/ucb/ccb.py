@@ -94,11 +94,6 @@ class CCB(KnownReward):
         delta = tuned_delta(problem, horizon, growth)
         return cls(problem, delta=delta, epsilon=epsilon, beyond_theory=beyond_theory, seed=seed)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """δ and ε."""
-        return {**self._cut(), **super().parameters}
-
 
 class DoublingCCB(KnownReward):
     """CCB with phases of 2, 4, 8, … trials (Sakulkar and Krishnamachari), for an unknown horizon.
@@ -120,10 +115,10 @@ class DoublingCCB(KnownReward):
     ----------
     growth
         Exponent of the regret in T, between 0 and 1.
-    epsilon
-        ε > 0: exploration beyond UCB1's.
     carry_over
         Whether to keep what was learned when the grid gets finer.
+    epsilon
+        ε > 0: exploration beyond UCB1's.
     beyond_theory
         Allow ε ≤ 0, for which the paper has no bound.
     seed
@@ -157,8 +152,8 @@ class DoublingCCB(KnownReward):
         problem: Problem,
         *,
         growth: float = 0.5,
-        epsilon: float = 0.01,
         carry_over: bool = False,
+        epsilon: float = 0.01,
         beyond_theory: bool = False,
         seed: int | np.random.Generator | None = None,
     ) -> None:
@@ -180,12 +175,6 @@ class DoublingCCB(KnownReward):
     def phase(self) -> int:
         """The current phase, from 1."""
         return self._knowledge.phase
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The exponent of the regret, ε, and `carry_over`."""
-        carried = {"carry_over": True} if self.carry_over else {}
-        return {"growth": self.growth, **carried, **super().parameters}
 
 
 def tuned_delta(problem: Problem, horizon: int, growth: float) -> float | dict[str, float]:

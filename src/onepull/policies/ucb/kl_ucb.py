@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -75,12 +74,5 @@ class KLUCB(MeanPolicy):
     ) -> None:
         self.c = constant("c", c, above=0.0, at_least=True)
         self.head_start = constant("head_start", head_start, above=0.0, at_least=True)
-        self._shared = sharing
         rule = kl_ucb(self.c, self.head_start)
         super().__init__(shared(problem, sharing, delta), rule, seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if contexts are divided into cells, c and the head start."""
-        rule = {"c": self.c, "head_start": self.head_start}
-        return {"sharing": self._shared, **self._cut(), **rule}

@@ -14,6 +14,7 @@ from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.doubling import Doubling
 from onepull.policies.sharing.joint import Joint
 
+SWITCHES = frozenset({"beyond_theory", "carry_over"})
 _WHY_POSITIVE = (
     "theorem 2 bounds the wrong pulls of arms that are best in some context by a series in "
     "n^-(1+2ε), which diverges at ε = 0; pass beyond_theory=True to run it without that bound"
@@ -44,7 +45,11 @@ class KnownReward(MeanPolicy):
         super().__init__(sharing, hoeffding(2.0 + self.epsilon), seed=seed)
 
     @property
+    def beyond_theory(self) -> bool:
+        """Whether ε ≤ 0, for which the paper has no bound."""
+        return self.epsilon <= 0
+
+    @property
     def parameters(self) -> dict[str, Any]:
-        """ε, and `beyond_theory` if ε ≤ 0."""
-        stated: dict[str, Any] = {"epsilon": self.epsilon}
-        return stated if self.epsilon > 0 else {**stated, "beyond_theory": True}
+        """The keyword arguments that recreate this policy, without switches that are off."""
+        return {n: v for n, v in super().parameters.items() if v or n not in SWITCHES}

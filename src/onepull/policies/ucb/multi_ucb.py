@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -57,8 +56,3 @@ class MultiUCB(MeanPolicy):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(PerContext(partition(problem, delta)), hoeffding(2.0), seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """δ, if contexts are divided into cells."""
-        return self._cut()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from onepull.checks import constant
@@ -48,11 +46,6 @@ class UCB1(MeanPolicy):
 
     def __init__(self, problem: Problem, *, seed: int | np.random.Generator | None = None) -> None:
         super().__init__(Blind(problem), hoeffding(2.0), seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """No parameters."""
-        return {}
 
 
 class UCB1Epsilon(MeanPolicy):
@@ -99,8 +92,3 @@ class UCB1Epsilon(MeanPolicy):
     ) -> None:
         self.epsilon = constant("epsilon", epsilon, above=0.0, at_least=True)
         super().__init__(Blind(problem), hoeffding(2.0 + self.epsilon), seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """ε."""
-        return {"epsilon": self.epsilon}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -66,10 +65,4 @@ class UpperConfidence(MeanPolicy):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.alpha = constant("alpha", alpha, above=0.0)
-        self._shared = sharing
         super().__init__(shared(problem, sharing, delta), hoeffding(self.alpha), seed=seed)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The sharing, δ if contexts are divided into cells, and α."""
-        return {"sharing": self._shared, **self._cut(), "alpha": self.alpha}

@@ -1,0 +1,58 @@
+"""Open objects in a forked process: the locks, threads and connections are the parent's."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from abc import ABC, abstractmethod
+from typing import Any
+
+
+class Forkable(ABC):
+    """An open object that begins anew in a child process."""
+
+    def _follow_forks(self) -> None:
+        """Take part in every fork from now on, after those that have begun to do so before."""
+        _followers.append(weakref.ref(self, _followers.remove))
+
+    def _before_fork(self) -> None:  # noqa: B027 - most have nothing to do
+        """Keep other threads from a change, which the child would inherit half done."""
+
+    def _after_fork_in_parent(self) -> None:  # noqa: B027 - most have nothing to do
+        """Let other threads go on."""
+
+    @abstractmethod
+    def _after_fork_in_child(self) -> None:
+        """Begin anew."""
+
+
+def leave_to_parent(*connections: Any) -> None:
+    """Never close in this process what the parent still uses."""
+    _of_parents.extend(connections)
+
+
+_followers: list[weakref.ref[Forkable]] = []
+_forking: list[Forkable] = []
+_of_parents: list[Any] = []
+
+
+def _before() -> None:
+    _forking[:] = [each for each in (ref() for ref in _followers) if each is not None]
+    for each in _forking:
+        each._before_fork()  # noqa: SLF001 - of this module
+
+
+def _in_parent() -> None:
+    for each in _forking:
+        each._after_fork_in_parent()  # noqa: SLF001 - of this module
+    _forking.clear()
+
+
+def _in_child() -> None:
+    for each in _forking:
+        each._after_fork_in_child()  # noqa: SLF001 - of this module
+    _forking.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
