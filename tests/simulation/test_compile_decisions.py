@@ -10,7 +10,7 @@ from problems import channels, endless, failing, harvesting, mixed
 
 from onepull import AdaptiveKL, Finite, Interval, Problem, compile_decisions
 from onepull.index.highest_bound import KeptBounds
-from onepull.index.kept_likelihood import dearness, explored, head_start
+from onepull.index.kept_likelihood import SAME_COST, dearness, explored, head_start
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
 from onepull.testing.random_data import observations, random_points
 
@@ -102,7 +102,8 @@ def test_the_search_finds_the_leader(arms, scale, both):
         among = everywhere[list(allowed)]
         costs, size = among.max(axis=0) - everywhere, float(np.abs(among).max())
         number = int(10 ** generator.uniform(0, 6))
-        leading = [bool((cost[1:] <= 0.0).any()) for cost in costs]
+        rounding = SAME_COST * float(np.abs(among[:, 1:].max(axis=0)).max())
+        leading = [bool((cost[1:] <= rounding).any()) for cost in costs]
         many, able = sum(leading[j] for j in allowed), min(len(allowed) - 1, means.shape[1])
         heads = [head_start(many - leads, able) for leads in leading]
         budgets = [

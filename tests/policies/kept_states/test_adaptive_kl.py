@@ -562,6 +562,27 @@ def test_an_arm_is_explored_more_if_the_others_are_best_somewhere():
     assert found["one"][1] < found["each"][1]
 
 
+@pytest.mark.parametrize("order", [(0.1, 0.2, 0.3, 0.7), (0.1, 0.2, 0.7, 0.3)])
+def test_rounding_of_means_does_not_change_a_head_start(order):
+    policy = AdaptiveKL(
+        Problem(
+            arms=["a", "b", "c"],
+            context={"y": Finite([1, 2])},
+            state={"x": Interval(0, 1)},
+            reward="x / y",
+        ),
+        adapts=False,
+    )
+    policy.observe_many(["a"] * 4, x=[0.1, 0.2, 0.3, 0.7])
+    policy.observe_many(["b"] * 4, x=order)
+    policy.observe_many(["c"] * 4, x=[0.0, 0.0, 0.1, 0.1])
+    assert policy._elsewhere(range(3)).heads == [
+        head_start(1, 2),
+        head_start(1, 2),
+        head_start(2, 2),
+    ]
+
+
 def test_arms_that_may_not_be_chosen_do_not_count_for_what_a_pull_costs():
     policy = taught(channels())
     arms = list(policy.problem.arms)

@@ -13,7 +13,13 @@ from onepull.arms import WordsOfAttributes
 from onepull.arrays import Array
 from onepull.checks import flag, number, whole_number
 from onepull.index.highest_bound import likely_means
-from onepull.index.kept_likelihood import dearness, drifting_cost, explored, head_start
+from onepull.index.kept_likelihood import (
+    SAME_COST,
+    dearness,
+    drifting_cost,
+    explored,
+    head_start,
+)
 from onepull.payoff import Reward
 from onepull.payoff.reward import NARROWEST, Source
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
@@ -66,9 +72,11 @@ class AdaptiveKL(Policy):
     pull of the arm costs in this context as where it costs least, up to ten: a pull shows the same
     state everywhere, so it is made where it is cheap.  The head start h depends on the other arms.
     It is 1,000 if one of them is best everywhere, and grows to 30,000 if all of them are best
-    somewhere, since then this one probably is, too.  If the arms change, it compares the
-    means that its memory predicts by Student's t; the variance of a mean grows while its arm is
-    not pulled.  What the other arms have shown about noise counts as two observations of each arm.
+    somewhere, since then this one probably is, too.  With two arms or one context it is 30,000.
+
+    If the arms change, it compares the means that its memory predicts by Student's t; the variance
+    of a mean grows while its arm is not pulled.  What the other arms have shown about noise counts
+    as two observations of each arm.
 
     With more than ten arms, trying all of them at first would cost more than it brings if there
     are few requests.  After 32 trials only three of as many requests as there are arms explore.
@@ -333,8 +341,10 @@ class AdaptiveKL(Policy):
             return found
         means = knowledge.means
         among = means if is_of_all else means[list(allowed)]
-        cheapest: list[float] = np.minimum.reduce(np.maximum.reduce(among, 0) - means, 1).tolist()
-        leading = [least <= 0.0 for least in cheapest]
+        lead = np.maximum.reduce(among, 0)
+        cheapest: list[float] = np.minimum.reduce(lead - means, 1).tolist()
+        rounding = SAME_COST * max(map(abs, lead.tolist()))
+        leading = [least <= rounding for least in cheapest]
         many, able = sum([leading[j] for j in allowed]), min(len(allowed) - 1, means.shape[1])
         heads = [head_start(many - leads, able) for leads in leading]
         found = Elsewhere(cheapest, heads, among)

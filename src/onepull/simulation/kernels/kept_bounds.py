@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.index import kept_likelihood
-from onepull.index.kept_likelihood import FALL_ACCURACY, MOST_IMPROVEMENTS, NEAREST, SIZES, TIED
+from onepull.index.kept_likelihood import (
+    FALL_ACCURACY,
+    MOST_IMPROVEMENTS,
+    NEAREST,
+    SAME_COST,
+    SIZES,
+    TIED,
+)
 from onepull.simulation.compiled import compiled, inlined
 
 dearness = inlined(kept_likelihood.dearness)
@@ -93,10 +100,10 @@ def measure(search: Any, j: Any, values: Any, weights: Any, count: Any, pulls: A
 
 
 @inlined
-def leads(means: Any, lead: Any) -> Any:
-    """Return 1 if an arm has the best mean in some context, else 0."""
+def leads(means: Any, lead: Any, rounding: Any) -> Any:
+    """Return 1 if an arm has the best mean in some context but for rounding, else 0."""
     for c in range(lead.size):
-        if means[c] >= lead[c]:
+        if lead[c] - means[c] <= rounding:
             return 1
     return 0
 
@@ -113,16 +120,18 @@ def set_budgets(search: Any, allowed: Any, counts: Any, trial: Any, elsewhere: A
         best, size = max(best, here), max(size, abs(here))
         for c in range(lead.size):
             lead[c], size = max(lead[c], means[j, c]), max(size, abs(means[j, c]))
-    led = 0
+    led, rounding = 0, 0.0
+    for c in range(lead.size):
+        rounding = max(rounding, SAME_COST * abs(lead[c]))
     for j in allowed:
-        led += leads(means[j], lead)
+        led += leads(means[j], lead, rounding)
     able = min(allowed.size - 1, lead.size)
     for j in allowed:
         cost = best - (search.top[j] - search.unit[j]) * unit
         least = cost
         for c in range(lead.size):
             least = min(least, lead[c] - means[j, c])
-        head = head_start(led - leads(means[j], lead), able)
+        head = head_start(led - leads(means[j], lead, rounding), able)
         dear = dearness(cost, least, size)
         search.budget[j] = explored(trial, counts[j], dear, head) / counts[j]
 
