@@ -345,8 +345,10 @@ class AdaptiveKL(Policy):
         cheapest: list[float] = np.minimum.reduce(lead - means, 1).tolist()
         rounding = SAME_COST * max(map(abs, lead.tolist()))
         leading = [least <= rounding for least in cheapest]
-        many, able = sum([leading[j] for j in allowed]), min(len(allowed) - 1, means.shape[1])
-        heads = [head_start(many - leads, able) for leads in leading]
+        many = sum(leading) if is_of_all else sum([leading[j] for j in allowed])
+        able = min(len(allowed) - 1, means.shape[1])
+        of_others, of_leading = head_start(many, able), head_start(many - 1, able)
+        heads = [of_leading if leads else of_others for leads in leading]
         found = Elsewhere(cheapest, heads, among)
         if is_of_all:
             knowledge.sights.note_elsewhere(knowledge.clock, found)
