@@ -142,6 +142,17 @@ def test_rewards_are_shown_as_states_in_another_context():
         assert other.estimates(y=1)[0] == pytest.approx(15)
 
 
+def test_the_share_of_the_only_arm_is_one():
+    problem = Problem(
+        arms=["a"], context={"y": Interval(0, 1)}, state={"x": Interval(0, 1)}, reward="x * y"
+    )
+    with quiet("recommended", problem, None) as router:
+        for i in range(100):  # a hundredth, added a hundred times, is more than one
+            router.observe(router.choose(y=i / 100), x=0.5)
+        replay = router.replay()
+    assert replay.logged.shares == replay.replayed.shares == {"a": 1.0}
+
+
 def test_values_by_hand():
     with quiet(EmpiricalKL, LISTED, None) as router:
         for i, (arm, bits, shown) in enumerate(

@@ -222,12 +222,12 @@ def _choice(policy: Policy, event: Decided, open_arms: Sequence[str]) -> str | N
 
 
 def _played(evidence: Evidence, counts: dict[tuple[str, Any], int]) -> Played:
-    total = sum(counts.values())
-    shares: dict[str, float] = {}
+    by_arm: dict[str, int] = {}
     for (arm, _), times in counts.items():
-        shares[arm] = shares.get(arm, 0.0) + times / total
+        by_arm[arm] = by_arm.get(arm, 0) + times
+    total = sum(by_arm.values())
     value, error = evidence.value(_few(counts))
-    return Played(dict(sorted(shares.items())), value, error)
+    return Played({arm: by_arm[arm] / total for arm in sorted(by_arm)}, value, error)
 
 
 def _few(counts: dict[tuple[str, Any], int]) -> dict[tuple[str, Any], int]:
