@@ -232,6 +232,36 @@ def test_the_parameters_of_ones_own_policy_are_those_of_its_constructor():
     assert Careful.from_bytes(Careful(channels()).to_bytes()).epsilon == 0.9
 
 
+class Positional(DCB):
+    def __init__(self, problem, /, *, epsilon=0.1, seed=None):
+        super().__init__(problem, epsilon=epsilon, seed=seed)
+
+
+class Gathered(DCB):
+    def __init__(self, *problem, epsilon=0.1):
+        super().__init__(*problem, epsilon=epsilon)
+
+
+@pytest.mark.parametrize("kind", [Positional, Gathered])
+def test_keywords_after_a_problem_without_a_name_are_saved(kind):
+    policy = kind(channels(), epsilon=0.3)
+    assert policy.parameters == {"epsilon": 0.3}
+    assert kind.from_bytes(policy.to_bytes()).epsilon == 0.3
+
+
+class Limited(DCB):
+    def __init__(self, problem, *, label, limit=5, note=None):
+        self.label, self.limit, self.note = label, limit, note
+        super().__init__(problem)
+
+
+def test_none_is_saved_where_it_is_not_the_default():
+    policy = Limited(channels(), label=None, limit=None)
+    assert policy.parameters == {"label": None, "limit": None}
+    again = Limited.from_bytes(policy.to_bytes())
+    assert (again.label, again.limit, again.note) == (None, None, None)
+
+
 def test_a_parameter_that_a_policy_does_not_keep_is_named():
     with pytest.raises(ParameterError, match=r"Silent does not say .* 'label' is: set self.label"):
         _ = Silent(channels()).parameters

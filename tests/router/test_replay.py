@@ -142,6 +142,44 @@ def test_rewards_are_shown_as_states_in_another_context():
         assert other.estimates(y=1)[0] == pytest.approx(15)
 
 
+HIDDEN = Problem(
+    arms=["a", "b"],
+    context={"t": Interval(1, 100)},
+    state={"f": Interval(0, 1), "e": Interval(0, 1)},
+    reward="-f-t*e",
+)
+
+
+def test_rewards_that_hide_the_state_are_shown_under_the_same_formula_only():
+    generator = np.random.default_rng(0)
+    with quiet("RegressionUCB", HIDDEN, None) as router:
+        for _ in range(60):
+            t = float(generator.uniform(1, 100))
+            f, e = generator.random(2)
+            router.observe(router.choose(t=t), reward=-f - t * e)
+        router.observe("unknown", arm="a", t=2.0, reward=-1.0)
+        same = router.replay()
+        assert same.agreement == 1.0
+        assert same.notes[1:] == ["1 outcomes of none of these decisions were learned as they came"]
+        for text in ("-f - t*e", "(-f) - (t * e)"):
+            spaced = router.replay(reward=text)
+            assert (spaced.replayed.shares, spaced.notes) == (same.replayed.shares, same.notes)
+        other = router.replay(reward="-f - 2*t*e")
+    assert other.notes[-1].startswith("61 times there was an outcome that the policy could not")
+    assert not any("learned as they came" in note for note in other.notes)
+
+
+def test_the_share_of_the_only_arm_is_one():
+    problem = Problem(
+        arms=["a"], context={"y": Interval(0, 1)}, state={"x": Interval(0, 1)}, reward="x * y"
+    )
+    with quiet("recommended", problem, None) as router:
+        for i in range(100):  # a hundredth, added a hundred times, is more than one
+            router.observe(router.choose(y=i / 100), x=0.5)
+        replay = router.replay()
+    assert replay.logged.shares == replay.replayed.shares == {"a": 1.0}
+
+
 def test_values_by_hand():
     with quiet(EmpiricalKL, LISTED, None) as router:
         for i, (arm, bits, shown) in enumerate(

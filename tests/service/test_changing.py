@@ -287,6 +287,27 @@ def test_a_change_keeps_the_settings_of_a_file(tmp_path):
         assert (before["keep"], before["sticky"], before["snapshot_every"]) == (1000, 5.0, 77)
 
 
+def test_a_kept_setting_that_does_not_fit_any_more_is_told(client):
+    made = put(client, 201, on_expiry={"capacity": 0}, fallback=LINK["arms"][0]).json()
+    tag = {"If-Match": made["version"]}
+    renamed = {
+        **LINK,
+        "state": {"rate": LINK["state"]["capacity"]},
+        "reward": LINK["reward"].replace("capacity", "rate"),
+    }
+    refused = put(client, 422, renamed, headers=tag, redefine=True).json()["detail"]
+    assert "leaves out on_expiry, so {'capacity': 0} was kept: send on_expiry" in refused
+    sent = {"redefine": True, "on_expiry": {"capacity": 0}}
+    assert "kept" not in put(client, 422, renamed, headers=tag, **sent).json()["detail"]
+    fewer = {**LINK, "arms": LINK["arms"][1:]}
+    refused = put(client, 422, fewer, headers=tag).json()["detail"]
+    assert "leaves out fallback, so it was kept: send fallback" in refused
+    sent = {"fallback": LINK["arms"][0]}
+    assert "kept" not in put(client, 422, fewer, headers=tag, **sent).json()["detail"]
+    assert client.get("/v1/problems/links").json()["version"] == made["version"]
+    put(client, 200, fewer, headers=tag, fallback=None)
+
+
 def test_a_problem_does_not_become_another_one_by_mistake(tmp_path):
     with served(write_problem(tmp_path)) as client:
         made = put(client, 201).json()

@@ -94,6 +94,15 @@ class Formula:
         """The code of the formula on numbers, an expression in the names."""
         return _code(self.tree, _scalar)
 
+    def computes_as(self, other: Formula) -> bool:
+        """Whether another formula does the same operations, however the two are written.
+
+        >>> spaced = Formula("x + (y * 2)", ["x", "y"])
+        >>> [spaced.computes_as(Formula(text, ["x", "y"])) for text in ("x+y*2.0", "y * 2 + x")]
+        [True, False]
+        """
+        return self.names == other.names and ast.dump(self.body) == ast.dump(other.body)
+
     @cached_property
     def scalar(self) -> Callable[..., float]:
         """The function on numbers, one for each name in order."""

@@ -57,6 +57,12 @@ class FormulaPayoff(Payoff):
         found = self.formula.enclose(everywhere)
         self._outer = float(np.min(found.low)), float(np.max(found.high))
 
+    def computes_as(self, other: Payoff) -> bool:
+        """Whether another reward is the same function, as far as that can be told."""
+        return super().computes_as(other) or (
+            isinstance(other, FormulaPayoff) and self.formula.computes_as(other.formula)
+        )
+
     @cached_property
     def reach(self) -> float:
         """The largest size of a context and a state at which no reward overflows.

@@ -93,6 +93,10 @@ class Payoff(ABC):
         """
         return type(self)(self.reward, context, state, self.failure, self.fixed)
 
+    def computes_as(self, other: Payoff) -> bool:
+        """Whether another reward is the same function, as far as that can be told."""
+        return bool(self.reward.source == other.reward.source)
+
     # Rewards in many contexts
 
     def across(self, contexts: Sequence[State]) -> Callable[[State], Features]:

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from inspect import Parameter, signature
+from types import MappingProxyType
+from typing import Any
 
 NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 @lru_cache(maxsize=1024)
-def keywords_of(kind: type) -> tuple[str, ...]:
+def keywords_of(kind: type) -> Mapping[str, Any]:
     """Return the keywords of a policy's constructor, without the problem and the seed.
 
-    If the constructor passes on `**keywords`, those of its parent are among them.
+    Each has its default, `Parameter.empty` if there is none.  If the constructor passes on
+    `**keywords`, those of its parent are among them.
 
     >>> from onepull import DCB
     >>> class Named(DCB):
-    ...     def __init__(self, problem, *, name, **keywords):
+    ...     def __init__(self, problem, *, name="", **keywords):
     ...         self.name = name
     ...         super().__init__(problem, **keywords)
-    >>> keywords_of(Named)
-    ('name', 'epsilon', 'beyond_theory')
+    >>> dict(keywords_of(Named))
+    {'name': '', 'epsilon': 0.01, 'beyond_theory': False}
     """
-    names: dict[str, None] = {}
+    defaults: dict[str, Any] = {}
     for base in kind.__mro__:
         if "__init__" in vars(base):
-            taken = signature(vars(base)["__init__"]).parameters.values()
-            named = [each.name for each in taken if each.kind in NAMED]
-            names |= dict.fromkeys(named[2:])  # the first two are the policy and its problem
+            taken = list(signature(vars(base)["__init__"]).parameters.values())
+            for each in taken[2:]:  # the first two are the policy and its problem
+                if each.kind in NAMED:
+                    defaults.setdefault(each.name, each.default)
             if all(each.kind is not Parameter.VAR_KEYWORD for each in taken):
                 break
-    return tuple(name for name in names if name != "seed")
+    defaults.pop("seed", None)
+    return MappingProxyType(defaults)

@@ -102,13 +102,19 @@ class Learner:
         The policy, which learns.
     logged
         The problem of the log, by whose reward an outcome without a state is understood.
+
+    Attributes
+    ----------
+    unshown
+        How often there was an outcome that the policy could not be shown.
     """
 
     def __init__(self, policy: Policy, logged: Problem) -> None:
         self._policy, self._logged = policy, logged
         self._coming: list[tuple[int, int, str, dict[str, Any], Shown | None]] = []
         self._number = 0
-        self._is_same_reward = policy.problem.reward.source == logged.reward.source
+        self._is_same_reward = policy.problem.payoff.computes_as(logged.payoff)
+        self.unshown = 0
 
     def pull(self, arm: str, context: dict[str, Any], place: int, entry: Entry) -> None:
         """Count a pull in flight, and wait for what becomes of it."""
@@ -126,7 +132,9 @@ class Learner:
             if told is not None and self._has_observed(arm, context, told):
                 continue
             self._policy.gave_up(arm, **context)
-            if shown is not None and told is None:
+            if told is not None:
+                self.unshown += 1
+            elif shown is not None:
                 self.learn(shown)
 
     def _has_observed(self, arm: str, context: dict[str, Any], told: dict[str, Any]) -> bool:
@@ -142,18 +150,20 @@ class Learner:
             return {"reward": shown.reward}
         return state_told(self._policy.problem, self._logged, shown)
 
-    def learn(self, shown: Shown) -> None:
-        """Learn an outcome in its own context, which answers no pull in flight."""
+    def learn(self, shown: Shown) -> bool:
+        """Learn an outcome in its own context, which answers no pull in flight; False if it cannot.
+
+        Then it is counted.
+        """
         policy, arm, context = self._policy, shown.arm, shown.context
         told = self._told(shown, context)
-        if told is None:
-            return
         with suppress(OnepullError):  # an arm or a context that the problem does not have any more
-            answers = is_in_flight(policy, arm)
+            answers = told is not None and is_in_flight(policy, arm)
             if answers:  # it must not answer that of another decision
                 policy.pulled(arm, **context)
-            try:
-                policy.observe(arm, **context, **told)
-            except OnepullError:
-                if answers:
-                    policy.gave_up(arm, **context)
+            if told is not None and self._has_observed(arm, context, told):
+                return True
+            if answers:
+                policy.gave_up(arm, **context)
+        self.unshown += 1
+        return False

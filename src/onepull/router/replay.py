@@ -149,7 +149,7 @@ def replayed(
     open_arms = [arm for arm in problem.arms if arm in queues.arms]
     was: dict[tuple[str, Any], int] = {}
     would: dict[tuple[str, Any], int] = {}
-    decisions = alike = 0
+    decisions = alike = loose = 0
     for place, event in enumerate(queues.events):
         if time.monotonic() > deadline:
             is_cut = True
@@ -165,8 +165,8 @@ def replayed(
             context = problem.context.exactly(event.context)
             for arm, counts in ((event.arm, was), (choice, would)):
                 counts[arm, context] = counts.get((arm, context), 0) + 1
-        elif (loose := queues.loose.get(place)) is not None:
-            learner.learn(loose)
+        elif (shown := queues.loose.get(place)) is not None:
+            loose += learner.learn(shown)
     evidence = Evidence(problem, logged, queues.shown)
     source = problem.reward.source
     notes = [f"stopped after {seconds:g} s; choose a shorter time span"] * is_cut
@@ -181,11 +181,13 @@ def replayed(
         earned=sum(evidence.earned) / len(evidence.earned) if evidence.earned else None,
         logged=_played(evidence, was),
         replayed=_played(evidence, would),
-        notes=[*notes, *_notes(queues, decisions, closed)],
+        notes=[*notes, *_notes(queues, decisions, closed, loose, learner.unshown)],
     )
 
 
-def _notes(queues: ArmQueues, decisions: int, closed: Sequence[str]) -> list[str]:
+def _notes(
+    queues: ArmQueues, decisions: int, closed: Sequence[str], loose: int, unshown: int
+) -> list[str]:
     """Return what the numbers of a replay mean, and what limits them."""
     if not decisions:
         return []
@@ -196,8 +198,14 @@ def _notes(queues: ArmQueues, decisions: int, closed: Sequence[str]) -> list[str
             f"{count:,} of {decisions:,} decisions were shown an outcome again, since the log has "
             f"fewer outcomes of {arms} than the policy asked for; there it is an approximation"
         )
-    if count := len(queues.loose):
-        notes.append(f"{count:,} outcomes of none of these decisions were learned as they came")
+    if loose:
+        notes.append(f"{loose:,} outcomes of none of these decisions were learned as they came")
+    if unshown:
+        notes.append(
+            f"{unshown:,} times there was an outcome that the policy could not be shown, so it "
+            "learned nothing: a reward that does not tell the state says nothing about another "
+            "formula, and some outcomes do not fit the policy or its problem"
+        )
     if closed:
         notes.append(
             f"the log has no decision for {some(closed)}, so the policy could not choose it"
@@ -222,12 +230,12 @@ def _choice(policy: Policy, event: Decided, open_arms: Sequence[str]) -> str | N
 
 
 def _played(evidence: Evidence, counts: dict[tuple[str, Any], int]) -> Played:
-    total = sum(counts.values())
-    shares: dict[str, float] = {}
+    by_arm: dict[str, int] = {}
     for (arm, _), times in counts.items():
-        shares[arm] = shares.get(arm, 0.0) + times / total
+        by_arm[arm] = by_arm.get(arm, 0) + times
+    total = sum(by_arm.values())
     value, error = evidence.value(_few(counts))
-    return Played(dict(sorted(shares.items())), value, error)
+    return Played({arm: by_arm[arm] / total for arm in sorted(by_arm)}, value, error)
 
 
 def _few(counts: dict[tuple[str, Any], int]) -> dict[tuple[str, Any], int]:

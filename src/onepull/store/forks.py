@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from abc import ABC, abstractmethod
 from typing import Any
@@ -32,12 +33,15 @@ def leave_to_parent(*connections: Any) -> None:
 
 
 _followers: list[weakref.ref[Forkable]] = []
-_forking: list[Forkable] = []
+_forking: list[Forkable] = []  # those that wait for the fork that holds the turn
+_turn = threading.Lock()  # threads fork one after the other
 _of_parents: list[Any] = []
 
 
 def _before() -> None:
-    _forking[:] = [each for each in (ref() for ref in _followers) if each is not None]
+    _turn.acquire()
+    # A copy, since one that ends meanwhile is removed from the list.
+    _forking[:] = [each for each in (ref() for ref in list(_followers)) if each is not None]
     for each in _forking:
         each._before_fork()  # noqa: SLF001 - of this module
 
@@ -46,12 +50,15 @@ def _in_parent() -> None:
     for each in _forking:
         each._after_fork_in_parent()  # noqa: SLF001 - of this module
     _forking.clear()
+    _turn.release()
 
 
 def _in_child() -> None:
+    global _turn  # noqa: PLW0603 - the parent's is held by the thread that forked
     for each in _forking:
         each._after_fork_in_child()  # noqa: SLF001 - of this module
     _forking.clear()
+    _turn = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -79,10 +79,14 @@ class Deciding(ABC):
         """The keyword arguments that recreate this policy, as plain values.
 
         They are those of its constructor, each in an attribute of the same name, without the seed
-        and without those that are None.
+        and without those that are None as by default.
         """
-        stated = {name: self._stated(name) for name in keywords_of(type(self))}
-        return {name: value for name, value in stated.items() if value is not None}
+        stated = {}
+        for name, default in keywords_of(type(self)).items():
+            value = self._stated(name)
+            if value is not None or default is not None:
+                stated[name] = value
+        return stated
 
     def _stated(self, name: str) -> Any:
         """Return the value of a parameter."""

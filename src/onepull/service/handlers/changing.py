@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from onepull.checks import shown
+from onepull.errors import ParameterError
 from onepull.policies.controls import Share
 from onepull.problem import Problem
 from onepull.router import Router
+from onepull.router.expiry import Expiry
 from onepull.service.handlers.deciding import known_problem
 from onepull.service.http.bodies import Body
 from onepull.service.http.exchange import Answer, Exchange
@@ -80,15 +83,18 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
     problem = Problem.from_dict(asked.problem)
     _check_number(len(problem.arms))
     _check_names(problem.arms)
+    stated = {setting: getattr(asked, setting) for setting in KEPT_SETTINGS}
+    stated = {setting: value for setting, value in stated.items() if value is not UNSET}
+    kept = {} if before is None else _kept(before.router)
+    _check_kept(problem, {setting: kept[setting] for setting in kept if setting not in stated})
     arguments: dict[str, Any] = {
-        **({} if before is None else _kept(before.router)),
+        **kept,
+        **stated,
         "problem": problem,
         "name": name,
         "redefine": asked.redefine,
         "error": asked.error,
     }
-    stated = {setting: getattr(asked, setting) for setting in KEPT_SETTINGS}
-    arguments |= {setting: value for setting, value in stated.items() if value is not UNSET}
     hosted = service.host(arguments)
     found = hosted.described()
     return Answer.of(found, 201 if before is None else 200, etag=f'"{found.version}"')
@@ -97,6 +103,23 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
 def _kept(router: Router) -> dict[str, Any]:
     """Return what stays as it is if a change does not tell it."""
     return {"store": router.store, **{name: router.asked[name] for name in KEPT_SETTINGS}}
+
+
+def _check_kept(problem: Problem, kept: dict[str, Any]) -> None:
+    """Refuse settings that the caller did not send, if they do not fit the changed problem."""
+    try:
+        Expiry.read(kept.get("on_expiry", "give_up"), problem)
+    except ParameterError as error:
+        raise ParameterError(
+            f"{error}; the request leaves out on_expiry, so {shown(kept['on_expiry'])} was kept: "
+            "send on_expiry, too, for example 'give_up'"
+        ) from None
+    fallback = kept.get("fallback")
+    if fallback is not None and fallback not in problem.arms:
+        raise ParameterError(
+            f"the fallback {shown(fallback)} is not an arm; the request leaves out fallback, so it "
+            "was kept: send fallback, too: an arm or, in the mode 'live', null"
+        )
 
 
 def _check_version(exchange: Exchange, version: str | None) -> None:

@@ -1,0 +1,67 @@
+"""Open objects in forks by several threads, and in forks of forks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from onepull.store.forks import Forkable
+
+# Python 3.12 and newer warn of every fork beside other threads.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+
+
+class Held(Forkable):
+    """An object that is held while a thread forks."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self._follow_forks()
+
+    def _before_fork(self):
+        self.lock.acquire()
+        time.sleep(0.002)  # so that other threads come to fork meanwhile
+
+    def _after_fork_in_parent(self):
+        self.lock.release()
+
+    def _after_fork_in_child(self):
+        self.lock = threading.RLock()
+
+
+def forked(child=lambda: True):
+    """Return whether a forked child ends well."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            signal.alarm(20)  # one that waits for ever fails
+            code = 0 if child() else 2
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_threads_that_fork_at_once_leave_nothing_locked():
+    held = [Held() for _ in range(3)]
+    well: list[bool] = []
+
+    def fork():
+        well.extend(forked() for _ in range(4))
+
+    threads = [threading.Thread(target=fork, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=20)
+    assert well == [True] * 16
+    assert all(each.lock.acquire(blocking=False) for each in held)
+
+
+def test_a_child_forks_again():
+    held = Held()
+    assert forked(lambda: forked() and held.lock.acquire(blocking=False))
