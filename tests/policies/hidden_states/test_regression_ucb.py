@@ -134,6 +134,50 @@ def test_an_arm_that_was_tried_where_it_is_quiet_stays_uncertain_elsewhere():
     assert tried.bonus > 3 * known.bonus
 
 
+def test_a_quiet_arm_does_not_hide_the_noise_of_another():
+    """One bad pull of a noisy arm says little, however well the other arm is predicted."""
+    problem = Problem(
+        arms=["noisy", "quiet"],
+        context={"tokens": Interval(1, 4000)},
+        state={"first": Interval(1, 9), "each": Interval(1, 9)},
+        reward="-first - tokens / each",
+    )
+    for seed in range(4):
+        policy, generator = RegressionUCB(problem), np.random.default_rng(seed)
+        small = []
+        for _ in range(1500):
+            tokens = float(np.exp(generator.uniform(0, math.log(4000))))
+            arm = policy.choose(tokens=tokens)
+            lows, highs = ((1, 1), (3, 5)) if arm == "noisy" else ((5, 4), (9, 9))
+            first, each = generator.uniform(lows, highs)
+            policy.observe(arm, reward=-first - tokens / each, tokens=tokens)
+            if tokens < 10:  # the noisy arm starts earlier, and is best here
+                small.append(arm)
+        late = small[len(small) // 2 :]
+        assert late.count("noisy") > len(late) / 2
+
+
+def test_an_arms_own_noise_is_saved_merged_and_removed_with_it():
+    def noise(policy: RegressionUCB) -> list[float]:
+        found: list[float] = policy._knowledge.look((700.0,)).variances.tolist()
+        return found
+
+    policy = RegressionUCB(served(arms=["alpha", "beta"], reward="-ttft - tokens * per_token"))
+    generator = np.random.default_rng(2)
+    for tokens in generator.uniform(1, 4000, 40).tolist():
+        policy.observe("alpha", reward=-1.0 - tokens * 0.01, tokens=tokens)
+        policy.observe("beta", reward=-tokens * float(generator.exponential(0.02)), tokens=tokens)
+    alpha, beta = noise(policy)
+    assert beta > 1.5 * alpha
+    merged = RegressionUCB(policy.problem)
+    merged.merge(policy)
+    assert noise(merged) == noise(RegressionUCB.from_bytes(policy.to_bytes())) == [alpha, beta]
+    policy.add_arm("gamma")
+    assert noise(policy) == [alpha, beta, pytest.approx(alpha)]  # as all together
+    policy.remove_arm("alpha")
+    assert noise(policy) == [beta, pytest.approx(alpha)]
+
+
 def test_a_state_is_worth_its_reward():
     told, shown = RegressionUCB(served()), RegressionUCB(served())
     for tokens in (10.0, 300.0, 2000.0):
@@ -169,6 +213,8 @@ def test_policies_with_other_shapes_are_not_merged():
         lambda kept: kept["grams"][0][0].__setitem__(0, -1.0),
         lambda kept: kept["grams"][0][0].__setitem__(0, 1e6),
         lambda kept: kept["errors"][0].append(0.0),
+        lambda kept: kept["arm_errors"].pop(),
+        lambda kept: kept["arm_errors"][1][0].__setitem__(0, -1.0),
         lambda kept: kept["states"].pop(),
         lambda kept: kept["moment"].pop(),
         lambda kept: kept.__setitem__("unit", 0.0),
