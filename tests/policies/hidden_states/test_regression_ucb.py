@@ -9,7 +9,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from onepull import Finite, Interval, MergeError, Problem, RegressionUCB, SaveFileError
+from onepull import (
+    Finite,
+    Interval,
+    MergeError,
+    ParameterError,
+    Problem,
+    RegressionUCB,
+    SaveFileError,
+)
 from onepull.policies.hidden_states.regression_sums import FAINT, PRIOR
 from onepull.policies.hidden_states.shapes import MOST_SHAPES, Shapes
 
@@ -199,12 +207,52 @@ def test_policies_with_other_shapes_are_not_merged():
         )
 
     one, other = links({"a": {"speed": 1}}), links({"a": {"speed": 1}, "b": {"speed": 9}})
-    one.add_arm("b", speed=9)
+    other.remove_arm("b")
     one.observe("a", reward=0.5, y=2)
     before = one.to_bytes()
     with pytest.raises(MergeError, match="different shapes"):
         one.merge(other)
     assert one.to_bytes() == before
+
+
+def near_and_far(*arms: str) -> RegressionUCB:
+    """Return a policy for arms of which only some take longer for more tokens."""
+    attributes = {"local": 0.0, "near": 1.0, "far": 2.0}
+    return RegressionUCB(
+        served(
+            arms={arm: {"remote": attributes[arm]} for arm in arms},
+            state={"first": Interval(0, 10), "each": Interval(0, 0.05)},
+            reward="-first - remote * tokens * each",
+            failure=None,
+        )
+    )
+
+
+def test_an_arm_of_a_new_kind_is_learned_if_nothing_was_learned_before():
+    policy = near_and_far("local")
+    policy.add_arm("near", remote=1.0)
+    policy.add_arm("far", remote=2.0)
+    for tokens in np.random.default_rng(0).uniform(1, 4000, 200).tolist():
+        policy.observe("near", reward=-1.0 - tokens * 0.02, tokens=tokens)
+        policy.observe("far", reward=-8.0 - tokens * 0.01, tokens=tokens)
+    for tokens in (500.0, 3000.0):
+        _, near, far = policy.estimates(tokens=tokens)
+        assert near == pytest.approx(-1.0 - tokens * 0.02, rel=0.1)
+        assert far == pytest.approx(-8.0 - tokens * 0.01, rel=0.1)
+
+
+def test_an_arm_of_a_new_kind_is_refused_once_something_was_learned():
+    policy = near_and_far("local")
+    policy.observe("local", reward=-3.0, tokens=50)
+    before = policy.to_bytes()
+    with pytest.raises(ParameterError, match="make a new policy"):
+        policy.add_arm("near", remote=1.0)
+    assert policy.to_bytes() == before
+    policy.add_arm("another", remote=0.0)
+    known = near_and_far("local", "near")
+    known.observe("near", reward=-3.0, tokens=50)
+    known.add_arm("far", remote=2.0)  # as near, but steeper
+    assert known.estimates(tokens=50)[1] is not None
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import restored
-from onepull.errors import MergeError, SaveFileError
+from onepull.errors import MergeError, ParameterError, SaveFileError
 from onepull.payoff import State
 from onepull.policies.hidden_states.shapes import Basis, Shapes
 from onepull.policies.sharing.knowledge import Knowledge
@@ -171,20 +171,47 @@ class RegressionSums(Knowledge):
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Change to a problem with one more arm at the end, or with one arm removed."""
+        if removed is None:
+            self.add_arms(problem)
+            return
         self.shapes = self.shapes.on(problem)
         self.problem = problem
-        if removed is None:
+        self.counts.remove_arm(removed)
+        del self.in_flight[removed]
+        self.grams = np.delete(self.grams, removed, axis=0)
+        self.arm_errors = np.delete(self.arm_errors, removed, axis=0)
+        self.moments = np.delete(self.moments, removed, axis=0)
+        self._forget_fit()
+
+    def add_arms(self, problem: Problem) -> None:
+        """Change to a problem with more arms at the end; changes nothing if it raises.
+
+        The attributes of a new arm may give it shapes that the features cannot express.  New
+        features can be taken only before something was learned with the old ones.
+        """
+        shapes = self.shapes.widened(problem)
+        if shapes.basis is not self.shapes.basis:
+            if self.gram.any():
+                raise ParameterError(
+                    "the attributes of the new arms make their rewards depend on the context in a "
+                    "way that no other arm's do, and what was learned cannot be carried over; make "
+                    "a new policy from the problem with these arms"
+                )
+            size = shapes.size
+            self.gram, self.errors = np.zeros((size, size)), np.zeros((size, size))
+            self.moment = np.zeros(size)
+            self.grams = np.zeros((len(self.grams), size, size))
+            self.arm_errors = np.zeros_like(self.grams)
+            self.moments = np.zeros((len(self.grams), size))
+        added = len(problem.arms) - len(self.problem.arms)
+        self.shapes, self.problem = shapes, problem
+        for _ in range(added):
             self.counts.add_arm()
-            self.in_flight.append(0)
-            self.grams = np.append(self.grams, np.zeros_like(self.grams[:1]), axis=0)
-            self.arm_errors = np.append(self.arm_errors, np.zeros_like(self.grams[:1]), axis=0)
-            self.moments = np.append(self.moments, np.zeros_like(self.moments[:1]), axis=0)
-        else:
-            self.counts.remove_arm(removed)
-            del self.in_flight[removed]
-            self.grams = np.delete(self.grams, removed, axis=0)
-            self.arm_errors = np.delete(self.arm_errors, removed, axis=0)
-            self.moments = np.delete(self.moments, removed, axis=0)
+        self.in_flight += [0] * added
+        more = np.zeros((added, shapes.size, shapes.size))
+        self.grams = np.concatenate([self.grams, more])
+        self.arm_errors = np.concatenate([self.arm_errors, more])
+        self.moments = np.concatenate([self.moments, more[:, 0]])
         self._forget_fit()
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:

@@ -23,6 +23,8 @@ FAILURES = 0.125  # of the shapes, if pulls can fail
 OCTAVES = 20.0  # up and down from 1, over which the values of a field without bounds are spread
 MOST_SHAPES = 16
 NEGLIGIBLE = 1e-3  # what the shapes left out may contribute, as a share of all
+SPANNED = 1e-2  # the same for the shapes of one kind of arms, all of the same size
+CHECKED = 64  # contexts in which they are compared with the features
 FLAT = 1e-12  # a shape smaller than this share of the rewards is rounding
 
 
@@ -77,6 +79,15 @@ class Shapes:
     def on(self, problem: Problem) -> Shapes:
         """Return the same shapes for other arms."""
         return Shapes(problem, self.basis)
+
+    def widened(self, problem: Problem) -> Shapes:
+        """Return shapes for more arms: the same, unless new ones describe a new arm better."""
+        kinds = sorted(set(problem.known) - set(self.problem.known))
+        if not kinds or max(left := _left(problem, self.basis, kinds)) <= SPANNED:
+            return self.on(problem)
+        new = Shapes(problem)
+        pairs = zip(left, _left(problem, new.basis, kinds), strict=True)
+        return new if any(old > max(SPANNED, 2.0 * now) for old, now in pairs) else self.on(problem)
 
     def at(self, context: State) -> tuple[Array, Array, Array]:
         """Return features, their scale and the reward of the reference state.
@@ -134,6 +145,39 @@ def _basis(problem: Problem) -> Basis:
     roots = np.sqrt(np.maximum(values, FLAT * values[-1]))
     mix = vectors * roots / norms[chosen][:, None]
     return Basis(np.vstack([states[[reference]], states[uneven][chosen]]), mix, unit)
+
+
+def _left(problem: Problem, basis: Basis, kinds: Sequence[State]) -> list[float]:
+    """Return the share of the shapes of each kind of arms that the features cannot express."""
+    generator = np.random.default_rng(0)
+    columns = [column[:, None] for column in points(problem.context, CHECKED, generator).values()]
+    states = np.vstack([basis.states, _states(problem, generator)])
+    return [_share_left(problem, basis, columns, known, states) for known in kinds]
+
+
+def _share_left(
+    problem: Problem, basis: Basis, columns: list[Array], known: State, states: Array
+) -> float:
+    found = problem.payoff.vector(*columns, *known, *states.T)
+    rewards = np.broadcast_to(found, (len(columns[0]), len(states))) / basis.unit
+    chosen = len(basis.mix)
+    usable = np.asarray(np.isfinite(rewards).all(axis=0))
+    if not usable[: chosen + 1].all():
+        return 1.0
+    shapes = rewards[:, 1:] - rewards[:, :1]
+    features = shapes[:, :chosen] @ basis.mix
+    peaks = np.abs(shapes).max(axis=0)
+    sizes = np.abs(rewards).max(axis=0)
+    uneven = usable[1:] & (peaks > FLAT * (sizes[1:] + sizes[0]))
+    if not uneven.any():
+        return 0.0
+    shapes = shapes[:, uneven] / peaks[uneven]
+    heights = np.abs(features).max(axis=0)
+    features = features[:, heights > 0.0] / heights[heights > 0.0]
+    directions, lengths, _ = np.linalg.svd(features, full_matrices=False)
+    directions = directions[:, lengths > FLAT * lengths.max(initial=0.0)]
+    left = shapes - directions @ (directions.T @ shapes)
+    return math.sqrt(float((left * left).sum() / (shapes * shapes).sum()))
 
 
 def _unit(rewards: Array) -> float:
