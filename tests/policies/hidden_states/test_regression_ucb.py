@@ -228,6 +228,29 @@ def near_and_far(*arms: str) -> RegressionUCB:
     )
 
 
+@pytest.mark.parametrize("many", [37, 38, 65, 100])
+def test_one_kind_of_arms_among_many_is_not_left_out(many):
+    """Only the last two kinds take longer for more tokens, or for more words."""
+    arms = {f"arm {j}": {"price": float(j), "remote": 0.0, "slow": 0.0} for j in range(many)}
+    arms["near"] = {"price": 0.5, "remote": 1.0, "slow": 0.0}
+    arms["far"] = {"price": 1.5, "remote": 0.0, "slow": 1.0}
+    problem = served(
+        arms=arms,
+        context={"tokens": Interval(1, 1000), "words": Interval(1, 1000)},
+        state={"first": Interval(0, 10), "each": Interval(0, 0.05)},
+        reward="-first - (remote * tokens + slow * words) * each - price",
+        failure=None,
+    )
+    assert Shapes(problem).size == 2
+    policy = RegressionUCB(problem)
+    for tokens in np.random.default_rng(0).uniform(1, 1000, 100).tolist():
+        policy.observe("near", reward=-1.5 - tokens * 0.02, tokens=tokens, words=500)
+        policy.observe("far", reward=-6.5 - tokens * 0.01, tokens=500, words=tokens)
+    near, far = policy.estimates(tokens=900, words=100)[-2:]
+    assert near == pytest.approx(-19.5, rel=0.1)
+    assert far == pytest.approx(-7.5, rel=0.15)
+
+
 def test_an_arm_of_a_new_kind_is_learned_if_nothing_was_learned_before():
     policy = near_and_far("local")
     policy.add_arm("near", remote=1.0)

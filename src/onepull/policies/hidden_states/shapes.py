@@ -18,7 +18,7 @@ STATES = 256  # whose shapes are compared
 CONTEXTS = 128  # in which they are compared
 MOST_ROWS = 512  # contexts of all kinds of arms together
 FEWEST_CONTEXTS = 16  # for each of many kinds
-MOST_KINDS = 32  # of arms, by their attributes, whose rewards are computed
+MOST_KINDS = 32  # of arms, by their attributes, whose rewards are computed together
 FAILURES = 0.125  # of the shapes, if pulls can fail
 OCTAVES = 20.0  # up and down from 1, over which the values of a field without bounds are spread
 MOST_SHAPES = 16
@@ -107,9 +107,24 @@ class Shapes:
 
 
 def _basis(problem: Problem) -> Basis:
-    generator = np.random.default_rng(0)
+    """Return a basis for some kinds of arms, and for each other kind that it cannot express."""
     kinds = sorted(set(problem.known))
-    kinds = kinds[:: math.ceil(len(kinds) / MOST_KINDS)]
+    used = kinds[:: math.ceil(len(kinds) / MOST_KINDS)]
+    basis = _basis_of(problem, used)
+    others = sorted(set(kinds) - set(used))
+    for start in range(0, len(others), MOST_KINDS):
+        lot = others[start : start + MOST_KINDS]
+        while lot and basis.mix.shape[1] < MOST_SHAPES:
+            left = _left(problem, basis, lot)
+            if max(left) <= SPANNED:
+                break
+            used.append(lot.pop(left.index(max(left))))
+            basis = _basis_of(problem, used)
+    return basis
+
+
+def _basis_of(problem: Problem, kinds: Sequence[State]) -> Basis:
+    generator = np.random.default_rng(0)
     each = min(CONTEXTS, max(FEWEST_CONTEXTS, MOST_ROWS // len(kinds)))
     contexts = list(points(problem.context, each, generator).values())
     states = _states(problem, generator)
