@@ -278,6 +278,24 @@ def test_an_arm_of_a_new_kind_is_refused_once_something_was_learned():
     assert known.estimates(tokens=50)[1] is not None
 
 
+def widen(kept: dict[str, Any], size: int) -> None:
+    """Change a save to more features, in parts that fit together."""
+    arms = len(kept["grams"])
+    kept["mix"] = np.ones((len(kept["mix"]), size)).tolist()
+    kept["grams"] = kept["arm_errors"] = np.zeros((arms, size, size)).tolist()
+    kept["moments"] = np.zeros((arms, size)).tolist()
+    kept["gram"] = kept["errors"] = np.zeros((size, size)).tolist()
+    kept["moment"] = [0.0] * size
+
+
+def test_a_save_with_other_features_is_read_if_they_fit_together():
+    policy = RegressionUCB(served())
+    kept = msgspec.to_builtins(policy._knowledge.state())
+    widen(kept, MOST_SHAPES)
+    policy._knowledge.restore(kept)
+    assert policy.estimates(tokens=50)
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -289,6 +307,11 @@ def test_an_arm_of_a_new_kind_is_refused_once_something_was_learned():
         lambda kept: kept["states"].pop(),
         lambda kept: kept["moment"].pop(),
         lambda kept: kept.__setitem__("unit", 0.0),
+        lambda kept: kept.__setitem__("unit", 1e-320),
+        lambda kept: kept["states"][1].__setitem__(0, -5.0),
+        lambda kept: kept["states"][0].__setitem__(2, 0.5),
+        lambda kept: kept["mix"][0].__setitem__(0, 1e300),
+        lambda kept: widen(kept, MOST_SHAPES + 1),
     ],
 )
 def test_an_impossible_save_is_refused(spoil):

@@ -275,6 +275,9 @@ class RegressionSums(Knowledge):
         ]
         if not size or any(found.shape != shape for found, shape in expected):
             raise SaveFileError("the parts of the saved regression do not fit together")
+        shapes = Shapes(self.problem, Basis(states, mix, saved.unit))
+        if not shapes.are_possible():
+            raise SaveFileError("the saved shapes are impossible for this problem")
         for matrix in (*grams, gram, *arm_errors, errors):
             close = 1e-9 * max(1.0, float(np.max(np.abs(matrix))))
             if not np.array_equal(matrix, matrix.T) or np.linalg.eigvalsh(matrix)[0] < -close:
@@ -286,7 +289,7 @@ class RegressionSums(Knowledge):
         if np.any(lengths > np.append(counts.pulls, counts.trials) * (1.0 + 1e-6)):
             raise SaveFileError("the saved sums are impossible for the saved number of pulls")
         self.counts = counts
-        self.shapes = Shapes(self.problem, Basis(states, mix, saved.unit))
+        self.shapes = shapes
         self.grams, self.moments, self.arm_errors = grams, moments, arm_errors
         self.gram, self.moment, self.errors = gram, moment, errors
         self._forget_fit()

@@ -12,7 +12,7 @@ from onepull.arrays import Array
 from onepull.payoff import State
 from onepull.payoff.box_points import points
 from onepull.problem import Problem
-from onepull.spaces import Box
+from onepull.spaces import Box, Finite
 
 STATES = 256  # whose shapes are compared
 CONTEXTS = 128  # in which they are compared
@@ -75,6 +75,26 @@ class Shapes:
     def size(self) -> int:
         """The number of features."""
         return int(self.basis.mix.shape[1])
+
+    def are_possible(self) -> bool:
+        """Whether these could be the shapes of this problem; those from a save may not be."""
+        states, mix, _ = self.basis
+        if max(mix.shape) > MOST_SHAPES:
+            return False
+        for space, values in zip(self.problem.shown.values(), states.T, strict=True):
+            if isinstance(space, Finite):
+                inside = np.isin(values, space.values)
+            else:  # a sample of ratios may leave the interval by rounding
+                near = 1e-9 * np.abs(values)
+                inside = (space.low <= values + near) & (values - near <= space.high)
+            if not inside.all():
+                return False
+        if not mix.any():  # nothing to learn
+            return True
+        sample = points(self.problem.context, FEWEST_CONTEXTS, np.random.default_rng(0))
+        with np.errstate(all="ignore"):
+            scales = [self.at(context)[1] for context in zip(*sample.values(), strict=True)]
+        return bool(np.isfinite(scales).all())
 
     def on(self, problem: Problem) -> Shapes:
         """Return the same shapes for other arms."""
