@@ -9,7 +9,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from onepull import Finite, Interval, MergeError, Problem, RegressionUCB, SaveFileError
+from onepull import (
+    Finite,
+    Interval,
+    MergeError,
+    ParameterError,
+    Problem,
+    RegressionUCB,
+    SaveFileError,
+)
 from onepull.policies.hidden_states.regression_sums import FAINT, PRIOR
 from onepull.policies.hidden_states.shapes import MOST_SHAPES, Shapes
 
@@ -134,6 +142,50 @@ def test_an_arm_that_was_tried_where_it_is_quiet_stays_uncertain_elsewhere():
     assert tried.bonus > 3 * known.bonus
 
 
+def test_a_quiet_arm_does_not_hide_the_noise_of_another():
+    """One bad pull of a noisy arm says little, however well the other arm is predicted."""
+    problem = Problem(
+        arms=["noisy", "quiet"],
+        context={"tokens": Interval(1, 4000)},
+        state={"first": Interval(1, 9), "each": Interval(1, 9)},
+        reward="-first - tokens / each",
+    )
+    for seed in range(4):
+        policy, generator = RegressionUCB(problem), np.random.default_rng(seed)
+        small = []
+        for _ in range(1500):
+            tokens = float(np.exp(generator.uniform(0, math.log(4000))))
+            arm = policy.choose(tokens=tokens)
+            lows, highs = ((1, 1), (3, 5)) if arm == "noisy" else ((5, 4), (9, 9))
+            first, each = generator.uniform(lows, highs)
+            policy.observe(arm, reward=-first - tokens / each, tokens=tokens)
+            if tokens < 10:  # the noisy arm starts earlier, and is best here
+                small.append(arm)
+        late = small[len(small) // 2 :]
+        assert late.count("noisy") > len(late) / 2
+
+
+def test_an_arms_own_noise_is_saved_merged_and_removed_with_it():
+    def noise(policy: RegressionUCB) -> list[float]:
+        found: list[float] = policy._knowledge.look((700.0,)).variances.tolist()
+        return found
+
+    policy = RegressionUCB(served(arms=["alpha", "beta"], reward="-ttft - tokens * per_token"))
+    generator = np.random.default_rng(2)
+    for tokens in generator.uniform(1, 4000, 40).tolist():
+        policy.observe("alpha", reward=-1.0 - tokens * 0.01, tokens=tokens)
+        policy.observe("beta", reward=-tokens * float(generator.exponential(0.02)), tokens=tokens)
+    alpha, beta = noise(policy)
+    assert beta > 1.5 * alpha
+    merged = RegressionUCB(policy.problem)
+    merged.merge(policy)
+    assert noise(merged) == noise(RegressionUCB.from_bytes(policy.to_bytes())) == [alpha, beta]
+    policy.add_arm("gamma")
+    assert noise(policy) == [alpha, beta, pytest.approx(alpha)]  # as all together
+    policy.remove_arm("alpha")
+    assert noise(policy) == [beta, pytest.approx(alpha)]
+
+
 def test_a_state_is_worth_its_reward():
     told, shown = RegressionUCB(served()), RegressionUCB(served())
     for tokens in (10.0, 300.0, 2000.0):
@@ -155,12 +207,93 @@ def test_policies_with_other_shapes_are_not_merged():
         )
 
     one, other = links({"a": {"speed": 1}}), links({"a": {"speed": 1}, "b": {"speed": 9}})
-    one.add_arm("b", speed=9)
+    other.remove_arm("b")
     one.observe("a", reward=0.5, y=2)
     before = one.to_bytes()
     with pytest.raises(MergeError, match="different shapes"):
         one.merge(other)
     assert one.to_bytes() == before
+
+
+def near_and_far(*arms: str) -> RegressionUCB:
+    """Return a policy for arms of which only some take longer for more tokens."""
+    attributes = {"local": 0.0, "near": 1.0, "far": 2.0}
+    return RegressionUCB(
+        served(
+            arms={arm: {"remote": attributes[arm]} for arm in arms},
+            state={"first": Interval(0, 10), "each": Interval(0, 0.05)},
+            reward="-first - remote * tokens * each",
+            failure=None,
+        )
+    )
+
+
+@pytest.mark.parametrize("many", [37, 38, 65, 100])
+def test_one_kind_of_arms_among_many_is_not_left_out(many):
+    """Only the last two kinds take longer for more tokens, or for more words."""
+    arms = {f"arm {j}": {"price": float(j), "remote": 0.0, "slow": 0.0} for j in range(many)}
+    arms["near"] = {"price": 0.5, "remote": 1.0, "slow": 0.0}
+    arms["far"] = {"price": 1.5, "remote": 0.0, "slow": 1.0}
+    problem = served(
+        arms=arms,
+        context={"tokens": Interval(1, 1000), "words": Interval(1, 1000)},
+        state={"first": Interval(0, 10), "each": Interval(0, 0.05)},
+        reward="-first - (remote * tokens + slow * words) * each - price",
+        failure=None,
+    )
+    assert Shapes(problem).size == 2
+    policy = RegressionUCB(problem)
+    for tokens in np.random.default_rng(0).uniform(1, 1000, 100).tolist():
+        policy.observe("near", reward=-1.5 - tokens * 0.02, tokens=tokens, words=500)
+        policy.observe("far", reward=-6.5 - tokens * 0.01, tokens=500, words=tokens)
+    near, far = policy.estimates(tokens=900, words=100)[-2:]
+    assert near == pytest.approx(-19.5, rel=0.1)
+    assert far == pytest.approx(-7.5, rel=0.15)
+
+
+def test_an_arm_of_a_new_kind_is_learned_if_nothing_was_learned_before():
+    policy = near_and_far("local")
+    policy.add_arm("near", remote=1.0)
+    policy.add_arm("far", remote=2.0)
+    for tokens in np.random.default_rng(0).uniform(1, 4000, 200).tolist():
+        policy.observe("near", reward=-1.0 - tokens * 0.02, tokens=tokens)
+        policy.observe("far", reward=-8.0 - tokens * 0.01, tokens=tokens)
+    for tokens in (500.0, 3000.0):
+        _, near, far = policy.estimates(tokens=tokens)
+        assert near == pytest.approx(-1.0 - tokens * 0.02, rel=0.1)
+        assert far == pytest.approx(-8.0 - tokens * 0.01, rel=0.1)
+
+
+def test_an_arm_of_a_new_kind_is_refused_once_something_was_learned():
+    policy = near_and_far("local")
+    policy.observe("local", reward=-3.0, tokens=50)
+    before = policy.to_bytes()
+    with pytest.raises(ParameterError, match="make a new policy"):
+        policy.add_arm("near", remote=1.0)
+    assert policy.to_bytes() == before
+    policy.add_arm("another", remote=0.0)
+    known = near_and_far("local", "near")
+    known.observe("near", reward=-3.0, tokens=50)
+    known.add_arm("far", remote=2.0)  # as near, but steeper
+    assert known.estimates(tokens=50)[1] is not None
+
+
+def widen(kept: dict[str, Any], size: int) -> None:
+    """Change a save to more features, in parts that fit together."""
+    arms = len(kept["grams"])
+    kept["mix"] = np.ones((len(kept["mix"]), size)).tolist()
+    kept["grams"] = kept["arm_errors"] = np.zeros((arms, size, size)).tolist()
+    kept["moments"] = np.zeros((arms, size)).tolist()
+    kept["gram"] = kept["errors"] = np.zeros((size, size)).tolist()
+    kept["moment"] = [0.0] * size
+
+
+def test_a_save_with_other_features_is_read_if_they_fit_together():
+    policy = RegressionUCB(served())
+    kept = msgspec.to_builtins(policy._knowledge.state())
+    widen(kept, MOST_SHAPES)
+    policy._knowledge.restore(kept)
+    assert policy.estimates(tokens=50)
 
 
 @pytest.mark.parametrize(
@@ -169,9 +302,16 @@ def test_policies_with_other_shapes_are_not_merged():
         lambda kept: kept["grams"][0][0].__setitem__(0, -1.0),
         lambda kept: kept["grams"][0][0].__setitem__(0, 1e6),
         lambda kept: kept["errors"][0].append(0.0),
+        lambda kept: kept["arm_errors"].pop(),
+        lambda kept: kept["arm_errors"][1][0].__setitem__(0, -1.0),
         lambda kept: kept["states"].pop(),
         lambda kept: kept["moment"].pop(),
         lambda kept: kept.__setitem__("unit", 0.0),
+        lambda kept: kept.__setitem__("unit", 1e-320),
+        lambda kept: kept["states"][1].__setitem__(0, -5.0),
+        lambda kept: kept["states"][0].__setitem__(2, 0.5),
+        lambda kept: kept["mix"][0].__setitem__(0, 1e300),
+        lambda kept: widen(kept, MOST_SHAPES + 1),
     ],
 )
 def test_an_impossible_save_is_refused(spoil):

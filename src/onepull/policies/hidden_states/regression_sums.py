@@ -10,7 +10,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.checks import restored
-from onepull.errors import MergeError, SaveFileError
+from onepull.errors import MergeError, ParameterError, SaveFileError
 from onepull.payoff import State
 from onepull.policies.hidden_states.shapes import Basis, Shapes
 from onepull.policies.sharing.knowledge import Knowledge
@@ -41,7 +41,7 @@ class View(NamedTuple):
 
 
 class RegressionSums(Knowledge):
-    """A = Σ x xᵀ and b = Σ r x of each arm and of all together, and the squared errors of all.
+    """A = Σ x xᵀ, b = Σ r x and squared errors, of each arm and of all together.
 
     The weights of an arm are (λI + A)⁻¹(b + λw), where w are the weights of all arms together.  So
     an arm with few pulls is estimated from the others.  What an arm has shown stays in the common
@@ -49,9 +49,11 @@ class RegressionSums(Knowledge):
 
     Noise depends on the context: a link that serves all small requests in full shows none there.
     So the squared errors of predictions are kept as E = Σ e² x xᵀ, and the variance in a context is
-    xᵀEx / xᵀAx over all arms: an average of squared errors in which similar contexts count most.
-    An arm's own errors would tell more, but an arm that was tried only where it is quiet would seem
-    well known everywhere.
+    xᵀEx / xᵀAx: an average of squared errors in which similar contexts count most.  It is the
+    larger of two such averages.  With the errors of all arms alone, a quiet arm that is pulled
+    often would hide the noise of another.  With an arm's own errors alone, one that was tried only
+    where it is quiet would seem well known everywhere.  In an arm's own average that of all arms
+    counts as one observation.
 
     Attributes
     ----------
@@ -73,7 +75,7 @@ class RegressionSums(Knowledge):
         self.grams = np.zeros((arms, size, size))
         self.moments = np.zeros((arms, size))
         self.gram, self.moment = np.zeros((size, size)), np.zeros(size)
-        self.errors = np.zeros((size, size))
+        self.arm_errors, self.errors = np.zeros_like(self.grams), np.zeros((size, size))
         self._forget_fit()
 
     def _forget_fit(self) -> None:
@@ -101,10 +103,12 @@ class RegressionSums(Knowledge):
         shares = np.maximum(_forms(rows, inverses), 0.0)
         if any(self.in_flight):  # each counts as if it were in this context
             shares /= 1.0 + shares * self.in_flight
-        seen = _forms(rows, self.gram)
-        wrong = _forms(rows, self.errors)
-        variances = np.divide(wrong, seen, out=np.zeros_like(wrong), where=seen > 0.0)
-        return View(means, np.maximum(variances, 0.0), shares, scales, offsets)
+        seen, wrong = _forms(rows, self.gram), _forms(rows, self.errors)
+        share = PRIOR / max(float(np.trace(self.gram)), 1.0)  # of all that counts for each arm
+        own_seen = _forms(rows, self.grams) + share * seen
+        own_wrong = _forms(rows, self.arm_errors) + share * wrong
+        variances = np.maximum(_ratios(wrong, seen), _ratios(own_wrong, own_seen))
+        return View(means, variances, shares, scales, offsets)
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Take in one reward in its context."""
@@ -118,7 +122,9 @@ class RegressionSums(Knowledge):
         error = scaled - float(weights[arm] @ row)
         square = row[:, None] * row
         # The error of a prediction is larger than the noise, by the error of the mean.
-        self.errors += square * (error * error / (1.0 + float(row @ inverses[arm] @ row)))
+        wrong = square * (error * error / (1.0 + float(row @ inverses[arm] @ row)))
+        self.arm_errors[arm] += wrong
+        self.errors += wrong
         self.grams[arm] += square
         self.moments[arm] += row * scaled
         self.gram += square
@@ -159,23 +165,53 @@ class RegressionSums(Knowledge):
         """The number of numbers kept."""
         basis = self.shapes.basis
         fixed = basis.states.size + basis.mix.size + 1
-        kept = self.grams.size + self.moments.size + self.moment.size + 2 * self.errors.size
-        return fixed + kept + self.counts.storage
+        arms = self.grams.size + self.arm_errors.size + self.moments.size
+        everything = self.gram.size + self.errors.size + self.moment.size
+        return fixed + arms + everything + self.counts.storage
 
     def change_arms(self, problem: Problem, removed: int | None = None) -> None:
         """Change to a problem with one more arm at the end, or with one arm removed."""
+        if removed is None:
+            self.add_arms(problem)
+            return
         self.shapes = self.shapes.on(problem)
         self.problem = problem
-        if removed is None:
+        self.counts.remove_arm(removed)
+        del self.in_flight[removed]
+        self.grams = np.delete(self.grams, removed, axis=0)
+        self.arm_errors = np.delete(self.arm_errors, removed, axis=0)
+        self.moments = np.delete(self.moments, removed, axis=0)
+        self._forget_fit()
+
+    def add_arms(self, problem: Problem) -> None:
+        """Change to a problem with more arms at the end; changes nothing if it raises.
+
+        The attributes of a new arm may give it shapes that the features cannot express.  New
+        features can be taken only before something was learned with the old ones.
+        """
+        shapes = self.shapes.widened(problem)
+        if shapes.basis is not self.shapes.basis:
+            if self.gram.any():
+                raise ParameterError(
+                    "the attributes of the new arms make their rewards depend on the context in a "
+                    "way that no other arm's do, and what was learned cannot be carried over; make "
+                    "a new policy from the problem with these arms"
+                )
+            size = shapes.size
+            self.gram, self.errors = np.zeros((size, size)), np.zeros((size, size))
+            self.moment = np.zeros(size)
+            self.grams = np.zeros((len(self.grams), size, size))
+            self.arm_errors = np.zeros_like(self.grams)
+            self.moments = np.zeros((len(self.grams), size))
+        added = len(problem.arms) - len(self.problem.arms)
+        self.shapes, self.problem = shapes, problem
+        for _ in range(added):
             self.counts.add_arm()
-            self.in_flight.append(0)
-            self.grams = np.append(self.grams, np.zeros_like(self.grams[:1]), axis=0)
-            self.moments = np.append(self.moments, np.zeros_like(self.moments[:1]), axis=0)
-        else:
-            self.counts.remove_arm(removed)
-            del self.in_flight[removed]
-            self.grams = np.delete(self.grams, removed, axis=0)
-            self.moments = np.delete(self.moments, removed, axis=0)
+        self.in_flight += [0] * added
+        more = np.zeros((added, shapes.size, shapes.size))
+        self.grams = np.concatenate([self.grams, more])
+        self.arm_errors = np.concatenate([self.arm_errors, more])
+        self.moments = np.concatenate([self.moments, more[:, 0]])
         self._forget_fit()
 
     def merge(self, other: Self, arms: Sequence[int]) -> None:
@@ -192,6 +228,7 @@ class RegressionSums(Knowledge):
             )
         self.grams += other.grams[list(arms)]
         self.moments += other.moments[list(arms)]
+        self.arm_errors += other.arm_errors[list(arms)]
         self.gram += other.gram
         self.moment += other.moment
         self.errors += other.errors
@@ -208,6 +245,7 @@ class RegressionSums(Knowledge):
             unit,
             self.grams.tolist(),
             self.moments.tolist(),
+            self.arm_errors.tolist(),
             self.gram.tolist(),
             self.moment.tolist(),
             self.errors.tolist(),
@@ -217,8 +255,9 @@ class RegressionSums(Knowledge):
         """Restore a saved state; raises `SaveFileError` if it is invalid."""
         saved = restored(_Saved, state, "regression")
         try:
-            states, mix, errors = map(np.array, (saved.states, saved.mix, saved.errors))
+            states, mix = np.array(saved.states), np.array(saved.mix)
             grams, moments = np.array(saved.grams), np.array(saved.moments)
+            arm_errors, errors = np.array(saved.arm_errors), np.array(saved.errors)
             gram, moment = np.array(saved.gram), np.array(saved.moment)
         except ValueError as error:  # rows of different lengths
             raise SaveFileError(f"the saved regression is invalid: {error}") from None
@@ -230,12 +269,16 @@ class RegressionSums(Knowledge):
             (errors, (size, size)),
             (grams, (arms, size, size)),
             (moments, (arms, size)),
+            (arm_errors, (arms, size, size)),
             (gram, (size, size)),
             (moment, (size,)),
         ]
         if not size or any(found.shape != shape for found, shape in expected):
             raise SaveFileError("the parts of the saved regression do not fit together")
-        for matrix in (*grams, gram, errors):
+        shapes = Shapes(self.problem, Basis(states, mix, saved.unit))
+        if not shapes.are_possible():
+            raise SaveFileError("the saved shapes are impossible for this problem")
+        for matrix in (*grams, gram, *arm_errors, errors):
             close = 1e-9 * max(1.0, float(np.max(np.abs(matrix))))
             if not np.array_equal(matrix, matrix.T) or np.linalg.eigvalsh(matrix)[0] < -close:
                 raise SaveFileError("a saved matrix is not symmetric and positive semidefinite")
@@ -246,9 +289,9 @@ class RegressionSums(Knowledge):
         if np.any(lengths > np.append(counts.pulls, counts.trials) * (1.0 + 1e-6)):
             raise SaveFileError("the saved sums are impossible for the saved number of pulls")
         self.counts = counts
-        self.shapes = Shapes(self.problem, Basis(states, mix, saved.unit))
-        self.grams, self.moments, self.errors = grams, moments, errors
-        self.gram, self.moment = gram, moment
+        self.shapes = shapes
+        self.grams, self.moments, self.arm_errors = grams, moments, arm_errors
+        self.gram, self.moment, self.errors = gram, moment, errors
         self._forget_fit()
 
     def copy(self) -> Self:
@@ -258,7 +301,7 @@ class RegressionSums(Knowledge):
         twin.counts, twin.in_flight = self.counts.copy(), list(self.in_flight)
         twin.grams, twin.moments = self.grams.copy(), self.moments.copy()
         twin.gram, twin.moment = self.gram.copy(), self.moment.copy()
-        twin.errors = self.errors.copy()
+        twin.arm_errors, twin.errors = self.arm_errors.copy(), self.errors.copy()
         twin._forget_fit()
         return twin
 
@@ -275,6 +318,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     unit: _Unit
     grams: list[_Matrix]
     moments: _Matrix
+    arm_errors: list[_Matrix]
     gram: _Matrix
     moment: list[_Number]
     errors: _Matrix
@@ -285,3 +329,9 @@ def _forms(rows: Array, matrices: Array) -> Array:
     turned = np.matmul(rows[:, None, :], matrices)
     found: Array = np.matmul(turned, rows[:, :, None])[:, 0, 0]
     return found
+
+
+def _ratios(wrong: Array, seen: Array) -> Array:
+    """Return the averages of squared errors, or zero where nothing was seen."""
+    found = np.divide(wrong, seen, out=np.zeros_like(wrong), where=seen > 0.0)
+    return np.maximum(found, 0.0)

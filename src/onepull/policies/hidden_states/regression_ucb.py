@@ -28,7 +28,7 @@ class RegressionUCB(Policy):
 
     Index: θ̂ + √(2c·ln(1 + n·v)·σ²·v), where v is the share of the noise that is left in θ̂ (1/m
     after m pulls in the same context) and σ² is the variance of the noise in this context, from
-    the errors of earlier predictions for all arms.
+    the errors of earlier predictions: for this arm or for all arms, whichever is larger.
 
     It takes any problem and any context.  Rewards that jump or bend are described by up to 16
     shapes, which leaves an error.  It assumes that arms do not change over time.  Pulls in flight

@@ -12,17 +12,19 @@ from onepull.arrays import Array
 from onepull.payoff import State
 from onepull.payoff.box_points import points
 from onepull.problem import Problem
-from onepull.spaces import Box
+from onepull.spaces import Box, Finite
 
 STATES = 256  # whose shapes are compared
 CONTEXTS = 128  # in which they are compared
 MOST_ROWS = 512  # contexts of all kinds of arms together
 FEWEST_CONTEXTS = 16  # for each of many kinds
-MOST_KINDS = 32  # of arms, by their attributes, whose rewards are computed
+MOST_KINDS = 32  # of arms, by their attributes, whose rewards are computed together
 FAILURES = 0.125  # of the shapes, if pulls can fail
 OCTAVES = 20.0  # up and down from 1, over which the values of a field without bounds are spread
 MOST_SHAPES = 16
 NEGLIGIBLE = 1e-3  # what the shapes left out may contribute, as a share of all
+SPANNED = 1e-2  # the same for the shapes of one kind of arms, all of the same size
+CHECKED = 64  # contexts in which they are compared with the features
 FLAT = 1e-12  # a shape smaller than this share of the rewards is rounding
 
 
@@ -74,9 +76,38 @@ class Shapes:
         """The number of features."""
         return int(self.basis.mix.shape[1])
 
+    def are_possible(self) -> bool:
+        """Whether these could be the shapes of this problem; those from a save may not be."""
+        states, mix, _ = self.basis
+        if max(mix.shape) > MOST_SHAPES:
+            return False
+        for space, values in zip(self.problem.shown.values(), states.T, strict=True):
+            if isinstance(space, Finite):
+                inside = np.isin(values, space.values)
+            else:  # a sample of ratios may leave the interval by rounding
+                near = 1e-9 * np.abs(values)
+                inside = (space.low <= values + near) & (values - near <= space.high)
+            if not inside.all():
+                return False
+        if not mix.any():  # nothing to learn
+            return True
+        sample = points(self.problem.context, FEWEST_CONTEXTS, np.random.default_rng(0))
+        with np.errstate(all="ignore"):
+            scales = [self.at(context)[1] for context in zip(*sample.values(), strict=True)]
+        return bool(np.isfinite(scales).all())
+
     def on(self, problem: Problem) -> Shapes:
         """Return the same shapes for other arms."""
         return Shapes(problem, self.basis)
+
+    def widened(self, problem: Problem) -> Shapes:
+        """Return shapes for more arms: the same, unless new ones describe a new arm better."""
+        kinds = sorted(set(problem.known) - set(self.problem.known))
+        if not kinds or max(left := _left(problem, self.basis, kinds)) <= SPANNED:
+            return self.on(problem)
+        new = Shapes(problem)
+        pairs = zip(left, _left(problem, new.basis, kinds), strict=True)
+        return new if any(old > max(SPANNED, 2.0 * now) for old, now in pairs) else self.on(problem)
 
     def at(self, context: State) -> tuple[Array, Array, Array]:
         """Return features, their scale and the reward of the reference state.
@@ -96,9 +127,24 @@ class Shapes:
 
 
 def _basis(problem: Problem) -> Basis:
-    generator = np.random.default_rng(0)
+    """Return a basis for some kinds of arms, and for each other kind that it cannot express."""
     kinds = sorted(set(problem.known))
-    kinds = kinds[:: math.ceil(len(kinds) / MOST_KINDS)]
+    used = kinds[:: math.ceil(len(kinds) / MOST_KINDS)]
+    basis = _basis_of(problem, used)
+    others = sorted(set(kinds) - set(used))
+    for start in range(0, len(others), MOST_KINDS):
+        lot = others[start : start + MOST_KINDS]
+        while lot and basis.mix.shape[1] < MOST_SHAPES:
+            left = _left(problem, basis, lot)
+            if max(left) <= SPANNED:
+                break
+            used.append(lot.pop(left.index(max(left))))
+            basis = _basis_of(problem, used)
+    return basis
+
+
+def _basis_of(problem: Problem, kinds: Sequence[State]) -> Basis:
+    generator = np.random.default_rng(0)
     each = min(CONTEXTS, max(FEWEST_CONTEXTS, MOST_ROWS // len(kinds)))
     contexts = list(points(problem.context, each, generator).values())
     states = _states(problem, generator)
@@ -134,6 +180,39 @@ def _basis(problem: Problem) -> Basis:
     roots = np.sqrt(np.maximum(values, FLAT * values[-1]))
     mix = vectors * roots / norms[chosen][:, None]
     return Basis(np.vstack([states[[reference]], states[uneven][chosen]]), mix, unit)
+
+
+def _left(problem: Problem, basis: Basis, kinds: Sequence[State]) -> list[float]:
+    """Return the share of the shapes of each kind of arms that the features cannot express."""
+    generator = np.random.default_rng(0)
+    columns = [column[:, None] for column in points(problem.context, CHECKED, generator).values()]
+    states = np.vstack([basis.states, _states(problem, generator)])
+    return [_share_left(problem, basis, columns, known, states) for known in kinds]
+
+
+def _share_left(
+    problem: Problem, basis: Basis, columns: list[Array], known: State, states: Array
+) -> float:
+    found = problem.payoff.vector(*columns, *known, *states.T)
+    rewards = np.broadcast_to(found, (len(columns[0]), len(states))) / basis.unit
+    chosen = len(basis.mix)
+    usable = np.asarray(np.isfinite(rewards).all(axis=0))
+    if not usable[: chosen + 1].all():
+        return 1.0
+    shapes = rewards[:, 1:] - rewards[:, :1]
+    features = shapes[:, :chosen] @ basis.mix
+    peaks = np.abs(shapes).max(axis=0)
+    sizes = np.abs(rewards).max(axis=0)
+    uneven = usable[1:] & (peaks > FLAT * (sizes[1:] + sizes[0]))
+    if not uneven.any():
+        return 0.0
+    shapes = shapes[:, uneven] / peaks[uneven]
+    heights = np.abs(features).max(axis=0)
+    features = features[:, heights > 0.0] / heights[heights > 0.0]
+    directions, lengths, _ = np.linalg.svd(features, full_matrices=False)
+    directions = directions[:, lengths > FLAT * lengths.max(initial=0.0)]
+    left = shapes - directions @ (directions.T @ shapes)
+    return math.sqrt(float((left * left).sum() / (shapes * shapes).sum()))
 
 
 def _unit(rewards: Array) -> float:
