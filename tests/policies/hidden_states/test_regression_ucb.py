@@ -186,6 +186,23 @@ def test_an_arms_own_noise_is_saved_merged_and_removed_with_it():
     assert noise(policy) == [beta, pytest.approx(alpha)]
 
 
+def test_contexts_far_below_the_largest_are_learned():
+    """Their shapes are tiny beside those of the largest contexts, and must not count as none."""
+    policy = RegressionUCB(
+        served(
+            arms=["a", "b"],
+            context={"tokens": Interval(0, 1e200)},
+            reward="-ttft - tokens * per_token",
+            failure=None,
+        )
+    )
+    for tokens in np.random.default_rng(0).uniform(1, 4000, 50).tolist():
+        policy.observe("a", reward=-2 * tokens, tokens=tokens)
+        policy.observe("b", reward=-tokens, tokens=tokens)
+    assert policy.choose(tokens=2000) == "b"
+    assert policy.estimates(tokens=2000) == pytest.approx([-4000, -2000], rel=0.1)
+
+
 def test_a_state_is_worth_its_reward():
     told, shown = RegressionUCB(served()), RegressionUCB(served())
     for tokens in (10.0, 300.0, 2000.0):

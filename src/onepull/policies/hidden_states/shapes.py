@@ -22,6 +22,7 @@ MOST_KINDS = 32  # of arms, by their attributes, whose rewards are computed toge
 FAILURES = 0.125  # of the shapes, if pulls can fail
 OCTAVES = 20.0  # up and down from 1, over which the values of a field without bounds are spread
 MOST_SHAPES = 16
+HIGHEST = 1e150  # that features may be, in units; where they are made they are about one
 NEGLIGIBLE = 1e-3  # what the shapes left out may contribute, as a share of all
 SPANNED = 1e-2  # the same for the shapes of one kind of arms, all of the same size
 CHECKED = 64  # contexts in which they are compared with the features
@@ -78,7 +79,7 @@ class Shapes:
 
     def are_possible(self) -> bool:
         """Whether these could be the shapes of this problem; those from a save may not be."""
-        states, mix, _ = self.basis
+        states, mix, unit = self.basis
         if max(mix.shape) > MOST_SHAPES:
             return False
         for space, values in zip(self.problem.shown.values(), states.T, strict=True):
@@ -94,7 +95,7 @@ class Shapes:
         sample = points(self.problem.context, FEWEST_CONTEXTS, np.random.default_rng(0))
         with np.errstate(all="ignore"):
             scales = [self.at(context)[1] for context in zip(*sample.values(), strict=True)]
-        return bool(np.isfinite(scales).all())
+        return bool((np.array(scales) / unit <= HIGHEST).all())  # not if one is NaN
 
     def on(self, problem: Problem) -> Shapes:
         """Return the same shapes for other arms."""
@@ -121,9 +122,12 @@ class Shapes:
         shapes = (rewards[:, 1:] - rewards[:, :1]) / self.basis.unit
         # A product for each arm, so that its rounding does not depend on the number of arms.
         features = np.matmul(shapes[:, None, :], self.basis.mix)[:, 0, :]
-        scales = np.sqrt((features * features).sum(axis=1))
-        scales[scales == 0.0] = 1.0  # no state makes a difference here
-        return features / scales[:, None], scales * self.basis.unit, rewards[:, 0]
+        largest = np.abs(features).max(axis=1)
+        largest[largest == 0.0] = 1.0  # no state makes a difference here
+        features = features / largest[:, None]  # so that no square vanishes
+        lengths = np.sqrt((features * features).sum(axis=1))
+        lengths[lengths == 0.0] = 1.0
+        return features / lengths[:, None], lengths * largest * self.basis.unit, rewards[:, 0]
 
 
 def _basis(problem: Problem) -> Basis:
