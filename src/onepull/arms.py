@@ -42,7 +42,7 @@ def arm_names(arms: GivenArms) -> tuple[str, ...]:
         raise ProblemError(f"a problem may have at most {MOST_ARMS:,} arms, given more")
     names: dict[str, None] = {}
     for name in listed:
-        if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
+        if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]  # users may give anything
             raise ProblemError(f"an arm's name must be text and not empty, given {shown(name)}")
         if not name.isascii() and SURROGATE.search(name):
             raise ProblemError(f"an arm's name must be valid Unicode, given {shown(name)}")

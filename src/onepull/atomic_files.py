@@ -16,7 +16,7 @@ from onepull.errors import InputError
 try:
     import fcntl
 except ImportError:  # pragma: no cover - not on Windows
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # asked for before use
 
 # Flags that not every system has.
 NO_SPECIAL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

@@ -68,8 +68,8 @@ def _type_of(plain: PlainPsi) -> type[Any]:
 
 
 def write_psi(psi: Any, shown: Any, out: Any) -> None:
-    """Write ψ of a state into `out`; the compiled forms are below."""
-    raise NotImplementedError
+    """Write ψ of a state into `out`."""
+    raise NotImplementedError  # the compiled forms are below
 
 
 @overload(write_psi)

@@ -40,19 +40,19 @@ leading_of_arms = inlined(rules.leading_of_arms)
 leading_law_of_arms = inlined(rules.leading_law_of_arms)
 
 
-# Functions that kernels call; the compiled forms are below.
+# Functions that kernels call.
 
 
 def exploration_of(rule: Any, trial: Any) -> Any:
     """Return the exploration of a rule at a trial."""
-    raise NotImplementedError
+    raise NotImplementedError  # the compiled forms are below
 
 
 def decide(
     rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any, trial: Any
 ) -> Any:
     """Return the arm that a rule plays in a cell, at trial n of the cell and `trial` in total."""
-    raise NotImplementedError
+    raise NotImplementedError  # the compiled forms are below
 
 
 def decide_on(
@@ -60,7 +60,7 @@ def decide_on(
     n: Any, trial: Any,
 ) -> Any:  # fmt: skip
     """Return the arm that a rule plays, given φ and each arm's means of ψ."""
-    raise NotImplementedError
+    raise NotImplementedError  # the compiled forms are below
 
 
 @compiled
