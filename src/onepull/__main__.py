@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CALLBACK_PAUSE = 0.01  # seconds, for a callback to return
+PAUSE = 0.1  # seconds between looks whether an interrupt was lost
 STOPPED = 130  # the exit code of an interrupted command
 
 
@@ -60,31 +60,35 @@ def _end_at_once() -> None:
 def _heed_interrupts() -> Callable[[], bool]:
     """Raise KeyboardInterrupt at an interrupt, and again if it is lost; return whether one came.
 
-    An exception in a callback from C, as the compiler makes them, is only printed, and the
-    program goes on.
+    C code may clear an exception, or print it if a callback raised it, and the program goes on.
     """
     import signal  # noqa: PLC0415 - an interrupt while it is imported must be caught
     import time  # noqa: PLC0415 - the same
     from _thread import get_ident, interrupt_main, start_new_thread  # noqa: PLC0415 - the same
 
     here, came = get_ident(), False
+    # Ends a wait too, where there is such a call.
+    again = getattr(signal, "pthread_kill", lambda _thread, number: interrupt_main(number))
 
     def interrupt(_number: int, _frame: Any) -> None:
         nonlocal came
-        came = True
+        if not came:
+            came = True
+            start_new_thread(ask_again, ())
         raise KeyboardInterrupt
 
     def ask_again() -> None:
-        time.sleep(CALLBACK_PAUSE)
-        if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(here, signal.SIGINT)  # also ends a wait
-        else:
-            interrupt_main()
+        """Interrupt again whenever the command goes on as if nothing had come."""
+        while hasattr(sys, "_current_exceptions"):
+            time.sleep(PAUSE)
+            if signal.getsignal(signal.SIGINT) is not interrupt:
+                return
+            handled = sys._current_exceptions().get(here)  # noqa: SLF001 - nothing else tells
+            if not _comes_from_interrupt(handled):
+                again(here, signal.SIGINT)
 
     def unraisable(found: Any) -> None:
-        if issubclass(found.exc_type, KeyboardInterrupt):
-            start_new_thread(ask_again, ())
-        else:
+        if not issubclass(found.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(found)
 
     # A shell may have had us ignore interrupts; then they stay ignored.
@@ -92,6 +96,14 @@ def _heed_interrupts() -> Callable[[], bool]:
         signal.signal(signal.SIGINT, interrupt)
         sys.unraisablehook = unraisable
     return lambda: came
+
+
+def _comes_from_interrupt(found: Any) -> bool:
+    """Return whether an exception is an interrupt, or was raised while one was handled."""
+    error = found[1] if isinstance(found, tuple) else found  # a tuple until Python 3.11
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _ignore_interrupts() -> None:

@@ -213,6 +213,36 @@ def main(**_):
 import onepull.cli
 onepull.cli.main = main
 """
+# Some C code clears every exception, as this Python does, and goes on.
+CLEARED = """
+import os, time
+def main(**_):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(50)
+    except BaseException:
+        pass
+    time.sleep(50)
+    print("not stopped")
+import onepull.cli
+onepull.cli.main = main
+"""
+# Cleaning up after an interrupt may take long, and is not interrupted again.
+CLEANED_UP = """
+import os, time
+def main(**_):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(50)
+    finally:
+        try:
+            {}["missing"]
+        except KeyError:
+            time.sleep(0.5)
+        print("cleaned up", flush=True)
+import onepull.cli
+onepull.cli.main = main
+"""
 # Python turns an exception in `__set_name__` into another.
 IN_A_CLASS = """
 import os
@@ -229,8 +259,11 @@ onepull.cli.main = main
 """
 
 
-@pytest.mark.parametrize("before", [IN_A_CALLBACK, IN_A_CLASS])
-def test_an_interrupt_that_other_code_loses_or_changes_still_stops(before):
+@pytest.mark.parametrize(
+    ("before", "printed"),
+    [(IN_A_CALLBACK, ""), (CLEARED, ""), (CLEANED_UP, "cleaned up\n"), (IN_A_CLASS, "")],
+)
+def test_an_interrupt_that_other_code_loses_or_changes_still_stops(before, printed):
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     start = "from onepull.__main__ import start; start()"
     done = subprocess.run(
@@ -240,7 +273,7 @@ def test_an_interrupt_that_other_code_loses_or_changes_still_stops(before):
         check=False,
         timeout=40,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\nonepull: stopped\n")
+    assert (done.returncode, done.stdout, done.stderr) == (130, printed, "\nonepull: stopped\n")
 
 
 def test_an_interrupt_that_a_shell_ignores_stays_ignored():
