@@ -16,7 +16,7 @@ from typing import Any
 from problems import channels
 
 from onepull import DiscountedUCB, Router, SQLiteStore
-from onepull.router.fold import Fold
+from onepull.router.state.fold import Fold
 from onepull.store import Observed
 
 WORKERS = 3

@@ -16,7 +16,7 @@ import httpx
 from serving import Process, wait_for, write_problem
 
 from onepull import Router
-from onepull.router.fold import Fold
+from onepull.router.state.fold import Fold
 from onepull.store import Failed, Observed
 
 CLIENTS = 4

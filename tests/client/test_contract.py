@@ -22,7 +22,7 @@ from onepull import (
     UnknownArm,
 )
 from onepull.problem import toml_values
-from onepull.router.definition import policy_for
+from onepull.router.definition.definition import policy_for
 from onepull.router.router_file import read_router_file
 
 TARGETS = ["policy", "router", "router on disk", "client"]

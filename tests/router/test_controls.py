@@ -23,8 +23,8 @@ from onepull import (
     SQLiteStore,
     UnknownArm,
 )
-from onepull.router.fold import REVISIONS as REVISED
-from onepull.router.fold import Fold
+from onepull.router.state.fold import REVISIONS as REVISED
+from onepull.router.state.fold import Fold
 from onepull.store import Control, FallbackSet, ModeSet, Observed, Paused, Pinned
 
 LISTED = Problem(

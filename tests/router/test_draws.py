@@ -5,7 +5,7 @@ import pytest
 from problems import channels
 
 from onepull import EpsilonGreedy, Router
-from onepull.router.draws import Draw
+from onepull.router.state.draws import Draw
 
 IDS = [f"id {i}" for i in range(4000)]
 

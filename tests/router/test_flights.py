@@ -7,7 +7,7 @@ import time
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from onepull.router.flights import GRACE, MOST_STALE_DEADLINES, Flights
+from onepull.router.state.flights import GRACE, MOST_STALE_DEADLINES, Flights
 from onepull.store import Decided
 
 STEPS = st.lists(

@@ -7,8 +7,8 @@ from typing import Any
 from router_workers import overdue, quiet
 
 from onepull import EpsilonGreedy, Interval, MemoryStore, Problem
-from onepull.router.flights import MOST_STALE_DEADLINES
-from onepull.router.log_counts import REMOVED
+from onepull.router.state.flights import MOST_STALE_DEADLINES
+from onepull.router.state.log_counts import REMOVED
 from onepull.service.views.hosted import Hosted
 from onepull.store import Decided, Expired, Observed
 

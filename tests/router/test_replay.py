@@ -18,7 +18,7 @@ from onepull import (
     ParameterError,
     Problem,
 )
-from onepull.router.replay import replayed
+from onepull.router.replay.replay import replayed
 
 LISTED = Problem(
     arms=["near", "far"],

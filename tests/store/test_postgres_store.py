@@ -11,7 +11,7 @@ from problems import channels
 from router_workers import quiet
 
 from onepull import DCB, UCB1, DiscountedUCB, MissingExtra, PostgresStore, StoreError, open_store
-from onepull.router.preview import Preview
+from onepull.router.definition.preview import Preview
 from onepull.store import Decided
 from onepull.store.read_only import PostgresReader, open_to_read
 from onepull.testing import STORE_CHECKS

@@ -16,7 +16,7 @@ from onepull.client.attempts import Reply, error_of, raise_for
 from onepull.errors import InputError, ParameterError, ServiceError
 from onepull.policies import Explanation
 from onepull.router import BatchReceipt, Decision, Observation, Receipt, RouterStats
-from onepull.router.plain_values import LONGEST_ID
+from onepull.router.state.plain_values import LONGEST_ID
 from onepull.store import new_id
 
 EVENTS_PER_REPLY = 1000  # events of a log in one reply

@@ -10,9 +10,9 @@ from onepull.checks import by_name, plain_text, shown
 from onepull.errors import ConflictError, ContextError, InputError
 from onepull.policies.choice import Choice, chosen
 from onepull.router.decision import Decision
-from onepull.router.draws import Draw
-from onepull.router.following import Following
-from onepull.router.plain_values import is_plain, python_number, text
+from onepull.router.following.following import Following
+from onepull.router.state.draws import Draw
+from onepull.router.state.plain_values import is_plain, python_number, text
 from onepull.store import events as e
 
 

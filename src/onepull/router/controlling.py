@@ -14,9 +14,9 @@ from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.policies.logged_policy import fresh_policy
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
-from onepull.router.defining import Defining
-from onepull.router.definition import policy_for
-from onepull.router.plain_values import python_number, text
+from onepull.router.definition.defining import Defining
+from onepull.router.definition.definition import policy_for
+from onepull.router.state.plain_values import python_number, text
 from onepull.store import events as e
 
 

@@ -13,10 +13,10 @@ from onepull.checks import shown, state_by_name
 from onepull.decoding import complaint
 from onepull.errors import ConflictError, InputError, OnepullError
 from onepull.router.decision import Decision
-from onepull.router.following import CHUNK, Following
+from onepull.router.following.following import CHUNK, Following
 from onepull.router.outcomes import Outcome, prepared, receipt_for, receipt_if_answered
-from onepull.router.plain_values import python_number, text
 from onepull.router.receipts import BatchReceipt, Observation, Receipt
+from onepull.router.state.plain_values import python_number, text
 from onepull.store import events as e
 
 Told: TypeAlias = Outcome | OnepullError  # what an observation says, or why it is refused

@@ -14,16 +14,16 @@ from onepull.policies.policy import Policy
 from onepull.problem import Problem, given_problem
 from onepull.router.choosing import Choosing
 from onepull.router.controlling import Controlling
-from onepull.router.defining import Wanted
-from onepull.router.definition import RouterSettings, asked_for, policy_for
-from onepull.router.expiry import Expiry
-from onepull.router.fold import Fold, check_mode
+from onepull.router.definition.defining import Wanted
+from onepull.router.definition.definition import RouterSettings, asked_for, policy_for
 from onepull.router.observing import Observing
-from onepull.router.plain_values import text
 from onepull.router.pull import RouterPull
-from onepull.router.replay import Replay, WhatIf, replayed, what_if
+from onepull.router.replay.replay import Replay, WhatIf, replayed, what_if
 from onepull.router.router_file import read_router_file
 from onepull.router.router_stats import IN_MEMORY, RouterStats
+from onepull.router.state.expiry import Expiry
+from onepull.router.state.fold import Fold, check_mode
+from onepull.router.state.plain_values import text
 from onepull.store import Store, open_store
 
 DEFAULT_NAME = "default"  # of a problem in a log

@@ -15,7 +15,7 @@ import msgspec
 from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.problem import Problem
 from onepull.router import Router
-from onepull.router.definition import RouterSettings
+from onepull.router.definition.definition import RouterSettings
 from onepull.service import demonstration
 from onepull.service.handlers.deciding import ShortCut, short_cuts
 from onepull.service.handlers.gathering import Gathering

@@ -13,7 +13,7 @@ from onepull.errors import ParameterError
 from onepull.policies.controls import Share
 from onepull.problem import Problem
 from onepull.router import Router
-from onepull.router.expiry import Expiry
+from onepull.router.state.expiry import Expiry
 from onepull.service.handlers.deciding import known_problem
 from onepull.service.http.bodies import Body
 from onepull.service.http.exchange import Answer, Exchange

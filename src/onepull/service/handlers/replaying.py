@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from onepull.router import Router
-from onepull.router.definition import policy_for
-from onepull.router.replay import replayed
+from onepull.router.definition.definition import policy_for
+from onepull.router.replay.replay import replayed
 from onepull.service.http.answers import ReplayAnswer
 from onepull.service.http.messages import ReplayRequest
 from onepull.store import Decided

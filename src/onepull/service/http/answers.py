@@ -8,7 +8,7 @@ import msgspec
 
 from onepull.policies import Controls
 from onepull.router import Decision, RouterStats
-from onepull.router.replay import Replay
+from onepull.router.replay.replay import Replay
 
 DecisionAnswer = Decision
 StatsAnswer = RouterStats

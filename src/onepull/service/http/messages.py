@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from onepull.checks import Share
-from onepull.router.plain_values import LONGEST_ID
 from onepull.router.receipts import Observation
+from onepull.router.state.plain_values import LONGEST_ID
 
 LONGEST_ARM_NAME = 200
 MOST_OBSERVATIONS = 10_000  # in one batch

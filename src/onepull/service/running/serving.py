@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from onepull.checks import some
 from onepull.errors import MissingExtra, OnepullError, ParameterError
 from onepull.router import Router
-from onepull.router.preview import Preview
+from onepull.router.definition.preview import Preview
 from onepull.service.keys import named_keys
 from onepull.service.running.json_log import start_logging, tell
 from onepull.service.running.metrics import Measures

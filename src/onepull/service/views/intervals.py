@@ -8,7 +8,7 @@ import numpy as np
 
 from onepull.errors import OnepullError
 from onepull.problem import Problem
-from onepull.router.arm_values import rewards_at
+from onepull.router.replay.arm_values import rewards_at
 from onepull.service.views.newest import Outcomes
 
 FEWEST_OUTCOMES = 5  # outcomes for an interval

@@ -12,7 +12,7 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.problem import Problem
-from onepull.router.arm_values import best_arms, means_at
+from onepull.router.replay.arm_values import best_arms, means_at
 from onepull.service.http.answers import WhatIfAnswer, WhatIfArm
 from onepull.service.http.messages import WhatIfRequest
 from onepull.service.views.axes import contexts_along, points_of

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from onepull.checks import some, written
 from onepull.html import printable
 from onepull.policies.savefile import as_saved
-from onepull.router.definition import attributes_of
+from onepull.router.definition.definition import attributes_of
 
 if TYPE_CHECKING:
-    from onepull.router.fold import Fold
+    from onepull.router.state.fold import Fold
 
 
 def overridden(asked: Mapping[str, Any], fold: Fold) -> Iterator[str]:

@@ -14,9 +14,9 @@ from onepull.errors import InputError, OnepullError, ParameterError, StoreError
 from onepull.policies.logged_policy import clipped_fields, copy_of, is_in_flight, remove_arms
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
-from onepull.router.definition import apply_changes
-from onepull.router.flights import Flights
-from onepull.router.log_counts import LogCounts
+from onepull.router.definition.definition import apply_changes
+from onepull.router.state.flights import Flights
+from onepull.router.state.log_counts import LogCounts
 from onepull.store import events as e
 
 FORMAT = 1

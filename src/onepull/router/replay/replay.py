@@ -15,10 +15,10 @@ from onepull.errors import InputError, OnepullError, ParameterError
 from onepull.policies.choice import chosen
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
-from onepull.router.arm_queues import ArmQueues, Learner
-from onepull.router.arm_values import best_arms
-from onepull.router.draws import Draw
-from onepull.router.evidence import Evidence, Shown, shown_by
+from onepull.router.replay.arm_queues import ArmQueues, Learner
+from onepull.router.replay.arm_values import best_arms
+from onepull.router.replay.evidence import Evidence, Shown, shown_by
+from onepull.router.state.draws import Draw
 from onepull.store.events import Decided
 
 CONTEXTS = 500  # different contexts that are looked at; evenly spread over the log

@@ -19,7 +19,7 @@ from onepull.errors import OnepullError
 from onepull.payoff import State
 from onepull.policies.sharing.observation import observed_outcome
 from onepull.problem import Problem
-from onepull.router.arm_values import means_at, rewards_at
+from onepull.router.replay.arm_values import means_at, rewards_at
 from onepull.spaces import FAILED
 from onepull.store.events import Expired, Failed, Observed
 

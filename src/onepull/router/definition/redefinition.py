@@ -11,7 +11,7 @@ from onepull.checks import some
 from onepull.errors import ParameterError
 
 if TYPE_CHECKING:
-    from onepull.router.fold import Fold
+    from onepull.router.state.fold import Fold
 
 
 class Redefinition(msgspec.Struct, frozen=True):

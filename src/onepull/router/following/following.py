@@ -12,11 +12,11 @@ from typing import Any, Self
 import msgspec
 
 from onepull.errors import OnepullError, StoreError
-from onepull.router.background import Background
-from onepull.router.definition import RouterSettings
-from onepull.router.fold import REVISIONS, Fold
-from onepull.router.redefinition import Redefinition
-from onepull.router.sticky import Sticky
+from onepull.router.definition.definition import RouterSettings
+from onepull.router.definition.redefinition import Redefinition
+from onepull.router.following.background import Background
+from onepull.router.state.fold import REVISIONS, Fold
+from onepull.router.state.sticky import Sticky
 from onepull.store import Store
 from onepull.store import events as e
 from onepull.store.forks import Forkable

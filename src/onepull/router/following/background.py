@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from onepull.router.tending import Tending
+    from onepull.router.following.tending import Tending
 
 
 class Background:

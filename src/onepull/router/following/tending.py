@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from onepull.router.background import Background
-from onepull.router.expiry import Expiry
-from onepull.router.following import Following
+from onepull.router.following.background import Background
+from onepull.router.following.following import Following
+from onepull.router.state.expiry import Expiry
 from onepull.store.store import Snapshot
 
 

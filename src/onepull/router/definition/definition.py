@@ -16,10 +16,10 @@ from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
 from onepull.policies.savefile import as_saved
 from onepull.problem import Problem, given_problem
-from onepull.router.plain_values import python_number
+from onepull.router.state.plain_values import python_number
 
 if TYPE_CHECKING:
-    from onepull.router.fold import Fold
+    from onepull.router.state.fold import Fold
 
 
 def policy_for(problem: Problem, policy: Any) -> tuple[Policy, Any]:

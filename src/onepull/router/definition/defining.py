@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
-from onepull.router.background import Background
-from onepull.router.definition import needs_relearning, with_changes
-from onepull.router.fold import Fold
-from onepull.router.redefinition import Redefinition, outcomes_of, redefined
-from onepull.router.tending import Tending
+from onepull.router.definition.definition import needs_relearning, with_changes
+from onepull.router.definition.redefinition import Redefinition, outcomes_of, redefined
+from onepull.router.following.background import Background
+from onepull.router.following.tending import Tending
+from onepull.router.state.fold import Fold
 from onepull.store import events as e
 
 ATTEMPTS = 100  # to define a router, while others do so, too

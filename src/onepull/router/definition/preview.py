@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from onepull.router.defining import Wanted
-from onepull.router.overrides import controlled, overridden
+from onepull.router.definition.defining import Wanted
+from onepull.router.definition.overrides import controlled, overridden
 from onepull.router.router import Router
 
 

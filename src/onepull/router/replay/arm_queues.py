@@ -18,7 +18,7 @@ from onepull.errors import OnepullError
 from onepull.policies.logged_policy import is_in_flight
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
-from onepull.router.evidence import Shown, shown_by, state_told
+from onepull.router.replay.evidence import Shown, shown_by, state_told
 from onepull.store.events import Decided, Expired, GaveUp
 
 

@@ -1,0 +1,1 @@
+"""How a router follows its log while it runs."""

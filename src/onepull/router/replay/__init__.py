@@ -1,0 +1,1 @@
+"""What another formula or policy would have chosen and earned, from the log."""

@@ -1,0 +1,1 @@
+"""What a log says: the state that follows from its events."""
