@@ -10,7 +10,7 @@ import numpy as np
 from policy_cases import one_each
 
 from onepull import Genie, Router
-from onepull.store import Failed, Observed
+from onepull.store import Expired, Failed, GaveUp, Observed
 from onepull.testing.random_data import observations
 
 # A genie's distributions cannot be saved, so it has no log either.
@@ -41,6 +41,9 @@ def learn(policy: Any, event: Any) -> None:
         policy.observe(event.arm, failed=True, **event.context)
     elif isinstance(event, Observed):
         policy.observe(event.arm, **event.context, **event.state)  # type: ignore[arg-type]  # never None here
+    elif isinstance(event, GaveUp) or (isinstance(event, Expired) and not event.teaches):
+        policy.pulled(event.arm, **event.context)
+        policy.gave_up(event.arm, **event.context)
 
 
 def overdue(router: Router) -> None:

@@ -168,13 +168,14 @@ def test_per_context_only_the_own_context_counts():
         policy.pulled("wifi")
 
 
-def test_giving_up_is_as_if_it_had_not_been_pulled():
-    policy = DCB(PROBLEM)
-    policy.pulled("wifi")
-    policy.gave_up("wifi")
-    assert policy.choose(bits=4) == "wifi"
-    policy.gave_up("wifi")
-    assert policy.explain(bits=4) == DCB(PROBLEM).explain(bits=4)
+def test_giving_up_an_arm_that_has_answered_is_as_if_it_had_not_been_pulled():
+    policy = taught()
+    for _ in range(9):
+        policy.pulled("wifi")
+        policy.gave_up("wifi")
+        policy.gave_up("wifi")  # none is in flight
+        assert policy.explain(bits=4) == taught().explain(bits=4)
+    assert [row.given_up for row in policy.stats().arms if row.arm == "wifi"] == [9]
 
 
 @pytest.mark.parametrize("kind", COUNTING)

@@ -193,6 +193,47 @@ class SlowError(Exception):
     """What a request raises."""
 
 
+@pytest.mark.parametrize(("build", "problem"), one_each().values(), ids=one_each())
+def test_an_arm_that_never_answers_is_tried_ever_more_rarely(build, problem):
+    policy, pulls = build(problem()), 0
+    dead = policy.problem.arms[0]
+    for record in observations(problem(), 60, np.random.default_rng(5)):
+        state = {name: record[name] for name in (*problem().state, "failed") if name in record}
+        with policy.pull(**problem().context.among(record)) as pull:
+            if pull.arm == dead:
+                pulls += 1
+            else:
+                pull.observe(**state)
+    if policy.learns and len(policy.problem.arms) > 1:
+        assert pulls <= 1 + math.log(60)
+
+
+def test_an_arm_that_answers_at_last_is_as_good_as_new():
+    policy = DCB(channels(2))
+    for _ in range(2):
+        with policy.pull(bits=2) as pull:
+            if pull.arm == "channel-2":
+                pull.observe(capacity=1)
+    assert [row.given_up for row in policy.stats().arms] == [1, 0]
+    told = policy.explain(bits=2)
+    assert (told.arm, told.reason.split("; ")[-1]) == ("channel-2", "no answer yet: channel-1")
+    twin = DCB.from_bytes(policy.to_bytes())
+    assert twin.explain(bits=2) == told
+    for each in (policy, twin):
+        each.observe("channel-1", capacity=3)
+        assert each.choose(bits=2) == "channel-1"
+        assert "no answer" not in each.explain(bits=2).reason
+
+
+def test_arms_that_are_all_silent_are_tried_in_turn():
+    policy = DCB(channels(3))
+    arms = []
+    for _ in range(6):
+        with policy.pull(bits=2) as pull:
+            arms.append(pull.arm[-1])
+    assert "".join(arms) == "123123"
+
+
 def unsure() -> Problem:
     return Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x", failure=-1)
 

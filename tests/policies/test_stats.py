@@ -139,17 +139,20 @@ def test_a_refused_batch_changes_no_count():
 
 def test_a_table_has_at_most_80_columns():
     state = {f"field number {i}": 1e6 / 7 for i in range(9)}
-    made = Stats("P", 10**9, [ArmStats("arm " * 30, 10**12, 5, 6, 7, 10**6, 1e9 / 3, state)])
+    made = Stats("P", 10**9, [ArmStats("arm " * 30, 10**12, 5, 6, 7, 8, 10**6, 1e9 / 3, state)])
     assert max(map(len, str(made).splitlines())) <= 80
     assert "field number 8" in made._repr_html_()
-    assert "&lt;b&gt;" in Stats("P", 1, [ArmStats("<b>", 1, 0, 0, 0, 0, None, None)])._repr_html_()
-    assert "\x1b" not in str(Stats("P", 1, [ArmStats("\x1b[31m", 1, 0, 0, 0, 0, None, None)]))
+    assert (
+        "&lt;b&gt;" in Stats("P", 1, [ArmStats("<b>", 1, 0, 0, 0, 0, 0, None, None)])._repr_html_()
+    )
+    assert "\x1b" not in str(Stats("P", 1, [ArmStats("\x1b[31m", 1, 0, 0, 0, 0, 0, None, None)]))
 
 
 def test_plain_values():
     policy = DCB(channels(1))
     policy.observe("channel-1", capacity=1)
-    told = {"arm": "channel-1", "pulls": 1, "in_flight": 0, "failures": 0, "clipped": 0, "age": 0}
+    told = {"arm": "channel-1", "pulls": 1, "in_flight": 0, "failures": 0, "clipped": 0}
+    told |= {"given_up": 0, "age": 0}
     none: dict[str, Any] = {"seconds": None, "state": None, "approximate": []}
     expected = {"policy": "DCB", "trials": 1, "arms": [{**told, **none}]}
     assert policy.stats().to_dict() == json.loads(json.dumps(expected))

@@ -53,7 +53,7 @@ def chosen(
     # The parts of `choose` and `explain` that are needed here, and no others.
     reason = ""
     allowed: Sequence[int] = policy._everyone  # noqa: SLF001 - a part of policies
-    if eligible is not None or policy._controls is not None:  # noqa: SLF001 - the same
+    if eligible is not None or policy._narrows:  # noqa: SLF001 - the same
         left = policy._narrowed(eligible)  # noqa: SLF001 - the same
         allowed, reason = left.allowed, left.reason
     request = tuple.__new__(Request, (context, policy._look(context), allowed))  # noqa: SLF001 - the same

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from onepull.checks import number, restored
 from onepull.errors import InputError, ParameterError, SaveFileError
 
+NO_ANSWER = "no answer yet"  # of an arm whose pulls were all given up
 SHARE_ROUNDING = 1e-9  # of a sum of shares, and of a share of the pulls
 
 
@@ -149,6 +150,21 @@ class Narrowed(NamedTuple):
     allowed: Sequence[int]
     by_arm: dict[int, str]  # the control that concerns an arm in this decision
     reason: str  # the control that decides alone; empty if the policy chooses
+
+    def without(self, resting: Collection[int], given_up: Sequence[int]) -> Narrowed:
+        """Leave out arms that have never answered; if no other is left, the least given up stay.
+
+        >>> Narrowed([0, 1], {}, "").without([0], [3, 0])
+        Narrowed(allowed=[1], by_arm={0: 'no answer yet'}, reason='')
+        >>> Narrowed([0, 1], {}, "").without([0, 1], [3, 2]).allowed
+        [1]
+        """
+        left = [j for j in self.allowed if j not in resting]
+        if not left:
+            fewest = min(given_up[j] for j in self.allowed)
+            left = [j for j in self.allowed if given_up[j] == fewest]
+        out = {j: NO_ANSWER for j in self.allowed if j not in left}
+        return Narrowed(left, self.by_arm | out, self.reason) if out else self
 
     def note(self, arms: Sequence[str]) -> str:
         """Return the arms that controls leave out, as the end of a reason.

@@ -51,6 +51,18 @@ def copy_of(policy: Policy) -> Policy:
     return twin
 
 
+def withdraw(policy: Policy, arm: str, context: Mapping[str, Any]) -> None:
+    """Count a pull in flight no longer, as if it had not been reported."""
+    policy._withdraw(arm, **context)  # noqa: SLF001 - a part of policies
+
+
+def note_given_up(policy: Policy, arm: str) -> None:
+    """Count that a pull of an arm was given up, in flight or not; an unknown arm is ignored."""
+    position = policy._position.get(arm)  # noqa: SLF001 - a part of policies
+    if position is not None:
+        policy._note_given_up(position)  # noqa: SLF001 - the same
+
+
 def is_in_flight(policy: Policy, arm: str) -> bool:
     """Return whether a pull of an arm is announced and not answered; no for an unknown arm."""
     position = policy._position.get(arm)  # noqa: SLF001 - a part of policies

@@ -9,6 +9,7 @@ import msgspec
 
 from onepull.checks import Count, restored
 from onepull.errors import SaveFileError
+from onepull.statistics import is_tried
 
 
 class CountsState(msgspec.Struct, forbid_unknown_fields=True):
@@ -20,10 +21,11 @@ class CountsState(msgspec.Struct, forbid_unknown_fields=True):
     failed: list[Count]
     clipped: list[Count]
     shared: list[Count] | None = None
+    given_up: list[Count] | None = None  # None if no pull was
 
 
 class PullCounts:
-    """Counts of each arm's pulls: observed, in flight, failed and clipped.
+    """Counts of each arm's pulls: observed, in flight, given up, failed and clipped.
 
     Pulls in flight and times are of this process: they are neither saved nor merged.
 
@@ -41,6 +43,8 @@ class PullCounts:
         The observed pulls of each arm that failed, and those with a state outside its bounds.
     in_flight
         The pulls of each arm whose feedback has not arrived.
+    given_up
+        The pulls of each arm that were given up.
     shared
         The observations of each arm since the controls last changed; None without shares.
     clock
@@ -62,6 +66,7 @@ class PullCounts:
         "clipped",
         "clock",
         "failed",
+        "given_up",
         "in_flight",
         "newest",
         "observed",
@@ -78,6 +83,7 @@ class PullCounts:
         self.failed = [0] * arms
         self.clipped = [0] * arms
         self.in_flight = [0] * arms
+        self.given_up = [0] * arms
         self.times: list[float | None] = [None] * arms
         self.shared: list[int] | None = None
         self.clock: Callable[[], float] | None = None
@@ -108,6 +114,35 @@ class PullCounts:
         self.in_flight[arm] = max(self.in_flight[arm] + pulls, 0)
         self._see()
 
+    def give_up(self, arm: int) -> None:
+        """Count that a pull was given up."""
+        self.given_up[arm] += 1
+
+    def silent(self) -> list[int]:
+        """Return the arms that were given up and have never answered.
+
+        >>> counts = PullCounts(2)
+        >>> counts.give_up(0), counts.give_up(1), counts.observe(1)
+        (None, None, None)
+        >>> counts.silent()
+        [0]
+        """
+        return [
+            arm
+            for arm, (lost, newest) in enumerate(zip(self.given_up, self.newest, strict=True))
+            if lost and not newest
+        ]
+
+    def is_tried(self, arm: int) -> bool:
+        """Whether an arm that has never answered is tried now: ever more rarely.
+
+        >>> counts = PullCounts(2)
+        >>> counts.give_up(0)
+        >>> counts.is_tried(0), counts.observe(1), counts.observe(1), counts.is_tried(0)
+        (False, None, None, True)
+        """
+        return is_tried(self.given_up[arm], self.trials + sum(self.in_flight) + sum(self.given_up))
+
     def share(self, *, anew: bool) -> None:
         """Count for shares from now on, or no longer.
 
@@ -131,7 +166,9 @@ class PullCounts:
 
     def add_arm(self) -> None:
         """Add an arm without pulls at the end."""
-        for numbers in (self.observed, self.newest, self.failed, self.clipped, self.in_flight):
+        for numbers in (
+            self.observed, self.newest, self.failed, self.clipped, self.in_flight, self.given_up,
+        ):  # fmt: skip
             numbers.append(0)
         self.times.append(None)
         if self.shared is not None:
@@ -140,7 +177,12 @@ class PullCounts:
     def remove_arm(self, arm: int) -> None:
         """Remove one arm; its observations stay in `trials`."""
         lists: list[list[Any]] = [self.observed, self.newest, self.failed, self.clipped]
-        lists += [self.in_flight, self.times, *([] if self.shared is None else [self.shared])]
+        lists += [
+            self.in_flight,
+            self.given_up,
+            self.times,
+            *([] if self.shared is None else [self.shared]),
+        ]
         for numbers in lists:
             del numbers[arm]
         self._see()
@@ -161,6 +203,7 @@ class PullCounts:
             self.observed[mine] += other.observed[theirs]
             self.failed[mine] += other.failed[theirs]
             self.clipped[mine] += other.clipped[theirs]
+            self.given_up[mine] += other.given_up[theirs]
         self.trials = trials
 
     def hand_over(self) -> PullCounts:
@@ -175,7 +218,7 @@ class PullCounts:
         """
         before = PullCounts(len(self.observed))
         before.restore(self.since_start())
-        for numbers in (self.observed, self.failed, self.clipped):
+        for numbers in (self.observed, self.failed, self.clipped, self.given_up):
             numbers[:] = [0] * len(numbers)
         self.start = self.trials
         return before
@@ -209,6 +252,7 @@ class PullCounts:
             failed=list(self.failed),
             clipped=list(self.clipped),
             shared=None if self.shared is None else list(self.shared),
+            given_up=list(self.given_up) if any(self.given_up) else None,
         )
 
     def restore(self, state: Any) -> None:
@@ -221,7 +265,7 @@ class PullCounts:
         """
         saved = restored(CountsState, msgspec.to_builtins(state), "counts of pulls")
         columns = [saved.observed, saved.newest, saved.failed, saved.clipped]
-        columns += [] if saved.shared is None else [saved.shared]
+        columns += [each for each in (saved.shared, saved.given_up) if each is not None]
         arms = len(self.observed)
         if any(len(column) != arms for column in columns):
             raise SaveFileError(f"the saved counts of pulls are not those of {arms} arms")
@@ -235,5 +279,5 @@ class PullCounts:
             raise SaveFileError("the saved counts of pulls contradict each other")
         self.trials = saved.trials
         self.observed, self.newest, self.failed, self.clipped = columns[:4]
-        self.shared = saved.shared
+        self.shared, self.given_up = saved.shared, saved.given_up or [0] * arms
         self._see()

@@ -11,7 +11,7 @@ from onepull.html import block, printable, table
 from onepull.policies.pull_counts import PullCounts
 
 TABLE_WIDTH = 80  # of the table in plain text
-LONGEST_ARM = 28  # characters of an arm's name in it
+SHORTEST_ARM, LONGEST_ARM = 10, 28  # characters of an arm's name in it, at most
 
 
 class ArmStats(msgspec.Struct, frozen=True):
@@ -29,6 +29,8 @@ class ArmStats(msgspec.Struct, frozen=True):
         The observed pulls that failed.
     clipped
         The observed pulls with a state outside its bounds.
+    given_up
+        The pulls that were given up: nothing is known about them.
     age
         How many observations of other arms came after its newest one; None if it has none.
     seconds
@@ -46,6 +48,7 @@ class ArmStats(msgspec.Struct, frozen=True):
     in_flight: int
     failures: int
     clipped: int
+    given_up: int
     age: int | None
     seconds: float | None
     state: dict[str, float] | None
@@ -87,7 +90,7 @@ class Stats(msgspec.Struct, frozen=True):
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values.
 
-        >>> Stats("DCB", 0, [ArmStats("a", 0, 0, 0, 0, None, None, None)]).to_dict()["trials"]
+        >>> Stats("DCB", 0, [ArmStats("a", 0, 0, 0, 0, 0, None, None, None)]).to_dict()["trials"]
         0
         """
         plain: dict[str, Any] = msgspec.to_builtins(self)
@@ -97,15 +100,20 @@ class Stats(msgspec.Struct, frozen=True):
         """Return the counts as a table of at most 80 columns in plain text."""
         columns, rows = self._columns(), self._rows()
         numbers = len(columns) - self._has_states
-        rows = [(_cut(row[0], LONGEST_ARM), *row[1:]) for row in rows]
-        widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-        lines = [
-            "  ".join(
-                f"{cell:<{width}}" if i in (0, numbers) else f"{cell:>{width}}"
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in (columns, *rows)
-        ]
+        others = [max(map(len, each)) for each in zip(columns, *rows, strict=True)][1:numbers]
+        before = sum(others) + 2 * numbers  # columns before the states, without the arms
+        fields = [len(part) for row in rows for part in row[-1].split(", ") if self._has_states]
+        room = TABLE_WIDTH - before - max(fields, default=0) - 1
+        longest = max(min(LONGEST_ARM, room), SHORTEST_ARM)
+        rows = [(_cut(row[0], longest), *row[1:]) for row in rows]
+        widths = [max(len(row[0]) for row in (columns, *rows)), *others]
+        lines = []
+        for row in (columns, *rows):
+            first, *counts = zip(row[:numbers], widths, strict=True)
+            head = "  ".join([f"{first[0]:<{first[1]}}", *(f"{c:>{w}}" for c, w in counts)])
+            parts = _wrapped(row[-1], TABLE_WIDTH - len(head) - 2) if self._has_states else [""]
+            # A long mean state goes on below, in the same column.
+            lines += [f"{head}  {parts[0]}", *(" " * (len(head) + 2) + part for part in parts[1:])]
         return "\n".join(_cut(line.rstrip(), TABLE_WIDTH) for line in (self._title(), *lines))
 
     def _repr_html_(self) -> str:
@@ -124,12 +132,18 @@ class Stats(msgspec.Struct, frozen=True):
         return any(row.state for row in self.arms)
 
     @property
+    def _has_given_up(self) -> bool:
+        return any(row.given_up for row in self.arms)
+
+    @property
     def _has_seconds(self) -> bool:
         return any(row.seconds is not None for row in self.arms)
 
     def _columns(self) -> tuple[str, ...]:
         return (
-            *("arm", "pulls", "in flight", "failures", "clipped", "age"),
+            *("arm", "pulls", "in flight", "failures", "clipped"),
+            *["given up"] * self._has_given_up,
+            "age",
             *["seconds"] * self._has_seconds,
             *["mean state"] * self._has_states,
         )
@@ -137,7 +151,8 @@ class Stats(msgspec.Struct, frozen=True):
     def _rows(self) -> list[tuple[str, ...]]:
         rows = []
         for row in self.arms:
-            counts = (row.pulls, row.in_flight, row.failures, row.clipped)
+            counts = [row.pulls, row.in_flight, row.failures, row.clipped]
+            counts += [row.given_up] * self._has_given_up
             age = "–" if row.age is None else f"{row.age:,}"
             seconds = "–" if row.seconds is None else f"{row.seconds:,.1f}"
             means = (row.state or {}).items()
@@ -174,6 +189,7 @@ def stats_of(
             in_flight=counts.in_flight[j],
             failures=counts.failed[j],
             clipped=counts.clipped[j],
+            given_up=counts.given_up[j],
             age=counts.trials - counts.newest[j] if counts.newest[j] else None,
             seconds=None if (then := counts.times[j]) is None else max(now - then, 0.0),
             state=states[j],
@@ -182,6 +198,23 @@ def stats_of(
         for j, arm in enumerate(arms)
     ]
     return Stats(policy, counts.trials, rows)
+
+
+def _wrapped(state: str, width: int) -> list[str]:
+    """Return a mean state in lines that fit, broken between fields.
+
+    >>> _wrapped("first 0.3044, each 0.0151, price 2", 27)
+    ['first 0.3044, each 0.0151,', 'price 2']
+    """
+    first, *rest = state.split(", ")
+    lines = [first]
+    for part in rest:
+        if len(lines[-1]) + len(part) + 3 <= width:
+            lines[-1] += f", {part}"
+        else:
+            lines[-1] += ","
+            lines.append(part)
+    return lines
 
 
 def _cut(text: str, width: int) -> str:

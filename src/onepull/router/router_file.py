@@ -53,6 +53,10 @@ def read_router_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _check_policy(values: dict[str, Any]) -> None:
     """Raise ProblemError if the policy is in another table, where it would be an unknown field."""
+    if "policies" in values:
+        raise ProblemError(
+            "not a router but an experiment with several policies: use `onepull run`"
+        )
     for table in ("router", "problem"):
         inside = values.get(table)
         if isinstance(inside, dict) and "policy" in inside:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
-from math import inf, sqrt
+from math import inf, log, sqrt
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -63,6 +63,17 @@ def unanswered(pulls: float, in_flight: float) -> bool:
     (True, False, False)
     """
     return in_flight > 0 and pulls == 0
+
+
+def is_tried(lost: int, trial: int) -> bool:
+    """Return whether an arm is tried now whose pulls so far, `lost`, have shown nothing.
+
+    It is tried about ln n times in n trials.
+
+    >>> is_tried(0, 1), is_tried(3, 20), is_tried(3, 21)
+    (True, False, True)
+    """
+    return lost == 0 or lost < log(max(trial, 1))
 
 
 def update_root(kept: Any, arm: int, scale: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from math import log, sqrt
+from math import sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -32,7 +32,7 @@ from onepull.policies.request import Request
 from onepull.policies.ties import foremost
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
-from onepull.statistics import UNPULLED
+from onepull.statistics import UNPULLED, is_tried
 
 DEFAULT_KEPT = 512  # states per arm
 FEWEST_KEPT, MOST_KEPT = 16, 1 << 16  # that a user may ask for
@@ -46,17 +46,6 @@ EXPLORING = 0  # key of the numbers that decide which trials these are
 
 def _least_pulled(arms: Sequence[int], counts: Sequence[int]) -> int:
     return arms[0] if len(arms) == 1 else min(arms, key=counts.__getitem__)
-
-
-def is_due(waiting: int, trial: int) -> bool:
-    """Whether an arm is tried now that was pulled `waiting` times and never answered.
-
-    An arm whose first answers are lost is tried again, about ln n times in n trials.
-
-    >>> is_due(0, 1), is_due(3, 20), is_due(3, 21)
-    (True, False, True)
-    """
-    return waiting == 0 or waiting < log(max(trial, 1))
 
 
 class AdaptiveKL(Policy):
@@ -253,7 +242,7 @@ class AdaptiveKL(Policy):
             return {}
         trial = self._trial
         pairs = enumerate(zip(knowledge.pulls, knowledge.in_flight, strict=True))
-        return {arm: is_due(waiting, trial) for arm, (count, waiting) in pairs if count == 0}
+        return {arm: is_tried(waiting, trial) for arm, (count, waiting) in pairs if count == 0}
 
     def _leader(self, request: Request) -> int:
         knowledge, sight, allowed = self._knowledge, request.view, request.allowed

@@ -51,7 +51,8 @@ class Deciding(ABC):
             )
         self._knowledge = knowledge
         self._counts = PullCounts(len(knowledge.problem.arms))
-        self._controls: Controls | None = None  # None if none is set, which is quick to test
+        self._controls: Controls | None = None  # None if none is set
+        self._narrows = False  # whether fewer than the eligible arms may be left; quick to test
         self._fleet: Fleet | None = None
         self._loaded: Loaded | None = None
         self._generator = savefile.seeded(seed)
@@ -156,11 +157,16 @@ class Deciding(ABC):
     def _narrowed(self, eligible: Collection[str] | None) -> Narrowed:
         """Return the arms that may be chosen: those eligible, as far as the controls leave them."""
         allowed = self._everyone if eligible is None else self._positions(eligible)
-        if self._controls is None:
-            return Narrowed(allowed, {}, "")
         counts = self._counts
+        silent = counts.silent() if self._knowledge.learns else []
+        if self._controls is None and not silent:
+            self._narrows = False
+            return Narrowed(allowed, {}, "")
+        set_ = self._controls or Controls()
         since = zip(counts.shared or (), counts.in_flight, strict=False)
-        return narrowed(self._controls, self._position, allowed, [m + w for m, w in since])
+        left = narrowed(set_, self._position, allowed, [m + w for m, w in since])
+        resting = [j for j in silent if not counts.is_tried(j)]
+        return left.without(resting, counts.given_up) if resting else left
 
     def choose(
         self, /, *nameless: Never, eligible: Collection[str] | None = None, **context: Any
@@ -176,7 +182,7 @@ class Deciding(ABC):
         """
         if nameless:
             raise self._by_name("choose", nameless)
-        if eligible is None and self._controls is None:  # as `_narrowed` returns it
+        if eligible is None and not self._narrows:  # as `_narrowed` returns it
             allowed: Sequence[int] = self._everyone
         else:
             allowed = self._narrowed(eligible).allowed

@@ -56,12 +56,26 @@ class Learning(Deciding):
     def gave_up(self, arm: str, **context: Any) -> None:
         """Report that the feedback of a pull in flight will not come.
 
+        Nothing is learned from it.  But an arm whose pulls were all given up so far is chosen
+        ever more rarely, about ln n times in n trials, until it answers.
+
         It is ignored if no pull is in flight.
         """
         # Not an error: a late answer to a pull given up earlier may have been counted instead.
         position = self._find(arm)
+        if self._counts.in_flight[position]:
+            self._note_given_up(position)
+        self._withdraw(arm, **context)
+
+    def _withdraw(self, arm: str, **context: Any) -> None:
+        """Count a pull in flight no longer, as if it had not been reported."""
+        position = self._find(arm)
         self._knowledge.expect(position, context, -1)
         self._counts.expect(position, -1)
+
+    def _note_given_up(self, position: int) -> None:
+        self._counts.give_up(position)
+        self._narrows = True
 
     def observe(
         self,

@@ -91,5 +91,5 @@ class Operating(Learning):
     def _control(self, asked: Controls) -> None:
         """Use other controls; shares are counted anew."""
         if asked != self.controls:
-            self._controls = asked or None
+            self._controls, self._narrows = asked or None, True
             self._counts.share(anew=bool(asked.shares))

@@ -87,8 +87,10 @@ class Saving(Joining):
             policy._knowledge.restore(saved.learned)
             if saved.counts is not None:
                 policy._counts.restore(saved.counts)
+                policy._narrows = True
             if saved.controls is not None:
                 policy._controls = saved_controls(saved.controls, policy._arms) or None
+                policy._narrows = True
             policy._check_loop()
             if policy._fleet is not None:
                 policy._fleet.restore(saved.fleet, policy._counts)
@@ -149,7 +151,7 @@ class Saving(Joining):
         """Draw, count and control as another policy does that has learned the same."""
         self._generator = deepcopy(other._generator)
         self._counts.restore(other._all_counts.state())
-        self._controls = other._controls
+        self._controls, self._narrows = other._controls, True
 
     def __reduce__(self) -> Any:
         """Pickle the policy as its save file together with the problem."""

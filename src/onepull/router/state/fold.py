@@ -11,7 +11,14 @@ import msgspec
 
 from onepull.checks import LARGEST, shown, some
 from onepull.errors import InputError, OnepullError, ParameterError, StoreError
-from onepull.policies.logged_policy import clipped_fields, copy_of, is_in_flight, remove_arms
+from onepull.policies.logged_policy import (
+    clipped_fields,
+    copy_of,
+    is_in_flight,
+    note_given_up,
+    remove_arms,
+    withdraw,
+)
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.definition.definition import apply_changes
@@ -193,7 +200,7 @@ class Fold:
 
     def _unexpect(self, arm: str, context: dict[str, Any]) -> None:
         try:
-            self.policy.gave_up(arm, **context)
+            withdraw(self.policy, arm, context)
         except InputError:  # the same
             return
 
@@ -237,6 +244,8 @@ class Fold:
 
     def _gave_up(self, event: e.GaveUp) -> None:
         self.land(event.id)
+        # By the event alone, since not every process knows the decision.
+        note_given_up(self.policy, event.arm)
         self.counts.gave_up += 1
 
     def _expired(self, event: e.Expired) -> None:
@@ -244,6 +253,7 @@ class Fold:
             self._learn(event, event.state or {}, reward=None, failed=event.failed)
         else:
             self.land(event.id)
+            note_given_up(self.policy, event.arm)
             self.counts.learn(event)
             self._sum_up(event.arm)
         self.counts.expired += 1

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.payoff.reward import NARROWEST
-from onepull.policies.kept_states import adaptive_kl, counting
+from onepull.policies.kept_states import counting
 from onepull.policies.kept_states.adaptive_kl import (
     AT_FIRST,
     EXPLORING,
@@ -35,8 +35,9 @@ from onepull.simulation.kernels.kept_drift import (
     unexplained,
 )
 from onepull.simulation.kernels.kept_merging import gather, merge_old, mixed
+from onepull.statistics import arm_statistics
 
-is_due = inlined(adaptive_kl.is_due)
+is_tried = inlined(arm_statistics.is_tried)
 replayed = inlined(counting.replayed)
 
 
@@ -116,7 +117,7 @@ def untried(memory: Any, trial: Any) -> Any:
         if memory.pulls[j] == 0 and (best < 0 or memory.counted[j] < memory.counted[best]):
             best = j
     # Without any answer there is nothing else to do.
-    return best if best < 0 or answers == 0 or is_due(memory.counted[best], trial) else -1
+    return best if best < 0 or answers == 0 or is_tried(memory.counted[best], trial) else -1
 
 
 @inlined
