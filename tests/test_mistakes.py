@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from math import inf
 from typing import Any
 
 import pytest
 
+import onepull
 from onepull import DCB, UCB1, EmpiricalKL, Finite, Interval, OnepullError, Problem
 from onepull.experiments import read_experiment
 
@@ -34,7 +36,10 @@ PARTS: dict[str, Any] = {
         ({"reward": "ln(rate + 1)"}, "use abs, ceil, clip, exp, floor, log,"),
         ({"reward": "ln(rate + 1)"}, "write log(x)"),
         ({"failure": "-rate"}, "failure (a failed pull shows no state): unknown name 'rate'; the"),
-        ({"state": {"rate": (0, 1)}}, "state: field 'rate' takes Finite or Interval, as in"),
+        ({"reward": "1 if rate = 1 else 0"}, "equality is written =="),
+        ({"state": {"rate": Interval(0, inf)}}, "a time or a cost needs a minus, since higher is"),
+        ({"failure": 3}, "failure is the reward of a failed pull, and 3 is more than the highest"),
+        ({"state": {"rate": (0, 1)}}, "as in Interval(0, 1) for all numbers between or Finite([0,"),
         ({"context": [1]}, "context: fields are given with their spaces, as in {'x': Interval(0,"),
         ({"context": {"my size": Finite([1])}}, "context: field 'my size': a name is a letter"),
     ],
@@ -50,8 +55,20 @@ def test_of_a_call():
         UCB1(problem).observe("a", rate=0.5)
     with pytest.raises(OnepullError, match=r"^state field 'rate' is missing: it must be a finite"):
         DCB(problem).observe("a", size=1)
+    with pytest.raises(OnepullError, match=r"must be a Problem, given 'a.toml'; read a file with"):
+        DCB("a.toml")  # type: ignore[arg-type]  # the mistake
+    with pytest.raises(OnepullError, match=r"the text of a file: Path\('a.toml'\).read_text\(\)"):
+        Problem.from_toml("a.toml")
+    with pytest.raises(AttributeError) as caught:
+        onepull.recomended  # noqa: B018 - the mistake
+    assert (caught.value.name, caught.value.obj) == ("recomended", onepull)
     with pytest.raises(OnepullError, match="EmpiricalKL cannot be merged into DCB"):
         DCB(problem).merge(EmpiricalKL(problem))  # type: ignore[arg-type]  # the mistake
+
+
+def test_a_failure_may_be_worth_as_much_as_the_best_answer():
+    for failure in (-99, 1, "-price"):
+        assert Problem(**{**PARTS, "failure": failure}).failure == failure
 
 
 FILE = """

@@ -3,10 +3,24 @@
 You know how to score an outcome; you do not know how each option behaves.  Pulling an arm shows
 its state.  Because the formula that scores it is known, that one state teaches the estimate for
 every context.
+
+>>> from onepull import Interval, Problem, recommended
+>>> policy = recommended(Problem(
+...     arms=["wifi", "lte"],
+...     context={"bits": Interval(1, 4)},
+...     state={"capacity": Interval(0, 7)},
+...     reward="min(bits, capacity)",
+... ))
+>>> arm = policy.choose(bits=3)
+>>> policy.observe(arm, capacity=2.0)
+
+Begin with `Problem`, `Finite`, `Interval` and `recommended`.  `Router` keeps a log, `simulate`
+compares policies, and `onepull --help` lists the commands.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -334,7 +348,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'onepull' has no attribute {name!r}")
+        # Python looks for the nearest name if it knows where.
+        told = f"module 'onepull' has no attribute {name!r}"
+        raise AttributeError(told, name=name, obj=sys.modules[__name__])
     value = getattr(import_module(f"onepull.{_HOME_OF[name]}"), name)
     globals()[name] = value
     return value

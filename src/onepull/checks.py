@@ -177,6 +177,7 @@ def nearest(given: Any, names: Iterable[str]) -> str | None:
     known = {name.casefold(): name for name in itertools.islice(names, MOST_LIKENED)}
     text = given.casefold()[:LONGEST_LIKENED] if isinstance(given, str) else ""
     near = difflib.get_close_matches(text, known, 1)
+    near = near or [name for name in known if len(text) > 2 and name.startswith(text)]
     return known[near[0]] if near else None
 
 

@@ -15,9 +15,8 @@ EXTRAS = [
 ]
 BLOCKED = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS}))\n"
 CHECKOUT = "in a checkout of onepull\n"
-SIMULATE = (
-    f"onepull: the simulator needs the 'simulate' extra: pip install '.[simulate]' {CHECKOUT}"
-)
+NEED = "simulations and their results need the 'simulate' extra"
+SIMULATE = f"onepull: {NEED}: pip install '.[simulate]' {CHECKOUT}"
 
 
 def python(code, cwd):
@@ -136,4 +135,4 @@ def test_keys_and_logs_need_no_extra(tmp_path):
     added, listed, checked = commands(tmp_path, calls)
     assert (added[0], listed[0]) == (0, 0), (added, listed)
     assert "gateway" in listed[1]
-    assert checked[2] == "onepull: router.db does not exist; give the log with --store\n"
+    assert checked[2] == "onepull: there is no log at router.db; --store says where it is\n"

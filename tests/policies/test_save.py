@@ -245,7 +245,10 @@ def test_a_cell_that_is_not_there_is_refused(key):
 
 
 def test_another_class_is_refused():
-    with pytest.raises(SaveFileError, match="contains the policy DCB, which is not a known UCB1"):
+    with pytest.raises(
+        SaveFileError,
+        match=r"contains a saved DCB, not a UCB1; load it with DCB.load or Policy.load",
+    ):
         UCB1.from_bytes(small().to_bytes())
 
 

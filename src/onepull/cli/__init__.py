@@ -14,6 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from onepull.checks import nearest
 from onepull.html import printable
 
 # In the order in which `onepull --help` lists them, with its one-line descriptions.
@@ -47,6 +48,18 @@ class Commands(click.Group):
             return None
         command: click.Command = import_module(f"onepull.cli.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; name the nearest one if there is none."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            if (near := nearest(args[0], COMMANDS)) is not None:
+                told = f"No such command {args[0]!r}, did you mean {near!r}?"
+                raise click.UsageError(told, ctx) from None
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""

@@ -31,7 +31,7 @@ def command() -> None:
 @store
 @click.option("--problem", "problems", multiple=True, help="Only this problem; may be repeated.")
 def export(file: Path, where: str, problems: tuple[str, ...]) -> None:
-    """Write the log to FILE, in order: .ndjson (one event a line) or .parquet."""
+    """Write the log to FILE: .ndjson or .parquet."""
     with _existing(where) as opened:
         count = export_log(opened, file, problems or None)
     _say(f"{count:,} events written to {file}")
@@ -41,7 +41,10 @@ def export(file: Path, where: str, problems: tuple[str, ...]) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @store
 def import_(file: Path, where: str) -> None:
-    """Read a FILE that `export` has written into a log that has none of its problems."""
+    """Read a FILE that `export` has written.
+
+    The log must have none of its problems yet.
+    """
     with open_store(where) as opened:
         count = import_log(opened, file)
     _say(f"{count:,} events read from {file}")
@@ -77,7 +80,7 @@ def check(where: str) -> None:
 def _existing(where: str) -> Store:
     """Open a log, but do not create one."""
     if "://" not in where and not Path(where).exists():
-        raise StoreError(f"{where} does not exist; give the log with --store")
+        raise StoreError(f"there is no log at {where}; --store says where it is")
     return open_store(where)
 
 

@@ -46,6 +46,7 @@ from onepull.experiments.toml_reading import (
     FromToml,
     application_of,
     called,
+    with_whole_counts,
 )
 from onepull.policies import Policy
 from onepull.simulation.buffered import BufferSimulation
@@ -142,7 +143,7 @@ class BufferProblemFile(FromToml):
         world = _world(written, folder)
         number_of_trials(written.horizon, MOST_SLOTS)
         seed = whole_number("seed", written.seed, least=0, most=None)
-        return cls(written.name or name, world, stated.get("horizon"), seed)
+        return cls(written.name or name, world, with_whole_counts(stated).get("horizon"), seed)
 
 
 def has_buffer(stated: Mapping[str, Any]) -> bool:
@@ -160,7 +161,7 @@ def has_buffer(stated: Mapping[str, Any]) -> bool:
 
 
 def _written(stated: Mapping[str, Any]) -> _WrittenBuffer:
-    return converted(stated, _WrittenBuffer, "an experiment with a buffer")
+    return converted(with_whole_counts(stated), _WrittenBuffer, "an experiment with a buffer")
 
 
 def _world(written: _WrittenBuffer, folder: Path) -> BufferEnvironment:

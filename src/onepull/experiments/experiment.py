@@ -34,7 +34,7 @@ from onepull.experiments.swept_entries import (
     told_parameters,
 )
 from onepull.experiments.toml_laws import contexts_of, delays_of, state_laws
-from onepull.experiments.toml_reading import Document, application_of
+from onepull.experiments.toml_reading import Document, application_of, with_whole_counts
 from onepull.policies import Policy
 from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
@@ -153,7 +153,7 @@ def problem_and_environment(
 def _written(stated: Mapping[str, Any]) -> _Written:
     if "buffer" in stated or "controllers" in stated:
         raise ProblemError("has a buffer, which only `onepull run`, `compare` and `plan` support")
-    return converted(stated, _Written, "an experiment")
+    return converted(with_whole_counts(stated), _Written, "an experiment")
 
 
 def _environment(written: _Written, folder: Path) -> Environment:

@@ -51,6 +51,10 @@ def own(name: str, where: str) -> Any:
         found = import_module(module)
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}"
+        if isinstance(error, ModuleNotFoundError) and error.name == module:
+            reason = (
+                f"there is no {module}.py beside the file, and no installed module of this name"
+            )
         raise ProblemError(f"{where}: cannot import {module!r}: {reason}") from error
     if not hasattr(found, attribute):
         raise ProblemError(f"{where}: module {module} has no {attribute!r}")

@@ -43,6 +43,20 @@ class Document:
             raise ProblemError(f"{path}: {error}") from None
 
 
+def with_whole_counts(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a file with whole counts that are written as 1e5 as whole numbers.
+
+    >>> with_whole_counts({"horizon": 1e5, "replications": 2.5})
+    {'horizon': 100000, 'replications': 2.5}
+    """
+    counts = {
+        key: int(stated[key])
+        for key in ("horizon", "replications")
+        if isinstance(stated.get(key), float) and stated[key].is_integer()
+    }
+    return {**stated, **counts}
+
+
 class FromToml:
     """A class whose objects are read from TOML: subclasses define `_build`."""
 

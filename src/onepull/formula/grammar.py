@@ -397,5 +397,7 @@ class _Parser:
         """Return a term that must be a condition."""
         if isinstance(term, Word) or gives(term) != "truth":
             reason = "expected a condition, such as 'x >= y' or 'x == 1', not a value"
+            if self.next.text == "=":
+                reason = _HINTS["="]
             raise self.refuse(term.span, reason)
         return term

@@ -31,7 +31,8 @@ def bind(
     if not math.isfinite(high):
         raise ProblemError(
             f"the reward has no highest value: it goes from {low:g} to {high:g} over the declared "
-            "spaces; bound the spaces, clip the reward, or declare high"
+            "spaces; a time or a cost needs a minus, since higher is better; else bound the "
+            "spaces, clip the reward, or declare high"
         )
     # Without a bound of the states a reward may lack a lowest value; otherwise it overflows.
     is_endless = math.isinf(low) and not all(

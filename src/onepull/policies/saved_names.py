@@ -63,6 +63,11 @@ def kind_saved_as(name: str, base: type[Any], root: type[Any]) -> type[Any]:
             f"{printable(', '.join(others))}: import the module {printable(module)} first, or, if "
             "the class was moved, load it with the class itself, as in Mine.load(path)"
         )
+    if base is not root and name in map(saved_name, _kinds(root)):
+        raise SaveFileError(
+            f"contains a saved {printable(name)}, not a {base.__name__}; load it with "
+            f"{printable(name)}.load or Policy.load"
+        )
     raise SaveFileError(
         f"contains the policy {printable(name)}, which is not a known {base.__name__}; use "
         "Policy.load, and import the module of your own policies first"

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from onepull.arms import (
     Attributes,
@@ -140,6 +141,8 @@ class Problem:
             payoff = bind(self.reward, self.context, outcome, failing, fixed)
         except FormulaError as error:
             raise with_remedy(error, self._spoken) from None
+        if failing is not None:
+            self._check_sign(failing, payoff, known, fixed)
         if isinstance(payoff, FormulaPayoff):
             fields = {**self.context.words, **self.state.words}
             check_words(self.attributes, payoff.formula.compared, fields, self.words)
@@ -177,6 +180,22 @@ class Problem:
             why = " (a failed pull shows no state)" if unseen else ""
             raise ProblemError(f"failure{why}: {told}") from None
         return formula
+
+    def _check_sign(self, failing: Formula, payoff: Payoff, attributes: Box, fixed: Fixed) -> None:
+        """Raise ProblemError if every failure would be worth more than any success."""
+        boxes = {**self.context, **attributes}
+        least = float(
+            np.min(failing.enclose({name: (s.low, s.high) for name, s in boxes.items()}).low)
+        )
+        if least < payoff.whole_range[1]:  # quick, and nearly always so
+            return
+        successes = Box({**attributes, **self.state}).acting_as("state")
+        highest = bind(self.reward, self.context, successes, fixed=fixed).whole_range[1]
+        if least > highest:
+            raise ProblemError(
+                f"failure is the reward of a failed pull, and {least:g} is more than "
+                f"the highest reward, {highest:g}: a minus is missing, or failures are wanted"
+            )
 
     def payoff_of(self, arm: str) -> Payoff:
         """Return the reward of an arm as a function of the context and the state.
@@ -416,6 +435,10 @@ class Problem:
         ... ''').state
         Box(capacity=Interval(0, inf))
         """
+        if isinstance(text, str) and text.endswith(".toml") and "\n" not in text:
+            raise ProblemError(
+                f"from_toml takes the text of a file: Path({shown(text)}).read_text()"
+            )
         return cls.from_dict(toml_values(text, "a problem in TOML"))
 
     @classmethod
@@ -428,7 +451,8 @@ def given_problem(value: Any) -> Problem:
     """Return a problem that a user gave; raises `ParameterError` if it is something else."""
     if isinstance(value, Problem):
         return value
-    raise ParameterError(f"problem must be a Problem, given {shown(value)}")
+    hint = "; read a file with Problem.from_toml(Path(…).read_text())" * isinstance(value, str)
+    raise ParameterError(f"problem must be a Problem, given {shown(value)}{hint}")
 
 
 def _known(attributes: Mapping[str, float | str]) -> str:

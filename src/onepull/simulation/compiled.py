@@ -28,7 +28,7 @@ try:
     from numba.core import caching, ccallback, dispatcher, registry, serialize, types
     from numba.extending import intrinsic
 except ImportError:
-    raise MissingExtra.of("the simulator needs", "simulate") from None
+    raise MissingExtra.of("simulations and their results need", "simulate") from None
 
 # With the compiler's own names, for modules that must not import it before this one.
 __all__ = [

@@ -228,13 +228,22 @@ def _likely(given: Any) -> str:
 
     >>> _likely(["eu", "us"]), _likely({"low": 0, "high": 3}), _likely(3)
     ("Finite(['eu', 'us'])", 'Interval(0, 3)', 'Interval(0, 1)')
+    >>> _likely((1, 4000))
+    'Interval(1, 4000) for all numbers between or Finite([1, 4000]) for these two'
     """
     if isinstance(given, (list, tuple, set, frozenset, range)):
+        if isinstance(given, (list, tuple)) and len(given) == 2 and _ascends(*given):
+            ends = f"{shown(given[0])}, {shown(given[1])}"
+            return f"Interval({ends}) for all numbers between or Finite([{ends}]) for these two"
         return f"Finite({shown(given, 60)})"
     if isinstance(given, Mapping) and {"low", "high"} <= given.keys():
         rest = [f", {name}={shown(given[name])}" for name in given if name not in {"low", "high"}]
         return f"Interval({shown(given['low'])}, {shown(given['high'])}{''.join(rest)})"
     return "Interval(0, 1)"
+
+
+def _ascends(low: Any, high: Any) -> bool:
+    return all(isinstance(end, (int, float)) for end in (low, high)) and low < high
 
 
 def _unknown(names: Sequence[str], known: Sequence[str]) -> str:

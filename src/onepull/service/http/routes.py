@@ -164,6 +164,9 @@ ROUTES = (
 _PARTS = [(re.split("/", route.path)[1:], route) for route in ROUTES]
 
 
+NO_PATH = "no such path; GET /openapi.json lists them"
+
+
 def find_route(method: str, raw_path: bytes) -> tuple[Route, dict[str, str]]:
     """Return the route of a request and the variable parts of its path; raises Refused.
 
@@ -173,7 +176,7 @@ def find_route(method: str, raw_path: bytes) -> tuple[Route, dict[str, str]]:
     try:
         parts = raw_path.decode("ascii").split("/")[1:]
     except UnicodeDecodeError:
-        raise Refused(404, "no such path") from None
+        raise Refused(404, NO_PATH) from None
     allowed = []
     for pattern, route in _PARTS:
         if len(pattern) != len(parts):
@@ -194,4 +197,4 @@ def find_route(method: str, raw_path: bytes) -> tuple[Route, dict[str, str]]:
             405, f"{method} is not allowed here; allowed: {verbs}",
             headers=((b"allow", verbs.encode()),),
         )  # fmt: skip
-    raise Refused(404, "no such path")
+    raise Refused(404, NO_PATH)
