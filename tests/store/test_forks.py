@@ -65,3 +65,26 @@ def test_threads_that_fork_at_once_leave_nothing_locked():
 def test_a_child_forks_again():
     held = Held()
     assert forked(lambda: forked() and held.lock.acquire(blocking=False))
+
+
+def test_what_begins_while_a_thread_waits_to_fork_begins_anew_in_the_child():
+    held, begun = Held(), []
+
+    class Busy(Held):
+        def _before_fork(self):
+            super()._before_fork()
+            begun.append(Held())
+            begun[0].lock.acquire()  # by a thread that the child does not have
+
+    busy = Busy()
+
+    def is_free():
+        taken: list[bool] = []
+        other = threading.Thread(target=lambda: taken.append(begun[0].lock.acquire(timeout=1)))
+        other.start()
+        other.join()
+        return taken == [True]
+
+    assert forked(is_free)
+    assert busy.lock.acquire(blocking=False)
+    assert held.lock.acquire(blocking=False)

@@ -38,10 +38,14 @@ _turn = threading.Lock()  # threads fork one after the other
 _of_parents: list[Any] = []
 
 
+def _living() -> list[Forkable]:
+    # A copy, since one that ends meanwhile is removed from the list.
+    return [each for each in (ref() for ref in list(_followers)) if each is not None]
+
+
 def _before() -> None:
     _turn.acquire()
-    # A copy, since one that ends meanwhile is removed from the list.
-    _forking[:] = [each for each in (ref() for ref in list(_followers)) if each is not None]
+    _forking[:] = _living()
     for each in _forking:
         each._before_fork()  # noqa: SLF001 - of this module
 
@@ -55,7 +59,7 @@ def _in_parent() -> None:
 
 def _in_child() -> None:
     global _turn  # noqa: PLW0603 - the parent's is held by the thread that forked
-    for each in _forking:
+    for each in _living():  # also what another thread began while this one waited for locks
         each._after_fork_in_child()  # noqa: SLF001 - of this module
     _forking.clear()
     _turn = threading.Lock()
