@@ -18,6 +18,7 @@ from onepull.router.definition import apply_changes
 from onepull.router.flights import Flights
 from onepull.router.log_counts import LogCounts
 from onepull.store import events as e
+from onepull.store.store import Snapshot
 
 FORMAT = 1
 # Events that change the problem, after which what was learned may have to be learned again.
@@ -45,6 +46,22 @@ class SnapshotBody(msgspec.Struct, forbid_unknown_fields=True):
     state: FoldState
     flights: list[e.Decided]
     keys: dict[str, tuple[str, float]] = {}
+
+
+def asked_of(snapshot: Snapshot) -> tuple[Any, int]:
+    """Return how a problem was last defined before a snapshot, and the number of that definition.
+
+    It raises StoreError if the snapshot cannot be read.
+    """
+    state = _read(snapshot.body, snapshot.seq).state
+    return state.asked, state.number
+
+
+def _read(body: bytes, seq: int) -> SnapshotBody:
+    try:
+        return msgspec.msgpack.decode(body, type=SnapshotBody)
+    except msgspec.DecodeError as error:
+        raise StoreError(f"the snapshot after event {seq} cannot be read: {error}") from None
 
 
 def check_mode(arms: Sequence[str], mode: Any, fallback: Any) -> None:
@@ -333,10 +350,7 @@ class Fold:
 
     def restore(self, body: bytes, seq: int) -> dict[str, tuple[str, float]]:
         """Continue from a snapshot, and return the arms of keys; StoreError if unreadable."""
-        try:
-            saved = msgspec.msgpack.decode(body, type=SnapshotBody)
-        except msgspec.DecodeError as error:
-            raise StoreError(f"the snapshot after event {seq} cannot be read: {error}") from None
+        saved = _read(body, seq)
         self._take(saved.state)
         self.sequence = seq
         now = time.monotonic()
