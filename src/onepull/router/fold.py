@@ -14,7 +14,7 @@ from onepull.errors import InputError, OnepullError, ParameterError, StoreError
 from onepull.policies.logged_policy import clipped_fields, copy_of, is_in_flight, remove_arms
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
-from onepull.router.definition import apply_changes
+from onepull.router.definition import apply_changes, mode_after
 from onepull.router.flights import Flights
 from onepull.router.log_counts import LogCounts
 from onepull.store import events as e
@@ -156,10 +156,10 @@ class Fold:
                 if self.is_defined:
                     raise
                 raise StoreError(f"the definition in event {event.seq}: {error}") from error
-            # Modes that were set at run time stay, unless another one is asked for now.
-            asked = event.asked["mode"], event.asked["fallback"]
-            if self.number == 0 or asked != (self.asked["mode"], self.asked["fallback"]):
-                self.mode, self.fallback = asked
+            if self.number:  # what was set at run time stays
+                self.mode, self.fallback = mode_after(self, self.asked, event.asked)
+            else:
+                self.mode, self.fallback = event.asked["mode"], event.asked["fallback"]
             for earlier in self.reader(event.base, event.seq - 1) if event.base else ():
                 if isinstance(earlier, (e.Observed, e.Failed, e.Expired, e.Control)):
                     self.apply_quietly(earlier)
