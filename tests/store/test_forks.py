@@ -9,7 +9,9 @@ import time
 
 import pytest
 
+from onepull.store import Paused, SQLiteStore
 from onepull.store.forks import Forkable
+from onepull.store.store import Snapshot
 
 # Python 3.12 and newer warn of every fork beside other threads.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
@@ -88,3 +90,26 @@ def test_what_begins_while_a_thread_waits_to_fork_begins_anew_in_the_child():
     assert forked(is_free)
     assert busy.lock.acquire(blocking=False)
     assert held.lock.acquire(blocking=False)
+
+
+def test_a_child_of_a_busy_store_can_write(tmp_path):
+    """A fork waits for the transaction of another thread: SQLite would be locked in the child."""
+    store = SQLiteStore(tmp_path / "log.db", patience=3.0)
+    is_over = threading.Event()
+
+    def write():
+        while not is_over.is_set():
+            store.append([Paused(problem="default", arm="a")] * 200)
+            store.put_snapshot("default", Snapshot(store.last_sequence, b"x" * 100_000))
+
+    writers = [threading.Thread(target=write, daemon=True) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    try:
+        for _ in range(12):
+            assert forked(lambda: store.append([Paused(problem="default", arm="b")]))
+    finally:
+        is_over.set()
+        for writer in writers:
+            writer.join()
+        store.close()

@@ -13,7 +13,11 @@ class Forkable(ABC):
     """An open object that begins anew in a child process."""
 
     def _follow_forks(self) -> None:
-        """Take part in every fork from now on, after those that have begun to do so before."""
+        """Take part in every fork from now on.
+
+        What has begun to do so later is kept from changes earlier, such as a router, which holds
+        its own locks while it waits for those of its store.  In the child it begins anew later.
+        """
         _followers.append(weakref.ref(self, _followers.remove))
 
     def _before_fork(self) -> None:  # noqa: B027 - most have nothing to do
@@ -45,7 +49,7 @@ def _living() -> list[Forkable]:
 
 def _before() -> None:
     _turn.acquire()
-    _forking[:] = _living()
+    _forking[:] = reversed(_living())
     for each in _forking:
         each._before_fork()  # noqa: SLF001 - of this module
 
