@@ -113,3 +113,34 @@ def test_a_child_of_a_busy_store_can_write(tmp_path):
         for writer in writers:
             writer.join()
         store.close()
+
+
+def test_a_child_writes_on_after_its_parent_has_closed(tmp_path):
+    path = tmp_path / "log.db"
+    store = SQLiteStore(path)
+    store.append([Paused(problem="default", arm="before")])
+    (child_reads, parent_writes), (parent_reads, child_writes) = os.pipe(), os.pipe()
+
+    def child():
+        store.append([Paused(problem="default", arm="child")])
+        os.write(child_writes, b"x")
+        os.read(child_reads, 1)
+        store.append([Paused(problem="default", arm="late")])
+        return True
+
+    def parent():
+        os.read(parent_reads, 1)
+        store.close()
+        with SQLiteStore(path) as again:
+            again.append([Paused(problem="default", arm="parent")])
+        os.write(parent_writes, b"x")
+
+    closing = threading.Thread(target=parent)
+    closing.start()
+    assert forked(child)
+    closing.join()
+    with SQLiteStore(path) as again:
+        assert [event.arm for event in again.read("default")] == [
+            "before", "child", "parent", "late",
+        ]  # fmt: skip
+        assert again.integrity() == []

@@ -106,7 +106,14 @@ class SQLiteStore(SQLStore, Forkable):
         self._changing.release()
 
     def _after_fork_in_child(self) -> None:
-        leave_to_parent(self._reader, self._writer, self._turns)
+        leave_to_parent(self._turns)
+        # As long as these are open, SQLite believes that this process has locks, which a fork does
+        # not pass on.  Then the parent would delete the write-ahead log under our hands when it
+        # closes.  No transaction is open, so closing them changes nothing for the parent.
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.close()
         self._begin()
 
     def _has_log(self) -> bool:
