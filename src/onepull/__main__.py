@@ -24,7 +24,8 @@ def start() -> None:
         if not interrupted():
             return
     except KeyboardInterrupt:
-        pass
+        # Before the error is let go: what is freed with it may take long to clean up.
+        _ignore_interrupts()
     except SystemExit as ended:
         if ended.code == STOPPED:
             _end_at_once()
@@ -99,9 +100,12 @@ def _heed_interrupts() -> Callable[[], bool]:
 
 
 def _comes_from_interrupt(found: Any) -> bool:
-    """Return whether an exception is an interrupt, or was raised while one was handled."""
+    """Return whether an exception is an interrupt, or was raised while one was handled.
+
+    One that ends a loop over a generator also closes that; the generator knows only the latter.
+    """
     error = found[1] if isinstance(found, tuple) else found  # a tuple until Python 3.11
-    while error is not None and not isinstance(error, KeyboardInterrupt):
+    while error is not None and not isinstance(error, (KeyboardInterrupt, GeneratorExit)):
         error = error.__context__
     return error is not None
 

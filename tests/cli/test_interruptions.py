@@ -243,6 +243,27 @@ def main(**_):
 import onepull.cli
 onepull.cli.main = main
 """
+# The same for a generator that the interrupt closes, and for what is freed with the interrupt.
+CLEANED_UP_LATE = """
+import os, time
+class Freed:
+    def __del__(self):
+        time.sleep(0.5)
+        print("freed", flush=True)
+def numbers():
+    try:
+        yield 1
+    finally:
+        time.sleep(0.5)
+        print("closed", flush=True)
+def main(**_):
+    freed = Freed()
+    for _ in numbers():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(50)
+import onepull.cli
+onepull.cli.main = main
+"""
 # Python turns an exception in `__set_name__` into another.
 IN_A_CLASS = """
 import os
@@ -261,7 +282,13 @@ onepull.cli.main = main
 
 @pytest.mark.parametrize(
     ("before", "printed"),
-    [(IN_A_CALLBACK, ""), (CLEARED, ""), (CLEANED_UP, "cleaned up\n"), (IN_A_CLASS, "")],
+    [
+        (IN_A_CALLBACK, ""),
+        (CLEARED, ""),
+        (CLEANED_UP, "cleaned up\n"),
+        (CLEANED_UP_LATE, "closed\nfreed\n"),
+        (IN_A_CLASS, ""),
+    ],
 )
 def test_an_interrupt_that_other_code_loses_or_changes_still_stops(before, printed):
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"

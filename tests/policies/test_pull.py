@@ -266,3 +266,21 @@ def test_an_observation_that_is_refused_is_no_failure_of_the_arm():
         pull.observe(x=2)
     assert policy.is_fresh
     assert [(row.in_flight, row.failures) for row in policy.stats().arms] == [(0, 0), (0, 0)]
+
+
+def test_a_refusal_in_a_group_of_tasks_is_no_failure_either():
+    policy = DCB(unsure())
+
+    async def main():
+        async with policy.pull() as pull, asyncio.TaskGroup() as tasks:
+            tasks.create_task(observed(pull, x=2))
+
+    async def observed(pull, **state):
+        pull.observe(**state)
+
+    with pytest.raises(ExceptionGroup):
+        asyncio.run(main())
+    assert policy.is_fresh
+    with pytest.raises(ExceptionGroup), policy.pull():
+        raise ExceptionGroup("both", [SlowError(), StateError()])
+    assert policy.estimates() == [-1.0, math.inf]

@@ -72,6 +72,18 @@ def test_what_is_learned_again_is_what_the_present_reward_says(path):
         assert router._fold.policy.estimates(tokens=10) == pytest.approx([-2.0, -2.0])
 
 
+@pytest.mark.parametrize("most", [8000, 9000])  # the other context learns all again
+def test_a_mode_that_was_set_at_run_time_stays_with_another_fallback(path, most):
+    with Router(priced(most=8000), store=path, fallback="a") as router:
+        router.set_mode("off")
+    with Router(priced(most=most), store=path, fallback="b") as router:
+        decision = router.choose(tokens=3)
+        assert (decision.mode, decision.arm) == ("off", "b")
+    # Without a fallback there is no such mode.
+    with Router(priced(most=most), store=path) as router:
+        assert router.choose(tokens=3).mode == "live"
+
+
 def test_another_mode_is_taken_with_another_context(path):
     with Router(priced(most=8000), store=path, mode="shadow", fallback="b") as router:
         assert router.choose(tokens=3).mode == "shadow"

@@ -58,6 +58,24 @@ def test_a_problem_is_made_and_survives_a_restart(tmp_path):
         assert told["arms"][0]["estimate"] == 3.0
 
 
+def test_a_problem_survives_its_events(tmp_path):
+    """The events that define a problem are deleted like all others; a snapshot says the same."""
+    file = write_problem(tmp_path)
+    with served(file) as client:
+        version = put(client, 201, keep=0, snapshot_every=1).headers["etag"]
+        arms = {**LINK, "arms": ["wifi", "lte", "5g"]}
+        put(client, 200, arms, headers={"if-match": version}, fallback="lte")
+        router = client.service.problems["links"].router
+        for _ in range(2):
+            decision = decide(client, "links", context={"bits": 4})
+            observe(client, {"id": decision["id"], "state": {"capacity": 3}}, "links")
+            router.snapshot()
+        assert router.store.first_sequence("links") > 2
+        before = client.get("/v1/problems/links").json()
+    with served(file) as client:
+        assert client.get("/v1/problems/links").json() == before
+
+
 def test_a_change_needs_the_present_version(client):
     version = put(client, 201).headers["etag"]
     put(client, 428)

@@ -13,6 +13,21 @@ if TYPE_CHECKING:
     from onepull.policies.policy import Policy
 
 
+def is_failure(error: object) -> bool:
+    """Whether an error in a block is the arm's fault, as far as anybody can tell.
+
+    A group of errors, as a `TaskGroup` raises it, is not if all of them are ours.
+
+    >>> is_failure(TimeoutError()), is_failure(KeyboardInterrupt()), is_failure(InputError())
+    (True, False, False)
+    >>> is_failure(ExceptionGroup("", [InputError()]))
+    False
+    """
+    if isinstance(error, ExceptionGroup):
+        return error.split(OnepullError)[1] is not None
+    return isinstance(error, Exception) and not isinstance(error, OnepullError)
+
+
 def note_given_up(error: BaseException, arm: str) -> None:
     """Add to the error of a refused observation what became of its pull.
 
@@ -128,8 +143,7 @@ class Pull:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Count an exception as a failure, and give up a pull that was not observed."""
         can_fail = self._policy.problem.failure is not None
-        is_of_arm = isinstance(error, Exception) and not isinstance(error, OnepullError)
-        if self._is_in_flight and can_fail and is_of_arm:
+        if self._is_in_flight and can_fail and is_failure(error):
             with suppress(UnknownArm):  # it was removed meanwhile
                 self.fail()
         refusal = self._refusal

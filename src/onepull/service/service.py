@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from onepull.errors import OnepullError, ParameterError, StoreError
 from onepull.problem import Problem
 from onepull.router import Router
 from onepull.router.definition.definition import RouterSettings
+from onepull.router.state.fold import asked_of
 from onepull.service import demonstration
 from onepull.service.handlers.deciding import ShortCut, short_cuts
 from onepull.service.handlers.gathering import Gathering
@@ -258,9 +260,13 @@ class Service:
 
 def asked_in(store: Store, name: str) -> dict[str, Any] | None:
     """Return what a problem of a log was last defined with; None if the log does not say."""
-    found, number = None, 1
+    found, number = None, 0
+    for snapshot in store.snapshots(name):  # its events may be deleted
+        with suppress(StoreError):
+            found, number = asked_of(snapshot)
+            break
     while definitions := [
-        event for event in store.of_id(name, str(number)).values() if hasattr(event, "asked")
+        event for event in store.of_id(name, str(number + 1)).values() if hasattr(event, "asked")
     ]:
         found, number = definitions[0].asked, number + 1
     return found

@@ -13,7 +13,11 @@ class Forkable(ABC):
     """An open object that begins anew in a child process."""
 
     def _follow_forks(self) -> None:
-        """Take part in every fork from now on, after those that have begun to do so before."""
+        """Take part in every fork from now on.
+
+        What has begun to do so later is kept from changes earlier, such as a router, which holds
+        its own locks while it waits for those of its store.  In the child it begins anew later.
+        """
         _followers.append(weakref.ref(self, _followers.remove))
 
     def _before_fork(self) -> None:  # noqa: B027 - most have nothing to do
@@ -38,10 +42,14 @@ _turn = threading.Lock()  # threads fork one after the other
 _of_parents: list[Any] = []
 
 
+def _living() -> list[Forkable]:
+    # A copy, since one that ends meanwhile is removed from the list.
+    return [each for each in (ref() for ref in list(_followers)) if each is not None]
+
+
 def _before() -> None:
     _turn.acquire()
-    # A copy, since one that ends meanwhile is removed from the list.
-    _forking[:] = [each for each in (ref() for ref in list(_followers)) if each is not None]
+    _forking[:] = reversed(_living())
     for each in _forking:
         each._before_fork()  # noqa: SLF001 - of this module
 
@@ -55,7 +63,7 @@ def _in_parent() -> None:
 
 def _in_child() -> None:
     global _turn  # noqa: PLW0603 - the parent's is held by the thread that forked
-    for each in _forking:
+    for each in _living():  # also what another thread began while this one waited for locks
         each._after_fork_in_child()  # noqa: SLF001 - of this module
     _forking.clear()
     _turn = threading.Lock()

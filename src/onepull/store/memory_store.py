@@ -117,7 +117,7 @@ class MemoryStore(Store, Forkable):
         }
 
     def problems(self) -> list[str]:
-        """Return the names of the problems that have events."""
+        """Return the names of the problems that have or had events."""
         return sorted(self._events)
 
     def put_snapshot(self, problem: str, snapshot: Snapshot) -> None:

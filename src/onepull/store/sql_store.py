@@ -95,7 +95,7 @@ class SQLStore(Store):
         return found
 
     def problems(self) -> list[str]:
-        """Return the names of the problems that have events."""
+        """Return the names of the problems that have or had events."""
         return sorted(name for (name,) in self._all(self._tables.PROBLEMS))
 
     # Snapshots and retention

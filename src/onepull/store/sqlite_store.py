@@ -88,14 +88,32 @@ class SQLiteStore(SQLStore, Forkable):
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
+        self._changing = threading.Lock()  # held in every transaction of this process
         self._turns = Turns(Path(f"{self.path}-turns"))
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._horizons: dict[str, float] = {}  # when they were read last
         self._is_healthy = True
 
+    def _before_fork(self) -> None:
+        # SQLite keeps in memory which locks a process has.  A child would inherit those of a
+        # transaction, without the transaction, and find the log locked for ever.
+        self._changing.acquire()
+        self._lock.acquire()
+
+    def _after_fork_in_parent(self) -> None:
+        self._lock.release()
+        self._changing.release()
+
     def _after_fork_in_child(self) -> None:
-        leave_to_parent(self._reader, self._writer, self._turns)
+        leave_to_parent(self._turns)
+        # As long as these are open, SQLite believes that this process has locks, which a fork does
+        # not pass on.  Then the parent would delete the write-ahead log under our hands when it
+        # closes.  No transaction is open, so closing them changes nothing for the parent.
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.close()
         self._begin()
 
     def _has_log(self) -> bool:
@@ -215,6 +233,13 @@ class SQLiteStore(SQLStore, Forkable):
         """Store the events of several calls in one transaction."""
         if not any(jobs) and self._is_healthy:
             return [[] for _ in jobs]
+        with self._changing:
+            results = self._commit_at_once(jobs)
+        if self._turns.is_wanted():
+            time.sleep(TURN)
+        return results
+
+    def _commit_at_once(self, jobs: list[Rows]) -> list[list[Appended]]:
         try:
             self._check()
             writer, results = self._writing(), None
@@ -228,8 +253,6 @@ class SQLiteStore(SQLStore, Forkable):
                 raise
             raise self._error("cannot be written", error) from error
         self._is_healthy = True
-        if self._turns.is_wanted():
-            time.sleep(TURN)
         return results
 
     def _append(self, writer: sqlite3.Connection, jobs: list[Rows]) -> list[list[Appended]]:
@@ -281,7 +304,7 @@ class SQLiteStore(SQLStore, Forkable):
     def _change(self, change: Callable[[Any], Any]) -> Any:
         """Make a change in a transaction of its own, on a connection of its own."""
         self._check()
-        with closing(self._connect()) as connection:
+        with self._changing, closing(self._connect()) as connection:
             try:
                 connection.execute("PRAGMA busy_timeout = 0")
                 self._patiently(connection, "BEGIN IMMEDIATE")

@@ -179,7 +179,7 @@ class Store(ABC):
 
     @abstractmethod
     def problems(self) -> list[str]:
-        """Return the names of the problems that have events, in alphabetical order."""
+        """Return the names of the problems that have or had events, in alphabetical order."""
 
     # Snapshots and retention
 

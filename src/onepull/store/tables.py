@@ -46,7 +46,8 @@ class Statements:
             "SELECT min(problem) FROM [events] WHERE id IS NOT NULL UNION ALL "
             "SELECT (SELECT min(problem) FROM [events] WHERE problem > name AND id IS NOT NULL) "
             "FROM names WHERE name IS NOT NULL"
-            ") SELECT name FROM names WHERE name IS NOT NULL"
+            ") SELECT name FROM names WHERE name IS NOT NULL "
+            "UNION SELECT problem FROM [horizons]"  # of which all events may be deleted
         )
 
         # Snapshots

@@ -296,6 +296,7 @@ def forgotten_events_stay_settled(opened: Open) -> None:
         assert store.append([_observed("new name", 1.0, time=time())])[0].seq == 11
         assert store.forget("p", until=4) == 0
         store.forget("p", until=100)
+        assert store.problems() == ["other", "p"], "a problem is there without its events"
         assert store.append([_decided("later")])[0].seq == 12, "a number was given twice"
 
 

@@ -323,6 +323,8 @@ def test_a_save_with_other_features_is_read_if_they_fit_together():
         lambda kept: kept["arm_errors"][1][0].__setitem__(0, -1.0),
         lambda kept: kept["states"].pop(),
         lambda kept: kept["moment"].pop(),
+        lambda kept: kept["moment"].__setitem__(0, 1e300),
+        lambda kept: kept["moments"][0].__setitem__(0, -1e300),
         lambda kept: kept.__setitem__("unit", 0.0),
         lambda kept: kept.__setitem__("unit", 1e-320),
         lambda kept: kept["states"][1].__setitem__(0, -5.0),

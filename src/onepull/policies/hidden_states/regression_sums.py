@@ -286,7 +286,9 @@ class RegressionSums(Knowledge):
         counts.restore(saved.counts)
         # Features have length one, or zero where states make no difference.
         lengths = np.append(np.trace(grams, axis1=1, axis2=2), np.trace(gram))
-        if np.any(lengths > np.append(counts.pulls, counts.trials) * (1.0 + 1e-6)):
+        largest = float(max(np.abs(moments).max(), np.abs(moment).max()))
+        many = np.append(counts.pulls, counts.trials) * (1.0 + 1e-6)
+        if np.any(lengths > many) or largest > LARGEST * many[-1]:
             raise SaveFileError("the saved sums are impossible for the saved number of pulls")
         self.counts = counts
         self.shapes = shapes

@@ -204,11 +204,25 @@ def apply_changes(
         stated = Problem.from_dict(after)
         fold.set_reward(stated.reward, error=error, words=stated.words or None)
     if (old["mode"], old["fallback"]) != (new["mode"], new["fallback"]):
-        fold.set_mode(new["mode"], new["fallback"])
+        fold.set_mode(*mode_after(fold, old, new))
     left = set(fold.policy.problem.arms)
     removed = [arm for arm in known if arm not in arms and arm in left]
     if removed:
         fold.remove_arms(removed)
+
+
+def mode_after(
+    fold: Fold, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> tuple[str, str | None]:
+    """Return the mode and the fallback: each is the present one unless another is asked for now.
+
+    If the two do not fit, both are as asked for.
+    """
+    mode = fold.mode if old["mode"] == new["mode"] else new["mode"]
+    fallback = fold.fallback if old["fallback"] == new["fallback"] else new["fallback"]
+    if fallback is None and mode != "live":
+        return new["mode"], new["fallback"]
+    return mode, fallback
 
 
 def attributes_of(problem: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

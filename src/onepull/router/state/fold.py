@@ -21,10 +21,11 @@ from onepull.policies.logged_policy import (
 )
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
-from onepull.router.definition.definition import apply_changes
+from onepull.router.definition.definition import apply_changes, mode_after
 from onepull.router.state.flights import Flights
 from onepull.router.state.log_counts import LogCounts
 from onepull.store import events as e
+from onepull.store.store import Snapshot
 
 FORMAT = 1
 # Events that change the problem, after which what was learned may have to be learned again.
@@ -52,6 +53,22 @@ class SnapshotBody(msgspec.Struct, forbid_unknown_fields=True):
     state: FoldState
     flights: list[e.Decided]
     keys: dict[str, tuple[str, float]] = {}
+
+
+def asked_of(snapshot: Snapshot) -> tuple[Any, int]:
+    """Return how a problem was last defined before a snapshot, and the number of that definition.
+
+    It raises StoreError if the snapshot cannot be read.
+    """
+    state = _read(snapshot.body, snapshot.seq).state
+    return state.asked, state.number
+
+
+def _read(body: bytes, seq: int) -> SnapshotBody:
+    try:
+        return msgspec.msgpack.decode(body, type=SnapshotBody)
+    except msgspec.DecodeError as error:
+        raise StoreError(f"the snapshot after event {seq} cannot be read: {error}") from None
 
 
 def check_mode(arms: Sequence[str], mode: Any, fallback: Any) -> None:
@@ -146,10 +163,10 @@ class Fold:
                 if self.is_defined:
                     raise
                 raise StoreError(f"the definition in event {event.seq}: {error}") from error
-            # Modes that were set at run time stay, unless another one is asked for now.
-            asked = event.asked["mode"], event.asked["fallback"]
-            if self.number == 0 or asked != (self.asked["mode"], self.asked["fallback"]):
-                self.mode, self.fallback = asked
+            if self.number:  # what was set at run time stays
+                self.mode, self.fallback = mode_after(self, self.asked, event.asked)
+            else:
+                self.mode, self.fallback = event.asked["mode"], event.asked["fallback"]
             for earlier in self.reader(event.base, event.seq - 1) if event.base else ():
                 if isinstance(earlier, (e.Observed, e.Failed, e.Expired, e.Control)):
                     self.apply_quietly(earlier)
@@ -343,10 +360,7 @@ class Fold:
 
     def restore(self, body: bytes, seq: int) -> dict[str, tuple[str, float]]:
         """Continue from a snapshot, and return the arms of keys; StoreError if unreadable."""
-        try:
-            saved = msgspec.msgpack.decode(body, type=SnapshotBody)
-        except msgspec.DecodeError as error:
-            raise StoreError(f"the snapshot after event {seq} cannot be read: {error}") from None
+        saved = _read(body, seq)
         self._take(saved.state)
         self.sequence = seq
         now = time.monotonic()
