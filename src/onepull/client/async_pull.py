@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from onepull.errors import InputError, OnepullError
-from onepull.router.pull import BegunPull, is_failure
+from onepull.policies.pull import is_failure
+from onepull.router.pull import BegunPull
 from onepull.router.receipts import Receipt
 
 if TYPE_CHECKING:

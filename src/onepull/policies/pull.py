@@ -28,6 +28,15 @@ answer, also after the block"]
     )
 
 
+def is_failure(error: BaseException | None) -> bool:
+    """Whether an error in a block is the arm's fault, as far as anybody can tell.
+
+    >>> is_failure(TimeoutError()), is_failure(KeyboardInterrupt()), is_failure(InputError())
+    (True, False, False)
+    """
+    return isinstance(error, Exception) and not isinstance(error, OnepullError)
+
+
 class Pull:
     """A pull that reports by itself what becomes of it.
 
@@ -128,8 +137,7 @@ class Pull:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Count an exception as a failure, and give up a pull that was not observed."""
         can_fail = self._policy.problem.failure is not None
-        is_of_arm = isinstance(error, Exception) and not isinstance(error, OnepullError)
-        if self._is_in_flight and can_fail and is_of_arm:
+        if self._is_in_flight and can_fail and is_failure(error):
             with suppress(UnknownArm):  # it was removed meanwhile
                 self.fail()
         refusal = self._refusal

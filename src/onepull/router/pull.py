@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from onepull.errors import InputError, OnepullError
-from onepull.policies.pull import note_given_up
+from onepull.policies.pull import is_failure, note_given_up
 from onepull.router.decision import Decision
 from onepull.router.receipts import Receipt
 
@@ -74,15 +74,6 @@ class BegunPull:
         """Say in the error of a refused observation that the pull was given up."""
         if self._refusal is not None and error is self._refusal:
             note_given_up(self._refusal, self.arm)
-
-
-def is_failure(error: BaseException | None) -> bool:
-    """Whether an error in a block is the arm's fault, as far as anybody can tell.
-
-    >>> is_failure(TimeoutError()), is_failure(KeyboardInterrupt()), is_failure(InputError())
-    (True, False, False)
-    """
-    return isinstance(error, Exception) and not isinstance(error, OnepullError)
 
 
 class DecisionPull(BegunPull):
