@@ -16,7 +16,7 @@ from onepull.policies.revaluable import Revaluable
 from onepull.policies.sharing.exact_changes import check_sketched
 from onepull.policies.sharing.in_flight import of_each_arm
 from onepull.policies.sharing.sharing import Sharing
-from onepull.policies.ties import best_of
+from onepull.policies.ties import best_of, foremost
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
@@ -236,11 +236,10 @@ class MeanPolicy(RulePolicy):
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         if self._knowledge.error and self._keeps_to_rule:
             indices = self._scores(request)  # adding the error may round two indices to a tie
-        best = best_of(indices, request.allowed)
-        if not self._rule.breaks_ties_by_pulls or len(best) == 1:
-            return best
-        roots = request.view[0].roots  # the fewer the pulls, the larger the root
-        return best_of(roots, best)
+        if not self._rule.breaks_ties_by_pulls:
+            return best_of(indices, request.allowed)
+        # The more pulls, the smaller the root.
+        return foremost(indices, request.allowed, [-root for root in request.view[0].roots])
 
 
 @runs_rules
