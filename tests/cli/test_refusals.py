@@ -102,24 +102,9 @@ def test_an_output_that_may_not_be_written(invoke, refuses, small, tmp_path):
     refuses(invoke("run", small, "--out", "locked/results"), "Permission denied")
 
 
-def test_a_read_only_disk(invoke, refuses, small, mounted):
-    subprocess.run(["mount", "-o", "remount,ro", mounted], check=True)  # noqa: S607
-    refuses(invoke("run", small, "--out", mounted / "results"), "Read-only file system")
-
-
-@pytest.fixture
-def mounted(tmp_path):
-    """Return a folder on a disk of 64 kB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    if (
-        not shutil.which("mount")
-        or subprocess.run(mount, check=False, capture_output=True).returncode
-    ):
-        pytest.skip("a small disk can be mounted by root only")
-    yield folder
-    subprocess.run(["umount", folder], check=True)  # noqa: S607
+def test_a_read_only_disk(invoke, refuses, small, small_disk):
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)  # noqa: S607
+    refuses(invoke("run", small, "--out", small_disk / "results"), "Read-only file system")
 
 
 def test_names_that_are_not_there(invoke, refuses, ready):

@@ -173,6 +173,23 @@ REVISIONS = {
 }
 
 
+def held(monkeypatch):
+    """Let a change wait while it is learned; return its begin, when it may go on, and the calls."""
+    begun, go_on = threading.Event(), threading.Event()
+    apply, calls = Fold.apply, []
+
+    def slowly(fold, event):
+        if isinstance(event, REVISED):
+            calls.append(event)
+            if len(calls) == 2:  # the first is the trial before it is in the log
+                begun.set()
+                go_on.wait(10)
+        return apply(fold, event)
+
+    monkeypatch.setattr(Fold, "apply", slowly)
+    return begun, go_on, calls
+
+
 @pytest.mark.parametrize("name", REVISIONS)
 def test_decisions_go_on_while_a_change_is_learned(name, monkeypatch):
     """Nobody needs to wait: what was decided meanwhile is in flight afterwards."""
@@ -186,18 +203,7 @@ def test_decisions_go_on_while_a_change_is_learned(name, monkeypatch):
             router.observe(router.choose(), x=i % 7 / 7)
         for _ in range(3):
             router.choose()
-        begun, go_on = threading.Event(), threading.Event()
-        apply, calls = Fold.apply, []
-
-        def slowly(fold, event):
-            if isinstance(event, REVISED):
-                calls.append(event)
-                if len(calls) == 2:  # the first is the trial before it is in the log
-                    begun.set()
-                    go_on.wait(10)
-            return apply(fold, event)
-
-        monkeypatch.setattr(Fold, "apply", slowly)
+        begun, go_on, calls = held(monkeypatch)
         changing = threading.Thread(target=REVISIONS[name], args=(router,))
         changing.start()
         assert begun.wait(10)
@@ -224,18 +230,7 @@ def test_outcomes_are_stored_while_a_change_is_learned(tmp_path, monkeypatch):
     with SQLiteStore(path) as store:
         router = quiet("AdaptiveKL", problem, store)
         other = quiet("AdaptiveKL", problem, store, name="other")
-        begun, go_on = threading.Event(), threading.Event()
-        apply, calls = Fold.apply, []
-
-        def slowly(fold, event):
-            if isinstance(event, REVISED):
-                calls.append(event)
-                if len(calls) == 2:  # the first is the trial before it is in the log
-                    begun.set()
-                    go_on.wait(10)
-            return apply(fold, event)
-
-        monkeypatch.setattr(Fold, "apply", slowly)
+        begun, go_on, _ = held(monkeypatch)
         changing = threading.Thread(target=router.set_reward, args=("1 - x",))
         changing.start()
         assert begun.wait(10)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Collection, Iterable
 from typing import Any, Never, Self
 
-from onepull.checks import by_name, state_by_name
+from onepull.checks import by_name
 from onepull.client import calls
 from onepull.client.async_pull import AsyncPull
 from onepull.client.attempts import Call, Got, Reply, Result, Send, Steps, Wait, address
@@ -47,9 +47,7 @@ class AsyncClient(Verbs[Awaitable[None]]):
         **context: Any,
     ) -> Decision:
         """Return the arm to pull for a context; the fallback if the service cannot be reached."""
-        if nameless:
-            raise by_name("choose", nameless, None)
-        return await self._do(self._choosing(id, eligible, key, context))
+        return await self._do(self._choosing(nameless, id, eligible, key, context))
 
     async def observe(
         self,
@@ -62,12 +60,8 @@ class AsyncClient(Verbs[Awaitable[None]]):
         **state: Any,
     ) -> Receipt:
         """Tell what became of a decision; on disk when this returns, unless it is queued."""
-        if nameless:
-            raise state_by_name("decision", nameless, None)
-        body = calls.observation_body(
-            self._made, decision, arm=arm, reward=reward, failed=failed, state=state
-        )
-        return await self._do(self._observing(body))
+        told = {"arm": arm, "reward": reward, "failed": failed, "state": state}
+        return await self._do(self._observing(decision, nameless, **told))
 
     async def failed(self, decision: Decision | str, /, *, arm: str | None = None) -> Receipt:
         """Tell that the pull failed."""
@@ -75,8 +69,7 @@ class AsyncClient(Verbs[Awaitable[None]]):
 
     async def gave_up(self, decision: Decision | str, /, *, arm: str | None = None) -> Receipt:
         """Tell that no answer will come."""
-        body = calls.observation_body(self._made, decision, arm=arm)
-        return await self._do(self._observing({**body, "gave_up": True}))
+        return await self._do(self._observing(decision, arm=arm, gave_up=True))
 
     async def observe_many(self, observations: Iterable[Any], /) -> BatchReceipt:
         """Tell what became of many decisions; what cannot be delivered is queued.
@@ -134,9 +127,7 @@ class AsyncClient(Verbs[Awaitable[None]]):
         self, /, *nameless: Never, eligible: Collection[str] | None = None, **context: Any
     ) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
-        if nameless:
-            raise by_name("explain", nameless, None)
-        return await self._do(self._explaining(eligible, context))
+        return await self._do(self._explaining(nameless, eligible, context))
 
     async def log(
         self, *, after: int = 0, limit: int | None = None

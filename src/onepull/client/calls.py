@@ -120,6 +120,7 @@ def observation_body(  # noqa: PLR0913 - one for each thing that may be told
     failed: bool = False,
     state: Mapping[str, Any] | None = None,
     context: Mapping[str, Any] | None = None,
+    gave_up: bool = False,
 ) -> dict[str, Any]:
     """Return the body of an observation."""
     id_ = checked_id(decision.id if isinstance(decision, Decision) else decision)
@@ -139,6 +140,8 @@ def observation_body(  # noqa: PLR0913 - one for each thing that may be told
         body["failed"] = True
     if state:
         body["state"] = json_fields(state)
+    if gave_up:
+        body["gave_up"] = True
     return body
 
 
@@ -150,11 +153,10 @@ def many_bodies(made: Made, given: Iterable[Any]) -> list[dict[str, Any]]:
             each = entry if isinstance(entry, Observation) else Observation(**entry)
         except TypeError as error:
             raise InputError(f"not an observation: {shown(entry)} ({error})") from None
-        body = observation_body(
+        found.append(observation_body(
             made, each.id, arm=each.arm, reward=each.reward, failed=each.failed,
-            state=each.state, context=each.context,
-        )  # fmt: skip
-        found.append({**body, "gave_up": True} if each.gave_up else body)
+            state=each.state, context=each.context, gave_up=each.gave_up,
+        ))  # fmt: skip
     return found
 
 

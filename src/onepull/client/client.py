@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Never, Self
 
-from onepull.checks import by_name, state_by_name
+from onepull.checks import by_name
 from onepull.client import calls
 from onepull.client.attempts import (
     Call,
@@ -92,9 +92,7 @@ class Client(Verbs[None]):
         **context: Any,
     ) -> Decision:
         """Return the arm to pull for a context; the fallback if the service cannot be reached."""
-        if nameless:
-            raise by_name("choose", nameless, None)
-        return self._do(self._choosing(id, eligible, key, context))
+        return self._do(self._choosing(nameless, id, eligible, key, context))
 
     def observe(
         self,
@@ -107,12 +105,8 @@ class Client(Verbs[None]):
         **state: Any,
     ) -> Receipt:
         """Tell what became of a decision; on disk when this returns, unless it is queued."""
-        if nameless:
-            raise state_by_name("decision", nameless, None)
-        body = calls.observation_body(
-            self._made, decision, arm=arm, reward=reward, failed=failed, state=state
-        )
-        return self._do(self._observing(body))
+        told = {"arm": arm, "reward": reward, "failed": failed, "state": state}
+        return self._do(self._observing(decision, nameless, **told))
 
     def failed(self, decision: Decision | str, /, *, arm: str | None = None) -> Receipt:
         """Tell that the pull failed."""
@@ -120,8 +114,7 @@ class Client(Verbs[None]):
 
     def gave_up(self, decision: Decision | str, /, *, arm: str | None = None) -> Receipt:
         """Tell that no answer will come."""
-        body = calls.observation_body(self._made, decision, arm=arm)
-        return self._do(self._observing({**body, "gave_up": True}))
+        return self._do(self._observing(decision, arm=arm, gave_up=True))
 
     def observe_many(self, observations: Iterable[Any], /) -> BatchReceipt:
         """Tell what became of many decisions; what cannot be delivered is queued.
@@ -188,9 +181,7 @@ class Client(Verbs[None]):
         self, /, *nameless: Never, eligible: Collection[str] | None = None, **context: Any
     ) -> Explanation:
         """Return each arm's estimate, bonus, index and probability, the choice and the reason."""
-        if nameless:
-            raise by_name("explain", nameless, None)
-        return self._do(self._explaining(eligible, context))
+        return self._do(self._explaining(nameless, eligible, context))
 
     def log(self, *, after: int = 0, limit: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield the events of the log as plain values."""

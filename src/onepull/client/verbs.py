@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Never, TypeVar
 
 import msgspec
 
-from onepull.checks import number, pinned
+from onepull.checks import by_name, number, pinned, state_by_name
 from onepull.client import calls
 from onepull.client.attempts import Breaker, Call, Keep, Reply, Steps, attempts, raise_for
 from onepull.client.queue import LOGGER, ObservationQueue, open_queue
@@ -86,11 +86,14 @@ class Verbs(ABC, Generic[Done]):
 
     def _choosing(
         self,
+        nameless: tuple[Never, ...],
         id_: str | None,
         eligible: Collection[str] | None,
         key: str | None,
         context: Mapping[str, Any],
     ) -> Steps[Decision]:
+        if nameless:
+            raise by_name("choose", nameless, None)
         self._check()  # no fallback for a client that the caller has closed
         body = calls.decision_body(id_, eligible, key, context)
         try:
@@ -108,7 +111,12 @@ class Verbs(ABC, Generic[Done]):
         self._made.add(decision, body["context"])
         return decision
 
-    def _observing(self, body: dict[str, Any]) -> Steps[Receipt]:
+    def _observing(
+        self, decision: Decision | str, nameless: tuple[Never, ...] = (), **told: Any
+    ) -> Steps[Receipt]:
+        if nameless:
+            raise state_by_name("decision", nameless, None)
+        body = calls.observation_body(self._made, decision, **told)
         self._check()
         if not self._background and not len(self._queue):
             try:
@@ -155,8 +163,13 @@ class Verbs(ABC, Generic[Done]):
         return calls.stats_in_reply((yield from self._ask("GET", "stats")))
 
     def _explaining(
-        self, eligible: Collection[str] | None, context: Mapping[str, Any]
+        self,
+        nameless: tuple[Never, ...],
+        eligible: Collection[str] | None,
+        context: Mapping[str, Any],
     ) -> Steps[Explanation]:
+        if nameless:
+            raise by_name("explain", nameless, None)
         query = calls.explain_query(eligible, context)
         return calls.explanation_of((yield from self._ask("GET", "explain", query=query)))
 

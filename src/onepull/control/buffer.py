@@ -13,8 +13,20 @@ from onepull.errors import InputError, ParameterError
 from onepull.problem import Problem
 
 
-def check_amounts(amounts: Iterable[float], problem: Problem) -> None:
-    """Raise `ParameterError` unless every amount is a valid context of the problem."""
+def amount_field(problem: Problem, amounts: Iterable[float], who: str) -> str:
+    """Return the only context field, of which every amount is a value; else raise ParameterError.
+
+    >>> from onepull.spaces import Finite
+    >>> problem = Problem(
+    ...     arms=["a"], context={"bits": Finite([1, 2])}, state={"x": Finite([0, 1])}, reward="x"
+    ... )
+    >>> amount_field(problem, [1], "a controller")
+    'bits'
+    """
+    if len(problem.context) != 1:
+        raise ParameterError(
+            f"{who} needs one context field, the amount; given {', '.join(problem.context)}"
+        )
     (field,) = problem.context
     for amount in amounts:
         try:
@@ -23,6 +35,7 @@ def check_amounts(amounts: Iterable[float], problem: Problem) -> None:
             raise ParameterError(
                 f"the amounts of the buffer must be contexts of the problem: {error}"
             ) from None
+    return field
 
 
 class Buffer(ABC):

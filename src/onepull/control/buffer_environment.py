@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from onepull.control.buffer import Backlog, Battery, Buffer, check_amounts
+from onepull.control.buffer import Backlog, Battery, Buffer, amount_field
 from onepull.control.controller import SlotChoice
 from onepull.control.dynamic_programming import LevelAction, LevelPlan, best_plan
 from onepull.distributions import Discrete, Distribution
@@ -61,13 +61,7 @@ class BufferEnvironment:
         buffer: Buffer,
         arrivals: Distribution,
     ) -> None:
-        if len(problem.context) != 1:
-            raise ParameterError(
-                "a problem with a buffer has one context field, the amount; "
-                f"given {', '.join(problem.context)}"
-            )
-        (self.field,) = problem.context
-        check_amounts(buffer.amounts, problem)
+        self.field = amount_field(problem, buffer.amounts, "a buffer")
         # An environment with one fixed context checks the laws.
         still = Environment(problem, states=states, contexts=Discrete([buffer.amounts[0]], [1.0]))
         self.problem, self.states, self.outcomes = problem, still.states, still.outcomes

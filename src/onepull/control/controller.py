@@ -9,7 +9,7 @@ import numpy as np
 
 from onepull.budgets import SLACK
 from onepull.checks import number, real
-from onepull.control.buffer import Buffer, check_amounts
+from onepull.control.buffer import Buffer, amount_field
 from onepull.errors import InputError, ParameterError, UnknownArm
 from onepull.policies import Policy
 
@@ -47,13 +47,7 @@ class Controller(ABC):
             raise ParameterError(f"a controller needs a Battery or a Backlog, given {buffer!r}")
         self.policy, self.buffer = policy, buffer
         problem = policy.problem
-        if len(problem.context) != 1:
-            raise ParameterError(
-                "a controller needs one context field, the amount; "
-                f"given {', '.join(problem.context)}"
-            )
-        (self.field,) = problem.context
-        check_amounts(buffer.amounts, problem)
+        self.field = amount_field(problem, buffer.amounts, "a controller")
         for arm in buffer.costs:
             if arm not in problem.arms:
                 raise UnknownArm(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from onepull.experiments.buffer_experiment import BufferExperiment, BufferProblemFile, has_buffer
 from onepull.experiments.buffer_folder import BufferFolder
@@ -11,6 +13,9 @@ from onepull.experiments.folder import experiment_file
 from onepull.experiments.problem_file import ProblemFile
 from onepull.experiments.result_folder import ResultFolder
 from onepull.experiments.toml_reading import Document
+
+Plain = TypeVar("Plain")
+Buffered = TypeVar("Buffered")
 
 
 def read_experiment(path: str | Path) -> Experiment | BufferExperiment:
@@ -31,10 +36,7 @@ def read_experiment(path: str | Path) -> Experiment | BufferExperiment:
     >>> type(experiment).__name__, experiment.name
     ('Experiment', 'channels')
     """
-    document = Document.read(path)
-    if has_buffer(document.values):
-        return BufferExperiment.from_document(document)
-    return Experiment.from_document(document)
+    return _of_kind(Document.read(path), Experiment.from_document, BufferExperiment.from_document)
 
 
 def read_problem_file(path: str | Path) -> ProblemFile | BufferProblemFile:
@@ -50,10 +52,7 @@ def read_problem_file(path: str | Path) -> ProblemFile | BufferProblemFile:
     >>> type(problem).__name__, problem.name
     ('BufferProblemFile', 'backlog')
     """
-    document = Document.read(path)
-    if has_buffer(document.values):
-        return BufferProblemFile.from_document(document)
-    return ProblemFile.from_document(document)
+    return _of_kind(Document.read(path), ProblemFile.from_document, BufferProblemFile.from_document)
 
 
 def open_result_folder(path: str | Path) -> ResultFolder | BufferFolder:
@@ -65,7 +64,12 @@ def open_result_folder(path: str | Path) -> ResultFolder | BufferFolder:
     Traceback (most recent call last):
     onepull.errors.ProblemError: nowhere: is not a result folder (it has no experiment.toml)
     """
-    document = experiment_file(path)
-    if has_buffer(document.values):
-        return BufferFolder.from_document(document)
-    return ResultFolder.from_document(document)
+    folders = ResultFolder.from_document, BufferFolder.from_document
+    return _of_kind(experiment_file(path), *folders)
+
+
+def _of_kind(
+    document: Document, plain: Callable[[Document], Plain], buffered: Callable[[Document], Buffered]
+) -> Plain | Buffered:
+    """Return what a document describes, which has a buffer or not."""
+    return buffered(document) if has_buffer(document.values) else plain(document)

@@ -39,15 +39,9 @@ def bernstein_exploration(trial: float, zeta: float) -> float:
 
 
 def bernstein_index(
-    values: Any,
-    weights: Any,
-    pulls: float,
-    mean: float,
-    best: float,
-    low: float,
-    high: float,
+    values: Any, weights: Any, pulls: float, mean: float, best: float, low: float, high: float,
     exploration: float,
-) -> float:
+) -> float:  # fmt: skip
     """Return the bound of UCB-V, with the variance of the observed rewards."""
     # In units of the range, so that no square overflows; not below the rounding error of a mean.
     unit = max(high - low, REWARD_ROUNDING * max(abs(low), abs(high)), NARROWEST)

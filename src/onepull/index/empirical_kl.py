@@ -19,15 +19,9 @@ def remembered_risk(trial: float, c: float, head_start: float, memory: float) ->
 
 
 def likely_index(
-    values: Any,
-    weights: Any,
-    pulls: float,
-    mean: float,
-    best: float,
-    low: float,
-    high: float,
+    values: Any, weights: Any, pulls: float, mean: float, best: float, low: float, high: float,
     risk: float,
-) -> float:
+) -> float:  # fmt: skip
     """Return the empirical-likelihood bound of an arm; `risk` is f(n)."""
     return likely_mean(values, weights, len(values), high, risk / pulls)
 

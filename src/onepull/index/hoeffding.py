@@ -1,4 +1,4 @@
-"""The upper confidence bound of UCB1 and of the paper: θ̂ + G·√(α ln n / m)."""
+"""The upper confidence bound of UCB1, and of the paper's DCB and CCB: θ̂ + G·√(α ln n / m)."""
 
 from __future__ import annotations
 

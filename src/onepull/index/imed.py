@@ -15,15 +15,9 @@ def no_exploration(trial: float) -> float:
 
 
 def divergence_index(
-    values: Any,
-    weights: Any,
-    pulls: float,
-    mean: float,
-    best: float,
-    low: float,
-    high: float,
+    values: Any, weights: Any, pulls: float, mean: float, best: float, low: float, high: float,
     exploration: float,
-) -> float:
+) -> float:  # fmt: skip
     """Return -(m·K(F̂, θ̂*) + ln m), the index of IMED."""
     return -(pulls * divergence(values, weights, len(values), best, high) + log(pulls))
 

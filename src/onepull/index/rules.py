@@ -181,13 +181,9 @@ def leading_mean(means: Any, roots: Any, index: Any, aim: Any) -> int:
 
 
 def leading_capped(
-    means: Any,
-    roots: Any,
-    index: Any,
-    cap: Any,
-    aim: Any,
+    means: Any, roots: Any, index: Any, cap: Any, aim: Any,
     by_pulls: bool,  # noqa: FBT001 - plain arguments, so that it can be compiled
-) -> int:
+) -> int:  # fmt: skip
     """Return the arm that a `MeanRule` with a cap or with ties broken by pulls plays.
 
     >>> def index(mean, root, aim):
@@ -209,15 +205,9 @@ def leading_capped(
 
 
 def leading_of_arms(
-    means: Any,
-    roots: Any,
-    lows: Any,
-    highs: Any,
-    exploration: float,
-    aim: Any,
-    index: Any,
+    means: Any, roots: Any, lows: Any, highs: Any, exploration: float, aim: Any, index: Any,
     by_pulls: bool,  # noqa: FBT001 - plain arguments, so that it can be compiled
-) -> int:
+) -> int:  # fmt: skip
     """Return the arm that a `MeanRule` plays if each arm has a range of rewards of its own.
 
     >>> def aim(low, high, exploration):
@@ -239,16 +229,10 @@ def leading_of_arms(
 
 
 def leading_law_of_arms(
-    values: Any,
-    laws: Any,
-    pulls: Any,
-    means: Any,
-    lows: Any,
-    highs: Any,
-    exploration: float,
+    values: Any, laws: Any, pulls: Any, means: Any, lows: Any, highs: Any, exploration: float,
     index: Any,
     by_pulls: bool,  # noqa: FBT001 - plain arguments, so that it can be compiled
-) -> int:
+) -> int:  # fmt: skip
     """Return the arm that a `StateRule` plays if a state has another reward with each arm.
 
     `values[j]`, `lows[j]` and `highs[j]` are those of arm j.
@@ -277,17 +261,10 @@ def leading_law_of_arms(
 
 
 def leading_law(
-    values: Any,
-    laws: Any,
-    pulls: Any,
-    means: Any,
-    low: float,
-    high: float,
-    exploration: float,
-    index: Any,
-    cap: Any,
+    values: Any, laws: Any, pulls: Any, means: Any, low: float, high: float, exploration: float,
+    index: Any, cap: Any,
     by_pulls: bool,  # noqa: FBT001 - plain arguments, so that it can be compiled
-) -> int:
+) -> int:  # fmt: skip
     """Return the arm that a `StateRule` plays.
 
     An arm that was never pulled comes first.  The index of the arm with the highest mean is

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, isinf, nextafter
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-import msgspec
 import numpy as np
 
-from onepull.arms import WordsOfAttributes
-from onepull.checks import number
 from onepull.errors import ParameterError
 from onepull.index.rules import MeanRule, Rule, TurnRule, leading_mean, leading_of_arms
 from onepull.index.schedules import drawn_evenly
-from onepull.payoff import Reward
-from onepull.payoff.reward import Source
-from onepull.policies.policy import Policy
 from onepull.policies.request import Request
+from onepull.policies.revaluable import Revaluable
 from onepull.policies.sharing.exact_changes import check_sketched
 from onepull.policies.sharing.in_flight import of_each_arm
 from onepull.policies.sharing.sharing import Sharing
-from onepull.policies.ties import best_of
+from onepull.policies.ties import best_of, foremost
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED
 
@@ -49,7 +44,7 @@ def runs_rules(kind: Kind) -> Kind:
     return kind
 
 
-class RulePolicy(Policy):
+class RulePolicy(Revaluable):
     """A policy that consists of a sharing and a rule.
 
     The simulator compiles the rule and does not call the policy's methods.  So a subclass that
@@ -115,55 +110,17 @@ class RulePolicy(Policy):
         """The largest width of a cell, if interval contexts were divided into cells."""
         return self._knowledge.delta
 
-    def with_reward(
-        self,
-        reward: Reward | Source,
-        *,
-        failure: float | str | None = None,
-        error: float | None = None,
-        words: WordsOfAttributes | None = None,
-    ) -> Self:
-        """Return a policy for another reward with everything that this one has learned.
+    def _obstacle(self) -> str:
+        if self._knowledge.keeps_states:
+            return ""
+        return (
+            f"{type(self).__name__} stores rewards, not states, so it cannot compute another "
+            "reward; use a policy that stores a histogram or a sketch"
+        )
 
-        This works for policies that store states.  A histogram is exact for every reward.  A
-        sketch interpolates the reward between its knots.  This is exact if the formula is linear in
-        each number of the state.  It is as good as now if the new reward is the present one times a
-        number, plus terms that do not depend on the state.  Otherwise ParameterError says how far
-        estimates may be off.
-
-        Parameters
-        ----------
-        reward
-            The other reward.
-        failure
-            The other reward of a failure; the present one by default.
-        error
-            Accept estimates that are off by up to this much.
-        words
-            Further words of attributes that the reward compares with, as of `Problem`.
-
-        >>> from onepull import EmpiricalKL, Finite, Problem
-        >>> policy = EmpiricalKL(Problem(
-        ...     arms=["near", "far"],
-        ...     context={"bits": Finite([1, 4])},
-        ...     state={"capacity": Finite([0, 2, 4])},
-        ...     reward="min(bits, capacity)",
-        ... ))
-        >>> policy.observe_many(["near", "far"] * 60, capacity=[2, 4, 2, 0, 2, 0] * 20)
-        >>> policy.choose(bits=4), policy.with_reward("capacity >= bits").choose(bits=4)
-        ('near', 'far')
-        """
-        accepted = None if error is None else number("error", error, above=0.0, at_least=True)
-        if not self._knowledge.keeps_states:
-            raise ParameterError(
-                f"{type(self).__name__} stores rewards, not states, so it cannot compute another "
-                "reward; use a policy that stores a histogram or a sketch"
-            )
-        twin = self._rebuilt(self._revalued(reward, failure, words), self._written())
-        check_sketched(self._knowledge, twin.sharing, accepted)
-        twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - of the same class
-        twin._continue(self)  # noqa: SLF001 - of the same class
-        return twin
+    def _revalue(self, learned: Any, accepted: float | None) -> None:
+        check_sketched(learned, self._knowledge, accepted)
+        super()._revalue(learned, accepted)
 
     def _stated(self, name: str) -> Any:
         found = super()._stated(name)
@@ -279,11 +236,10 @@ class MeanPolicy(RulePolicy):
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         if self._knowledge.error and self._keeps_to_rule:
             indices = self._scores(request)  # adding the error may round two indices to a tie
-        best = best_of(indices, request.allowed)
-        if not self._rule.breaks_ties_by_pulls or len(best) == 1:
-            return best
-        roots = request.view[0].roots  # the fewer the pulls, the larger the root
-        return best_of(roots, best)
+        if not self._rule.breaks_ties_by_pulls:
+            return best_of(indices, request.allowed)
+        # The more pulls, the smaller the root.
+        return foremost(indices, request.allowed, [-root for root in request.view[0].roots])
 
 
 @runs_rules

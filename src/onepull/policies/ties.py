@@ -1,4 +1,8 @@
-"""Find the best arms, break ties and draw."""
+"""Find the best arms, break ties and draw.
+
+A rule breaks ties in `onepull.index.rules` (`comes_before`), where it is compiled.  `foremost` does
+the same where only some arms are allowed, where ties are drawn, and in explanations.
+"""
 
 from __future__ import annotations
 

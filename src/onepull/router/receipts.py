@@ -1,4 +1,4 @@
-"""What is told to a router, and what it answers."""
+"""An observation as it is told to a router, and the receipts that the router gives."""
 
 from __future__ import annotations
 

@@ -71,17 +71,9 @@ def atom(
 
 @inlined
 def draw(
-    kinds: Any,
-    shapes: Any,
-    keep: Any,
-    alias: Any,
-    rows: Any,
-    j: Any,
-    key: Any,
-    counter: Any,
-    out: Any,
-    at: Any,
-) -> None:
+    kinds: Any, shapes: Any, keep: Any, alias: Any, rows: Any, j: Any, key: Any, counter: Any,
+    out: Any, at: Any,
+) -> None:  # fmt: skip
     """Write a draw from the distribution j, which has no atoms, into `out`, beginning at `at`."""
     # Each counter has a stream of its own, separate from the sequence of counters.
     stream = bits(key, counter) ^ ASIDE

@@ -1,9 +1,9 @@
 """Append a lot of events to SQLite in one statement, which is a transaction of its own.
 
-Python's lock is let go whenever SQLite works, and another busy thread may keep it for
-milliseconds each time.  So the thread that writes asks SQLite once for a lot, not once for a row.
-This takes for granted that no place of an event is taken.  If one is, nothing is written, and
-`Appending` finds out which.
+Python's lock is released while SQLite works, and another busy thread may then hold it for
+milliseconds.  So all events that wait are one statement, and not one each.  The statement assumes
+that the place of no event is taken.  If one is, nothing is written, and `Appending` finds out
+which.
 """
 
 from __future__ import annotations

@@ -66,15 +66,8 @@ def test_patience_ends():
     assert taught(patience=0).choose(worth=10) == "bad"
 
 
-def test_definition_on_random_data():
-    """Against a literal account of the rule, on rewards that never tie."""
-    generator = np.random.default_rng(0)
-    problem = Problem(
-        arms=list("abcde"),
-        context={"bits": Finite([1, 2, 3, 4])},
-        state={"x": Finite(STATES)},
-        reward="log(1 + bits * x) - 0.1 * bits",
-    )
+def histories(problem, generator):
+    """Yield policies with random parameters, each with the pulls that it has seen."""
     for round_ in range(40):
         policy = PatientKL(problem, c=round_ % 2, patience=int(generator.choice([0, 3, 9])))
         pulls = []
@@ -84,6 +77,19 @@ def test_definition_on_random_data():
             bits = int(generator.integers(1, 5))
             policy.observe(problem.arms[arm], x=x, bits=bits)
             pulls.append((arm, x, bits))
+        yield policy, pulls
+
+
+def test_definition_on_random_data():
+    """Against a literal account of the rule, on rewards that never tie."""
+    generator = np.random.default_rng(0)
+    problem = Problem(
+        arms=list("abcde"),
+        context={"bits": Finite([1, 2, 3, 4])},
+        state={"x": Finite(STATES)},
+        reward="log(1 + bits * x) - 0.1 * bits",
+    )
+    for policy, pulls in histories(problem, generator):
         for bits in range(1, 5):
             assert policy.choose(bits=bits) == problem.arms[_literally(policy, pulls, bits)]
 
@@ -110,15 +116,7 @@ def test_definition_with_attributes():
         known = PRICED["abcde"[j]]
         return known["share"] * math.log(1 + bits * x) - known["price"] * bits
 
-    for round_ in range(40):
-        policy = PatientKL(problem, c=round_ % 2, patience=int(generator.choice([0, 3, 9])))
-        pulls = []
-        for _ in range(int(generator.integers(5, 90))):
-            arm = int(generator.integers(5))
-            x = STATES[2 * arm + int(generator.integers(2))]
-            bits = int(generator.integers(1, 5))
-            policy.observe(problem.arms[arm], x=x, bits=bits)
-            pulls.append((arm, x, bits))
+    for policy, pulls in histories(problem, generator):
         for bits in range(1, 5):
             expected = _literally(policy, pulls, bits, reward)
             assert policy.choose(bits=bits) == problem.arms[expected]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from onepull.checks import share
-from onepull.policies.drifting.remembering import RememberingKL, remembered_trials
+from onepull.policies.drifting.remembering import RememberingKL, discounted
 from onepull.problem import Problem
-from onepull.statistics import Discounted
 
 
 class DiscountedKL(RememberingKL):
@@ -37,12 +34,8 @@ class DiscountedKL(RememberingKL):
         γ in (0, 1): 0.999 remembers about the last 1000 trials.
     c
         Weight of the extra exploration term ln ln min(n, N).
-    knots
-        Number of knots of the sketch per interval field of the state; 65 by default.
-    seed
-        Break ties at random with this seed or generator, among the tied arms with the fewest
-        discounted pulls; without one the first of these wins.  Such ties are rare, except among
-        arms that were never pulled.
+    knots, seed
+        Those of `EmpiricalKL`; of tied arms, those with the fewest discounted pulls are preferred.
 
     Examples
     --------
@@ -77,11 +70,4 @@ class DiscountedKL(RememberingKL):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.discount = share("discount", discount)
-        super().__init__(
-            problem,
-            partial(Discounted, discount=self.discount),
-            memory=remembered_trials(self.discount),
-            c=c,
-            knots=knots,
-            seed=seed,
-        )
+        super().__init__(problem, discounted(self.discount), c, knots, seed)

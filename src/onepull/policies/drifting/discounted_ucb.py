@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 
 from onepull.checks import share
-from onepull.policies.drifting.remembering import RememberingUCB, remembered_trials
+from onepull.policies.drifting.remembering import RememberingUCB, discounted
+from onepull.policies.sharing.by_name import shared
 from onepull.problem import Problem
-from onepull.statistics import Discounted
 
 
 class DiscountedUCB(RememberingUCB):
@@ -30,15 +29,8 @@ class DiscountedUCB(RememberingUCB):
     ----------
     discount
         γ in (0, 1): 0.999 remembers about the last 1000 trials.
-    sharing
-        Which contexts learn from a pull: "joint", "per-context", "blind" or a factorisation, see
-        `UpperConfidence`.
-    delta
-        Divide interval contexts into cells no wider than this.
-    alpha
-        α > 0: scale of the confidence width.
-    seed
-        Break ties at random with this seed or generator; without one the first arm wins.
+    sharing, delta, alpha, seed
+        Those of `UpperConfidence`.
 
     Examples
     --------
@@ -75,12 +67,4 @@ class DiscountedUCB(RememberingUCB):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.discount = share("discount", discount)
-        super().__init__(
-            problem,
-            partial(Discounted, discount=self.discount),
-            memory=remembered_trials(self.discount),
-            sharing=sharing,
-            delta=delta,
-            alpha=alpha,
-            seed=seed,
-        )
+        super().__init__(shared(problem, sharing, delta), discounted(self.discount), alpha, seed)

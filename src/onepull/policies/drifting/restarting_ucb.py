@@ -9,6 +9,7 @@ import numpy as np
 
 from onepull.checks import constant, flag, share, whole_number
 from onepull.index.hoeffding import hoeffding
+from onepull.policies.drifting.remembering import NOT_REMEMBERED
 from onepull.policies.request import Request
 from onepull.policies.rule_policy import MeanPolicy
 from onepull.policies.sharing.by_name import shared
@@ -41,15 +42,8 @@ class RestartingUCB(MeanPolicy):
         Pull an arm that was not observed for this many trials, whatever its index.
     together
         Whether all arms restart when one has changed, or only that arm.
-    sharing
-        Which contexts learn from a pull: "joint", "per-context", "blind" or a factorisation, see
-        `UpperConfidence`.
-    delta
-        Divide interval contexts into cells no wider than this.
-    alpha
-        α > 0: scale of the confidence width.
-    seed
-        Break ties at random with this seed or generator; without one the first arm wins.
+    sharing, delta, alpha, seed
+        Those of `UpperConfidence`.
 
     Examples
     --------
@@ -70,7 +64,7 @@ class RestartingUCB(MeanPolicy):
     """
 
     traits = Traits(order_matters=True, forgets=True)
-    _unseen = "nothing of it is remembered"
+    _unseen = NOT_REMEMBERED
     guarantee = (
         "no bound on its regret is known; the probability of a false alarm for an arm that never "
         "changes is at most `failure` (after Besson and Kaufmann 2019)"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from onepull.checks import whole_number
-from onepull.policies.drifting.remembering import RememberingKL
+from onepull.policies.drifting.remembering import RememberingKL, newest
 from onepull.problem import Problem
-from onepull.statistics import Window
 
 
 class SlidingWindowKL(RememberingKL):
@@ -36,11 +33,8 @@ class SlidingWindowKL(RememberingKL):
         W, the number of observations to remember, of all arms together.
     c
         Weight of the extra exploration term ln ln min(n, W).
-    knots
-        Number of knots of the sketch per interval field of the state; 65 by default.
-    seed
-        Break ties at random with this seed or generator, among the least pulled of the tied arms;
-        without one the first of these wins.
+    knots, seed
+        Those of `EmpiricalKL`.
 
     Examples
     --------
@@ -75,11 +69,4 @@ class SlidingWindowKL(RememberingKL):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.window = whole_number("window", window)
-        super().__init__(
-            problem,
-            partial(Window, window=self.window),
-            memory=self.window,
-            c=c,
-            knots=knots,
-            seed=seed,
-        )
+        super().__init__(problem, newest(self.window), c, knots, seed)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 
 from onepull.checks import whole_number
-from onepull.policies.drifting.remembering import RememberingUCB
+from onepull.policies.drifting.remembering import RememberingUCB, newest
+from onepull.policies.sharing.by_name import shared
 from onepull.problem import Problem
-from onepull.statistics import Window
 
 
 class SlidingWindowUCB(RememberingUCB):
@@ -31,15 +30,8 @@ class SlidingWindowUCB(RememberingUCB):
     window
         W, the number of observations to remember, of all arms together; per context if the
         sharing is "per-context".
-    sharing
-        Which contexts learn from a pull: "joint", "per-context", "blind" or a factorisation, see
-        `UpperConfidence`.
-    delta
-        Divide interval contexts into cells no wider than this.
-    alpha
-        α > 0: scale of the confidence width.
-    seed
-        Break ties at random with this seed or generator; without one the first arm wins.
+    sharing, delta, alpha, seed
+        Those of `UpperConfidence`.
 
     Examples
     --------
@@ -76,12 +68,4 @@ class SlidingWindowUCB(RememberingUCB):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         self.window = whole_number("window", window)
-        super().__init__(
-            problem,
-            partial(Window, window=self.window),
-            memory=self.window,
-            sharing=sharing,
-            delta=delta,
-            alpha=alpha,
-            seed=seed,
-        )
+        super().__init__(shared(problem, sharing, delta), newest(self.window), alpha, seed)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
-import msgspec
 import numpy as np
 
-from onepull.arms import WordsOfAttributes
 from onepull.checks import constant
-from onepull.errors import ParameterError
 from onepull.index.empirical_likelihood import exploration
 from onepull.index.set_likelihood import UNKNOWN_BOUND, bound_cap, leading_bound
-from onepull.payoff import Reward, State
+from onepull.payoff import State
 from onepull.policies.hidden_states.level_groups import bound_of_groups
 from onepull.policies.hidden_states.set_counts import GroupedCounts, Sightings
 from onepull.policies.hidden_states.told_sets import REMEMBERED_CONTEXTS, Readings
-from onepull.policies.policy import Policy
 from onepull.policies.request import Request
+from onepull.policies.revaluable import Revaluable
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 
 
-class CoarseKL(Policy):
+class CoarseKL(Revaluable):
     """Empirical KL for rewards that do not determine the state.
 
     A met deadline only says that the delay was not longer.  A reward clipped at both ends gives
@@ -105,50 +102,13 @@ class CoarseKL(Policy):
         """The observations of every arm."""
         return self._knowledge
 
-    def with_reward(
-        self,
-        reward: Reward | str,
-        *,
-        failure: float | str | None = None,
-        error: float | None = None,
-        words: WordsOfAttributes | None = None,
-    ) -> Self:
-        """Return a policy for another reward that keeps what this one has learned.
-
-        An observation is a set of listed states, whatever the reward.
-
-        Parameters
-        ----------
-        reward
-            The other reward.
-        failure
-            The other reward of a failure; the present one by default.
-        error
-            Has no effect, since this is exact.
-        words
-            Further words of attributes that the reward compares with, as of `Problem`.
-
-        >>> from onepull import Finite
-        >>> policy = CoarseKL(Problem(
-        ...     arms=["edge", "cloud"],
-        ...     context={"deadline": Finite([1, 2])},
-        ...     state={"delay": Finite([0, 1, 2, 3])},
-        ...     reward="delay <= deadline",
-        ... ))
-        >>> policy.observe_many(["edge", "cloud"], deadline=[1, 2], reward=[0, 1])
-        >>> policy.with_reward("-delay").choose(deadline=1)
-        'cloud'
-        """
-        if self.knots is not None:
-            raise ParameterError(
-                "the cells of an interval state are cut for one reward; to change the reward "
-                "later, list the values of the state: Finite([…])"
-            )
-        del error
-        twin = self._rebuilt(self._revalued(reward, failure, words), self._written())
-        twin._knowledge.restore(msgspec.to_builtins(self._knowledge.state()))  # noqa: SLF001 - the new policy's own
-        twin._continue(self)  # noqa: SLF001 - the new policy's own
-        return twin
+    def _obstacle(self) -> str:
+        if self.knots is None:
+            return ""
+        return (
+            "the cells of an interval state are cut for one reward; to change the reward "
+            "later, list the values of the state: Finite([…])"
+        )
 
     def _risk(self) -> float:
         return exploration(self._knowledge.trial + self.head_start, self.c)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from onepull.arms import WordsOfAttributes
 from onepull.arrays import Array
-from onepull.checks import flag, number, whole_number
+from onepull.checks import flag, whole_number
 from onepull.index.highest_bound import likely_means
 from onepull.index.kept_likelihood import (
     SAME_COST,
@@ -20,15 +19,14 @@ from onepull.index.kept_likelihood import (
     explored,
     head_start,
 )
-from onepull.payoff import Reward
-from onepull.payoff.reward import NARROWEST, Source
+from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
 from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
 from onepull.policies.kept_states.memory import KeptStates
 from onepull.policies.kept_states.merging import FARTHEST, uniform
 from onepull.policies.kept_states.sights import Elsewhere, Sight
-from onepull.policies.policy import Policy
 from onepull.policies.request import Request
+from onepull.policies.revaluable import Revaluable
 from onepull.policies.ties import foremost
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
@@ -48,7 +46,7 @@ def _least_pulled(arms: Sequence[int], counts: Sequence[int]) -> int:
     return arms[0] if len(arms) == 1 else min(arms, key=counts.__getitem__)
 
 
-class AdaptiveKL(Policy):
+class AdaptiveKL(Revaluable):
     """Likelihood bounds on the observed states themselves, with a memory that adapts to change.
 
     The states of each arm are kept and revalued by the reward for every request.  So any reward
@@ -150,47 +148,9 @@ class AdaptiveKL(Policy):
         drift = self._knowledge.drift
         return float("inf") if drift is None else drift.half_life
 
-    def with_reward(
-        self,
-        reward: Reward | Source,
-        *,
-        failure: float | str | None = None,
-        error: float | None = None,
-        words: WordsOfAttributes | None = None,
-    ) -> Self:
-        """Return a policy for another reward with everything that this one has seen.
-
-        This is exact as long as only equal states were merged, and after that where the formulas
-        show that the new reward is the present one times a number, plus what does not depend on
-        the state, such as a price.  Else ParameterError says how far estimates may be off.
-
-        Parameters
-        ----------
-        reward
-            The other reward.
-        failure
-            The other reward of a failure; the present one by default.
-        error
-            Accept estimates that merging puts off by up to this much, in 95 % of cases.
-        words
-            Further words of attributes that the reward compares with, as of `Problem`.
-
-        >>> from onepull import Interval
-        >>> policy = AdaptiveKL(
-        ...     Problem(arms=["a", "b"], state={"delay": Interval(0, 9)}, reward="-delay")
-        ... )
-        >>> policy.observe_many(["a", "a", "b", "b"], delay=[0, 6, 4, 4])
-        >>> policy.estimates(), policy.with_reward("delay <= 5").estimates()
-        ([-3.0, -4.0], [0.5, 1.0])
-        """
-        accepted = None if error is None else number("error", error, above=0.0, at_least=True)
-        problem = self._revalued(reward, failure, words)
-        twin, known = self._rebuilt(problem, self._written()), self._knowledge
-        known = known.revalued(problem, accepted)
-        known.in_flight = [0] * len(self._arms)
-        twin._knowledge = known  # noqa: SLF001 - of the same class
-        twin._continue(self)  # noqa: SLF001 - of the same class
-        return twin
+    def _revalue(self, learned: KeptStates, accepted: float | None) -> None:
+        self._knowledge = learned.revalued(self.problem, accepted)
+        self._knowledge.in_flight = [0] * len(self._arms)
 
     def _look(self, context: Mapping[str, Any]) -> Sight:
         knowledge = self._knowledge

@@ -41,17 +41,11 @@ class RandomizedUCB(ClassLearner):
 
     Parameters
     ----------
-    policies
-        The class: "maps", "thresholds" or a list of policies, see `PolicyClass`.
-    delta
-        Divide interval contexts into cells no wider than this.
-    failure
-        δ of the guarantee: the probability that it fails.
+    policies, delta, failure, seed
+        Those of `ILTCB`.
     caution
         The constant 180 of the constraint, above 0; smaller values exploit sooner, without the
         guarantee.
-    seed
-        Seed or generator of the random draws.
 
     Examples
     --------

@@ -17,12 +17,12 @@ class EmpiricalKL(StatePolicy):
     Index: the highest mean reward of any distribution of states whose divergence from the
     observed one is at most f(n)/m, with f(n) = ln N + c ln ln N and N = n + head_start.
 
-    Use it as the default if states can be listed or are bounded; `recommended` does.  Its index
-    is between the estimate and the upper confidence bound with α = f/(2 ln n).  It is lower if
-    rewards vary little or are rarely high.  With c = 3 it is asymptotically optimal in a single
-    context.  With c = 0 it has less regret at practical horizons, but more runs with high
-    regret; a head start makes these rarer at almost no cost.  It stores the histogram (or sketch)
-    of each arm's states.
+    Use it if states can be listed or are bounded and arms do not change; `AdaptiveKL`, the
+    default, assumes neither.  Its index is between the estimate and the upper confidence bound
+    with α = f/(2 ln n).  It is lower if rewards vary little or are rarely high.  With c = 3 it is
+    asymptotically optimal in a single context.  With c = 0 it has less regret at practical
+    horizons, but more runs with high regret; a head start makes these rarer at almost no cost.
+    It stores the histogram (or sketch) of each arm's states.
 
     Parameters
     ----------

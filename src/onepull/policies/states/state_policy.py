@@ -21,7 +21,7 @@ from onepull.policies.request import Request
 from onepull.policies.rule_policy import RulePolicy, runs_rules
 from onepull.policies.sharing.in_flight import of_each_arm, worst_state
 from onepull.policies.sharing.joint import Joint
-from onepull.policies.ties import best_of
+from onepull.policies.ties import foremost
 from onepull.problem import Problem, given_problem
 from onepull.statistics import UNPULLED, ArmStatistics
 
@@ -132,10 +132,9 @@ class StatePolicy(KeepsStates):
         ]
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
-        best = best_of(indices, request.allowed)
-        if not self._rule.breaks_ties_by_pulls or len(best) == 1:
-            return best
-        return best_of([-count for count in request.view.statistics.counts], best)
+        by_pulls = self._rule.breaks_ties_by_pulls
+        pulls = request.view.statistics.counts if by_pulls else None
+        return foremost(indices, request.allowed, pulls)
 
 
 def surely_worst(values: Sequence[float]) -> list[float]:

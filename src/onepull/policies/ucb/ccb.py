@@ -117,12 +117,8 @@ class DoublingCCB(KnownReward):
         Exponent of the regret in T, between 0 and 1.
     carry_over
         Whether to keep what was learned when the grid gets finer.
-    epsilon
-        ε > 0: exploration beyond UCB1's.
-    beyond_theory
-        Allow ε ≤ 0, for which the paper has no bound.
-    seed
-        Break ties at random with this seed or generator; without one the first arm wins.
+    epsilon, beyond_theory, seed
+        Those of `CCB`.
 
     Examples
     --------

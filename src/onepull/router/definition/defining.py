@@ -1,4 +1,4 @@
-"""How a router begins: it says in its log what that is about, and what has changed."""
+"""How a router opens a log: it writes down what the log is about, and what has changed."""
 
 from __future__ import annotations
 

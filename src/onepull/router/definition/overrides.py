@@ -1,4 +1,4 @@
-"""What was changed at run time, and so is not as the file says."""
+"""What was changed at run time, and so differs from the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy is shown that chooses the requests of a log again.
+"""What a replay shows a policy that decides the requests of a log again.
 
 A policy learns from the arms that it chooses.  So each time that it chooses an arm, it is shown the
 next outcome of that arm in the log, as many events later as that outcome came after its decision.

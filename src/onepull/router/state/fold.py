@@ -1,4 +1,4 @@
-"""The state that a log says: fold(log), event by event."""
+"""The state that follows from a log, event by event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often what happened, as the log tells it."""
+"""Counts of decisions, outcomes and clipped values, as the log tells them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which arm a key is on."""
+"""The arms that keys stay on."""
 
 from __future__ import annotations
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import TYPE_CHECKING
 
+from onepull.router import RouterStats
 from onepull.service.http.exchange import Answer, Exchange, Stream
 from onepull.service.http.messages import Health
 from onepull.service.http.problem_details import Refused
@@ -67,18 +68,10 @@ async def metrics(service: Service, exchange: Exchange) -> Answer:
 def _page(service: Service) -> str:
     page = Page()
     stats = {name: hosted.router.stats() for name, hosted in sorted(service.problems.items())}
-    page.add("decisions_total", "counter", "Decisions.", [
-        ({"problem": name, "arm": arm, "mode": mode}, count)
-        for name, told in stats.items()
-        for arm, modes in told.decisions.items()
-        for mode, count in modes.items()
-    ])  # fmt: skip
-    page.add("observations_total", "counter", "Observations that were learned.", [
-        ({"problem": name, "arm": arm, "outcome": outcome}, count)
-        for name, told in stats.items()
-        for arm, outcomes in told.outcomes.items()
-        for outcome, count in outcomes.items()
-    ])  # fmt: skip
+    page.add("decisions_total", "counter", "Decisions.",
+             _by_arm(stats, "mode", lambda told: told.decisions))  # fmt: skip
+    page.add("observations_total", "counter", "Observations that were learned.",
+             _by_arm(stats, "outcome", lambda told: told.outcomes))  # fmt: skip
     page.add("pulls_in_flight", "gauge", "Decisions whose outcome has not arrived.", [
         ({"problem": name, "arm": row.arm}, row.in_flight)
         for name, told in stats.items()
@@ -89,23 +82,22 @@ def _page(service: Service) -> str:
         for name, told in stats.items()
         for field, count in told.clipped.items()
     ])  # fmt: skip
-    for metric, kind, words, values in (
-        ("expired_total", "counter", "Decisions that expired.",
-         {name: told.expired for name, told in stats.items()}),
-        ("gave_up_total", "counter", "Decisions that were given up.",
-         {name: told.gave_up for name, told in stats.items()}),
+    numbers: tuple[tuple[str, str, str, Callable[[RouterStats], float]], ...] = (
+        ("expired_total", "counter", "Decisions that expired.", lambda told: told.expired),
+        ("gave_up_total", "counter", "Decisions that were given up.", lambda told: told.gave_up),
         ("late_total", "counter", "Observations after their decision had expired.",
-         {name: told.late for name, told in stats.items()}),
+         lambda told: told.late),
         ("refused_total", "counter", "Events that could not be applied.",
-         {name: told.refused for name, told in stats.items()}),
+         lambda told: told.refused),
         ("unrecorded_total", "counter", "Decisions that could not be stored.",
-         {name: told.unrecorded for name, told in stats.items()}),
+         lambda told: told.unrecorded),
         ("worker_lag_events", "gauge", "Events that this worker has not read yet.",
-         {name: told.lag for name, told in stats.items()}),
+         lambda told: told.lag),
         ("last_observation_timestamp_seconds", "gauge", "When something was last learned.",
-         {name: told.last_observation or 0.0 for name, told in stats.items()}),
-    ):  # fmt: skip
-        page.add(metric, kind, words, [({"problem": name}, v) for name, v in values.items()])
+         lambda told: told.last_observation or 0.0),
+    )  # fmt: skip
+    for metric, kind, words, number in numbers:
+        page.add(metric, kind, words, [({"problem": n}, number(t)) for n, t in stats.items()])
     healthy = all(told.healthy for told in stats.values())
     page.add("store_healthy", "gauge", "Whether the log can be written.", [({}, int(healthy))])
     page.add("requests_total", "counter", "Requests.", [
@@ -119,3 +111,17 @@ def _page(service: Service) -> str:
     for name, words in told.items():
         page.add_histogram(f"{name}_duration_seconds", words, *service.measures.buckets(name))
     return page.text()
+
+
+def _by_arm(
+    stats: Mapping[str, RouterStats],
+    label: str,
+    counts: Callable[[RouterStats], Mapping[str, Mapping[str, int]]],
+) -> list[tuple[dict[str, str], float]]:
+    """Return how often each arm of each problem had each value of a label."""
+    return [
+        ({"problem": name, "arm": arm, label: value}, count)
+        for name, told in stats.items()
+        for arm, values in counts(told).items()
+        for value, count in values.items()
+    ]

@@ -81,16 +81,9 @@ class Known(NamedTuple):
 
 @compiled
 def kept_states(
-    stretch: Any,
-    chosen: Any,
-    memory: Any,
-    filters: Any,
-    search: Any,
-    known: Any,
-    cells: Any,
-    laws: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, memory: Any, filters: Any, search: Any, known: Any, cells: Any,
+    laws: Any, g: Any,
+) -> None:  # fmt: skip
     """Run `AdaptiveKL` through a stretch of trials; `cells` are rows of the tops."""
     arms, room = memory.weights.shape
     values, scratch = np.zeros((arms, room)), np.zeros((3, arms))

@@ -37,20 +37,9 @@ def no_answers(horizon: int, fields: int) -> Answers:
 
 @compiled
 def late_kept(
-    stretch: Any,
-    chosen: Any,
-    memory: Any,
-    answers: Any,
-    mail: Any,
-    post: Any,
-    announced: Any,
-    filters: Any,
-    search: Any,
-    known: Any,
-    cells: Any,
-    laws: Any,
-    g: Any,
-) -> None:
+    stretch: Any, chosen: Any, memory: Any, answers: Any, mail: Any, post: Any, announced: Any,
+    filters: Any, search: Any, known: Any, cells: Any, laws: Any, g: Any,
+) -> None:  # fmt: skip
     """Run `AdaptiveKL` through a stretch of trials; `cells` are rows of the tops.
 
     If pulls are announced, `memory.counted` is not `memory.pulls`.
