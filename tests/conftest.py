@@ -2,6 +2,7 @@ import gc
 import os
 import sys
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from hypothesis import settings
@@ -16,6 +17,36 @@ settings.load_profile("steady")
 
 # Collect garbage rarely: thousands of tests and what they are made of stay to the end.
 gc.set_threshold(100_000, 20, 20)
+
+
+def pytest_sessionstart(session):
+    """Rewrite a part of the tests for pytest, while each of the other processes does another.
+
+    In a new clone each process would rewrite all of them, since all collect at the same time.
+    What is done is found on disk.  Nothing is lost if there is no such function in another pytest.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if not worker or sys.dont_write_bytecode:
+        return
+    with suppress(ImportError):
+        from _pytest.assertion.rewrite import (  # noqa: PLC0415 - there may be none
+            PYC_TAIL,
+            _read_pyc,
+            _rewrite_test,
+            _write_pyc,
+            assertstate_key,
+        )
+
+        state = session.config.stash[assertstate_key]
+        files = sorted(Path(__file__).parent.rglob("test_*.py"))
+        for file in files[int(worker.removeprefix("gw")) :: count]:
+            folder = file.parent / "__pycache__"
+            folder.mkdir(exist_ok=True)
+            kept = folder / (file.stem + PYC_TAIL)
+            if _read_pyc(file, kept) is None:
+                digest, code = _rewrite_test(file, session.config)
+                _write_pyc(state, code, digest, kept)
 
 
 def pytest_collection_finish(session):
