@@ -80,4 +80,4 @@ def _compile_in_turns(file):
             finally:
                 fcntl.lockf(held, fcntl.LOCK_UN, 1, place)
 
-    dispatcher.Dispatcher.compile = compile_in_turn
+    dispatcher.Dispatcher.compile = compile_in_turn  # type: ignore[method-assign]  # in tests only
