@@ -43,15 +43,6 @@ answer, also after the block"]
     )
 
 
-def is_failure(error: BaseException | None) -> bool:
-    """Whether an error in a block is the arm's fault, as far as anybody can tell.
-
-    >>> is_failure(TimeoutError()), is_failure(KeyboardInterrupt()), is_failure(InputError())
-    (True, False, False)
-    """
-    return isinstance(error, Exception) and not isinstance(error, OnepullError)
-
-
 class Pull:
     """A pull that reports by itself what becomes of it.
 

@@ -75,11 +75,17 @@ class Reference:
             parts.append(self._payoff.vector(*columns, *points.T) @ weights)
         return np.concatenate(parts)
 
-    def _settle(self, measure: Callable[[int], Array], sizes: Sequence[int]) -> tuple[int, float]:
-        """Return the first size at which doubling changes little, and the change."""
+    def _settle(
+        self, twice: Callable[[int], tuple[Array, Array]], sizes: Sequence[int]
+    ) -> tuple[int, float]:
+        """Return the first size at which doubling changes little, and the change.
+
+        `twice` returns what a size gives, and what its double gives.
+        """
         change = 0.0
         for size in sizes:
-            change = float(np.max(np.abs(measure(size) - measure(2 * size))))
+            one, two = twice(size)
+            change = float(np.max(np.abs(one - two)))
             if change <= TRUTH_TOLERANCE * self._scale:
                 break
         return size, change
@@ -89,19 +95,25 @@ class Reference:
         if law.atoms is not None:
             return None
         sample = np.linspace(low, high, 33)[:, None]
-        nodes, loose = self._settle(lambda n: self._means(law, sample, n), CURVE_NODES)
+        nodes, loose = self._settle(
+            lambda n: (self._means(law, sample, n), self._means(law, sample, 2 * n)), CURVE_NODES
+        )
         between = np.random.default_rng(0).uniform(low, high, 257)
+        grid = means = np.zeros(0)
 
-        def interpolated(count: int) -> Array:
-            grid = np.linspace(low, high, count + 1)
-            return np.interp(between, grid, self._means(law, grid[:, None], nodes))
+        def interpolated(count: int) -> tuple[Array, Array]:
+            nonlocal grid, means
+            grid = np.linspace(low, high, 2 * count + 1)
+            means = self._means(law, grid[:, None], nodes)
+            # Every second point is the grid of half the size.
+            coarse = np.interp(between, grid[::2], means[::2])
+            return coarse, np.interp(between, grid, means)
 
         affordable = [count for count in CURVE_POINTS if count * nodes <= MOST_WORK]
-        count, rough = self._settle(interpolated, affordable or CURVE_POINTS[:1])
+        _, rough = self._settle(interpolated, affordable or CURVE_POINTS[:1])
         if max(loose, rough) > TRUTH_TOLERANCE * self._scale:
             self._note(max(loose, rough))
-        grid = np.linspace(low, high, 2 * count + 1)
-        return grid, self._means(law, grid[:, None], nodes)
+        return grid, means
 
     def _rule(self, piece: Piece) -> None:
         """Choose a quadrature rule per distribution, refined until the mean rewards converge."""
@@ -109,10 +121,11 @@ class Reference:
         listed = all(law.atoms is not None for law in piece.states)
         nodes, loose = FIELD_NODES[0], 0.0
         if not listed:
-            nodes, loose = self._settle(
-                lambda n: np.column_stack([self._means(law, sample, n) for law in piece.states]),
-                FIELD_NODES,
-            )
+
+            def means(count: int) -> Array:
+                return np.column_stack([self._means(law, sample, count) for law in piece.states])
+
+            nodes, loose = self._settle(lambda n: (means(n), means(2 * n)), FIELD_NODES)
         if loose > TRUTH_TOLERANCE * self._scale:
             self._note(loose)
         rules = [law.rule(nodes) for law in piece.states]

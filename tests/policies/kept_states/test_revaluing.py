@@ -1,6 +1,8 @@
 """Attributes and the reward of a failure change after states were merged: well, or not at all."""
 
 import re
+from copy import deepcopy
+from functools import cache
 
 import msgspec
 import numpy as np
@@ -35,6 +37,11 @@ DELAYS = np.random.default_rng(3).random((2, 3000))
 
 
 def merged(told=HIDDEN):
+    return deepcopy(_merged(told))
+
+
+@cache
+def _merged(told):
     policy = AdaptiveKL(told)
     for pair in DELAYS.T.tolist():
         for arm, delay in zip("ab", pair, strict=True):
@@ -126,8 +133,13 @@ PRICED = Described(
 )
 
 
-def learned(told, seed=1, pulls=4000, swing=0.0):
+def learned(told, seed=1, swing=0.0):
     """Return a policy and what it has seen of each arm: rows of delay, words, failed."""
+    return deepcopy(_learned(told, seed, swing))
+
+
+@cache
+def _learned(told, seed, swing, pulls=4000):
     policy, rng = AdaptiveKL(told), np.random.default_rng(seed)
     seen: dict[str, list[tuple[float, float, bool]]] = {"a": [], "b": []}
     for n in range(pulls):

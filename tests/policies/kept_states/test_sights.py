@@ -5,6 +5,8 @@ import gc
 import math
 import pickle
 import weakref
+from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -72,9 +74,14 @@ def pickled(one):
     return pickle.loads(pickle.dumps(one))  # noqa: S301 - our own bytes
 
 
-def served(problem, changes, *, most, monkeypatch, trials=500):
+@cache
+def served(name, changes, most):
     """Return every choice and estimate of a run, with so many remembered contexts."""
-    monkeypatch.setattr(sights, "MOST_SIGHTS", most)
+    with patch.object(sights, "MOST_SIGHTS", most):
+        return _served(PROBLEMS[name], changes)
+
+
+def _served(problem, changes, trials=500):
     policy = AdaptiveKL(problem, kept=32)
     draws = np.random.default_rng(3)
     found: list[object] = []
@@ -104,21 +111,18 @@ def served(problem, changes, *, most, monkeypatch, trials=500):
 
 @pytest.mark.parametrize("changes", [False, True])
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_policy_that_remembers_chooses_like_one_that_does_not(name, changes, monkeypatch):
+def test_a_policy_that_remembers_chooses_like_one_that_does_not(name, changes):
     problem = PROBLEMS[name]
-    remembering, policy = served(problem, changes, most=64, monkeypatch=monkeypatch)
-    fresh, _ = served(problem, changes, most=0, monkeypatch=monkeypatch)
+    remembering, policy = served(name, changes, 64)
+    fresh, _ = served(name, changes, 0)
     assert len(remembering) == len(fresh)
     assert remembering == fresh
     assert policy.memory.merges or name == "many arms"
     assert len(policy.memory.sights) == (2 if "y" in problem.context else 1) + (name == "listed")
 
 
-def test_some_runs_are_of_arms_that_are_believed_to_change(monkeypatch):
-    policies = [
-        served(problem, True, most=64, monkeypatch=monkeypatch)[1] for problem in PROBLEMS.values()
-    ]
-    assert any(math.isfinite(policy.half_life) for policy in policies)
+def test_some_runs_are_of_arms_that_are_believed_to_change():
+    assert any(math.isfinite(served(name, True, 64)[1].half_life) for name in PROBLEMS)
 
 
 def test_what_is_kept_up_to_date_is_what_would_be_worked_out_anew():
