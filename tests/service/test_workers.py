@@ -285,6 +285,23 @@ def test_nothing_is_compiled_unless_that_is_wanted():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.parametrize("arguments", [[], ["--check"]])
+def test_the_password_of_a_database_is_not_told(tmp_path, arguments):
+    """Nobody listens there, so the service tells what it would use, and ends."""
+    store = "postgresql://ada:s3cret@127.0.0.1:1/routers?sslpassword=s3cret"
+    command = [sys.executable, "-m", "onepull", "serve", str(write_problem(tmp_path))]
+    done = subprocess.run(
+        [*command, "--port", "0", "--store", store, *arguments],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode != 0
+    told = done.stdout + done.stderr
+    assert "s3cret" not in told
+    assert "Postgres" in told
+    if not arguments:
+        assert "postgresql://ada:…@127.0.0.1:1/routers" in told
+
+
 def test_an_address_that_is_taken(tmp_path):
     with Process() as server:
         port = httpx.URL(server.url).port

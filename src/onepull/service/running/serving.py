@@ -35,6 +35,7 @@ from onepull.service.running.workers import (
 from onepull.service.service import Service
 from onepull.service.settings import ServiceSettings
 from onepull.service.sources import Source, read_source
+from onepull.store.opening import without_password
 from onepull.store.read_only import open_to_read
 
 Prepare: TypeAlias = Callable[[], None]
@@ -66,7 +67,7 @@ def _checked(source: Source, *, reads_log: bool = True) -> Iterator[str]:
                 policy = trial.stats().policy.policy
             arms = len(router["problem"].arms)
             many = f"{arms} arm{'s' * (arms != 1)}"
-            yield f"{router['name']}: {many}, {policy}, log in {router['store']}"
+            yield f"{router['name']}: {many}, {policy}, log in {without_password(router['store'])}"
             if reads_log:
                 for line in _fit(stated):
                     yield f"{router['name']}: {line}"
@@ -133,10 +134,11 @@ def serve(path: Path | None, options: Mapping[str, Any], *, prepare: Prepare | N
         pass  # what is wrong is told before anything starts
     listening = bound_socket(settings)
     start_logging(settings.log)
-    stores = dict.fromkeys(str(router["store"]) for router in source.routers)
+    stores = dict.fromkeys(router["store"] for router in source.routers)
+    shown = [without_password(store) for store in stores or [settings.store or "memory"]]
     tell(
         "listening", url=address_of(listening), workers=settings.workers,
-        store=", ".join(stores) or settings.store or "memory", keys=settings.keys or "none",
+        store=", ".join(shown), keys=settings.keys or "none",
     )  # fmt: skip
     if settings.workers == 1:
         _prepare(settings, prepare)
