@@ -73,6 +73,7 @@ class Service:
         self._waiting = 0
         self._changes = asyncio.Lock()
         self._next_look = 0.0
+        self._could_write = True  # at the last look
         self._unread: set[str] = set()  # problems whose log could not be read at the last look
 
     @classmethod
@@ -251,9 +252,20 @@ class Service:
                     self.subscribers.publish(
                         hosted.name, "tick", msgspec.json.encode(news), news["sequence"]
                     )
+            self._tell_outage()
             if self.keys.problem:
                 tell("nobody is let in", reason=self.keys.problem)
                 self.keys.problem = ""
+
+    def _tell_outage(self) -> None:
+        """Tell once that the log cannot be written, and once that it can be again."""
+        broken = [h.router for h in self.problems.values() if not h.router.is_healthy]
+        can_write = not broken
+        if self._could_write and broken:
+            tell("the log cannot be written", logging.WARNING, reason=broken[0].store.trouble)
+        elif can_write and not self._could_write:
+            tell("the log can be written again")
+        self._could_write = can_write
 
 
 def asked_in(store: Store, name: str) -> dict[str, Any] | None:
