@@ -259,10 +259,11 @@ class Service:
 
     def _tell_outage(self) -> None:
         """Tell once that the log cannot be written, and once that it can be again."""
-        broken = [h.router for h in self.problems.values() if not h.router.is_healthy]
-        can_write = not broken
-        if self._could_write and broken:
-            tell("the log cannot be written", logging.WARNING, reason=broken[0].store.trouble)
+        routers = [hosted.router for hosted in self.problems.values()]
+        reasons = [each.store.trouble for each in routers if not each.is_healthy]
+        can_write = not any(reasons)  # one that could only not be read is told elsewhere
+        if self._could_write and not can_write:
+            tell("the log cannot be written", logging.WARNING, reason=max(reasons))
         elif can_write and not self._could_write:
             tell("the log can be written again")
         self._could_write = can_write
