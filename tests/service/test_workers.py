@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from service_kills import children_of, killed_service
-from serving import Process, add_keys, decide, observe, wait_for, write_problem
+from serving import Process, add_keys, decide, observe, served, wait_for, write_problem
 
 from onepull.router import Router
 from onepull.store import Observed
@@ -64,6 +64,16 @@ def test_a_decision_of_another_worker_is_known_at_once(tmp_path, in_batches):
             assert [each["index"] for each in answer.json()["rejected"]] == [1] * in_batches
         unknown = httpx.post(f"{problem}/observations", json={**told, "id": "unknown"})
         assert unknown.status_code == 404
+
+
+def test_a_decision_of_another_service_with_the_same_log_is_known_at_once(tmp_path):
+    file = write_problem(tmp_path)
+    with served(file) as here, served(file) as there:
+        for _ in range(4):
+            told = {"id": decide(here)["id"], "state": {"seconds": 1}}
+            assert observe(there, told)["learned"] == 1
+            told = {"id": decide(there)["id"], "state": {"seconds": 1}}
+            assert observe(here, [told])["learned"] == 1
 
 
 def test_workers_share_what_they_learn(tmp_path):

@@ -207,20 +207,13 @@ class Service:
         """Return where the observations of a router wait for each other."""
         found = self._gatherings.get(router.name)
         if found is None or found.router is not router:
-            found = self._gatherings[router.name] = Gathering(
-                router, is_near=self.looks_up_quickly, is_alone=self.is_alone
-            )
+            found = self._gatherings[router.name] = Gathering(router, is_near=self.looks_up_quickly)
         return found
 
     async def changing(self, work: Any, *arguments: Any) -> Any:
         """Run a change in a thread, one at a time."""
         async with self._changes:
             return await asyncio.to_thread(work, *arguments)
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether no other worker is expected to decide with the same log."""
-        return self.settings.workers == 1 and self.looks_up_quickly
 
     @property
     def looks_up_quickly(self) -> bool:

@@ -155,8 +155,8 @@ async def _observed_all(
     receipts = [await _observed_some(service, router, given)]
     errors = dict(receipts[0].rejected)
     unknown = [index for index, error in errors.items() if isinstance(error, NotFound)]
-    if unknown and not service.is_alone:
-        await asyncio.sleep(RECORDED)  # another worker may have decided a moment ago
+    if unknown:
+        await asyncio.sleep(RECORDED)  # another process may have decided a moment ago
         again = await _observed_some(service, router, [given[index] for index in unknown])
         for index in unknown:
             del errors[index]
