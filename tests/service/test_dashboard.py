@@ -288,6 +288,7 @@ def test_many_arms_on_a_phone(browser, tmp_path):
         phone = {"viewport": {"width": 380, "height": 800}, "color_scheme": "dark"}
         with opened(browser, f"{client.base_url}/#/llm", **phone) as page:
             see(page, "section:has(#traffic-title) .key", "others")
+            see(page, "section:has(#payoff-title) .note", "drawn for arms that are best somewhere")
             playwright.expect(page.locator("section:has(#traffic-title) .key li")).to_have_count(8)
             playwright.expect(page.locator("table.arms tbody tr")).to_have_count(10)
             page.get_by_label("Find an arm").fill("-49")

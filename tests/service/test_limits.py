@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import socket
 import time
@@ -265,13 +266,39 @@ def test_odd_paths_are_not_found(strict, path):
         ("limit=10001", 422),
         ("limit=%FF", 400),
         ("&".join(f"a{i}=1" for i in range(200)), 400),
-        ("after=1&after=2", 200),
+        ("after=1&after=2", 422),
         ("after=", 422),
     ],
 )
 def test_odd_queries_are_refused(strict, query, status):
     answer = strict.get(f"/v1/problems/llm/log?{query}")
     assert answer.status_code == status
+
+
+def test_a_field_of_a_query_that_comes_twice_is_refused(strict):
+    """Of two values neither is known to be meant; arms are a list."""
+    explain = "/v1/problems/llm/explain"
+    answer = strict.get(f"{explain}?tokens=3&tokens=4")
+    assert answer.status_code == 422
+    assert answer.json()["field"] == "tokens"
+    assert "send it once" in answer.json()["detail"]
+    answer = strict.get(f"{explain}?tokens=3&eligible=alpha&eligible=beta")
+    assert [arm["eligible"] for arm in answer.json()["arms"]] == [True, True]
+
+
+@pytest.mark.parametrize("path", ["decisions", "observations", "what-if"])
+def test_compressed_and_empty_bodies_are_refused_clearly(strict, path):
+    url = f"/v1/problems/llm/{path}"
+    sent = {"content-type": "application/json"}
+    packed = gzip.compress(b'{"context": {"tokens": 3}}')
+    answer = strict.post(url, content=packed, headers={**sent, "content-encoding": "gzip"})
+    assert answer.status_code == 415
+    assert answer.headers["accept-encoding"] == "identity"
+    assert "compressed" in answer.json()["detail"]
+    answer = strict.post(url, content=b"", headers=sent)
+    assert (answer.status_code, answer.json()["detail"]) == (400, "the body is empty; send JSON")
+    plain = strict.post(url, content=b"{", headers={**sent, "content-encoding": "Identity"})
+    assert plain.status_code == 400
 
 
 @pytest.mark.parametrize(

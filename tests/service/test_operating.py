@@ -143,6 +143,28 @@ def test_readiness_follows_the_store(client):
     assert client.get("/health/live").status_code == 200
 
 
+def test_a_log_that_cannot_be_written_is_told_once_with_the_reason(tmp_path, client, caplog):
+    decision = decide(client)
+    body = {"id": decision["id"], "state": {"seconds": 1}}
+    path, aside = tmp_path / "router.db", tmp_path / "aside.db"
+
+    def told(message):
+        return [record for record in caplog.records if record.message == message]
+
+    with caplog.at_level(logging.INFO, "onepull.service"):
+        path.rename(aside)
+        for _ in range(3):
+            observe(client, body, status=503)
+        assert client.get("/health/ready").status_code == 503
+        wait_for(lambda: told("the log cannot be written"))
+        aside.rename(path)
+        assert observe(client, body)["learned"] == 1
+        wait_for(lambda: told("the log can be written again"))
+        assert client.get("/health/ready").status_code == 200
+    (record,) = told("the log cannot be written")
+    assert "removed or replaced" in record.fields["reason"]
+
+
 def test_an_outage_of_the_log_is_told_once(client, monkeypatch, caplog):
     hosted = client.service.problems["llm"]
     works, calls = hosted.tick, []

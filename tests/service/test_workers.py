@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from service_kills import children_of, killed_service
-from serving import Process, decide, observe, wait_for, write_problem
+from serving import Process, add_keys, decide, observe, served, wait_for, write_problem
 
 from onepull.router import Router
 from onepull.store import Observed
@@ -63,6 +64,16 @@ def test_a_decision_of_another_worker_is_known_at_once(tmp_path, in_batches):
             assert [each["index"] for each in answer.json()["rejected"]] == [1] * in_batches
         unknown = httpx.post(f"{problem}/observations", json={**told, "id": "unknown"})
         assert unknown.status_code == 404
+
+
+def test_a_decision_of_another_service_with_the_same_log_is_known_at_once(tmp_path):
+    file = write_problem(tmp_path)
+    with served(file) as here, served(file) as there:
+        for _ in range(4):
+            told = {"id": decide(here)["id"], "state": {"seconds": 1}}
+            assert observe(there, told)["learned"] == 1
+            told = {"id": decide(there)["id"], "state": {"seconds": 1}}
+            assert observe(here, [told])["learned"] == 1
 
 
 def test_workers_share_what_they_learn(tmp_path):
@@ -186,9 +197,119 @@ def test_decisions_are_compiled_if_that_is_wanted(tmp_path, workers):
         wait_for(compiled)  # the second worker may still be starting
 
 
+def test_sighup_renews_workers_one_by_one_and_never_stops_what_is_served(tmp_path):
+    """A service keeps answering while its workers are renewed, also if its file is wrong then."""
+    file = write_problem(tmp_path)
+    with Process(file, "--workers", 2) as server:
+
+        def told(message):
+            return [each["message"] for each in server.messages].count(message)
+
+        server.process.send_signal(signal.SIGHUP)
+        slowest = 0.0
+        while not told("renewed"):
+            begin = time.monotonic()
+            with httpx.Client(base_url=server.url, timeout=20) as client:  # and a new connection
+                decide(client)
+            slowest = max(slowest, time.monotonic() - begin)
+            assert told("stopped") <= 2
+        assert told("stopped") == 2
+        text = file.read_text()
+        file.write_text(text.replace("failure", "failuer"))
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: told("the workers go on as they are"))
+        # Even a worker that ends now takes nobody with it, and is started when the file is right.
+        victim, survivor = children_of(server.process.pid)
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda: told("a worker ended") == 2)
+        decide(server.client)
+        assert survivor in children_of(server.process.pid)
+        file.write_text(text)
+        wait_for(lambda: len(children_of(server.process.pid)) == 2)
+        decide(server.client)
+
+
+def test_workers_that_are_renewed_listen_where_they_did_and_need_the_same_keys(tmp_path):
+    """A socket that others can reach must not lose its keys because the file names another host."""
+    file = write_problem(tmp_path)
+    text = file.read_text()
+    file.write_text(f'{text}[service]\nhost = "0.0.0.0"\nworkers = 2\n')
+    path, _ = add_keys(tmp_path)
+    with Process(file) as server:
+
+        def told(message):
+            return [each["message"] for each in server.messages].count(message)
+
+        path.unlink()  # a service that listens on loopback needs none
+        file.write_text(f'{text}[service]\nhost = "127.0.0.1"\nworkers = 3\n')
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: told("the workers go on as they are") or told("renewed"))
+        assert not told("renewed")
+
+
+def test_sighup_drains_a_single_worker(tmp_path):
+    with Process(write_problem(tmp_path)) as server:
+        decide(server.client)
+        assert server.end(signal.SIGHUP) == 0
+        assert server.messages[-1]["message"] == "stopped"
+
+
+def test_a_second_interrupt_ends_the_wait_and_not_the_log(tmp_path):
+    """Decisions are recorded in the background, so a service in a hurry still closes its log."""
+    with Process(write_problem(tmp_path)) as server:
+        with socket.create_connection(("127.0.0.1", httpx.URL(server.url).port)) as slow:
+            slow.sendall(b"POST /v1/problems/llm/what-if HTTP/1.1\r\nHost: localhost\r\n")
+            slow.sendall(b"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{")
+            time.sleep(0.2)
+            decision = decide(server.client)
+            begin = time.monotonic()
+            server.process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+            assert server.process.poll() is None
+            assert server.end(signal.SIGINT) == 0
+            assert b"503" in slow.recv(100)
+        assert time.monotonic() - begin < 10  # of 20 s that it may wait
+        assert [each for each in server.messages if each.get("traceback")] == []
+    with Router.open(tmp_path / "llm.toml") as router:
+        assert decision["id"] in [getattr(event, "id", "") for event in router.log()]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_systemd_is_told_when_requests_are_answered(tmp_path, workers):
+    path = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
+        heard.bind(path)
+        heard.settimeout(60)
+        options = ("--workers", workers)
+        with Process(write_problem(tmp_path), *options, env={"NOTIFY_SOCKET": path}) as server:
+            assert heard.recv(100) == b"READY=1"
+            decide(server.client)
+            assert server.end() == 0
+        heard.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            heard.recv(100)
+
+
 def test_nothing_is_compiled_unless_that_is_wanted():
     code = "import sys, onepull.cli.serve; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["--check"]])
+def test_the_password_of_a_database_is_not_told(tmp_path, arguments):
+    """Nobody listens there, so the service tells what it would use, and ends."""
+    store = "postgresql://ada:s3cret@127.0.0.1:1/routers?sslpassword=s3cret"
+    command = [sys.executable, "-m", "onepull", "serve", str(write_problem(tmp_path))]
+    done = subprocess.run(
+        [*command, "--port", "0", "--store", store, *arguments],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode != 0
+    told = done.stdout + done.stderr
+    assert "s3cret" not in told
+    assert "Postgres" in told
+    if not arguments:
+        assert "postgresql://ada:…@127.0.0.1:1/routers" in told
 
 
 def test_an_address_that_is_taken(tmp_path):

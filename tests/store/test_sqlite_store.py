@@ -147,6 +147,31 @@ def test_a_read_only_file(tmp_path):
     assert "Traceback" not in done.stderr, done
 
 
+@pytest.mark.parametrize("becomes", ["removed", "another"])
+def test_nothing_is_acknowledged_in_a_file_that_is_gone(tmp_path, becomes):
+    """SQLite writes on to a file without a name, of which nothing is left in the end."""
+    path, aside = tmp_path / "router.db", tmp_path / "aside.db"
+    with SQLiteStore(path) as store:
+        store.append([decided("a")])
+        store.backup(tmp_path / "copy.db")
+        path.rename(aside)
+        if becomes == "another":
+            path.write_bytes((tmp_path / "copy.db").read_bytes())
+        for _ in range(2):  # also when it is opened anew
+            with pytest.raises(StoreError, match="removed or replaced"):
+                store.append([decided("b")])
+        assert not store.is_healthy
+        assert path.exists() == (becomes == "another")  # no new log is begun
+        with pytest.raises(StoreError, match="removed or replaced"):
+            store.forget("p", until=1)
+        aside.replace(path)
+        store.append([decided("b")])
+        assert store.is_healthy
+        assert [event.id for event in store.read("p")] == ["a", "b"]
+    with SQLiteStore(path) as store:
+        assert [event.id for event in store.read("p")] == ["a", "b"]
+
+
 def test_a_locked_file_is_waited_for_and_then_told(tmp_path):
     with SQLiteStore(tmp_path / "router.db", patience=0.2) as store:
         other = sqlite3.connect(store.path, isolation_level=None)

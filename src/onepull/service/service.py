@@ -75,6 +75,7 @@ class Service:
         self._waiting = 0
         self._changes = asyncio.Lock()
         self._next_look = 0.0
+        self._could_write = True  # at the last look
         self._unread: set[str] = set()  # problems whose log could not be read at the last look
 
     @classmethod
@@ -208,20 +209,13 @@ class Service:
         """Return where the observations of a router wait for each other."""
         found = self._gatherings.get(router.name)
         if found is None or found.router is not router:
-            found = self._gatherings[router.name] = Gathering(
-                router, is_near=self.looks_up_quickly, is_alone=self.is_alone
-            )
+            found = self._gatherings[router.name] = Gathering(router, is_near=self.looks_up_quickly)
         return found
 
     async def changing(self, work: Any, *arguments: Any) -> Any:
         """Run a change in a thread, one at a time."""
         async with self._changes:
             return await asyncio.to_thread(work, *arguments)
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether no other worker is expected to decide with the same log."""
-        return self.settings.workers == 1 and self.looks_up_quickly
 
     @property
     def looks_up_quickly(self) -> bool:
@@ -253,9 +247,21 @@ class Service:
                     self.subscribers.publish(
                         hosted.name, "tick", msgspec.json.encode(news), news["sequence"]
                     )
+            self._tell_outage()
             if self.keys.problem:
                 tell("nobody is let in", reason=self.keys.problem)
                 self.keys.problem = ""
+
+    def _tell_outage(self) -> None:
+        """Tell once that the log cannot be written, and once that it can be again."""
+        routers = [hosted.router for hosted in self.problems.values()]
+        reasons = [each.store.trouble for each in routers if not each.is_healthy]
+        can_write = not any(reasons)  # one that could only not be read is told elsewhere
+        if self._could_write and not can_write:
+            tell("the log cannot be written", logging.WARNING, reason=max(reasons))
+        elif can_write and not self._could_write:
+            tell("the log can be written again")
+        self._could_write = can_write
 
 
 def asked_in(store: Store, name: str) -> dict[str, Any] | None:

@@ -62,6 +62,7 @@ class GroupCommit(Forkable):
         self._thread: threading.Thread | None = None
         self._is_open = True
         self.lost = 0
+        self.trouble = ""  # why the last commit failed
 
     def _after_fork_in_child(self) -> None:
         was_open = self._is_open
@@ -155,11 +156,13 @@ class GroupCommit(Forkable):
                 raise StoreError("the store is closed")  # noqa: TRY301 - told like any other
             results = commit([job.rows for job in jobs])
         except BaseException as error:  # noqa: BLE001 - the thread must live, and the callers learn it
+            self.trouble = str(error)
             self.lost += sum(len(job.rows) for job in jobs if job.future is None)
             for job in jobs:
                 if job.future is not None and job.future.set_running_or_notify_cancel():
                     job.future.set_exception(error)
             return
+        self.trouble = ""
         self._tell_followers(jobs, results)
         for job, result in zip(jobs, results, strict=True):
             if job.future is not None and job.future.set_running_or_notify_cancel():

@@ -14,6 +14,22 @@ from onepull.store.sqlite_store import SQLiteStore
 from onepull.store.store import Store
 
 
+def without_password(where: str | os.PathLike[str]) -> str:
+    """Return the name of a log as messages may show it.
+
+    >>> without_password("postgresql://ada:s3cret@host/routers?sslpassword=x&sslmode=require")
+    'postgresql://ada:…@host/routers?sslpassword=…&sslmode=require'
+    >>> without_password("router.db")
+    'router.db'
+    """
+    text = str(where)
+    if "://" not in text:
+        return text
+    # Up to the last "@", since a password may have one though it should be written %40.
+    text = re.sub(r"(://[^:/@]*):.*@", r"\1:…@", text)
+    return re.sub(r"(password=)[^&]*", r"\1…", text, flags=re.IGNORECASE)
+
+
 def open_store(where: str | os.PathLike[str] | Store | None) -> Store:
     """Return a log: in memory for None, in Postgres for its address, otherwise in a SQLite file.
 
@@ -31,7 +47,7 @@ def open_store(where: str | os.PathLike[str] | Store | None) -> Store:
         if str(given) in ("", ":memory:") or re.match(r"[a-z]+://", str(given)):
             raise ParameterError(
                 "store takes the path of a file, postgresql://…, or None for memory, "
-                f"given {shown(given)}"
+                f"given {shown(without_password(given))}"
             )
         return SQLiteStore(given)
     raise ParameterError(

@@ -61,6 +61,11 @@ class SQLStore(Store):
         """How many recorded events were lost."""
         return self._group.lost
 
+    @property
+    def trouble(self) -> str:
+        """Why the last attempt to write failed; an empty text if it did not."""
+        return self._group.trouble
+
     # Reading
 
     def read(

@@ -71,10 +71,12 @@ class SQLiteStore(SQLStore, Forkable):
         refuse_network(self.path)
         self._is_open = True
         self._distrusts_log = self._has_log()
+        self._file: tuple[int, int] | None = None  # which one was opened
         self._begin()
         try:
             with self._reading():  # raises now if the file cannot be used
                 self._writing()
+            self._file = self._file_there()
         except BaseException:
             self._close_connections()
             raise
@@ -125,9 +127,31 @@ class SQLiteStore(SQLStore, Forkable):
         except OSError as error:
             raise self._error("cannot be opened", error) from error
 
+    def _file_there(self) -> tuple[int, int] | None:
+        """Return which file has the name of the log, None if there is none."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._error("cannot be opened", error) from error
+        return found.st_dev, found.st_ino
+
+    def _check_file(self) -> None:
+        """Raise StoreError if the file was removed or replaced while it was open.
+
+        What is written to it would be lost when the last process closes it.
+        """
+        if self._file is not None and self._file_there() != self._file:
+            raise StoreError(
+                f"{self.path} was removed or replaced while it was open, so nothing is written; "
+                "put it back, or stop all processes that use it and start them again"
+            )
+
     # Connections
 
     def _connect(self) -> sqlite3.Connection:
+        self._check_file()
         try:
             is_new = not self.path.exists()
             if not self.path.absolute().parent.is_dir():
@@ -242,6 +266,7 @@ class SQLiteStore(SQLStore, Forkable):
     def _commit_at_once(self, jobs: list[Rows]) -> list[list[Appended]]:
         try:
             self._check()
+            self._check_file()
             writer, results = self._writing(), None
             if self._is_healthy:
                 results = append_lot(jobs, self._horizons, partial(self._patiently, writer))

@@ -206,6 +206,11 @@ class Store(ABC):
         """Whether the last attempt to write or read succeeded."""
 
     @property
+    def trouble(self) -> str:
+        """Why the last attempt to write failed; an empty text if it did not, or is not known."""
+        return ""
+
+    @property
     def unrecorded(self) -> int:
         """How many events of `record` were lost, because the disk failed or was too slow."""
         return 0

@@ -33,6 +33,7 @@ Work: TypeAlias = Callable[["Service", Router, bytes], Any]
 _decision = Body(DecisionRequest)
 _observations = Body(ObservationRequest | Batch)
 _encode = msgspec.json.Encoder().encode
+_UNCOMPRESSED = ((b"accept-encoding", b"identity"),)  # what RFC 9110 lets a refusal name
 _TAKEN = frozenset({"id", "eligible", "key"})  # arguments of `Router.choose`
 
 
@@ -63,6 +64,9 @@ def check_json(headers: dict[bytes, bytes]) -> None:
     kind = headers.get(b"content-type", b"")
     if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
         raise Refused(415, "send the body with `Content-Type: application/json`", kind="NotJSON")
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        detail = "send the body as it is: a compressed one (`Content-Encoding`) is not read"
+        raise Refused(415, detail, kind="Compressed", headers=_UNCOMPRESSED)
 
 
 async def decide(service: Service, exchange: Exchange) -> Answer:
@@ -151,8 +155,8 @@ async def _observed_all(
     receipts = [await _observed_some(service, router, given)]
     errors = dict(receipts[0].rejected)
     unknown = [index for index, error in errors.items() if isinstance(error, NotFound)]
-    if unknown and not service.is_alone:
-        await asyncio.sleep(RECORDED)  # another worker may have decided a moment ago
+    if unknown:
+        await asyncio.sleep(RECORDED)  # another process may have decided a moment ago
         again = await _observed_some(service, router, [given[index] for index in unknown])
         for index in unknown:
             del errors[index]

@@ -3,8 +3,9 @@
 The log shares one write among all who wait anyway.  Gathered, they also share one look into the
 log for their ids, one hand-over to the thread that writes, and one turn of the fold.
 
-Another worker may have made the decision a moment ago, and records it in the background.  So an
-observation whose decision is not known is tried a second time, a little later.
+Another process may have made the decision a moment ago, and records it in the background.  So an
+observation whose decision is not known is tried a second time, a little later.  Even a service with
+one worker is not alone: another one, or a program with a router, may have the same log.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from onepull.errors import NotFound, OnepullError
 from onepull.router import Observation, Receipt, Router
 
 LARGEST_LOT = 500  # observations that are stored together, so that none waits long
-RECORDED = 0.15  # seconds after which other workers have recorded a decision
+RECORDED = 0.15  # seconds after which other processes have recorded a decision
 
 
 class Gathering:
@@ -37,17 +38,16 @@ class Gathering:
     [True, True, True]
     """
 
-    def __init__(self, router: Router, *, is_near: bool = True, is_alone: bool = True) -> None:
+    def __init__(self, router: Router, *, is_near: bool = True) -> None:
         self.router = router
         self._is_near = is_near  # whether the log is in a file; a database elsewhere may be slow
-        self._is_alone = is_alone  # whether no other worker decides
         self._waiting: list[tuple[Observation, asyncio.Future[Receipt], bool]] = []
         self._running: asyncio.Task[None] | None = None
 
     def observe(self, observation: Observation) -> asyncio.Future[Receipt]:
         """Return the future receipt of an observation, which is there when it is on disk."""
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
-        self._add(observation, future, is_last=self._is_alone)
+        self._add(observation, future, is_last=False)
         return future
 
     def _add(

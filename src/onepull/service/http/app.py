@@ -84,6 +84,8 @@ class Application:
             status = await self._answer(scope, receive, send)
         except Gone:
             pass
+        except asyncio.CancelledError:  # the service does not wait any longer
+            status = await self._refuse(scope, send, Refused(503, "the service is stopping"))
         except Exception as error:  # noqa: BLE001 - whatever happens, there is an answer
             status = await self._refuse(scope, send, error)
         self._count(scope["method"], scope["path"], status, started)

@@ -26,6 +26,8 @@ class Body:
 
     def decode(self, body: bytes) -> Any:
         """Return a body as a value; raises Refused if it is not what the route takes."""
+        if not body:
+            raise Refused(400, "the body is empty; send JSON", kind="NotJSON")
         try:
             return self._decode(body)
         except msgspec.ValidationError as error:

@@ -6,7 +6,7 @@ The dispatcher, the OpenAPI document and the tests of roles are made from this o
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
@@ -69,16 +69,24 @@ class Route(NamedTuple):
     made: bool = False  # whether the answer may be 201
     takes_context: bool = False
 
-    def check_query(self, names: Iterable[str], context: Iterable[str] = ()) -> None:
+    def check_query(
+        self, given: Mapping[str, Collection[str]], context: Iterable[str] = ()
+    ) -> None:
         """Raise Refused if a query has a parameter that is neither its own nor of the context.
 
-        >>> find_route("GET", b"/v1/problems/llm/log")[0].check_query(["afer"])
+        Only a list may come several times: of two values, neither is known to be meant.
+
+        >>> find_route("GET", b"/v1/problems/llm/log")[0].check_query({"afer": ["1"]})
         Traceback (most recent call last):
         onepull.service.http.problem_details.Refused: unknown query parameter 'afer', did you mean \
 'after'? Allowed here are after, limit
         """
         known = [*(query.name for query in self.query), *context]
-        for name in names:
+        lists = [query.name for query in self.query if query.schema["type"] == "array"]
+        for name, values in given.items():
+            if len(values) > 1 and name in known and name not in lists:
+                words = f"the query has {name!r} {len(values)} times; send it once"
+                raise Refused(422, words, kind="InvalidQuery", field=name)
             if name not in known:
                 allowed = f"allowed here are {some(known)}" if known else "none is allowed here"
                 words = unknown("query parameter", name[:LONGEST_NAME], known, allowed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -21,11 +22,20 @@ class Server(uvicorn.Server):
     """Drains before it stops: finishes what runs, ends streams, and accepts nothing new."""
 
     service: Service
+    tell_started: Callable[[], object] | None = None  # called when requests are answered
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start."""
+        await super().startup(sockets=sockets)
+        if self.tell_started is not None:
+            self.tell_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop."""
+        """Stop; a second Ctrl-C ends the wait for running requests, and the log is closed."""
         self.service.drain()
         await super().shutdown(sockets=sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()
 
 
 def bound_socket(settings: ServiceSettings) -> socket.socket:

@@ -8,10 +8,14 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.util import find_spec
+from logging import WARNING
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import msgspec
 
 from onepull.checks import some
 from onepull.errors import MissingExtra, OnepullError, ParameterError
@@ -21,10 +25,17 @@ from onepull.service.keys import named_keys
 from onepull.service.running.json_log import start_logging, tell
 from onepull.service.running.metrics import Measures
 from onepull.service.running.server import address_of, bound_socket, make_server
-from onepull.service.running.workers import WORKERS_FAILED, Supervisor, end_with_parent
+from onepull.service.running.systemd import tell_systemd_ready
+from onepull.service.running.workers import (
+    WORKERS_FAILED,
+    Supervisor,
+    end_with_parent,
+    tell_parent,
+)
 from onepull.service.service import Service
 from onepull.service.settings import ServiceSettings
 from onepull.service.sources import Source, read_source
+from onepull.store.opening import without_password
 from onepull.store.read_only import open_to_read
 
 Prepare: TypeAlias = Callable[[], None]
@@ -56,7 +67,7 @@ def _checked(source: Source, *, reads_log: bool = True) -> Iterator[str]:
                 policy = trial.stats().policy.policy
             arms = len(router["problem"].arms)
             many = f"{arms} arm{'s' * (arms != 1)}"
-            yield f"{router['name']}: {many}, {policy}, log in {router['store']}"
+            yield f"{router['name']}: {many}, {policy}, log in {without_password(router['store'])}"
             if reads_log:
                 for line in _fit(stated):
                     yield f"{router['name']}: {line}"
@@ -123,32 +134,38 @@ def serve(path: Path | None, options: Mapping[str, Any], *, prepare: Prepare | N
         pass  # what is wrong is told before anything starts
     listening = bound_socket(settings)
     start_logging(settings.log)
-    stores = dict.fromkeys(str(router["store"]) for router in source.routers)
+    stores = dict.fromkeys(router["store"] for router in source.routers)
+    shown = [without_password(store) for store in stores or [settings.store or "memory"]]
     tell(
         "listening", url=address_of(listening), workers=settings.workers,
-        store=", ".join(stores) or settings.store or "memory", keys=settings.keys or "none",
+        store=", ".join(shown), keys=settings.keys or "none",
     )  # fmt: skip
     if settings.workers == 1:
         _prepare(settings, prepare)
         return run_one(source, listening)
-    start = _Start(path, dict(options), prepare)
-    code = Supervisor(start, settings, listening).run()
+    code = Supervisor(_Start(path, dict(options), prepare), settings, listening).run()
     tell("stopped", code=code)
     return code
 
 
 def run_one(
     source: Source, listening: socket.socket, measures: Measures | None = None, slot: int = 0,
-    ear: Connection | None = None,
+    parent: Connection | None = None,
 ) -> int:  # fmt: skip
-    """Serve in this process until told to stop."""
+    """Serve in this process until told to stop; `parent` is told when it has started."""
     server = make_server(Service(source, measures=measures, slot=slot))
 
     def stop(*_: Any) -> None:
         server.should_exit = True
 
-    if ear is not None:
-        end_with_parent(ear, stop)
+    if parent is None:
+        server.tell_started = tell_systemd_ready
+    else:
+        server.tell_started = partial(tell_parent, parent)
+        end_with_parent(parent, stop)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        # A terminal that is closed sends it to all processes; workers are stopped by their parent.
+        signal.signal(signal.SIGHUP, stop if parent is None else signal.SIG_IGN)
     # Before the server listens for signals, and after: it raises the one that stopped it again.
     signal.signal(signal.SIGTERM, stop)
     # The thread that writes the log would otherwise keep requests waiting, 5 ms at a time.
@@ -181,15 +198,32 @@ class _Start:
 
     def __call__(
         self, settings: ServiceSettings, slot: int, measures: Path, listening: socket.socket,
-        ear: Connection,
+        parent: Connection,
     ) -> None:  # fmt: skip
         start_logging(settings.log)
         try:
-            source = read_source(self._path, self._options)
+            source = self._source(settings)
             _prepare(settings, self._prepare)
             shared = Measures.shared(measures, settings.workers, slot)
-            code = run_one(source, listening, shared, slot, ear)
+            code = run_one(source, listening, shared, slot, parent)
         except OnepullError as error:
             tell(str(error), slot=slot)
             code = WORKERS_FAILED
         raise SystemExit(code)
+
+    def _source(self, settings: ServiceSettings) -> Source:
+        """Read what to serve; how many listen, and where, is as it was at the start."""
+        source = read_source(self._path, self._options)
+        same = {name: getattr(settings, name) for name in ("host", "port", "workers")}
+        settings = msgspec.structs.replace(source.settings, **same)
+        return msgspec.structs.replace(source, settings=settings)
+
+    def check(self, settings: ServiceSettings) -> None:
+        """Read everything as a worker does, without a change; end with a code that says whether."""
+        start_logging(settings.log)
+        try:
+            for _ in _checked(self._source(settings)):
+                pass
+        except OnepullError as error:
+            tell("the files are not served", WARNING, reason=str(error))
+            raise SystemExit(WORKERS_FAILED) from None

@@ -3,7 +3,7 @@ import { html, useMemo, useRef, useState } from "../../vendor/htm-preact-3.1.1.j
 import { aligned, field as fieldWords, number } from "../format.js";
 import { ArmKey } from "./arm_key.js";
 import { BestStrip, changesOf } from "./best_strip.js";
-import { LEFT, byArm, columns, drawn, options, right } from "./payoff_picture.js";
+import { LEFT, bandedArms, byArm, columns, drawn, options, right } from "./payoff_picture.js";
 import { Plot } from "./plot.js";
 
 /** Whether a field is a list rather than an interval. */
@@ -126,8 +126,9 @@ export function Payoff({ live, marks }) {
   const place = curves?.field
     ? `At ${curves.field} ${fieldWords(curves.points[shown] ?? 0)}`
     : "In all requests";
+  const banded = curves ? bandedArms(curves, lines) : [];
   const make = (width) =>
-    options(seen, latest, lines, marks, { isLog, asList, asGap, isNarrow: width < 520 });
+    options(seen, latest, lines, marks, { isLog, asList, asGap, isNarrow: width < 520, banded });
   return html`
     <section class="panel" aria-labelledby="payoff-title">
       <div class="panel-head">
@@ -146,7 +147,7 @@ export function Payoff({ live, marks }) {
       ${
         lines.length
           ? html`<${Plot}
-                shape=${`${shape}|${curves.field}|${isLog}|${asList}|${asGap}|${seen.points.length}`}
+                shape=${`${shape}|${curves.field}|${isLog}|${asList}|${asGap}|${seen.points.length}|${banded}`}
                 make=${make}
                 data=${data}
                 height=${240}
@@ -168,7 +169,7 @@ export function Payoff({ live, marks }) {
               <${ArmKey} title=${place} rows=${rows} />
               <p class="note">
                 ${asList ? "Whiskers" : "Bands"} are 95 % intervals from the newest
-                outcomes.${hidden > 0 ? ` ${hidden} more arms are not drawn.` : ""}
+                outcomes${!asList && banded.length < lines.length ? ", drawn for arms that are best somewhere" : ""}.${hidden > 0 ? ` ${hidden} more arms are not drawn.` : ""}
               </p>
               <${AsTable} curves=${curves} lines=${lines} />`
           : html`<p class="empty">No estimate yet. Estimates come with the first observations.</p>`

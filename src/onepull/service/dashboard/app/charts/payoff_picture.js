@@ -57,7 +57,15 @@ export const LEFT = 80;
 export const right = (lines, isNarrow) =>
   isNarrow ? 14 : labelWidth(lines.map(({ arm }) => shortName(arm)));
 
-export function options(curves, latest, lines, marks, { isLog, asList, asGap, isNarrow }) {
+const MOST_BANDS = 4;
+
+/** The arms whose bands are drawn: those that are best somewhere, where more would be a blur. */
+export const bandedArms = (curves, lines) =>
+  lines
+    .map(({ arm }) => arm)
+    .filter((arm) => lines.length <= MOST_BANDS || curves.best.includes(arm));
+
+export function options(curves, latest, lines, marks, { isLog, asList, asGap, isNarrow, banded }) {
   const names = lines.map(({ arm }) => shortName(arm));
   const room = right(lines, isNarrow);
   const named = (arm) => marks.mark(arm).colour;
@@ -111,7 +119,7 @@ export function options(curves, latest, lines, marks, { isLog, asList, asGap, is
       ? []
       : lines.map(({ arm }, i) => ({
           series: [3 * i + 2, 3 * i + 1],
-          fill: tint(named(arm), 0.2),
+          fill: banded.includes(arm) ? tint(named(arm), 0.2) : "transparent",
           dir: -1,
         })),
     cursor: asList ? { points: { show: false } } : {},
