@@ -244,10 +244,14 @@ class AdaptiveKL(Policy):
     def _together(self, request: Request) -> Array:
         """Return estimates in which all pulls count as one observation; NaN without an answer."""
         knowledge = self._knowledge
-        means, pulls = request.view.means(knowledge), np.array(knowledge.pulls, np.float64)
-        shares = np.where(pulls > 0.0, means, 0.0) * (pulls / np.add.reduce(pulls))
+        means, pulls = request.view.means(knowledge), knowledge.divisors
+        known, counts = means, pulls
+        if 0 in knowledge.pulls:  # it has no mean, and its divisor is 1
+            answered = np.array(knowledge.pulls) > 0
+            known, counts = means[answered], pulls[answered]
         # Summed one after the other, as in compiled code, so that both round alike.
-        middle = min(float(np.add.accumulate(shares)[-1]), float(np.fmax.reduce(means)))
+        total = np.add.accumulate(known * (counts / np.add.reduce(counts)))[-1]
+        middle = min(float(total), float(np.maximum.reduce(known)))
         together: Any = drawn_together
         found: Array = together(means, pulls, middle)
         return found
