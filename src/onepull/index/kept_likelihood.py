@@ -67,6 +67,19 @@ def explored(trial: float, pulls: float, dear: float, head: float) -> float:
     return log1p((trial / pulls + head / sqrt(pulls)) / dear)
 
 
+def drawn_together(mean: float, pulls: float, middle: float) -> float:
+    """Return an estimate that counts the mean of all pulls as one more observation of the arm.
+
+    The best of many arms that were pulled once or twice is mostly the luckiest one.  `middle` is
+    the mean of all pulls here, of all arms.
+
+    >>> drawn_together(1.0, 1, 0.5), drawn_together(0.9, 9, 0.5), drawn_together(0.5, 3, 0.5)
+    (0.75, 0.86, 0.5)
+    """
+    parts = pulls + 1.0
+    return mean - (mean / parts - middle / parts)
+
+
 def first_beyond(spread: float, budget: float) -> float:
     """Return a first guess of the best β, from the variance of the rewards."""
     return max(sqrt(0.5 * spread / budget) - 1.0, AT_LEAST)

@@ -29,7 +29,15 @@ from onepull import (
 from onepull.errors import SaveFileError
 from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.highest_bound import KeptBounds, likely_means
-from onepull.index.kept_likelihood import DEAREST, HEAD_STARTS, dearness, explored, head_start
+from onepull.index.kept_likelihood import (
+    DEAREST,
+    HEAD_STARTS,
+    dearness,
+    drawn_together,
+    explored,
+    head_start,
+)
+from onepull.policies.kept_states.adaptive_kl import AT_FIRST, FEW_ARMS
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
 from onepull.policies.kept_states.merging import NEVER_MERGED
 from onepull.policies.kept_states.tops import Tops
@@ -630,3 +638,54 @@ def test_explain_agrees_with_choose_where_eligible_arms_differ_by_rounding():
             policy.observe_many([arm] * 7, x=some.tolist())
         explained = policy.explain(eligible=["a", "b"])
         assert explained.arm == policy.choose(eligible=["a", "b"])
+
+
+@given(mean=st.floats(-1e300, 1e300), middle=st.floats(-1e300, 1e300), pulls=st.integers(1, 10**9))
+def test_all_pulls_count_as_one_observation_of_an_arm(mean, middle, pulls):
+    found = drawn_together(mean, pulls, middle)
+    size = max(abs(mean), abs(middle))
+    expected = mean * (pulls / (pulls + 1)) + middle / (pulls + 1)
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-12 * size)
+    assert drawn_together(mean, pulls, mean) == mean
+    # However far apart they are, and whatever the unit.
+    assert math.isfinite(drawn_together(1.7e308, pulls, -1.7e308))
+    assert drawn_together(mean / 8, pulls, middle / 8) == pytest.approx(found / 8, abs=1e-300)
+
+
+def with_many_arms(reward="x"):
+    """Return a policy at a trial that does not explore; one arm was lucky once."""
+    names = [f"a{j}" for j in range(FEW_ARMS + 2)]
+    policy = AdaptiveKL(
+        Problem(
+            arms=names,
+            context={"y": Finite([1, 2])},
+            state={"x": Interval(0, 1)},
+            reward=reward,
+        ),
+        adapts=False,
+    )
+    policy.observe_many(names[:2] * 20, x=[0.5, 0.75] * 20)
+    policy.observe("a2", x=0.8)
+    while policy._explores():
+        policy.observe("a0", x=0.5)
+    return policy
+
+
+def test_with_many_arms_one_lucky_pull_is_not_enough_to_lead():
+    policy = with_many_arms()
+    means, pulls = policy.estimates(y=1), policy.memory.pulls
+    assert sum(pulls) > AT_FIRST
+    assert means[:3] == [0.5, 0.75, 0.8]
+    middle = (0.5 * pulls[0] + 15.0 + 0.8) / (pulls[0] + 21)
+    expected = [
+        (0.5 * pulls[0] + middle) / (pulls[0] + 1), (15.0 + middle) / 21, (0.8 + middle) / 2
+    ]  # fmt: skip
+    assert policy.indices(y=1) == pytest.approx([*expected, *[-math.inf] * 9])
+    assert policy.choose(y=1) == "a1" == policy.explain(y=1).arm
+    assert policy.choose(y=1, eligible=["a0", "a2"]) == "a2"
+
+
+def test_where_all_pulls_were_alike_the_arm_that_was_pulled_most_is_used():
+    policy = with_many_arms("0.1 * y + 0 * x")
+    assert set(policy.indices(y=2)[:3]) == {0.2}
+    assert policy.choose(y=2) == f"a{int(np.argmax(policy.memory.pulls))}"

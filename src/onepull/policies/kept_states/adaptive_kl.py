@@ -15,6 +15,7 @@ from onepull.index.highest_bound import likely_means
 from onepull.index.kept_likelihood import (
     SAME_COST,
     dearness,
+    drawn_together,
     drifting_cost,
     explored,
     head_start,
@@ -67,7 +68,9 @@ class AdaptiveKL(Revaluable):
 
     With more than ten arms, trying all of them at first would cost more than it brings if there
     are few requests.  After 32 trials only three of as many requests as there are arms explore.
-    The others play the best estimate, and of equal ones the most pulled.
+    The others play the best estimate, and of equal ones the most pulled.  The best of many arms
+    that were pulled once or twice is mostly the luckiest one.  So the mean of all pulls counts as
+    one more observation of each arm there.
 
     Use it if you know little about your arms.  It stores up to `kept` states per arm.
 
@@ -173,9 +176,8 @@ class AdaptiveKL(Revaluable):
         return UNPULLED if mean != mean else mean  # noqa: PLR0124 - NaN
 
     def _indices(self, request: Request) -> Any:
-        sight = request.view
         if not self._is_exploring(request):
-            return np.nan_to_num(sight.means(self._knowledge), nan=-np.inf)
+            return np.nan_to_num(self._together(request), nan=-np.inf)
         unpulled = self._unpulled()
         if not unpulled:
             return self._bounds(request, slice(None))
@@ -187,6 +189,21 @@ class AdaptiveKL(Revaluable):
         if len(known):
             scores[known] = self._bounds(request, known)
         return scores
+
+    def _together(self, request: Request) -> Array:
+        """Return estimates in which all pulls count as one observation; NaN without an answer."""
+        knowledge = self._knowledge
+        means, pulls = request.view.means(knowledge), knowledge.divisors
+        known, counts = means, pulls
+        if 0 in knowledge.pulls:  # it has no mean, and its divisor is 1
+            answered = np.array(knowledge.pulls) > 0
+            known, counts = means[answered], pulls[answered]
+        # Summed one after the other, as in compiled code, so that both round alike.
+        total = np.add.accumulate(known * (counts / np.add.reduce(counts)))[-1]
+        middle = min(float(total), float(np.maximum.reduce(known)))
+        together: Any = drawn_together
+        found: Array = together(means, pulls, middle)
+        return found
 
     def _is_exploring(self, request: Request) -> bool:
         """Whether bounds decide, and not estimates; there may be no estimate."""
@@ -208,7 +225,7 @@ class AdaptiveKL(Revaluable):
         knowledge, sight, allowed = self._knowledge, request.view, request.allowed
         is_exploring = self._is_exploring(request)
         if not is_exploring and 0 not in knowledge.pulls:
-            means = sight.means(knowledge)
+            means = self._together(request)
             best = int(means.argmax())
             if best in allowed and np.count_nonzero(means == means[best]) == 1:
                 return best

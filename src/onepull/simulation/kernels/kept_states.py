@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
+from onepull.index import kept_likelihood
 from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states import counting
 from onepull.policies.kept_states.adaptive_kl import (
@@ -37,6 +38,7 @@ from onepull.simulation.kernels.kept_drift import (
 from onepull.simulation.kernels.kept_merging import gather, merge_old, mixed
 from onepull.statistics import arm_statistics
 
+drawn_together = inlined(kept_likelihood.drawn_together)
 is_tried = inlined(arm_statistics.is_tried)
 replayed = inlined(counting.replayed)
 
@@ -167,6 +169,7 @@ def decide(
     estimate(memory, filters, values, means)
     if explores:
         return drifting_leader(memory, filters, values, allowed, means, scratch[1], scratch[2])
+    draw_together(means, memory.pulls)
     return leading_estimate(means, memory.counted)
 
 
@@ -323,6 +326,23 @@ def estimate(memory: Any, filters: Any, values: Any, means: Any) -> None:
                 low, high = min(low, value), max(high, value)
                 total += value * (counts[0, s] + left * counts[1, s])
         means[j] = min(max(total, low), high)  # weights below 0 may lead outside
+
+
+@inlined
+def draw_together(means: Any, pulls: Any) -> None:
+    """Let the mean of all pulls count as one more observation of each arm that has answered."""
+    total = 0.0
+    for j in range(means.size):
+        total += pulls[j]
+    middle, best = 0.0, -np.inf
+    for j in range(means.size):
+        if pulls[j] > 0:
+            middle += means[j] * (pulls[j] / total)
+            best = max(best, means[j])
+    middle = min(middle, best)
+    for j in range(means.size):
+        if pulls[j] > 0:
+            means[j] = drawn_together(means[j], pulls[j], middle)
 
 
 @inlined
