@@ -79,8 +79,8 @@ def test_box_refuses_a_name(name):
 
 
 def test_box_refuses_what_is_no_space():
-    with pytest.raises(ProblemError, match=r"takes Finite or Interval, as in Finite\(\[1, 2\]\)"):
-        Box({"a": [1, 2]})  # type: ignore[dict-item]
+    with pytest.raises(ProblemError, match=r"takes Finite or Interval, as in Finite\(\[2, 1\]\)"):
+        Box({"a": [2, 1]})  # type: ignore[dict-item]
     with pytest.raises(ProblemError, match=r"as in Interval\(0, 3, scale='log'\), given"):
         Box({"a": {"low": 0, "high": 3, "scale": "log"}})  # type: ignore[dict-item]
     with pytest.raises(ProblemError, match=r"as in Finite\(range\(0, 1000000000\)\)"):

@@ -101,7 +101,7 @@ def test_backup_and_check(log, tmp_path):
     with SQLiteStore(log) as store:
         store._change(lambda c: c.execute("UPDATE events SET body = x'00' WHERE seq = 5"))
     assert "event 5 cannot be read" in run("check", "--store", log, code=1).output
-    assert "does not exist" in run("check", "--store", tmp_path / "none.db", code=2).output
+    assert "there is no log at" in run("check", "--store", tmp_path / "none.db", code=2).output
 
 
 @pytest.mark.parametrize("name", ["log.ndjson", "log.parquet"])

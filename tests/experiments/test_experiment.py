@@ -164,7 +164,7 @@ GOOD = HEAD + OWN + DCB
     [
         ("horizon = 1000", "horizn = 1000", "unknown field 'horizn'"),
         ("horizon = 1000", "", "field 'horizon' is missing"),
-        ("horizon = 1000", "horizon = 1e3", "'horizon' must be a whole number, given 1000.0"),
+        ("horizon = 1000", "horizon = 1e-3", "'horizon' must be a whole number, given 0.001"),
         ("horizon = 1000", "horizon = 1", "at least the number of arms, 2, given 1"),
         ("horizon = 1000", "horizon = 1000\nhorizon = 2", "not an experiment: "),
         ("horizon = 1000", "horizon = ", "not an experiment: "),

@@ -247,6 +247,15 @@ def test_workers_that_are_renewed_listen_where_they_did_and_need_the_same_keys(t
         assert not told("renewed")
 
 
+@pytest.fixture
+def hanging_up():
+    """Let a hang-up reach the service, which respects it if a shell ignores them, as nohup does."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hanging_up")
 def test_sighup_drains_a_single_worker(tmp_path):
     with Process(write_problem(tmp_path)) as server:
         decide(server.client)

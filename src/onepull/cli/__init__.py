@@ -14,7 +14,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from onepull.checks import nearest
 from onepull.html import printable
 
 # In the order in which `onepull --help` lists them, with its one-line descriptions.
@@ -56,6 +55,8 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
+            from onepull.checks import nearest  # noqa: PLC0415 - loads numpy
+
             if (near := nearest(args[0], COMMANDS)) is not None:
                 told = f"No such command {args[0]!r}, did you mean {near!r}?"
                 raise click.UsageError(told, ctx) from None
