@@ -36,6 +36,12 @@ def test_help_lists_all_commands_and_loads_nothing_heavy():
         assert told in shown
 
 
+def test_a_misspelt_command_is_told_the_nearest():
+    done = CliRunner().invoke(main, ["rnu"])
+    assert (done.exit_code, "No such command 'rnu', did you mean 'run'?" in done.output) == (2, True)
+    assert "No such command 'xyz'" in CliRunner().invoke(main, ["xyz"]).output
+
+
 def test_completing_a_name_loads_nothing_heavy():
     env = {"_ONEPULL_COMPLETE": "bash_complete", "COMP_WORDS": "onepull re", "COMP_CWORD": "1"}
     shown, heavy = loaded([], env)
