@@ -197,7 +197,7 @@ class SlowError(Exception):
 def test_an_arm_that_never_answers_is_tried_ever_more_rarely(build, problem):
     policy, pulls = build(problem()), 0
     dead = policy.problem.arms[0]
-    for record in observations(problem(), 60, np.random.default_rng(5)):
+    for record in observations(problem(), 25, np.random.default_rng(5)):
         state = {name: record[name] for name in (*problem().state, "failed") if name in record}
         with policy.pull(**problem().context.among(record)) as pull:
             if pull.arm == dead:
@@ -205,7 +205,7 @@ def test_an_arm_that_never_answers_is_tried_ever_more_rarely(build, problem):
             else:
                 pull.observe(**state)
     if policy.learns and len(policy.problem.arms) > 1:
-        assert pulls <= 1 + math.log(60)
+        assert pulls <= 1 + math.log(25)
 
 
 def test_an_arm_that_answers_at_last_is_as_good_as_new():
