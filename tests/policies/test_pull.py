@@ -225,6 +225,35 @@ def test_an_arm_that_answers_at_last_is_as_good_as_new():
         assert "no answer" not in each.explain(bits=2).reason
 
 
+def silent() -> DCB:
+    policy = DCB(channels(2))
+    with policy.pull(bits=2):
+        pass
+    policy.observe("channel-2", capacity=0)
+    return policy
+
+
+def test_a_merged_policy_lets_silent_arms_rest_and_those_that_answered_not():
+    fresh, answered = DCB(channels(2)), DCB(channels(2))
+    fresh.merge(silent())
+    assert fresh.choose(bits=2) == fresh.explain(bits=2).arm == "channel-2"
+    answered.observe("channel-1", capacity=3)
+    answered.merge(silent())
+    assert answered.choose(bits=2) == answered.explain(bits=2).arm == "channel-1"
+
+
+def test_an_arm_that_answered_another_member_of_a_fleet_is_not_silent():
+    one, two = silent(), DCB(channels(2))
+    one.join("one")
+    two.join("two")
+    with one.pull(bits=2) as pull:
+        assert pull.arm == "channel-1"  # what was given up is counted anew from here on
+    assert one.choose(bits=2) == "channel-2"
+    two.observe("channel-1", capacity=3)
+    one.absorb(two.updates())
+    assert one.choose(bits=2) == one.explain(bits=2).arm == "channel-1"
+
+
 def test_arms_that_are_all_silent_are_tried_in_turn():
     policy = DCB(channels(3))
     arms = []

@@ -129,8 +129,8 @@ class PullCounts:
         """
         return [
             arm
-            for arm, (lost, newest) in enumerate(zip(self.given_up, self.newest, strict=True))
-            if lost and not newest
+            for arm, (lost, observed) in enumerate(zip(self.given_up, self.observed, strict=True))
+            if lost and not observed
         ]
 
     def is_tried(self, arm: int) -> bool:

@@ -154,10 +154,15 @@ class Deciding(ABC):
         # As a router asks, too, since few policies learn how fast arms change.
         return ORDERS if math.isfinite(getattr(self, "half_life", math.inf)) else ""
 
+    @property
+    def _all_counts(self) -> PullCounts:
+        """The counts of all members of a fleet together."""
+        return self._counts if self._fleet is None else self._fleet.counted(self._counts)
+
     def _narrowed(self, eligible: Collection[str] | None) -> Narrowed:
         """Return the arms that may be chosen: those eligible, as far as the controls leave them."""
         allowed = self._everyone if eligible is None else self._positions(eligible)
-        counts = self._counts
+        counts = self._all_counts
         silent = counts.silent() if self._knowledge.learns else []
         if self._controls is None and not silent:
             self._narrows = False

@@ -58,6 +58,7 @@ class Joining(ChangingArms):
         positions = [other._position[arm] for arm in mine.arms]
         self._knowledge.merge(other._knowledge, positions)
         self._counts.merge(other._counts, positions)
+        self._narrows = True
 
     def join(self, name: str) -> None:
         """Join a fleet: processes that each run this policy and learn from each other's pulls.

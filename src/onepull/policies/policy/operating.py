@@ -10,7 +10,6 @@ from onepull.checks import pinned, shown
 from onepull.errors import ParameterError
 from onepull.policies.controls import Controls
 from onepull.policies.policy.learning import Learning
-from onepull.policies.pull_counts import PullCounts
 from onepull.policies.stats import Stats, stats_of
 
 
@@ -66,11 +65,6 @@ class Operating(Learning):
         states = [self._knowledge.mean_state(j) for j in self._everyone]
         blurred = [self._knowledge.blurred_fields(j) for j in self._everyone]
         return stats_of(type(self).__name__, self._arms, self._all_counts, states, blurred)
-
-    @property
-    def _all_counts(self) -> PullCounts:
-        """The counts of all members of a fleet together."""
-        return self._counts if self._fleet is None else self._fleet.counted(self._counts)
 
     @property
     def clock(self) -> Callable[[], float] | None:
