@@ -29,6 +29,7 @@ from onepull import (
     SQLiteStore,
     StoreError,
 )
+from onepull.router.state.fold import SnapshotBody
 from onepull.store import Defined, Observed
 
 TOML = """
@@ -114,6 +115,24 @@ def test_a_start_from_a_snapshot_is_the_same(tmp_path):
         assert again._last_snapshot == 62
         assert again.state() == state
         assert again.stats().in_flight == 1
+
+
+def test_a_snapshot_has_the_decisions_in_flight_of_one_moment():
+    """They are written some at a time, and others are made and answered meanwhile."""
+    store = MemoryStore()
+    with quiet(DCB, channels(3), store) as router:
+        made = [router.choose(bits=i % 4 + 1).id for i in range(1234)]
+        router.store.flush()
+        router.sync()
+        moment = iter(router._fold.flights)
+        for id_ in made[::2]:
+            router.observe(id_, capacity=1)
+        router.choose(bits=1)
+        body = router._fold.snapshot(moment, {"user": ("a", 1.5)})
+    found = msgspec.msgpack.decode(body, type=SnapshotBody)
+    assert [flight.id for flight in found.flights] == made
+    assert [flight.context["bits"] for flight in found.flights] == [i % 4 + 1 for i in range(1234)]
+    assert found.keys == {"user": ("a", 1.5)}
 
 
 def test_snapshots_are_made_in_the_background(tmp_path):

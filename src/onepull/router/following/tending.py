@@ -73,7 +73,7 @@ class Tending(Following):
         self._check()
         with self._lock:
             keys = self._sticky.kept(time.time())
-            kept, flights = self._fold.at_present(), list(self._fold.flights)
+            kept, flights = self._fold.at_present(), iter(self._fold.flights)
         seq = kept.sequence
         # There may be many arms and decisions in flight, so others need not wait for the writing.
         self._store.put_snapshot(self.name, Snapshot(seq, kept.snapshot(flights, keys)))

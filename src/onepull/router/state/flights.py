@@ -53,9 +53,12 @@ class Flights:
         return len(self.own) + len(self.foreign)
 
     def __iter__(self) -> Iterator[Decided]:
-        """Yield the decisions in flight."""
-        for event, _ in (*self.own.values(), *self.foreign.values()):
-            yield event
+        """Return an iterator over those that are in flight now; it does not mind later changes.
+
+        To take it is quick, so that decisions need not wait while others go through it.
+        """
+        now = [*self.own.values(), *self.foreign.values()]
+        return (event for event, _ in now)
 
     def get(self, id_: str) -> Decided | None:
         """Return a decision in flight."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
+from itertools import islice
 from typing import Any, ClassVar
 
 import msgspec
@@ -28,6 +29,9 @@ from onepull.store import events as e
 from onepull.store.store import Snapshot
 
 FORMAT = 1
+WRITTEN_AT_ONCE = 500  # decisions in flight of a snapshot
+PAUSE = 0.0005  # seconds after that, in which other threads run
+LIST = b"\xdd"  # begins a list in MessagePack; its length follows in four bytes
 # Events that change the problem, after which what was learned may have to be learned again.
 REVISIONS = (e.Defined, e.AttributesSet, e.ArmAdded, e.ArmRemoved, e.RewardSet)
 MODES = ("live", "shadow", "off")
@@ -354,9 +358,22 @@ class Fold:
             number=self.number,
         )
 
-    def snapshot(self, flights: list[e.Decided], keys: dict[str, tuple[str, float]]) -> bytes:
-        """Return the state, decisions in flight and the arms of keys, as bytes."""
-        return msgspec.msgpack.encode(SnapshotBody(FORMAT, self._state(), flights, keys))
+    def snapshot(self, flights: Iterable[e.Decided], keys: dict[str, tuple[str, float]]) -> bytes:
+        """Return the state, decisions in flight and the arms of keys, as bytes.
+
+        There may be hundreds of thousands of decisions.  They are written some at a time, with
+        pauses, so that other threads do not wait for the interpreter.
+        """
+        encode, left = msgspec.msgpack.Encoder().encode, iter(flights)
+        count, written = 0, []
+        while together := [encode(flight) for flight in islice(left, WRITTEN_AT_ONCE)]:
+            count += len(together)
+            written.append(b"".join(together))
+            time.sleep(PAUSE)
+        listed = msgspec.Raw(b"".join([LIST, count.to_bytes(4), *written]))
+        return encode({
+            "format": FORMAT, "state": self._state(), "flights": listed, "keys": keys,
+        })  # fmt: skip
 
     def restore(self, body: bytes, seq: int) -> dict[str, tuple[str, float]]:
         """Continue from a snapshot, and return the arms of keys; StoreError if unreadable."""
@@ -411,7 +428,7 @@ class Fold:
         self.policy, self.counts, self.last_error = other.policy, other.counts, other.last_error
         self.mode, self.fallback, self.drained = other.mode, other.fallback, other.drained
         self.asked, self.number, self.sequence = other.asked, other.number, other.sequence
-        for flight in list(self.flights):
+        for flight in self.flights:
             self._expect(flight)
 
     _HANDLERS: ClassVar[dict[type[Any], Callable[[Fold, Any], None]]] = {
