@@ -183,6 +183,13 @@ def observe(client, body, problem="llm", status=200):
     return answer.json()
 
 
+def patch(client, path, expected=200, /, **body):
+    """Change something of a problem."""
+    answer = client.patch(f"/v1/problems/llm/{path}", json=body)
+    assert answer.status_code == expected, answer.text
+    return answer.json()
+
+
 def run(coroutine):
     """Run a coroutine to its end, within a limit."""
 
