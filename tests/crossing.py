@@ -1,8 +1,9 @@
-"""An environment in which the best arm depends on the context."""
+"""An environment in which the best arm depends on the context, and classes of policies."""
 
 from __future__ import annotations
 
-from onepull import Discrete, Environment, Finite, Problem
+from onepull import ContextTable, Discrete, Environment, Finite, Interval, Problem
+from onepull.policies.policy_class.policy_class import PolicyClass
 
 
 def crossing() -> Environment:
@@ -15,3 +16,24 @@ def crossing() -> Environment:
     )
     states = {"a": Discrete([0, 1], [0.8, 0.2]), "b": Discrete([0, 1], [0.2, 0.8])}
     return Environment(problem, states=states, contexts=Discrete([0, 1], [0.5, 0.5]))
+
+
+def run_trial(policy, generator):
+    """Let a policy choose in a random context of `crossing`, and observe what it pulled."""
+    y = int(generator.integers(2))
+    arm = policy.choose(y=y)
+    policy.observe(arm, y=y, x=int(generator.random() < (0.8 if arm == "b" else 0.2)))
+
+
+def drawn_class(arms, cells, kind, generator, listed):
+    """Return a class of policies; if it is "listed", so many policies at random."""
+    problem = Problem(
+        arms=[f"arm-{j}" for j in range(arms)],
+        context={"y": Finite(range(cells))},
+        state={"x": Interval(0, 1)},
+        reward="x * y",
+    )
+    if kind == "listed":
+        rows = generator.integers(0, arms, (listed, cells))
+        kind = [[f"arm-{arm}" for arm in row] for row in rows]
+    return PolicyClass(ContextTable(problem), problem.arms, kind)

@@ -40,6 +40,8 @@ reward = "min(bits, capacity)"
 context = {bits = [1, 2, 3, 4]}
 state = {capacity = {low = 0, high = 7}}
 """
+# Alpha starts quickly and is slow for each token; beta is the opposite.
+TOKEN_STATES = {"alpha": {"first": 0.1, "each": 0.01}, "beta": {"first": 2.0, "each": 0.001}}
 
 
 def write_problem(folder, text=ENDPOINTS, name="llm.toml"):
@@ -180,6 +182,20 @@ def observe(client, body, problem="llm", status=200):
     """Send one observation or many."""
     answer = client.post(f"/v1/problems/{problem}/observations", json=body)
     assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def learn(client, count=20):
+    """Send requests, and observe how long an arm takes to the first token and for each."""
+    for number in range(count):
+        decision = decide(client, context={"tokens": (10, 1000)[number % 2]})
+        observe(client, {"id": decision["id"], "state": TOKEN_STATES[decision["arm"]]})
+
+
+def patch(client, path, expected=200, /, **body):
+    """Change something of a problem."""
+    answer = client.patch(f"/v1/problems/llm/{path}", json=body)
+    assert answer.status_code == expected, answer.text
     return answer.json()
 
 

@@ -249,6 +249,19 @@ def is_field_name(name: Any) -> bool:
     return isinstance(name, str) and bool(FIELD_NAME.fullmatch(name)) and not iskeyword(name)
 
 
+def is_numeral(text: str) -> bool:
+    """Return whether text is a number that `float` reads.
+
+    >>> is_numeral("-2e3"), is_numeral("two")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def plain_text(value: Any) -> str:
     """Return text as a plain `str`, which `numpy.str_` and enumerations derive from.
 

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import numpy as np
 import pytest
 from policy_cases import CASES, one_each
 from problems import channels
+from taught import taught
 
 from onepull import UCB1, OnepullError, Policy
 from onepull.policies.logged_policy import copy_of
-from onepull.testing.random_data import observations
-
-
-def taught(policy, problem, count):
-    for pull in observations(problem, count, np.random.default_rng(5)):
-        policy.observe(**pull)
-    return policy
 
 
 def change(policy, problem):
     """Learn, and change the arms and the controls where the policy allows it."""
-    taught(policy, problem, 5)
+    taught(policy, 5, problem, seed=5)
     known = problem.attributes.get(problem.arms[0], {})
     with suppress(OnepullError):
         policy.add_arm("added-arm", **known)
@@ -35,7 +28,7 @@ def change(policy, problem):
 def test_what_a_copy_does_changes_the_copy_alone(name):
     build, made = CASES[name]
     problem = made()
-    policy = taught(build(problem), problem, 30)
+    policy = taught(build(problem), 30, problem, seed=5)
     text = policy.to_bytes()
     copied, loaded = copy_of(policy), Policy.from_bytes(text, problem=problem)
     assert copied.to_bytes() == text

@@ -9,6 +9,7 @@ import pytest
 from policies.mutations import exercise, loads_or_refuses, mutated, signed
 from policy_cases import one_each
 from problems import channels, harvesting
+from taught import taught
 
 from onepull import (
     DSEE,
@@ -29,21 +30,14 @@ from onepull import (
     SaveFileError,
     SlidingWindowKL,
 )
-from onepull.testing.random_data import observations
 
 MUTANTS = 12
-
-
-def taught(policy, count=40):
-    for pull in observations(policy.problem, count, np.random.default_rng(1)):
-        policy.observe(**pull)
-    return policy
 
 
 # A mutated reward may be unbounded; its problem is then refused, or its arms are only counted.
 @pytest.mark.parametrize(("build", "problem"), one_each().values(), ids=one_each())
 def test_a_file_that_loads_makes_a_policy_that_works(build, problem):
-    policy = taught(build(problem()))
+    policy = taught(build(problem()), 40)
     blob = policy.to_bytes()
     given = None if policy.problem.reward.is_formula else policy.problem
     exercise(policy, np.random.default_rng(0))
@@ -58,14 +52,14 @@ def test_a_file_that_loads_makes_a_policy_that_works(build, problem):
 
 
 def test_a_mutant_without_changes_is_read():
-    blob = taught(Random(channels(2), seed=1)).to_bytes()
+    blob = taught(Random(channels(2), seed=1), 40).to_bytes()
     again = signed(json.loads(blob))
     assert Policy.from_bytes(again).to_bytes() == blob
 
 
 def changed(policy, place, value):
     """Return a policy's file with another value at a place, such as "learned/all/pulls/0"."""
-    document = json.loads(taught(policy).to_bytes())
+    document = json.loads(taught(policy, 40).to_bytes())
     *path, last = [int(key) if key.isdecimal() else key for key in place.split("/")]
     holder = document["saved"]
     for key in path:

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 from problems import PAPER_ARMS, channels, coded, harvesting, offloading
+from taught import taught
 
 from onepull import (
     CCB,
@@ -48,12 +49,6 @@ POLICIES = {
 }
 
 
-def taught(policy, count=50):
-    for pull in observations(policy.problem, count, np.random.default_rng(1)):
-        policy.observe(**pull)
-    return policy
-
-
 def small(**keywords):
     policy = DCB(channels(2), **keywords)
     policy.observe_many(["channel-1", "channel-1", "channel-2"], capacity=[0.3, 3.1, 2.7])
@@ -62,7 +57,7 @@ def small(**keywords):
 
 @pytest.mark.parametrize("build", POLICIES.values(), ids=POLICIES)
 def test_a_policy_comes_back_from_its_file(build, tmp_path):
-    policy = taught(build())
+    policy = taught(build(), 50)
     path = tmp_path / "policy.json"
     policy.save(path)
     for kind in (Policy, type(policy)):
@@ -337,7 +332,7 @@ def in_code():
     [
         (small, harvesting),
         (small, in_code),
-        (lambda: taught(DCB(offloading())), swapped),
+        (lambda: taught(DCB(offloading()), 50), swapped),
     ],
 )
 def test_another_problem_is_refused(policy, problem):
@@ -347,7 +342,7 @@ def test_another_problem_is_refused(policy, problem):
 
 def test_a_reward_in_code_must_be_given_again(tmp_path):
     problem = coded()
-    policy = taught(DCB(problem))
+    policy = taught(DCB(problem), 50)
     path = tmp_path / "policy.json"
     policy.save(path)
     with pytest.raises(

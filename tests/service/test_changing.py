@@ -6,7 +6,17 @@ import json
 from urllib.parse import quote
 
 import pytest
-from serving import ENDPOINTS, LINKS, add_keys, decide, observe, served, wait_for, write_problem
+from serving import (
+    ENDPOINTS,
+    LINKS,
+    add_keys,
+    decide,
+    observe,
+    patch,
+    served,
+    wait_for,
+    write_problem,
+)
 
 from onepull import Problem
 from onepull.problem import toml_values
@@ -15,30 +25,11 @@ from onepull.service import Role
 LINK = toml_values(LINKS, "links")["problem"]
 
 
-@pytest.fixture
-def client(tmp_path):
-    with served(write_problem(tmp_path)) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def untouched(tmp_path_factory):
-    """A service that refuses everything that these tests send."""
-    with served(write_problem(tmp_path_factory.mktemp("untouched"))) as client:
-        yield client
-
-
 def put(client, status, problem=LINK, name="links", headers=None, **more):
     body = {"problem": problem, "policy": "DCB", **more}
     answer = client.put(f"/v1/problems/{name}", json=body, headers=headers or {})
     assert answer.status_code == status, answer.text
     return answer
-
-
-def patch(client, path, expected=200, /, **body):
-    answer = client.patch(f"/v1/problems/llm/{path}", json=body)
-    assert answer.status_code == expected, answer.text
-    return answer.json()
 
 
 def test_a_problem_is_made_and_survives_a_restart(tmp_path):

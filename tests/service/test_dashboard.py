@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
-from serving import Process, add_keys, decide, observe, served, write_problem
+from serving import Process, add_keys, decide, learn, observe, served, write_problem
 
 from onepull.service.keys import Role
 
@@ -27,7 +27,6 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# Alpha starts quickly and is slow for each token; beta is the opposite.
 TEXT = """
 policy = "AdaptiveKL"
 [problem]
@@ -38,7 +37,6 @@ state = {first = {low = 0, high = 10}, each = {low = 0, high = 0.1}}
 [router]
 fallback = "alpha"
 """
-STATES = {"alpha": {"first": 0.1, "each": 0.01}, "beta": {"first": 2.0, "each": 0.001}}
 WATCH = """
 addEventListener("securitypolicyviolation", (event) => {
   console.error("refused by the policy:", event.violatedDirective, event.blockedURI);
@@ -109,12 +107,6 @@ def client(tmp_path_factory):
     with served(write_problem(tmp_path_factory.mktemp("page"), TEXT)) as client:
         learn(client, 20)
         yield client
-
-
-def learn(client, count):
-    for number in range(count):
-        decision = decide(client, context={"tokens": (10, 1000)[number % 2]})
-        observe(client, {"id": decision["id"], "state": STATES[decision["arm"]]})
 
 
 def see(page, selector, text):

@@ -12,19 +12,6 @@ from serving import LINKS, decide, observe, served, wait_for, write_problem
 NOTHING = {"learned": 0, "duplicates": 0, "late": 0, "rejected": [], "seq": None}
 
 
-@pytest.fixture
-def client(tmp_path):
-    with served(write_problem(tmp_path)) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def untouched(tmp_path_factory):
-    """A service that refuses everything that these tests send."""
-    with served(write_problem(tmp_path_factory.mktemp("untouched"))) as client:
-        yield client
-
-
 def test_a_decision_and_its_observation(client):
     decision = decide(client)
     assert decision["arm"] == "alpha"

@@ -6,13 +6,12 @@ import time
 
 import numpy as np
 import pytest
-from serving import decide, observe, served, write_problem
+from serving import decide, learn, observe, served, write_problem
 
 from onepull import Interval, Problem
 from onepull.service.views.assumptions import correlation, dependences
 from onepull.service.views.newest import SeenOutcome
 
-# Alpha starts quickly and is slow for each token; beta is the opposite.
 TEXT = """
 policy = "AdaptiveKL"
 [problem]
@@ -22,7 +21,6 @@ failure = -9
 context = {tokens = [10, 1000]}
 state = {first = {low = 0, high = 10}, each = {low = 0, high = 0.1}}
 """
-STATES = {"alpha": {"first": 0.1, "each": 0.01}, "beta": {"first": 2.0, "each": 0.001}}
 PATH = "/v1/problems/llm"
 
 
@@ -30,12 +28,6 @@ PATH = "/v1/problems/llm"
 def client(tmp_path):
     with served(write_problem(tmp_path, TEXT, "llm.toml")) as client:
         yield client
-
-
-def learn(client, count=20):
-    for number in range(count):
-        decision = decide(client, context={"tokens": (10, 1000)[number % 2]})
-        observe(client, {"id": decision["id"], "state": STATES[decision["arm"]]})
 
 
 def what_if(client, reward, status=200):

@@ -15,12 +15,6 @@ from onepull import StoreError
 from onepull.service.http.static_files import FOLDER, StaticFiles
 
 
-@pytest.fixture
-def client(tmp_path):
-    with served(write_problem(tmp_path)) as client:
-        yield client
-
-
 def messages(stream):
     """Yield the live messages of a stream."""
     event: dict[str, str] = {}

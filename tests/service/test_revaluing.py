@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from serving import observe, served, write_problem
+from serving import observe, patch, served, write_problem
 
 from onepull import Client, ParameterError, Router
 from onepull.service.service import Service
@@ -32,12 +32,6 @@ def client(tmp_path_factory):
         for start in range(0, len(told), 500):
             observe(client, told[start : start + 500])
         yield client
-
-
-def patch(client, path, expected, **body):
-    answer = client.patch(f"/v1/problems/llm/{path}", json=body)
-    assert answer.status_code == expected, answer.text
-    return answer.json()
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,8 @@ class AsyncPull(BegunPull):
 
         It may come after the end of the block.
         """
-        try:
-            told = await self._client.observe(self._made(), reward=reward, failed=failed, **state)
-        except OnepullError as error:
-            self._refusal = error
-            raise
-        self._waits = False
-        return told
+        with self._reporting() as decision:
+            return await self._client.observe(decision, reward=reward, failed=failed, **state)
 
     async def fail(self) -> Receipt:
         """Report that the pull failed; an exception in the block does this by itself."""

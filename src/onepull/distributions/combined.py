@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.distributions.distribution import Distribution
+from onepull.distributions.distribution import Distribution, joint_support
 from onepull.errors import ParameterError
 from onepull.spaces import Box
 
@@ -178,11 +178,7 @@ class Switching(Distribution):
     @property
     def support(self) -> list[tuple[float, float]]:
         """The lowest and the highest value of each field, over all pieces."""
-        supports = [law.support for _, law in self._pieces]
-        return [
-            (min(low for low, _ in field), max(high for _, high in field))
-            for field in zip(*supports, strict=True)
-        ]
+        return joint_support(law for _, law in self._pieces)
 
     def expectation(self, function: Callable[..., Array]) -> float:
         """Return the mean under the first law."""

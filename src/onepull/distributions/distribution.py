@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -130,3 +130,16 @@ class Distribution(ABC):
         """
         fields = zip(self.support, ends, strict=True)
         return all(low >= least and high <= most for (low, high), (least, most) in fields)
+
+
+def joint_support(laws: Iterable[Distribution]) -> list[tuple[float, float]]:
+    """Return the lowest and the highest value of each field, over all laws.
+
+    >>> from onepull.distributions import Uniform
+    >>> joint_support([Uniform(0, 1), Uniform(-1, 0.5)])
+    [(-1.0, 1.0)]
+    """
+    return [
+        (min(low for low, _ in field), max(high for _, high in field))
+        for field in zip(*(law.support for law in laws), strict=True)
+    ]

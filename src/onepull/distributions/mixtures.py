@@ -11,7 +11,7 @@ import numpy as np
 from onepull.arrays import Array
 from onepull.checks import real, shown
 from onepull.distributions.discrete import Discrete
-from onepull.distributions.distribution import Distribution
+from onepull.distributions.distribution import Distribution, joint_support
 from onepull.errors import ParameterError
 from onepull.spaces import Box, Finite, Interval, Space
 
@@ -116,11 +116,7 @@ class Mixture(Distribution):
     @property
     def support(self) -> list[tuple[float, float]]:
         """The lowest and the highest value of each field, over all parts."""
-        supports = [law.support for _, law in self._parts]
-        return [
-            (min(low for low, _ in field), max(high for _, high in field))
-            for field in zip(*supports, strict=True)
-        ]
+        return joint_support(law for _, law in self._parts)
 
     def expectation(self, function: Callable[..., Array]) -> float:
         """Return the mean of a vectorised function, as accurate as those of the parts."""

@@ -14,7 +14,7 @@ from onepull.checks import whole_number
 from onepull.errors import ParameterError
 from onepull.factor.context_ranges import Ranges
 from onepull.factor.factorisation import Dense, Factorisation
-from onepull.factor.plain_psi import PlainPsi, shared_out, shared_out_log
+from onepull.factor.plain_psi import PlainPsi, shared_out
 from onepull.payoff import COMPACT, Features, State
 from onepull.payoff.box_points import all_combinations, is_finite, listed_values, size
 from onepull.problem import Problem, given_problem
@@ -337,9 +337,7 @@ def _sketched(problem: Problem, knots: int) -> PlainPsi:
     lows = [0.0 if isinstance(s, Finite) else s.low for s in spaces]
     per_unit = [1.0 if isinstance(s, Finite) else (knots - 1) / s.extent for s in spaces]
     logs = [isinstance(s, Interval) and s.is_log for s in spaces]
-    if any(logs):
-        return PlainPsi(shared_out_log, (lows, per_unit, counts, first, logs))
-    return PlainPsi(shared_out, (lows, per_unit, counts, first))
+    return PlainPsi(shared_out, (lows, per_unit, counts, first, logs))
 
 
 def _widest(space: Interval, knots: int) -> float:

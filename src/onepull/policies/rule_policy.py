@@ -133,6 +133,10 @@ class RulePolicy(Revaluable):
     def _estimates(self, request: Request) -> Sequence[float | None]:
         return [float(estimate) for estimate in request.view[1]]
 
+    def _estimate(self, request: Request, arm: int) -> float | None:
+        view = request.view
+        return UNPULLED if view[0].unanswered(arm) else float(view[1][arm])
+
 
 @runs_rules
 class MeanPolicy(RulePolicy):
@@ -187,10 +191,6 @@ class MeanPolicy(RulePolicy):
         if self._is_plain and statistics.in_lists:
             return leading_mean(estimates, statistics.roots, self._index, aim)
         return statistics.leader(self._rule, estimates, aim)  # type: ignore[no-any-return]  # a position
-
-    def _estimate(self, request: Request, arm: int) -> float | None:
-        statistics, estimates, _, _ = request.view
-        return UNPULLED if statistics.unanswered(arm) else float(estimates[arm])
 
     def _scores(self, request: Request) -> Any:
         """Return every index without the error of the features, which is the same for all arms."""
@@ -261,10 +261,6 @@ class TurnPolicy(RulePolicy):
                 f"{type(self).__name__} draws its turns: it needs a seed or a generator, given None"
             )
         super().__init__(sharing, rule, seed=seed)
-
-    def _estimate(self, request: Request, arm: int) -> float | None:
-        statistics, estimates, _, _ = request.view
-        return UNPULLED if statistics.unanswered(arm) else float(estimates[arm])
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         return best_of(indices, request.allowed)

@@ -6,6 +6,7 @@ import math
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+from onepull.checks import is_numeral
 from onepull.html import printable
 
 MISSING = "–"
@@ -86,15 +87,7 @@ def spreadsheet_safe(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = printable(value)
-    return f"'{text}" if text.lstrip().startswith(FORMULAS) and not _is_numeral(text) else text
-
-
-def _is_numeral(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return f"'{text}" if text.lstrip().startswith(FORMULAS) and not is_numeral(text) else text
 
 
 def _span(low: float, high: float) -> str:

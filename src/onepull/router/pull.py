@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -70,6 +70,16 @@ class BegunPull:
             raise InputError("this pull has no arm yet; use 'with router.pull(…) as pull:'")
         return self.decision
 
+    @contextmanager
+    def _reporting(self) -> Iterator[Decision]:
+        """Yield the decision to observe, and wait for no outcome then unless it is refused."""
+        try:
+            yield self._made()
+        except OnepullError as error:
+            self._refusal = error
+            raise
+        self._waits = False
+
     def _note(self, error: BaseException | None) -> None:
         """Say in the error of a refused observation that the pull was given up."""
         if self._refusal is not None and error is self._refusal:
@@ -111,13 +121,8 @@ class DecisionPull(BegunPull):
 
         It may come after the end of the block.
         """
-        try:
-            told = self._target.observe(self._made(), reward=reward, failed=failed, **state)
-        except OnepullError as error:
-            self._refusal = error
-            raise
-        self._waits = False
-        return told
+        with self._reporting() as decision:
+            return self._target.observe(decision, reward=reward, failed=failed, **state)
 
     def fail(self) -> Receipt:
         """Report that the pull failed; an exception in the block does this by itself."""
@@ -177,14 +182,10 @@ class RouterPull(DecisionPull):
         self, *, reward: float | None = None, failed: bool = False, **state: Any
     ) -> Receipt:
         """Report the outcome like `observe`, without blocking the event loop."""
-        try:
+        with self._reporting() as decision:
             told: Receipt = await self._target.observe_async(
-                self._made(), reward=reward, failed=failed, **state
+                decision, reward=reward, failed=failed, **state
             )
-        except OnepullError as error:
-            self._refusal = error
-            raise
-        self._waits = False
         return told
 
     async def __aenter__(self) -> Self:

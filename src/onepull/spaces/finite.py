@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from onepull.checks import plain_text, real, shown, written
+from onepull.checks import is_numeral, plain_text, real, shown, written
 from onepull.errors import ProblemError
 
 MOST_VALUES = 2**20  # of a finite space
@@ -127,21 +127,12 @@ def _words(given: list[Any]) -> tuple[str, ...]:
     for word in words:
         if not word.strip() or not word.isprintable():
             raise ProblemError(f"Finite takes words of printable characters, given {shown(word)}")
-        if _is_number(word):
+        if is_numeral(word):  # it was probably meant as a number
             raise ProblemError(
                 f"Finite takes a list of numbers or of words, given {shown(given)}; "
                 f"{shown(word)} is a number in quotes"
             )
     return words
-
-
-def _is_number(text: str) -> bool:
-    """Return whether text is a number, which was probably meant as one."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _numbers(given: list[Any]) -> tuple[float, ...]:

@@ -7,49 +7,19 @@ import pickle
 
 import numpy as np
 import pytest
+from policies.linear.two_fields import KINDS, OWN, own, taught, two_fields
 
 from onepull import (
     Experiment,
-    Finite,
     FormulaError,
     InputError,
     Interval,
-    LinearThompson,
-    LinRel,
     LinUCB,
     ParameterError,
     Policy,
     Problem,
 )
 from onepull.policies.linear.features import feature_map
-
-ARMS = ["a", "b", "c"]
-OWN = {arm: ["0.5", f"y * {j} / 8", f"z * {2 - j} / 10"] for j, arm in enumerate(ARMS)}
-KINDS = [LinUCB, LinRel, LinearThompson]
-
-
-def two_fields():
-    return Problem(
-        arms=ARMS,
-        context={"y": Interval(0, 2), "z": Finite([1, 3, 4])},
-        state={"x": Interval(0, 1)},
-        reward="5 * x * y - z",
-    )
-
-
-def own(context, arm):
-    """The features of OWN."""
-    j = ARMS.index(arm)
-    return [0.5, context["y"] * j / 8, context["z"] * (2 - j) / 10]
-
-
-def taught(kind, features):
-    policy = kind(two_fields(), features=features)
-    generator = np.random.default_rng(3)
-    for i in range(40):
-        y, z = float(generator.uniform(0, 2)), float(generator.choice([1, 3, 4]))
-        policy.observe(ARMS[i % 3], y=y, z=z, x=float(generator.random()))
-    return policy
 
 
 @pytest.mark.parametrize("features", [None, ["1", "y * z"], OWN, own])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from policies.linear.two_fields import ARMS, KINDS, OWN, own, taught, two_fields
 
 from onepull import (
     Finite,
@@ -25,31 +26,10 @@ from onepull.distributions import Beta, Independent, Uniform
 from onepull.environment import Environment
 from onepull.policies.linear.ridge import FEW_FEATURES, ridge
 
-ARMS = ["a", "b", "c"]
-
-
-def two_fields(arms=ARMS):
-    return Problem(
-        arms=arms,
-        context={"y": Interval(0, 2), "z": Finite([1, 3, 4])},
-        state={"x": Interval(0, 1)},
-        reward="5 * x * y - z",  # from -4 to 9
-    )
-
 
 def scaled(y, z):
     """The default features."""
     return np.array([1.0, y / 2, (z - 1) / 3]) / math.sqrt(3)
-
-
-def own(context, arm):
-    """Features that depend on the arm."""
-    j = ARMS.index(arm)
-    return [0.5, context["y"] * j / 8, context["z"] * (2 - j) / 10]
-
-
-OWN = {arm: ["0.5", f"y * {j} / 8", f"z * {2 - j} / 10"] for j, arm in enumerate(ARMS)}
-KINDS = [LinUCB, LinRel, LinearThompson]
 
 
 class RawData:
@@ -186,15 +166,6 @@ def test_lin_rel_doubts_a_direction_until_its_eigenvalue_is_one():
             width = math.sqrt(math.log(2 * (pulls + 1) / 0.1)) / math.sqrt(pulls / 4)
             assert row.estimate == pytest.approx(0.5)
             assert row.bonus == pytest.approx(width)
-
-
-def taught(kind, features=None, pulls=40, **parameters):
-    policy = kind(two_fields(), features=features, **parameters)
-    generator = np.random.default_rng(3)
-    for i in range(pulls):
-        y, z = float(generator.uniform(0, 2)), float(generator.choice([1, 3, 4]))
-        policy.observe(ARMS[i % 3], y=y, z=z, x=float(generator.random()))
-    return policy
 
 
 @pytest.mark.parametrize("features", [None, OWN], ids=["own models", "one model"])

@@ -6,16 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 from problems import channels, offloading
+from taught import taught
 
 from onepull import ILTCB, RandomizedUCB, SaveFileError
 from onepull.policies import savefile
 from onepull.testing.random_data import observations
-
-
-def taught(policy, count, seed=1):
-    for pull in observations(policy.problem, count, np.random.default_rng(seed)):
-        policy.observe(**pull)
-    return policy
 
 
 def test_estimates_are_rewards_weighed_by_inverse_probability():

@@ -6,41 +6,17 @@ import math
 
 import numpy as np
 import pytest
-from crossing import crossing
+from crossing import crossing, drawn_class, run_trial
 from problems import channels
 
 from onepull import (
     ILTCB,
-    ContextTable,
-    Finite,
-    Interval,
     ParameterError,
-    Problem,
     Random,
     simulate,
 )
 from onepull.policies.policy_class.low_variance import low_variance
-from onepull.policies.policy_class.policy_class import PolicyClass
 from onepull.testing.random_data import observations
-
-
-def numbered(arms, cells):
-    """A problem with so many arms and contexts."""
-    return Problem(
-        arms=[f"arm-{j}" for j in range(arms)],
-        context={"y": Finite(range(cells))},
-        state={"x": Interval(0, 1)},
-        reward="x * y",
-    )
-
-
-def drawn_class(arms, cells, kind, generator):
-    problem = numbered(arms, cells)
-    if kind == "listed":
-        rows = generator.integers(0, arms, (12, cells))
-        kind = [[f"arm-{arm}" for arm in row] for row in rows]
-    return PolicyClass(ContextTable(problem), problem.arms, kind)
-
 
 # The optimisation
 
@@ -63,7 +39,7 @@ def variance(policies, weights, floor, frequencies, policy):
 def test_weights_satisfy_both_constraints(kind, scale):
     generator = np.random.default_rng(3)
     for arms, cells in ((2, 2), (3, 4), (4, 3)):
-        policies = drawn_class(arms, cells, kind, generator)
+        policies = drawn_class(arms, cells, kind, generator, 12)
         merits = scale * generator.uniform(0, 1, (cells, arms))
         frequencies, floor = generator.dirichlet(np.ones(cells)), 0.04 / arms
         weights = low_variance(policies, merits, frequencies, floor)
@@ -79,7 +55,7 @@ def test_weights_satisfy_both_constraints(kind, scale):
 
 def test_coordinate_descent_against_a_transcription():
     generator = np.random.default_rng(4)
-    policies = drawn_class(3, 3, "maps", generator)
+    policies = drawn_class(3, 3, "maps", generator, 12)
     merits, frequencies = 5 * generator.uniform(0, 1, (3, 3)), generator.dirichlet(np.ones(3))
     floor, arms = 0.03, 3
     costs = policies.values(merits).max() - policies.values(merits)
@@ -142,9 +118,7 @@ def test_weights_are_those_of_the_history_and_the_rest_is_the_best_policys():
     policy = ILTCB(environment.problem, psi=2, seed=6)
     generator = np.random.default_rng(7)
     for _ in range(1024):
-        y = int(generator.integers(2))
-        arm = policy.choose(y=y)
-        policy.observe(arm, y=y, x=int(generator.random() < (0.8 if arm == "b" else 0.2)))
+        run_trial(policy, generator)
     known = policy._knowledge
     gains, floor = known.sums / 1024, known.floor
     weights = low_variance(known.policies, gains / (2 * floor), known.visits / 1024, floor)

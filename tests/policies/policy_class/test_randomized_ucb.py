@@ -7,37 +7,24 @@ import math
 
 import numpy as np
 import pytest
-from crossing import crossing
+from crossing import crossing, drawn_class, run_trial
 from problems import channels
 
 from onepull import (
-    ContextTable,
-    Finite,
-    Interval,
     ParameterError,
-    Problem,
     Random,
     RandomizedUCB,
     simulate,
 )
 from onepull.policies.policy_class.cheapest_mixture import Program
 from onepull.policies.policy_class.mixture import PolicyMixture
-from onepull.policies.policy_class.policy_class import PolicyClass
 
 
 def program(arms, cells, kind, generator, curve):
-    problem = Problem(
-        arms=[f"arm-{j}" for j in range(arms)],
-        context={"y": Finite(range(cells))},
-        state={"x": Interval(0, 1)},
-        reward="x * y",
-    )
-    if kind == "listed":
-        rows = generator.integers(0, arms, (15, cells))
-        kind = [[f"arm-{arm}" for arm in row] for row in rows]
+    policies = drawn_class(arms, cells, kind, generator, 15)
     frequencies = generator.dirichlet(np.ones(cells))
     return Program(
-        PolicyClass(ContextTable(problem), problem.arms, kind),
+        policies,
         gains=frequencies[:, None] * generator.uniform(0, 1, (cells, arms)),
         frequencies=frequencies,
         floor=0.06 / arms,
@@ -140,9 +127,7 @@ def test_every_trial_keeps_to_the_papers_constraint_and_saves_whole(caution):
     generator = np.random.default_rng(10)
     mixed = curved = 0
     for trial in range(1, 1201):
-        y = int(generator.integers(2))
-        arm = policy.choose(y=y)
-        policy.observe(arm, y=y, x=int(generator.random() < (0.8 if arm == "b" else 0.2)))
+        run_trial(policy, generator)
         if trial % 40:
             continue
         known = policy._knowledge
@@ -173,9 +158,7 @@ def test_arms_come_and_go_between_solutions():
     policy = RandomizedUCB(problem, seed=3)
     generator = np.random.default_rng(11)
     for _ in range(900):
-        y = int(generator.integers(2))
-        arm = policy.choose(y=y)
-        policy.observe(arm, y=y, x=int(generator.random() < (0.8 if arm == "b" else 0.2)))
+        run_trial(policy, generator)
     before = policy.to_bytes()
     assert len(policy._knowledge.mixture.weights) > 1
     policy.add_arm("c")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import beside
 import numba
 import numpy as np
 import pytest
@@ -88,15 +89,8 @@ class Luck:
 
 def blocks(environment, policy, horizon=400):
     """Return the same replications, run by the kernel and by the library."""
-    found = []
-    for make in (None, SameLuck if policy.traits.randomised else Interpreted):
-        simulation = Simulation(environment, {"policy": policy}, horizon=horizon, seed=3)
-        if make is None:
-            assert simulation._prepared[0].is_compiled
-        else:
-            simulation.__dict__["_prepared"] = [make(policy)]
-        found.append(simulation.block(0, 2))
-    return found
+    interpreted = SameLuck if policy.traits.randomised else Interpreted
+    return beside.blocks(environment, policy, interpreted, horizon)
 
 
 FEATURES = {
@@ -115,9 +109,7 @@ def test_the_kernel_chooses_what_the_library_chooses(world, kind, features):
     environment = world()
     policy = kind(environment.problem, features=FEATURES[features], regulariser=0.7)
     one, two = blocks(environment, policy)
-    assert np.array_equal(one.pulls, two.pulls)
-    assert np.array_equal(one.best_pulls, two.best_pulls)
-    assert np.array_equal(one.regrets, two.regrets)
+    beside.assert_identical(one, two)
 
 
 @pytest.mark.parametrize("horizon", [None, 400])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onepull.checks import share
-from onepull.policies.drifting.remembering import RememberingKL, discounted
+from onepull.policies.drifting.remembering import PROVED_FOR_HOEFFDING, RememberingKL, discounted
 from onepull.problem import Problem
 
 
@@ -55,10 +55,7 @@ class DiscountedKL(RememberingKL):
     lte: highest index
     """
 
-    guarantee = (
-        "no bound is known; there is one for the Hoeffding width on the same means (Garivier and "
-        "Moulines 2011)"
-    )
+    guarantee = PROVED_FOR_HOEFFDING
 
     def __init__(
         self,

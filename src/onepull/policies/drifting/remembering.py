@@ -20,6 +20,10 @@ from onepull.problem import Problem
 from onepull.statistics import Discounted, Forgetting, Window
 
 NOT_REMEMBERED = "nothing of it is remembered"
+PROVED_FOR_HOEFFDING = (  # the guarantee of `RememberingKL`
+    "no bound is known; there is one for the Hoeffding width on the same means (Garivier and "
+    "Moulines 2011)"
+)
 
 
 class Remembered(NamedTuple):

@@ -37,14 +37,10 @@ class EpochGreedy(ClassLearner):
 
     Parameters
     ----------
-    policies
-        The class: "maps", "thresholds" or a list of policies, see `PolicyClass`.
-    delta
-        Divide interval contexts into cells no wider than this.
+    policies, delta, seed
+        Those of `ILTCB`.
     c
         The constant of the schedule, above 0; larger values explore less.
-    seed
-        Seed or generator of the random draws.
 
     Examples
     --------

@@ -31,10 +31,8 @@ class EpsilonGreedy(TurnPolicy):
 
     Parameters
     ----------
-    sharing
-        Which contexts learn from a pull: "joint", "per-context" or "blind".
-    delta
-        Divide interval contexts into cells no wider than this.
+    sharing, delta
+        Those of `DSEE`.
     c, gap
         The constants of the schedule; `gap` is d as a share of the reward's range.
     seed

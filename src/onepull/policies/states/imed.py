@@ -24,10 +24,8 @@ class IMED(StatePolicy):
 
     Parameters
     ----------
-    knots
-        Number of knots of the sketch per interval field of the state; 65 by default.
-    seed
-        Break ties at random with this seed or generator; without one the first arm wins.
+    knots, seed
+        Those of `EmpiricalBernstein`.
 
     Examples
     --------

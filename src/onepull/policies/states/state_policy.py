@@ -77,10 +77,6 @@ class KeepsStates(RulePolicy):
     def _estimates(self, request: Request) -> Sequence[float | None]:
         return [float(e) if math.isfinite(e) else UNPULLED for e in request.view.estimates]
 
-    def _estimate(self, request: Request, arm: int) -> float | None:
-        view = request.view
-        return UNPULLED if view.statistics.unanswered(arm) else float(view.estimates[arm])
-
 
 @runs_rules
 class StatePolicy(KeepsStates):

@@ -31,12 +31,8 @@ class CCB(KnownReward):
     ----------
     delta
         Largest width of a cell: one number for all interval fields, or one per field by name.
-    epsilon
-        ε > 0: exploration beyond UCB1's.
-    beyond_theory
-        Allow ε ≤ 0, for which the paper has no bound.
-    seed
-        Break ties at random with this seed or generator; without one the first arm wins.
+    epsilon, beyond_theory, seed
+        Those of `DCB`.
 
     Examples
     --------
@@ -118,7 +114,7 @@ class DoublingCCB(KnownReward):
     carry_over
         Whether to keep what was learned when the grid gets finer.
     epsilon, beyond_theory, seed
-        Those of `CCB`.
+        Those of `DCB`.
 
     Examples
     --------

@@ -28,19 +28,10 @@ class KLUCB(MeanPolicy):
 
     Parameters
     ----------
-    sharing
-        Which contexts learn from a pull: "joint", "per-context", "blind" or a factorisation, see
-        `UpperConfidence`.
-    delta
-        Divide interval contexts into cells no wider than this.
-    c
-        Weight of the extra exploration term ln ln N.
-    head_start
-        Added to the trial number.  It keeps the bounds wide in the first trials: their nominal
-        error probability is at most 1/head_start.
-    seed
-        Break ties at random with this seed or generator, among the least pulled of the tied arms;
-        without one the first of these wins.
+    sharing, delta
+        Those of `UpperConfidence`.
+    c, head_start, seed
+        Those of `EmpiricalKL`.
 
     Examples
     --------

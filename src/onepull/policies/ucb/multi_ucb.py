@@ -24,10 +24,8 @@ class MultiUCB(MeanPolicy):
 
     Parameters
     ----------
-    delta
-        Divide interval contexts into cells no wider than this.
-    seed
-        Break ties at random with this seed or generator; without one the first arm wins.
+    delta, seed
+        Those of `UpperConfidence`.
 
     Examples
     --------

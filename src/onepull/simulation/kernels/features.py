@@ -13,7 +13,7 @@ import numpy as np
 from numba.core import types
 
 from onepull.factor import Factorisation
-from onepull.factor.plain_psi import PlainPsi, shared_out, shared_out_log
+from onepull.factor.plain_psi import PlainPsi, shared_out
 from onepull.simulation.compiled import compiled, inlined, overload
 
 
@@ -23,28 +23,19 @@ class SketchPsi(NamedTuple):
     constants: Any
 
 
-class LogSketchPsi(NamedTuple):
-    """The same with knots on a log scale."""
-
-    constants: Any
-
-
-KernelPsi = Any  # one of the named tuples above
-_TYPES: dict[tuple[Any, bool], type[Any]] = {
-    (shared_out, True): SketchPsi,
-    (shared_out_log, True): LogSketchPsi,
-}
+KernelPsi = Any  # the named tuple above, or one for a user's own function
+_TYPES: dict[tuple[Any, bool], type[Any]] = {(shared_out, True): SketchPsi}
 _FUNCTIONS: dict[type[Any], tuple[Any, bool]] = {kind: key for key, kind in _TYPES.items()}
 
 
 # No function: ψ is tabulated, or the reward at some contexts.  A type of its own would need one
 # more kernel for every rule, so it is a sketch without knots, which no kernel calls.
-NO_PSI = SketchPsi((np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 0))
+NO_PSI = SketchPsi((np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 0, np.zeros(0, np.bool_)))
 
 
 def is_own_psi(psi: KernelPsi) -> bool:
     """Return whether ψ is a user's own function, for which kernels are not cached on disk."""
-    return type(psi) not in {SketchPsi, LogSketchPsi}
+    return type(psi) is not SketchPsi
 
 
 def kernel_psi(factor: Factorisation) -> KernelPsi:

@@ -23,7 +23,7 @@ from onepull.simulation.draws import atom, place, show
 from onepull.simulation.feedback_queue import comes_at, send
 from onepull.simulation.kernels.by_arm import bound_of_arm, of_arm
 from onepull.simulation.kernels.features import write_psi
-from onepull.simulation.kernels.means import states_beside, write_state
+from onepull.simulation.kernels.means import earned, states_beside, write_state
 from onepull.simulation.kernels.memory import move, root_of
 from onepull.simulation.kernels.rules import decide, decide_on
 from onepull.statistics import arm_statistics
@@ -118,19 +118,15 @@ def late_per_cell(
     lows: Any, highs: Any, rule: Any, laws: Any, rewards: Any, g: Any,
 ) -> None:  # fmt: skip
     """Run a rule on the means of each cell: `means[cell, arm]`."""
-    offset, key, rows, contexts = stretch.first, stretch.key, stretch.rows, stretch.contexts
-    start, count, ordered, keep, alias = laws.start, laws.size, laws.ordered, laws.keep, laws.alias
     first, last, after, sent = mail.first, mail.last, mail.after, mail.arms
-    sent_in, earned = mail.cells, mail.rewards
+    sent_in, answers = mail.cells, mail.rewards
     means, pulls, counts, roots = state.means, state.pulls, state.counts, state.roots
     trials = state.trials
     arms = pulls.shape[1]
-    known = rewards.shape[0] > 0
-    at = contexts.shape[1]
     shown, delay = np.zeros(laws.rows.shape[1]), np.zeros(1)
-    values, value = np.zeros((at + shown.size, 1)), np.zeros(1)
+    values, value = np.zeros((stretch.contexts.shape[1] + shown.size, 1)), np.zeros(1)
     for i in range(cells.size):
-        trial = offset + i
+        trial = stretch.first + i
         letter = first[trial]
         while letter >= 0:
             arm, there = sent[letter], sent_in[letter]
@@ -138,23 +134,13 @@ def late_per_cell(
             if not announced:
                 trials[there] += 1
                 count_pull(counts, roots, there, arm)
-            means[there, arm] = move(means[there, arm], earned[letter], 1.0 / pulls[there, arm])
+            means[there, arm] = move(means[there, arm], answers[letter], 1.0 / pulls[there, arm])
             letter = after[letter]
         cell = cells[i]
         n = trials[cell] + 1
         best = decide(rule, means, cell, roots, cell, lows[cell], highs[cell], n, trial)
         chosen[i] = best
-        at_arm = place(trial, arms, best)
-        if known:
-            found = atom(start[best], count[best], ordered[best], keep, alias, key, at_arm, trial)
-            earned[trial] = rewards[rows[i], found]
-        else:
-            show(laws, best, key, at_arm, trial, shown)
-            for f in range(at):
-                values[f, 0] = contexts[i, f]
-            write_state(shown, values, at)
-            g(values, value)
-            earned[trial] = value[0]
+        answers[trial] = earned(stretch, i, best, arms, laws, rewards, g, shown, values, value)
         sent[trial] = best
         sent_in[trial] = cell
         if announced:
@@ -162,7 +148,7 @@ def late_per_cell(
             count_pull(counts, roots, cell, best)
             if unanswered(pulls[cell, best], counts[cell, best] - pulls[cell, best]):
                 means[cell, best] = bound_of_arm(lows[cell], best)
-        send(first, last, after, trial, comes_at(post, key, trial, best, delay))
+        send(first, last, after, trial, comes_at(post, stretch.key, trial, best, delay))
 
 
 @compiled

@@ -17,8 +17,8 @@ from onepull.index.hoeffding import optimistic
 from onepull.policies.linear.linear_model import LinearPolicy
 from onepull.policies.linear.ridge import cholesky, invert, solve_ridge
 from onepull.simulation.compiled import compiled, inlined, reachable
-from onepull.simulation.draws import ASIDE, atom, bits, normal, place, show
-from onepull.simulation.kernels.means import write_state
+from onepull.simulation.draws import ASIDE, bits, normal
+from onepull.simulation.kernels.means import earned
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World, WorldTables
@@ -90,33 +90,6 @@ def leading(state: Any, rule: Any, features: Any, drawn: Any, low: Any, width: A
         if score > highest:
             best, highest = j, score
     return best
-
-
-@inlined
-def earned(
-    stretch: Any, i: Any, arm: Any, arms: Any, laws: Any, rewards: Any, g: Any, shown: Any,
-    values: Any, value: Any,
-) -> Any:  # fmt: skip
-    """Return the reward of an arm at the i-th trial of a stretch.
-
-    If contexts and states have atoms, it is `rewards[context, atom]`.  Otherwise g computes it;
-    `shown`, `values` and `value` are room for one state, its fields and its reward.
-    """
-    trial = stretch.first + i
-    at_arm = place(trial, arms, arm)
-    if rewards.shape[0] > 0:
-        found = atom(
-            laws.start[arm], laws.size[arm], laws.ordered[arm], laws.keep, laws.alias,
-            stretch.key, at_arm, trial,
-        )  # fmt: skip
-        return rewards[stretch.rows[i], found]
-    show(laws, arm, stretch.key, at_arm, trial, shown)
-    at = stretch.contexts.shape[1]
-    for f in range(at):
-        values[f, 0] = stretch.contexts[i, f]
-    write_state(shown, values, at)
-    g(values, value)
-    return value[0]
 
 
 @compiled

@@ -16,7 +16,7 @@ from onepull.policies.partition.balls import (
     opened_radius,
 )
 from onepull.simulation.compiled import compiled, inlined, reachable
-from onepull.simulation.kernels.linear import earned
+from onepull.simulation.kernels.means import earned
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World, WorldTables
