@@ -131,8 +131,8 @@ def test_states_count_as_in_the_library(count):
     for q in range(1, len(DECAYS)):
         assert memory.drift is not None
         memory.drift.chosen = q
-        counts, gains = np.zeros((2, 300)), np.zeros((3, 300))
-        recount(q, count, NEVER_MERGED, memory.stands_for[0], memory.seen_at[0], counts, gains)
+        counts, lefts = np.zeros((2, 300)), np.zeros(300)
+        recount(q, count, NEVER_MERGED, memory.stands_for[0], memory.seen_at[0], counts, lefts)
         for mine, theirs in zip(counts, memory._recount(), strict=True):
             assert mine[:count] == pytest.approx(theirs[0, :count], rel=1e-12, abs=1e-15)
 

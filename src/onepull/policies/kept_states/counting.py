@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,42 +49,101 @@ def counts_under(
         number = float(older.sum())
         times = seen_at[arm, :count]
         gaps = np.diff(times[first - 1 :])
-        # Over a long time deviations even out.
-        span = 1.0 + 0.5 * decay * float(times[first - 1] - times[0])
-        mean, both, deviation = 1.0 / number + spread / span, -spread / span, spread
-        gains = []
-        for left in np.exp(-decay * gaps).tolist():
-            both *= left
-            deviation = left * left * (deviation - spread) + spread
-            to_mean, to_deviation = mean + both, both + deviation
-            noise = to_mean + to_deviation + 1.0
-            gain, more = to_mean / noise, to_deviation / noise
-            mean -= gain * to_mean
-            both -= gain * to_deviation
-            deviation -= more * to_deviation
-            gains.append((gain, more, left))
-        to_means, to_deviations, of_older, of_older_too = _spread_back(gains)
-        for_mean[arm, first:count], for_deviation[arm, first:count] = to_means, to_deviations
+        past = float(times[first - 1] - times[0])
+        lefts = np.exp(-decay * gaps).tolist()
+        gains, more_gains = [0.0] * len(lefts), [0.0] * len(lefts)
+        errors = first_errors(number, decay * past, spread)
+        run_filter(errors, spread, lefts, gains, more_gains)
+        of_older, of_older_too = spread_back(lefts, gains, more_gains)
+        for_mean[arm, first:count], for_deviation[arm, first:count] = gains, more_gains
         older = older / number
         for_mean[arm, :first], for_deviation[arm, :first] = of_older * older, of_older_too * older
     return for_mean, for_deviation
 
 
-def _spread_back(
-    gains: Sequence[tuple[float, float, float]],
-) -> tuple[list[float], list[float], float, float]:
-    """Return how much the state of each step counts at the end, for the mean and the deviation.
+def first_errors(number: float, faded: float, spread: float) -> tuple[float, float, float]:
+    """Return the errors of a filter that starts with the mean of older observations.
 
-    The two last numbers are how much the mean before the first step counts for both.
+    Parameters
+    ----------
+    number
+        How many older observations there are.
+    faded
+        Over how long they were made, in units in which a deviation fades to 1/e.
+    spread
+        The variance of a deviation, in units of that of the noise.
+
+    Examples
+    --------
+    >>> first_errors(2.0, 0.0, 3.0)  # of the mean, of mean and deviation together, of the deviation
+    (3.5, -3.0, 3.0)
     """
-    for_mean: list[float] = []
-    for_deviation: list[float] = []
+    # Over a long time deviations even out.
+    span = 1.0 + 0.5 * faded
+    return 1.0 / number + spread / span, -spread / span, spread
+
+
+def run_filter(
+    errors: tuple[float, float, float],
+    spread: float,
+    lefts: Sequence[float],
+    gains: MutableSequence[float],
+    more_gains: MutableSequence[float],
+) -> None:
+    """Write the gains of the mean and of the deviation at every observation.
+
+    `lefts` is what is left of the deviation before, at each observation.
+
+    >>> gains, more_gains = [0.0, 0.0], [0.0, 0.0]
+    >>> run_filter((0.5, 0.0, 0.0), 0.0, [1.0, 1.0], gains, more_gains)
+    >>> gains == [1 / 3, 1 / 4], more_gains
+    (True, [0.0, 0.0])
+    """
+    mean, both, deviation = errors
+    for step, left in enumerate(lefts):
+        mean, both, deviation, gain, more, _ = filtered(mean, both, deviation, spread, left)
+        gains[step], more_gains[step] = gain, more
+
+
+def filtered(
+    mean: float, both: float, deviation: float, spread: float, left: float
+) -> tuple[float, float, float, float, float, float]:
+    """Return what an observation makes of the errors of a filter.
+
+    With the new errors come the gains of the mean and of the deviation, and the expected square
+    of the error of prediction.  `left` is what is left of the deviation before.
+
+    >>> filtered(1.0, 0.0, 0.0, 0.0, 1.0)  # as many observations of the mean as before
+    (0.5, 0.0, 0.0, 0.5, 0.0, 2.0)
+    """
+    both *= left
+    deviation = left * left * (deviation - spread) + spread
+    to_mean, to_deviation = mean + both, both + deviation
+    size = to_mean + to_deviation + 1.0
+    gain, more = to_mean / size, to_deviation / size
+    mean, both = mean - gain * to_mean, both - gain * to_deviation
+    return mean, both, deviation - more * to_deviation, gain, more, size
+
+
+def spread_back(
+    lefts: Sequence[float], gains: MutableSequence[float], more_gains: MutableSequence[float]
+) -> tuple[float, float]:
+    """Turn the gains of each step into how much its state counts at the end.
+
+    That is for the mean and for the deviation.  How much the mean before the first step counts
+    for them is returned.
+
+    >>> gains, more_gains = [1 / 3, 1 / 4], [0.0, 0.0]
+    >>> of_older, _ = spread_back([1.0, 1.0], gains, more_gains)
+    >>> of_older, gains
+    (0.5, [0.25, 0.25])
+    """
     # How much a unit of the mean and of the deviation counts at the end, for both.
     a, b, c, d = 1.0, 0.0, 0.0, 1.0
-    for gain, more, left in reversed(gains):
+    for step in range(len(lefts) - 1, -1, -1):
+        gain, more, left = gains[step], more_gains[step], lefts[step]
         mean, deviation = a * gain + b * more, c * gain + d * more
-        for_mean.append(mean)
-        for_deviation.append(deviation)
+        gains[step], more_gains[step] = mean, deviation
         a, b = a - mean, left * (b - mean)
         c, d = c - deviation, left * (d - deviation)
-    return for_mean[::-1], for_deviation[::-1], a, c
+    return a, c

@@ -2,7 +2,8 @@
 
 The library filters all candidates and contexts at once in numpy, since a loop in Python over a
 hundred of them would take longer than the rest of a decision.  A kernel needs the loops: its calls
-of numpy would allocate arrays at every trial.  Tests compare both to rounding.
+of numpy would allocate arrays at every trial.  Tests compare both to rounding.  The step of one
+filter and the step back are functions of `counting`, compiled as they are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.index import kept_likelihood
+from onepull.policies.kept_states import counting
 from onepull.policies.kept_states.drift import (
     DECAYS,
     DEVIATIONS,
@@ -25,9 +27,15 @@ from onepull.policies.kept_states.drift import (
     STEADY,
     Drift,
 )
-from onepull.simulation.compiled import compiled, inlined
+from onepull.simulation.compiled import compiled, inlined, reachable
+
+reachable(counting.filtered, forceinline=True)  # what a plain function calls
 
 drifting_cost = inlined(kept_likelihood.drifting_cost)
+filtered = inlined(counting.filtered)
+first_errors = inlined(counting.first_errors)
+run_filter = inlined(counting.run_filter)
+spread_back = inlined(counting.spread_back)
 
 CANDIDATE_COUNT = len(DECAYS)
 LARGE = 1e150  # a product above is turned into its logarithm
@@ -87,15 +95,12 @@ def learn(filters: Any, arm: Any, trial: Any, rewards: Any) -> None:
     # The first candidate is learned last: where it was never wrong there is nothing to compare.
     for q in range(CANDIDATE_COUNT - 1, -1, -1):
         left = exp(DECAYS[q] * (latest[arm] - trial))
-        both = left * filters.both_error[arm, q]
-        spread = DEVIATIONS[q]
-        deviation = left * left * (filters.deviation_error[arm, q] - spread) + spread
-        to_mean, to_deviation = filters.mean_error[arm, q] + both, both + deviation
-        size = to_mean + to_deviation + 1.0
-        gain, more = to_mean / size, to_deviation / size
-        filters.mean_error[arm, q] -= gain * to_mean
-        filters.both_error[arm, q] = both - gain * to_deviation
-        filters.deviation_error[arm, q] = deviation - more * to_deviation
+        of_mean, of_both, of_deviation, gain, more, size = filtered(
+            filters.mean_error[arm, q], filters.both_error[arm, q], filters.deviation_error[arm, q],
+            DEVIATIONS[q], left,
+        )  # fmt: skip
+        filters.mean_error[arm, q], filters.both_error[arm, q] = of_mean, of_both
+        filters.deviation_error[arm, q] = of_deviation
         gains[0, q], gains[1, q], gains[2, q] = gain, more, left
         means, deviations = filters.means[arm, q], filters.deviations[arm, q]
         squares, steady, pooled = (
@@ -169,14 +174,13 @@ def unexplained(filters: Any, arm: Any) -> Any:
 
 @compiled
 def recount(
-    chosen: Any, kept: Any, again: Any, stands_for: Any, seen_at: Any, counts: Any, gains: Any
+    chosen: Any, kept: Any, again: Any, stands_for: Any, seen_at: Any, counts: Any, lefts: Any
 ) -> None:
     """Write how much each of an arm's states counts for its mean and its deviation.
 
     The filter runs over the newest `again` states.  `counts` has a row for the mean and one for
-    the deviation.  `gains` is scratch.
+    the deviation.  `lefts` is scratch.
     """
-    for_mean, for_deviation = counts[0], counts[1]
     if kept == 0:
         return
     decay, spread = DECAYS[chosen], DEVIATIONS[chosen]
@@ -184,28 +188,12 @@ def recount(
     number = 0.0
     for s in range(first):
         number += stands_for[s]
-    # Over a long time deviations even out.
-    span = 1.0 + 0.5 * decay * (seen_at[first - 1] - seen_at[0])
-    mean, both, deviation = 1.0 / number + spread / span, -spread / span, spread
     for s in range(first, kept):
-        left = exp(decay * (seen_at[s - 1] - seen_at[s]))
-        both *= left
-        deviation = left * left * (deviation - spread) + spread
-        to_mean, to_deviation = mean + both, both + deviation
-        noise = to_mean + to_deviation + 1.0
-        gain, more = to_mean / noise, to_deviation / noise
-        mean -= gain * to_mean
-        both -= gain * to_deviation
-        deviation -= more * to_deviation
-        gains[0, s], gains[1, s], gains[2, s] = gain, more, left
-    # How much a unit of the mean and of the deviation counts at the end, for both.
-    a, b, c, d = 1.0, 0.0, 0.0, 1.0
-    for s in range(kept - 1, first - 1, -1):
-        gain, more, left = gains[0, s], gains[1, s], gains[2, s]
-        for_mean[s] = a * gain + b * more
-        for_deviation[s] = c * gain + d * more
-        a, b = a - for_mean[s], left * (b - for_mean[s])
-        c, d = c - for_deviation[s], left * (d - for_deviation[s])
+        lefts[s] = exp(decay * (seen_at[s - 1] - seen_at[s]))
+    newer, for_mean, for_deviation = lefts[first:kept], counts[0, first:kept], counts[1, first:kept]
+    errors = first_errors(number, decay * (seen_at[first - 1] - seen_at[0]), spread)
+    run_filter(errors, spread, newer, for_mean, for_deviation)
+    of_older, of_older_too = spread_back(newer, for_mean, for_deviation)
     for s in range(first):
-        for_mean[s] = a * (stands_for[s] / number)
-        for_deviation[s] = c * (stands_for[s] / number)
+        counts[0, s] = of_older * (stands_for[s] / number)
+        counts[1, s] = of_older_too * (stands_for[s] / number)

@@ -279,12 +279,12 @@ def keep_state(
 @inlined
 def count_again(memory: Any, filters: Any, known: Any) -> None:
     """Compute how much every state counts under the chosen candidate."""
-    gains = np.zeros((3, memory.stands_for.shape[1]))
+    lefts = np.zeros(memory.stands_for.shape[1])
     again = replayed(memory.pulls.size)
     for j in range(memory.pulls.size):
         recount(
             filters.chosen[0], memory.kept[j], again, memory.stands_for[j], memory.seen_at[j],
-            memory.counts[j], gains,
+            memory.counts[j], lefts,
         )  # fmt: skip
         if known.is_joined:
             gather(memory, j)
