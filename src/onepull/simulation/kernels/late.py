@@ -7,6 +7,10 @@ arrival.
 The loops are written out again because what is one step there is two here, in different trials: a
 pull counts when it is made or when it is answered, and is learned when it is answered.  The steps
 themselves (`decide`, `move`, `unanswered`, `worst_state`) are the same functions.
+
+`late_joint` and `late_dense` both spell out how an answer is learned.  A function would be given
+tuples, since it needs twenty arrays and numbers, and each array that it reads from a tuple costs a
+reference count: a trial of DCB would take 550 ns in place of 270.
 """
 
 from __future__ import annotations
