@@ -22,6 +22,7 @@ from onepull.service.http.problem_details import Refused
 from onepull.service.http.sending import JoinedWrites, lines_of, response
 
 MOST_PIPELINED = 100  # requests of a connection that wait for the answers to earlier ones
+LAST_CHANCE = 0.1  # seconds that a new connection has to send its request if the service stops
 
 
 class ShortCycle:
@@ -78,6 +79,13 @@ class LimitedProtocol(HttpToolsProtocol):
         """Stop the clock."""
         self._stop_clock()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Close when what runs is answered; on a new connection, a request is under way."""
+        if self.cycle is None:
+            self.loop.call_later(LAST_CHANCE, super().shutdown)
+        else:
+            super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         """Read what has arrived; a request that is not complete keeps the clock running."""
