@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from serving import Process, wait_for, write_problem
+from serving import Process, client_of, wait_for, write_problem
 
 from onepull import Router
 from onepull.router.state.fold import Fold
@@ -76,7 +76,7 @@ class Killed:
     def _load(self, url: str, stop: threading.Event, name: str) -> None:
         """Decide and observe, alone and in batches, and report again what was not answered."""
         luck = random.Random(f"{name} {self.luck.random()}")  # noqa: S311 - not a secret
-        client = httpx.Client(base_url=f"{url}/v1/problems/llm", timeout=5)
+        client = client_of(f"{url}/v1/problems/llm", timeout=5)
         waiting: list[dict[str, Any]] = []
         count = 0
         while not stop.is_set():
@@ -88,7 +88,7 @@ class Killed:
                 answer = client.post("/observations", json=body)
             except httpx.TransportError:  # its worker was killed; another one takes the next
                 client.close()
-                client = httpx.Client(base_url=f"{url}/v1/problems/llm", timeout=5)
+                client = client_of(f"{url}/v1/problems/llm", timeout=5)
                 time.sleep(0.01)
                 continue
             if answer.status_code == 200:

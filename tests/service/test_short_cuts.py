@@ -11,7 +11,7 @@ import time
 import httpx
 import pytest
 from raw_requests import BODIES, CONTEXT, DECIDE, OBSERVE, connect, request
-from serving import add_keys, decide, served, wait_for, write_problem
+from serving import add_keys, client_of, decide, served, wait_for, write_problem
 
 from onepull.service.keys import Role
 
@@ -177,7 +177,7 @@ def test_a_stop_waits_for_observations_on_their_way(tmp_path):
         done = []
 
         def load(name):
-            with httpx.Client(base_url=client.base_url, timeout=20) as own:
+            with client_of(client.base_url) as own:
                 for i in range(10_000):
                     body = {"id": f"{name}-{i}", "arm": "beta", "state": {"seconds": 1}, **CONTEXT}
                     try:

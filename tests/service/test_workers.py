@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from service_kills import children_of, killed_service
-from serving import Process, add_keys, decide, observe, served, wait_for, write_problem
+from serving import Process, add_keys, client_of, decide, observe, served, wait_for, write_problem
 
 from onepull.router import Router
 from onepull.store import Observed
@@ -81,7 +81,7 @@ def test_workers_share_what_they_learn(tmp_path):
     with Process(file, "--workers", 2) as server:
 
         def one(number):
-            with httpx.Client(base_url=server.url, timeout=20) as client:
+            with client_of(server.url) as client:
                 decision = decide(client)
                 observe(client, {"id": decision["id"], "state": {"seconds": number % 7}})
                 return decision["id"]
@@ -93,7 +93,7 @@ def test_workers_share_what_they_learn(tmp_path):
             """What several connections, and so both workers, say."""
             answers = []
             for _ in range(8):
-                with httpx.Client(base_url=server.url, timeout=20) as client:
+                with client_of(server.url) as client:
                     stats = client.get("/v1/problems/llm/stats").json()
                     answers.append((stats["policy"]["trials"], stats["in_flight"]))
             return set(answers) == {(60, 0)}
@@ -106,7 +106,7 @@ def test_workers_share_what_they_learn(tmp_path):
         assert made.status_code == 201
 
         def is_known():
-            with httpx.Client(base_url=server.url, timeout=20) as client:
+            with client_of(server.url) as client:
                 return client.get("/v1/problems/new").status_code == 200
 
         for _ in range(6):
@@ -197,10 +197,24 @@ def test_decisions_are_compiled_if_that_is_wanted(tmp_path, workers):
         wait_for(compiled)  # the second worker may still be starting
 
 
+IMPATIENT = """
+from onepull.cli import main
+from onepull.service.running import workers
+workers.RETRIED_AFTER = 0.5
+main()
+"""
+
+
+class Impatient(Process):
+    """A service that starts a worker again soon whose file was wrong, not after 5 seconds."""
+
+    program = "-c", IMPATIENT
+
+
 def test_sighup_renews_workers_one_by_one_and_never_stops_what_is_served(tmp_path):
     """A service keeps answering while its workers are renewed, also if its file is wrong then."""
     file = write_problem(tmp_path)
-    with Process(file, "--workers", 2) as server:
+    with Impatient(file, "--workers", 2) as server:
 
         def told(message):
             return [each["message"] for each in server.messages].count(message)
@@ -209,7 +223,7 @@ def test_sighup_renews_workers_one_by_one_and_never_stops_what_is_served(tmp_pat
         slowest = 0.0
         while not told("renewed"):
             begin = time.monotonic()
-            with httpx.Client(base_url=server.url, timeout=20) as client:  # and a new connection
+            with client_of(server.url) as client:  # and a new connection
                 decide(client)
             slowest = max(slowest, time.monotonic() - begin)
             assert told("stopped") <= 2
