@@ -86,9 +86,9 @@ def late_joint(
     worked_out = psi[0]
     for i in range(cells.size):
         trial = offset + i
-        letter = first[trial]
+        letter = np.int64(first[trial])  # as trials elsewhere, so that draws are compiled once
         while letter >= 0:
-            arm = sent[letter]
+            arm = np.int64(sent[letter])
             at_arm = place(letter, arms, arm)
             if not announced:
                 trials += 1
@@ -179,9 +179,9 @@ def late_dense(  # noqa: C901, PLR0912, PLR0915 - a loop in full
     for i in range(rows.size):
         row = rows[i]
         trial = offset + i
-        letter = first[trial]
+        letter = np.int64(first[trial])  # as trials elsewhere, so that draws are compiled once
         while letter >= 0:
-            arm = sent[letter]
+            arm = np.int64(sent[letter])
             at_arm = place(letter, arms, arm)
             if not announced:
                 trials += 1

@@ -53,7 +53,9 @@ def late_kept(
         trial = stretch.first + i
         letter = first[trial]
         while letter >= 0:
-            arm, at, shown = sent[letter], answers.atoms[letter], answers.shown[letter]
+            # A number as elsewhere: the functions that learn are not compiled once more.
+            arm = np.int64(sent[letter])
+            at, shown = answers.atoms[letter], answers.shown[letter]
             value_tracked(known, arm, at, shown, tracked, g, told)
             keep_state(memory, filters, known, arm, at, shown, told, g)
             letter = after[letter]
