@@ -132,3 +132,12 @@ def played(environment, policy, horizon, *, announced=()):
             show(now.states, arm, KEY, place(first + i, arms, arm), first + i, shown)
             found.append((context, arm, shown.tolist()))
     return runner, found
+
+
+def assert_kept_alike(memory, library):
+    """Check that a kernel has kept what the library keeps, and has counted as many pulls."""
+    assert memory.kept.tolist() == library.kept
+    assert memory.pulls.tolist() == library.pulls
+    for j, count in enumerate(library.kept):
+        assert np.array_equal(memory.stands_for[j, :count], library.stands_for[j, :count])
+        assert np.array_equal(memory.seen_at[j, :count], library.seen_at[j, :count])

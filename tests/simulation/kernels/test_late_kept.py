@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kept_worlds import EVEN, KEY, WORLDS, played, world
+from kept_worlds import EVEN, KEY, WORLDS, assert_kept_alike, played, world
 
 from onepull import AdaptiveKL, Discrete, Finite
 from onepull.distributions import Exponential
@@ -66,12 +66,7 @@ def test_every_choice_of_the_kernel_is_one_of_the_library(name, setting, announc
             best = np.flatnonzero(indices == indices.max()).tolist()
             assert arm == min(best, key=policy.memory.counts.__getitem__)
     assert changed > 50 or not name.startswith("changing")
-    memory, library = runner.memory, policy.memory
-    assert memory.pulls.tolist() == library.pulls
-    assert memory.kept.tolist() == library.kept
-    for j, count in enumerate(library.kept):
-        assert np.array_equal(memory.stands_for[j, :count], library.stands_for[j, :count])
-        assert np.array_equal(memory.seen_at[j, :count], library.seen_at[j, :count])
+    assert_kept_alike(runner.memory, policy.memory)
 
 
 def tied():
