@@ -92,7 +92,8 @@ def test_the_file_has_no_keys_and_is_private(tmp_path):
     assert len(set(keys.values())) == 3
 
 
-def test_a_running_service_notices_new_and_revoked_keys(tmp_path):
+def test_a_running_service_notices_new_and_revoked_keys(tmp_path, monkeypatch):
+    monkeypatch.setattr("onepull.service.keys._CHECK", 0.2)  # seconds between two looks
     path, keys = add_keys(tmp_path)
     with served(write_problem(tmp_path), keys=str(path)) as client:
 
@@ -108,7 +109,7 @@ def test_a_running_service_notices_new_and_revoked_keys(tmp_path):
         path.write_text("{damaged")
         wait_for(lambda: status(new) == 401)
         path.unlink()
-        time.sleep(1.1)
+        time.sleep(0.3)
         assert status(new) == 401  # nobody is let in, and not everybody
 
 

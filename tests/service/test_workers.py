@@ -53,17 +53,20 @@ def test_sigterm_drains_and_nothing_is_lost(tmp_path):
 def test_a_decision_of_another_worker_is_known_at_once(tmp_path, in_batches):
     """Each request is a connection of its own, so about half of them get to the other worker."""
     with Process(write_problem(tmp_path), "--workers", 2) as server:
-        problem = f"{server.url}/v1/problems/llm"
+
+        def post(path, body):
+            with client_of(f"{server.url}/v1/problems/llm") as client:
+                return client.post(path, json=body)
+
         for _ in range(12):
-            decision = httpx.post(f"{problem}/decisions", json={"context": {"tokens": 9}}).json()
+            decision = post("/decisions", {"context": {"tokens": 9}}).json()
             told = {"id": decision["id"], "state": {"seconds": 1}}
             body = [told, {**told, "id": "unknown"}] if in_batches else told
-            answer = httpx.post(f"{problem}/observations", json=body)
+            answer = post("/observations", body)
             assert answer.status_code == 200, answer.text
             assert answer.json()["learned"] == 1
             assert [each["index"] for each in answer.json()["rejected"]] == [1] * in_batches
-        unknown = httpx.post(f"{problem}/observations", json={**told, "id": "unknown"})
-        assert unknown.status_code == 404
+        assert post("/observations", {**told, "id": "unknown"}).status_code == 404
 
 
 def test_a_decision_of_another_service_with_the_same_log_is_known_at_once(tmp_path):
