@@ -22,7 +22,7 @@ from onepull.service.http.problem_details import Refused
 from onepull.service.http.sending import JoinedWrites, lines_of, response
 
 MOST_PIPELINED = 100  # requests of a connection that wait for the answers to earlier ones
-LAST_CHANCE = 0.1  # seconds that a new connection has to send its request if the service stops
+LAST_CHANCE = 0.5  # seconds that a new connection has to send its request if the service stops
 
 
 class ShortCycle:
