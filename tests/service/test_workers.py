@@ -224,6 +224,7 @@ def test_sighup_renews_workers_one_by_one_and_never_stops_what_is_served(tmp_pat
 
         server.process.send_signal(signal.SIGHUP)
         slowest = 0.0
+        # Without a pause: some connections are then new when their worker is told to stop.
         while not told("renewed"):
             begin = time.monotonic()
             with client_of(server.url) as client:  # and a new connection
