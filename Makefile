@@ -65,7 +65,9 @@ benchmark: $(PEERS)
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable '.[simulate,distributed,serve,client]' --group dev
+	@# Most modules are never loaded; a process compiles what it loads, and keeps it.
+	$(BIN)/python -m pip install --quiet --no-compile \
+		--editable '.[simulate,distributed,serve,client]' --group dev
 	@$(BIN)/python -m compileall -q src  # once, and not in each process of the tests
 	@touch $@
 
