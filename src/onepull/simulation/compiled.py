@@ -26,6 +26,7 @@ try:
     import numba
     from llvmlite import ir  # type: ignore[import-untyped]
     from numba.core import caching, ccallback, dispatcher, registry, serialize, types
+    from numba.core.compiler import Compiler
     from numba.extending import intrinsic
 except ImportError:
     raise MissingExtra.of("simulations and their results need", "simulate") from None
@@ -259,6 +260,27 @@ def compiled(function: Function, *, keep: bool = True, nogil: bool = True) -> Fu
     return made
 
 
+class _InnerCompiler(Compiler):
+    """Compiles a function that only compiled functions call.
+
+    Its code becomes a part of each of them, and is optimised there once more.  Kernels compile in
+    a twelfth less time if it is not optimised before.  Only for functions that are inlined in any
+    case: the compiler inlines others by what is left of them when they are optimised.
+    """
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the usual steps, and make the function's library, as they would."""
+        state: Any = self.state
+        library = state.library = state.targetctx.codegen().create_library(
+            state.func_id.func_qualname
+        )
+        library.enable_object_caching()
+        # In a version of the compiler without a step of this name, the code is optimised twice.
+        library._optimize_final_module = lambda: None  # noqa: SLF001 - there is no option
+        steps: list[Any] = super().define_pipelines()  # type: ignore[no-untyped-call]
+        return steps
+
+
 class _Inlined(registry.CPUDispatcher):
     """A function without a form for CPython, where a call would end the process."""
 
@@ -275,6 +297,8 @@ def inlined(function: Any, *, from_python: bool = False) -> Any:
     called `from_python`, too.
     """
     options: Any = {"forceinline": True, "no_cpython_wrapper": not from_python, **_NO_C}
+    if not from_python:
+        options["pipeline_class"] = _InnerCompiler
     made: Any = numba.njit(function, error_model="numpy", **options)
     if not from_python and isinstance(made, registry.CPUDispatcher):  # else nothing is compiled
         made.__class__ = _Inlined
