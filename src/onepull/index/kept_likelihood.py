@@ -11,7 +11,11 @@ from math import exp, inf, log, log1p, sqrt
 
 HEAD_STARTS = 1e3, 3e4  # least and most: how wide bounds are in the first pulls of an arm
 DEAREST = 10.0  # how many times as much a pull costs here as elsewhere, at most, for exploration
+STRONGER = 2.0  # how much more than the ratio counts if one arm leads everywhere
 SAME_COST = 1e-9  # costs that differ by less are equal but for rounding, as a share of rewards
+AT_FIRST = 32  # trials that may all explore
+FEW_ARMS = 10  # with more, not all of the later trials explore
+PER_ARM = 10.0  # pulls of each arm, after which twice as many explore as at first
 AT_LEAST = 0.01  # first guess of β
 NEAREST = 1e-12  # least β
 MOST_IMPROVEMENTS = 60  # of the bound of a row
@@ -21,43 +25,72 @@ TIED = 1e-10  # bounds that differ by less are equal but for rounding, in the la
 FARTHEST_OFF = 1.7e308  # how far off a mean may be, squared, in units of its variance
 
 
-def dearness(cost: float, least: float, size: float) -> float:
-    """Return how many times as much a pull costs here as in the context where it costs least.
+def share_exploring(trial: float, arms: float) -> float:
+    """Return which share of the requests explores; the others use the best estimate.
+
+    With many arms and few requests, trying all arms would cost more than it brings.  So one of as
+    many requests as there are arms explores, and later more: two of them after ten pulls of each
+    arm on average, three after twenty.
+
+    >>> share_exploring(500, 10), share_exploring(10, 50), share_exploring(500, 50)
+    (1.0, 1.0, 0.04)
+    """
+    if arms <= FEW_ARMS or trial < AT_FIRST:
+        return 1.0
+    return min((1.0 + trial / arms / PER_ARM) / arms, 1.0)
+
+
+def share_leading(leading: int, able: int) -> float:
+    """Return which share of the other arms have the best mean in some context: from 0 to 1.
+
+    `leading` of them have it, and `able` of them can have it.  One always has, so it does not
+    count.  If nearly all have, so will this arm, and if it looks bad, that is chance.
+
+    >>> share_leading(1, 5), share_leading(3, 5), share_leading(5, 5), share_leading(1, 1)
+    (0.0, 0.5, 1.0, 1.0)
+    """
+    if able <= 1:  # others say nothing about this one
+        return 1.0
+    return min(max((leading - 1.0) / (able - 1.0), 0.0), 1.0)
+
+
+def head_start(share: float) -> float:
+    """Return how wide the bounds of an arm are in its first pulls, by how many others lead.
+
+    If nearly all others do, this arm must not be left alone.  If one arm is best everywhere, little
+    is lost by that.
+
+    >>> head_start(0.0), round(head_start(0.5)), head_start(1.0)
+    (1000.0, 5477, 30000.0)
+    """
+    least, most = HEAD_STARTS
+    return float(least * (most / least) ** share)
+
+
+def dearness(cost: float, least: float, size: float, share: float) -> float:
+    """Return how dear a pull is here, beside the context where it costs least.
 
     What it costs is how far the mean of its arm is below the best.  `size` is that of the largest
-    mean, and tells what is rounding.
+    mean, and tells what is rounding.  The `share` of the other arms that lead says how much the
+    ratio of both costs counts: where all lead, it is the dearness, and where one does, its cube is.
 
-    >>> round(dearness(0.4, 0.2, 1.0), 6), dearness(0.2, 0.0, 1.0), dearness(0.0, 0.0, 1.0)
-    (2.0, 10.0, 1.0)
+    >>> round(dearness(0.4, 0.2, 1.0, 1.0), 6), round(dearness(0.4, 0.2, 1.0, 0.0), 6)
+    (2.0, 8.0)
+    >>> dearness(0.2, 0.0, 1.0, 1.0), dearness(0.0, 0.0, 1.0, 0.0)
+    (10.0, 1.0)
     """
     rounding = SAME_COST * size
     if not cost > rounding:  # also if there is no mean
         return 1.0
-    return min((cost + rounding) / (max(least, 0.0) + rounding), DEAREST)
-
-
-def head_start(leading: int, able: int) -> float:
-    """Return how wide the bounds of an arm are in its first pulls, by what other arms show.
-
-    `leading` of the other arms have the best mean in some context, and `able` of them can have it.
-    One arm always has.  If nearly all others have, so will this one, and if it looks bad, that is
-    chance: it must not be left alone.  If one arm is best everywhere, little is lost by that.
-
-    >>> head_start(1, 5), round(head_start(3, 5)), head_start(5, 5), head_start(1, 1)
-    (1000.0, 5477, 30000.0, 30000.0)
-    """
-    least, most = HEAD_STARTS
-    if able <= 1:  # others say nothing about this one
-        return most
-    share = min(max((leading - 1.0) / (able - 1.0), 0.0), 1.0)
-    return float(least * (most / least) ** share)
+    ratio = min((cost + rounding) / (max(least, 0.0) + rounding), DEAREST)
+    return float(ratio ** (1.0 + STRONGER * (1.0 - share)))
 
 
 def explored(trial: float, pulls: float, dear: float, head: float) -> float:
     """Return how much an arm is explored: the logarithm of how unlikely a mean may be.
 
-    A pull shows the same state in every context.  So an arm is explored less where that is `dear`:
-    where it costs several times as much as in another context.  `head` is its head start.
+    A pull shows the same state in every context.  So an arm is explored less where that is `dear`.
+    `head` is its head start.
 
     >>> round(explored(1, 1, 1.0, 3e4), 2), round(explored(100_000, 500, 1.0, 3e4), 2)
     (10.31, 7.34)

@@ -19,6 +19,8 @@ from onepull.index.kept_likelihood import (
     drifting_cost,
     explored,
     head_start,
+    share_exploring,
+    share_leading,
 )
 from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
@@ -36,9 +38,6 @@ from onepull.statistics import UNPULLED, is_tried
 DEFAULT_KEPT = 512  # states per arm
 FEWEST_KEPT, MOST_KEPT = 16, 1 << 16  # that a user may ask for
 UNANSWERED = -math.inf  # the index of an arm that was pulled enough and has not answered yet
-AT_FIRST = 32  # trials that may all explore
-FEW_ARMS = 10  # with more, not all of the later trials explore
-OF_A_ROUND = 3  # how many do then, of as many trials as there are arms
 MEAN_ROUNDING = 1e-12  # of rewards, as a share of the largest mean
 EXPLORING = 0  # key of the numbers that decide which trials these are
 
@@ -161,11 +160,9 @@ class AdaptiveKL(Revaluable):
 
     def _explores(self) -> bool:
         """Whether the next trial may explore: always with few arms, else only some of them."""
-        arms = len(self._arms)
-        if arms <= FEW_ARMS:
-            return True
         trial = self._trial
-        return trial < AT_FIRST or uniform(EXPLORING, trial) < OF_A_ROUND / arms
+        share = share_exploring(trial, len(self._arms))
+        return share >= 1.0 or uniform(EXPLORING, trial) < share
 
     def _estimates(self, request: Request) -> Sequence[float | None]:
         means = request.view.means(self._knowledge).tolist()
@@ -244,7 +241,7 @@ class AdaptiveKL(Revaluable):
             rewards, pulled, tops, some = as_arrays(sight.rewards, counts, sight.tops, allowed)
             return search(
                 rewards, knowledge.stands_for, knowledge.divisors, pulled, self._trial, tops, some,
-                knowledge.means, knowledge.unit,
+                knowledge.means, knowledge.unit, np.array(knowledge.came),
             )  # fmt: skip
         return self._leader_of_steady_arms(sight, allowed, counts)
 
@@ -291,7 +288,7 @@ class AdaptiveKL(Revaluable):
         """Return how unlikely the mean of each arm may be that it is given credit for.
 
         `counts` are the pulls of each arm with those in flight, `heads` are the head starts, `dear`
-        is how many times as much it costs here as elsewhere.
+        is how dear it is here.
         """
         trial = self._trial
         each = zip(counts, dear or [1.0] * len(counts), heads, strict=True)
@@ -305,7 +302,9 @@ class AdaptiveKL(Revaluable):
         is_of_all = len(allowed) == len(knowledge.pulls)
         if is_of_all and (found := knowledge.sights.elsewhere(knowledge.clock)) is not None:
             return found
-        means = knowledge.means
+        coming, means = knowledge.coming(), knowledge.means
+        if len(coming) < means.shape[1]:
+            means = means[:, coming]
         among = means if is_of_all else means[list(allowed)]
         lead = np.maximum.reduce(among, 0)
         cheapest: list[float] = np.minimum.reduce(lead - means, 1).tolist()
@@ -313,9 +312,12 @@ class AdaptiveKL(Revaluable):
         leading = [least <= rounding for least in cheapest]
         many = sum(leading) if is_of_all else sum([leading[j] for j in allowed])
         able = min(len(allowed) - 1, means.shape[1])
-        of_others, of_leading = head_start(many, able), head_start(many - 1, able)
-        heads = [of_leading if leads else of_others for leads in leading]
-        found = Elsewhere(cheapest, heads, among)
+        # An arm that leads does not count among the others.
+        share, of_leading = share_leading(many, able), share_leading(many - 1, able)
+        head, its_head = head_start(share), head_start(of_leading)
+        shares = [of_leading if leads else share for leads in leading]
+        heads = [its_head if leads else head for leads in leading]
+        found = Elsewhere(cheapest, shares, heads, among)
         if is_of_all:
             knowledge.sights.note_elsewhere(knowledge.clock, found)
         return found
@@ -323,7 +325,7 @@ class AdaptiveKL(Revaluable):
     def _dearness(
         self, means: Sequence[float], allowed: Sequence[int], elsewhere: Elsewhere
     ) -> list[float]:
-        """Return how many times as much each arm costs here as in the cheapest tracked context.
+        """Return how dear each arm is here, beside the tracked context where it costs least.
 
         `means` are the estimates here, of which the allowed ones count.
         """
@@ -334,8 +336,10 @@ class AdaptiveKL(Revaluable):
         highest, lowest = np.maximum.reduce(among, None), np.minimum.reduce(among, None)
         size = max(best, -min(some), float(highest), -float(lowest))
         return [
-            dearness(best - mean, min(best - mean, least), size)
-            for mean, least in zip(here, elsewhere.cheapest, strict=True)
+            dearness(best - mean, min(best - mean, least), size, share)
+            for mean, least, share in zip(
+                here, elsewhere.cheapest, elsewhere.shares, strict=True
+            )
         ]
 
     def _bounds(self, request: Request, arms: Any) -> Array:

@@ -20,9 +20,10 @@ MOST_REMEMBERED = 1 << 17  # rewards in all contexts: two megabytes with what bo
 
 
 class Elsewhere(NamedTuple):
-    """What is known of the arms in the tracked contexts."""
+    """What is known of the arms in the tracked contexts that come."""
 
     cheapest: list[float]  # what each arm costs where it costs least
+    shares: list[float]  # how many of the other arms lead somewhere
     heads: list[float]  # the head start of each arm
     means: Array  # of the arms that may be chosen
 

@@ -24,14 +24,17 @@ from onepull.index.kept_likelihood import (
     SIZES,
     TIED,
 )
+from onepull.policies.kept_states import coming_contexts
 from onepull.simulation.compiled import compiled, inlined
 
+comes = inlined(coming_contexts.comes)
 dearness = inlined(kept_likelihood.dearness)
 explored = inlined(kept_likelihood.explored)
 first_beyond = inlined(kept_likelihood.first_beyond)
 first_fall = inlined(kept_likelihood.first_fall)
 head_start = inlined(kept_likelihood.head_start)
 next_beyond = inlined(kept_likelihood.next_beyond)
+share_leading = inlined(kept_likelihood.share_leading)
 
 VANISHING = 1e-290  # a distance to the top that counts as none
 FACTORS = 1e-150, 1e150  # between these, a product takes another factor
@@ -67,7 +70,8 @@ class Elsewhere(NamedTuple):
 
     means: Array  # [arm, compared context], in units of `1 / unit`
     unit: float
-    lead: Array  # the best mean in each compared context
+    came: NDArray[np.int64]  # requests near each compared context
+    lead: Array  # the best mean in each; infinite if the context does not come
 
 
 @inlined
@@ -111,29 +115,37 @@ def leads(means: Any, lead: Any, rounding: Any) -> Any:
 @inlined
 def set_budgets(search: Any, allowed: Any, counts: Any, trial: Any, elsewhere: Any) -> None:
     """Write how unlikely the mean of each arm may be that it is given credit for."""
-    means, lead, unit = elsewhere.means, elsewhere.lead, elsewhere.unit
-    best, size = -np.inf, 0.0
+    means, lead, unit, came = elsewhere.means, elsewhere.lead, elsewhere.unit, elsewhere.came
+    requests, coming = 0, 0
     for c in range(lead.size):
-        lead[c] = -np.inf
+        requests += came[c]
+    for c in range(lead.size):
+        lead[c] = np.inf  # so that nobody leads there, and nothing is cheap
+        if comes(came[c], requests):
+            coming += 1
+            lead[c] = -np.inf
+    best, size = -np.inf, 0.0
     for j in allowed:
         here = (search.top[j] - search.unit[j]) * unit
         best, size = max(best, here), max(size, abs(here))
         for c in range(lead.size):
-            lead[c], size = max(lead[c], means[j, c]), max(size, abs(means[j, c]))
+            if lead[c] < np.inf:
+                lead[c], size = max(lead[c], means[j, c]), max(size, abs(means[j, c]))
     led, rounding = 0, 0.0
     for c in range(lead.size):
-        rounding = max(rounding, SAME_COST * abs(lead[c]))
+        if lead[c] < np.inf:
+            rounding = max(rounding, SAME_COST * abs(lead[c]))
     for j in allowed:
         led += leads(means[j], lead, rounding)
-    able = min(allowed.size - 1, lead.size)
+    able = min(allowed.size - 1, coming)
     for j in allowed:
         cost = best - (search.top[j] - search.unit[j]) * unit
         least = cost
         for c in range(lead.size):
             least = min(least, lead[c] - means[j, c])
-        head = head_start(led - leads(means[j], lead, rounding), able)
-        dear = dearness(cost, least, size)
-        search.budget[j] = explored(trial, counts[j], dear, head) / counts[j]
+        share = share_leading(led - leads(means[j], lead, rounding), able)
+        dear = dearness(cost, least, size, share)
+        search.budget[j] = explored(trial, counts[j], dear, head_start(share)) / counts[j]
 
 
 @inlined

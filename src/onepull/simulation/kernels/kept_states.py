@@ -15,17 +15,14 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.index import kept_likelihood
 from onepull.payoff.reward import NARROWEST
-from onepull.policies.kept_states import counting
+from onepull.policies.kept_states import coming_contexts, counting
 from onepull.policies.kept_states.adaptive_kl import (
-    AT_FIRST,
     EXPLORING,
-    FEW_ARMS,
     MEAN_ROUNDING,
-    OF_A_ROUND,
 )
 from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.merging import FARTHEST
-from onepull.simulation.compiled import compiled, inlined
+from onepull.simulation.compiled import compiled, inlined, reachable
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.kept_bounds import Elsewhere, likely_leader
 from onepull.simulation.kernels.kept_drift import (
@@ -38,9 +35,14 @@ from onepull.simulation.kernels.kept_drift import (
 from onepull.simulation.kernels.kept_merging import gather, merge_old, mixed
 from onepull.statistics import arm_statistics
 
+reachable(coming_contexts.position, forceinline=True)  # what a plain function calls
+
+count = inlined(coming_contexts.count)
 drawn_together = inlined(kept_likelihood.drawn_together)
 is_tried = inlined(arm_statistics.is_tried)
+nearest = inlined(coming_contexts.nearest)
 replayed = inlined(counting.replayed)
+share_exploring = inlined(kept_likelihood.share_exploring)
 
 
 class Memory(NamedTuple):
@@ -64,12 +66,15 @@ class Memory(NamedTuple):
     weights: Array  # [arm, point]
     point_counts: Array  # [arm, for the mean or the deviation, point]
     means: Array  # [arm, tracked context]
+    came: NDArray[np.int64]  # requests near each tracked context
 
 
 class Known(NamedTuple):
     """What is known before the first pull, and tables of listed values."""
 
     tracked: Array  # [field, context]: the contexts in which predictions are compared
+    places: Array  # [tracked context, field]: where they are on the scales
+    scales: Array  # [field, scale and curve]
     atoms: Array  # [arm, atom, field]: the listed outcomes; empty if one is not listed
     of_atoms: Array  # [arm, atom, tracked context]: their rewards
     rewards: Array  # [context, arm, atom]; empty if one of them is not listed
@@ -101,6 +106,7 @@ def kept_states(
         at = look(stretch.key, stretch.first + i, best, arms, laws, known, shown)
         value_tracked(known, best, at, shown, tracked, g, told)
         keep_state(memory, filters, known, best, at, shown, told, g)
+        count(memory.came, nearest(stretch.contexts[i], known.places, known.scales))
 
 
 @inlined
@@ -147,8 +153,8 @@ def decide(
     `trial` is the number of pulls that count: observed, and in flight if these are announced.
     """
     arms = memory.pulls.size
-    share = 1.0 if arms <= FEW_ARMS else OF_A_ROUND / arms
-    explores = share >= 1.0 or trial < AT_FIRST or mixed(EXPLORING, trial) < share
+    share = share_exploring(trial, arms)
+    explores = share >= 1.0 or mixed(EXPLORING, trial) < share
     explores = explores or memory.clock[0] == 0
     best = untried(memory, trial) if explores else -1
     if best >= 0:
@@ -160,7 +166,7 @@ def decide(
         values = written
         value_points(memory, known, row, context, g, values)
     if explores and memory.clock[2] == 0:
-        elsewhere = Elsewhere(memory.means, known.unit, told)
+        elsewhere = Elsewhere(memory.means, known.unit, memory.came, told)
         return likely_leader(
             values, memory.weights, memory.points, memory.pulls, memory.counted, tops, trial,
             elsewhere, allowed, search,
