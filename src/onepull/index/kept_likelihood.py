@@ -11,7 +11,7 @@ from math import exp, inf, log, log1p, sqrt
 
 HEAD_STARTS = 1e3, 3e4  # least and most: how wide bounds are in the first pulls of an arm
 DEAREST = 10.0  # how many times as much a pull costs here as elsewhere, at most, for exploration
-STRONGER = 2.0  # how much more than the ratio counts if one arm leads everywhere
+STRONGER = 1.0  # how much larger the power of the ratio is if one arm leads everywhere
 SAME_COST = 1e-9  # costs that differ by less are equal but for rounding, as a share of rewards
 AT_FIRST = 32  # trials that may all explore
 FEW_ARMS = 10  # with more, not all of the later trials explore
@@ -68,14 +68,15 @@ def head_start(share: float) -> float:
 
 
 def dearness(cost: float, least: float, size: float, share: float) -> float:
-    """Return how dear a pull is here, beside the context where it costs least.
+    """Return how dear a pull is here, compared with the context where it costs least.
 
     What it costs is how far the mean of its arm is below the best.  `size` is that of the largest
-    mean, and tells what is rounding.  The `share` of the other arms that lead says how much the
-    ratio of both costs counts: where all lead, it is the dearness, and where one does, its cube is.
+    mean, and sets what is rounding.  If all other arms lead somewhere, this one probably does, too,
+    and must not be left alone: the dearness is the ratio of both costs.  If one leads everywhere, it
+    is the square of the ratio.  `share` is the share of those that lead.
 
     >>> round(dearness(0.4, 0.2, 1.0, 1.0), 6), round(dearness(0.4, 0.2, 1.0, 0.0), 6)
-    (2.0, 8.0)
+    (2.0, 4.0)
     >>> dearness(0.2, 0.0, 1.0, 1.0), dearness(0.0, 0.0, 1.0, 0.0)
     (10.0, 1.0)
     """

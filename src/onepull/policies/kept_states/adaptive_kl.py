@@ -55,21 +55,23 @@ class AdaptiveKL(Revaluable):
     where the formula shows that merging makes no difference, or with an error that you accept.
 
     While the arms do not change, its index is the empirical-likelihood bound of `EmpiricalKL` with
-    the exploration ln(1 + (n/m + h/√m) / d).  Here d, the dearness, is how many times as much a
-    pull of the arm costs in this context as where it costs least, up to ten: a pull shows the same
-    state everywhere, so it is made where it is cheap.  The head start h depends on the other arms.
-    It is 1,000 if one of them is best everywhere, and grows to 30,000 if all of them are best
-    somewhere, since then this one probably is, too.  With two arms or one context it is 30,000.
+    the exploration ln(1 + (n/m + h/√m) / d).  A pull shows the same state everywhere, so it is made
+    where it is cheap: d grows with the ratio, at most ten, of what a pull costs in this context and
+    where it costs least.  The head start h is how much an arm is explored at first.  Both depend on
+    the other arms.  If one of them is best everywhere, d is the square of the ratio and h is 1,000.
+    If all of them are best somewhere, this one probably is, too, and must not be left alone: then d
+    is the ratio itself and h is 30,000, as with two arms or one context.  Contexts count if they
+    come, in at least one of fifty requests; so give `observe` the context, too.
 
     If the arms change, it compares the means that its memory predicts by Student's t; the variance
     of a mean grows while its arm is not pulled.  What the other arms have shown about noise counts
     as two observations of each arm.
 
     With more than ten arms, trying all of them at first would cost more than it brings if there
-    are few requests.  After 32 trials only three of as many requests as there are arms explore.
-    The others play the best estimate, and of equal ones the most pulled.  The best of many arms
-    that were pulled once or twice is mostly the luckiest one.  So the mean of all pulls counts as
-    one more observation of each arm there.
+    are few requests.  After 32 trials only one of as many requests as there are arms explores, and
+    one more for every ten pulls of each arm.  The others play the best estimate, and of equal ones
+    the most pulled.  The best of many arms that were pulled once or twice is mostly the luckiest
+    one.  So the mean of all pulls counts as one more observation of each arm there.
 
     Use it if you know little about your arms.  It stores up to `kept` states per arm.
 
