@@ -143,7 +143,7 @@ def test_the_nearest_context_is_the_one_at_the_least_distance(name, seed):
     of_fields = scales(box)
     places = positions(tracked, of_fields)
     for c, context in enumerate(tracked):
-        found = nearest(context, places, of_fields)
+        found = nearest(positions([context], of_fields)[0], places)
         assert tracked[found] == tracked[c] or (places[found] == places[c]).all()
     luck = np.random.default_rng(seed)
     weights = luck.dirichlet(np.ones(2))
@@ -154,7 +154,7 @@ def test_the_nearest_context_is_the_one_at_the_least_distance(name, seed):
         for one, other, is_listed in zip(*at, listed, strict=True)
     )
     far = (np.minimum((positions([context], of_fields) - places) ** 2, 1.0)).sum(axis=1)
-    assert far[nearest(context, places, of_fields)] == pytest.approx(far.min())
+    assert far[nearest(positions([context], of_fields)[0], places)] == pytest.approx(far.min())
     # A word is as far from any other word as the ends of an interval are from each other.
     assert far.max() <= len(box)
 

@@ -67,25 +67,32 @@ def positions(contexts: Sequence[State], scales: Array) -> Array:
     [[0.75], [1.0]]
     """
     each: list[Any] = scales.tolist()
-    return np.array(
-        [
-            [position(value, *scale) for value, scale in zip(context, each, strict=True)]
-            for context in contexts
-        ]
-    )
+    return np.array([position_of(context, each) for context in contexts])
 
 
-def nearest(context: Any, places: Any, scales: Any) -> int:
-    """Return which of the places is nearest to a context.
+def position_of(context: State, scales: Sequence[Sequence[float]]) -> list[float]:
+    """Return where a context is.
 
-    >>> nearest((3.2,), [[0.0], [0.5], [1.0]], [[0.25, 0.0]])
+    >>> position_of((3.0, 8.0), [[0.25, 0.0], [1.0, 0.0]])
+    [0.75, 8.0]
+    """
+    return [
+        position(value, scale, bend)
+        for value, (scale, bend) in zip(context, scales, strict=True)
+    ]
+
+
+def nearest(here: Any, places: Any) -> int:
+    """Return which of the places is nearest.
+
+    >>> nearest([0.8], [[0.0], [0.5], [1.0]])
     2
     """
     best, least = 0, inf
     for c in range(len(places)):
         far = 0.0
-        for f in range(len(scales)):
-            off = position(context[f], scales[f][0], scales[f][1]) - places[c][f]
+        for f in range(len(here)):
+            off = here[f] - places[c][f]
             far += min(off * off, 1.0)
         if far < least:
             best, least = c, far
@@ -101,10 +108,7 @@ def count(came: MutableSequence[int], which: int) -> None:
     [250, 250]
     """
     came[which] += 1
-    total = 0
-    for c in range(len(came)):
-        total += came[c]
-    if total >= MOST_COUNTED:
+    if sum(came) >= MOST_COUNTED:
         for c in range(len(came)):
             came[c] //= 2
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.policies.kept_states.coming_contexts import count, nearest
+from onepull.policies.kept_states.coming_contexts import count, nearest, position_of
 from onepull.policies.kept_states.counting import counts_under
 from onepull.policies.kept_states.drift import STEADY
 from onepull.policies.kept_states.merging import FARTHEST, NEVER_MERGED, merged_pairs
@@ -73,7 +73,7 @@ class Keeping(Room):
         """Count a request, so that it is known which of the compared contexts come."""
         which = self._tracked_places.get(context)
         if which is None:
-            which = nearest(context, self._places, self._scales)
+            which = nearest(position_of(context, self._scales), self._places)
         count(self.came, which)
 
     def _count(self, arm: int, more: int) -> None:

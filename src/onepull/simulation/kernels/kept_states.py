@@ -22,7 +22,7 @@ from onepull.policies.kept_states.adaptive_kl import (
 )
 from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.merging import FARTHEST
-from onepull.simulation.compiled import compiled, inlined, reachable
+from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
 from onepull.simulation.kernels.kept_bounds import Elsewhere, likely_leader
 from onepull.simulation.kernels.kept_drift import (
@@ -35,12 +35,11 @@ from onepull.simulation.kernels.kept_drift import (
 from onepull.simulation.kernels.kept_merging import gather, merge_old, mixed
 from onepull.statistics import arm_statistics
 
-reachable(coming_contexts.position, forceinline=True)  # what a plain function calls
-
 count = inlined(coming_contexts.count)
 drawn_together = inlined(kept_likelihood.drawn_together)
 is_tried = inlined(arm_statistics.is_tried)
 nearest = inlined(coming_contexts.nearest)
+position = inlined(coming_contexts.position)
 replayed = inlined(counting.replayed)
 share_exploring = inlined(kept_likelihood.share_exploring)
 
@@ -96,6 +95,7 @@ def kept_states(
     values, scratch = np.zeros((arms, room)), np.zeros((3, arms))
     some = np.zeros(arms, np.int64)
     shown, told = np.zeros(laws.rows.shape[1]), np.zeros(known.tracked.shape[1])
+    here = np.zeros(known.tracked.shape[0])
     tracked = tracked_columns(known, shown.size)
     for i in range(chosen.size):
         best = decide(
@@ -106,7 +106,15 @@ def kept_states(
         at = look(stretch.key, stretch.first + i, best, arms, laws, known, shown)
         value_tracked(known, best, at, shown, tracked, g, told)
         keep_state(memory, filters, known, best, at, shown, told, g)
-        count(memory.came, nearest(stretch.contexts[i], known.places, known.scales))
+        count(memory.came, nearest_tracked(known, stretch.contexts[i], here))
+
+
+@inlined
+def nearest_tracked(known: Any, context: Any, here: Any) -> Any:
+    """Return which tracked context is nearest to that of a request; `here` is scratch."""
+    for f in range(here.size):
+        here[f] = position(context[f], known.scales[f, 0], known.scales[f, 1])
+    return nearest(here, known.places)
 
 
 @inlined

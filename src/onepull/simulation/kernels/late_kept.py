@@ -19,7 +19,7 @@ from onepull.simulation.kernels.kept_states import (
     decide,
     keep_state,
     look,
-    nearest,
+    nearest_tracked,
     tracked_columns,
     value_tracked,
 )
@@ -52,7 +52,7 @@ def late_kept(
     arms, room = memory.weights.shape
     values, scratch, delay = np.zeros((arms, room)), np.zeros((3, arms)), np.zeros(1)
     some, told = np.zeros(arms, np.int64), np.zeros(known.tracked.shape[1])
-    tracked = tracked_columns(known, answers.shown.shape[1])
+    tracked, here = tracked_columns(known, answers.shown.shape[1]), np.zeros(known.tracked.shape[0])
     for i in range(chosen.size):
         trial = stretch.first + i
         letter = first[trial]
@@ -71,7 +71,7 @@ def late_kept(
         )  # fmt: skip
         chosen[i] = best
         sent[trial] = best
-        answers.nearby[trial] = nearest(stretch.contexts[i], known.places, known.scales)
+        answers.nearby[trial] = nearest_tracked(known, stretch.contexts[i], here)
         answers.atoms[trial] = look(
             stretch.key, trial, best, arms, laws, known, answers.shown[trial]
         )
