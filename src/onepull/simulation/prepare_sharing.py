@@ -132,20 +132,21 @@ class PreparedJoint(Prepared):
 
 
 class _JointRunner:
-    def __init__(self, plan: PreparedJoint, rule: KernelRule) -> None:
-        self.plan, self.rule = plan, rule
-        self.state = memory_of(plan.kept, rule, plan.arms, plan.cells.features, "C")
+    def __init__(self, prepared: PreparedJoint, rule: KernelRule) -> None:
+        self.prepared, self.rule = prepared, rule
+        self.state = memory_of(prepared.kept, rule, prepared.arms, prepared.cells.features, "C")
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
-        plan = self.plan
+        prepared = self.prepared
         for_rule(kernels.joint, self.rule)(
-            stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
-            self.rule, world.states, plan.features.of(world), plan.centres, world.g,
+            stretch, chosen, self.state, prepared.places.of(stretch, world), prepared.lows,
+            prepared.highs, self.rule, world.states, prepared.features.of(world),
+            prepared.centres, world.g,
         )  # fmt: skip
 
     def take_over(self, before: _JointRunner) -> None:
         """Start with what was learned on another grid."""
-        old, new = before.plan.cells, self.plan.cells
+        old, new = before.prepared.cells, self.prepared.cells
         means = self.state.means
         for j in range(means.shape[1]):
             if before.state.pulls[j]:
@@ -154,15 +155,15 @@ class _JointRunner:
 
 
 class _HistogramRunner:
-    def __init__(self, plan: PreparedJoint, rule: KernelRule) -> None:
-        self.plan, self.rule = plan, rule
+    def __init__(self, prepared: PreparedJoint, rule: KernelRule) -> None:
+        self.prepared, self.rule = prepared, rule
         self.state: kernels.HistogramState | None = None
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
-        plan = self.plan
-        rewards = plan.atom_rewards.of(world)
+        prepared = self.prepared
+        rewards = prepared.atom_rewards.of(world)
         if self.state is None:
-            arms = plan.arms
+            arms = prepared.arms
             self.state = kernels.HistogramState(
                 np.zeros((arms, rewards.shape[2])),
                 np.zeros(arms, np.int64),
@@ -170,16 +171,16 @@ class _HistogramRunner:
                 np.zeros(1, np.int64),
             )
         for_rule(kernels.joint_histogram, self.rule)(
-            stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
-            self.rule, world.states, rewards,
+            stretch, chosen, self.state, prepared.places.of(stretch, world), prepared.lows,
+            prepared.highs, self.rule, world.states, rewards,
         )  # fmt: skip
 
 
-def _atom_rewards(plan: PreparedJoint, laws: Laws) -> Array:
+def _atom_rewards(prepared: PreparedJoint, laws: Laws) -> Array:
     """Return the reward of each arm's atoms at each centre: `[cell, arm, k]`."""
-    vector = plan.cells.problem.payoff.vector
-    table = np.zeros((plan.cells.features, plan.arms, int(laws.size.max())))
-    columns = [column[:, None] for column in plan.centres.T]
+    vector = prepared.cells.problem.payoff.vector
+    table = np.zeros((prepared.cells.features, prepared.arms, int(laws.size.max())))
+    columns = [column[:, None] for column in prepared.centres.T]
     for j, (start, count) in enumerate(zip(laws.start, laws.size, strict=True)):
         table[:, j, :count] = vector(*columns, *laws.rows[start : start + count].T)
     return table
@@ -293,8 +294,8 @@ class PreparedPhase(Prepared):
         while start < horizon:
             grid = sharing.tuned(sharing.problem, 2**phase)
             # Means are carried over, as in the library.
-            plan = PreparedJoint(grid, environment, rule, means_only=sharing.carry)
-            self.phases.append((start, plan))
+            prepared = PreparedJoint(grid, environment, rule, means_only=sharing.carry)
+            self.phases.append((start, prepared))
             start += 2**phase
             phase += 1
 
@@ -313,8 +314,7 @@ class _PhaseRunner:
 
     def _next(self) -> None:
         self.number += 1
-        plan = self.phases[self.number][1]
-        runner = plan.begin(self.own_key)
+        runner = self.phases[self.number][1].begin(self.own_key)
         if self.carry and self.number and isinstance(runner, _JointRunner):
             before = self.current
             assert isinstance(before, _JointRunner)  # noqa: S101 - means only
