@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.environment.environment import Environment
-from onepull.factor import Cells, Dense
+from onepull.factor import Cells, ContextTable, Dense, Grid
 from onepull.policies.sharing.blind import Blind
 from onepull.policies.sharing.doubling import Doubling
 from onepull.policies.sharing.joint import Joint
@@ -21,13 +21,14 @@ from onepull.simulation.kernels.dense import dense
 from onepull.simulation.kernels.features import kernel_psi
 from onepull.simulation.kernels.memory import memory_of
 from onepull.simulation.kernels.rule_types import KernelRule
-from onepull.simulation.kernels.ruling import Ruling, for_rule
+from onepull.simulation.kernels.ruling import CannotCompile, Ruling, for_rule
 from onepull.simulation.law_tables import Laws
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World, WorldTables
 from onepull.statistics import ArmStatistics, Forgetting
 
+OUR_CELLS = frozenset({ContextTable, Grid})
 FEATURES_WITH_MEANS = 64  # up to this number keep means; above it keep counts of atoms, if any
 MOST_WEIGHTS = 1 << 22  # numbers of φ computed at a time
 
@@ -54,7 +55,7 @@ def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> P
 @prepare_sharing.register
 def _(sharing: PerContext, environment: Environment, rule: Ruling, horizon: int) -> Prepared:
     del horizon
-    lows, highs = sharing.cells.arm_bounds()
+    lows, highs = sharing.ranges
     return PreparedCell(sharing.cells, np.array(lows), np.array(highs), environment, rule)
 
 
@@ -293,6 +294,8 @@ class PreparedPhase(Prepared):
         start, phase = 0, 1
         while start < horizon:
             grid = sharing.tuned(sharing.problem, 2**phase)
+            if type(grid) not in OUR_CELLS:
+                raise CannotCompile(f"the cells {type(grid).__name__} have no kernel")
             # Means are carried over, as in the library.
             prepared = PreparedJoint(grid, environment, rule, means_only=sharing.carry)
             self.phases.append((start, prepared))
