@@ -350,14 +350,14 @@ REPLACED: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "cells, joint": (
         lambda w: on(Joint(Reversed(w.problem))),
-        "the factorisation Reversed is neither the package's nor a subclass of Dense",
+        "the factorisation Reversed is neither the package's nor a direct subclass of Dense",
     ),
     "cells, per context": (
         lambda w: on(PerContext(Reversed(w.problem))), "the cells Reversed have no kernel"
     ),
     "a factorisation": (
         lambda w: on(Joint(OwnHistogram(w.problem))),
-        "the factorisation OwnHistogram is neither the package's nor a subclass of Dense",
+        "the factorisation OwnHistogram is neither the package's nor a direct subclass of Dense",
     ),
     "a look": (
         lambda w: on(Joint(of_kept(ContextTable(w.problem), locate=lambda _: 0))),

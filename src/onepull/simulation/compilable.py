@@ -158,7 +158,8 @@ def _why_not_by_contract(factor: Factorisation) -> str | None:
     if kind in OUR_FACTORS:
         return None
     if kind.__bases__ != (Dense,):
-        return f"the factorisation {kind.__name__} is neither the package's nor a subclass of Dense"
+        known = "neither the package's nor a direct subclass of Dense"
+        return f"the factorisation {kind.__name__} is {known}"
     if own := [name for name in ("look", "phi_many", "bounds_many") if name in vars(kind)]:
         return f"the factorisation {kind.__name__} overrides {', '.join(own)}"
     return None
