@@ -1,4 +1,7 @@
-"""The compiled loop of CoarseKL, which learns from sets of states."""
+"""The compiled loop of CoarseKL, which learns from sets of states.
+
+Its linear algebra is loops.  The library uses numpy and LAPACK, which round differently.
+"""
 
 from __future__ import annotations
 
