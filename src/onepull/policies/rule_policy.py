@@ -9,7 +9,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from onepull.errors import ParameterError
-from onepull.index.rules import MeanRule, Rule, TurnRule, leading_mean, leading_of_arms
+from onepull.index.rules import (
+    MeanRule,
+    Rule,
+    TurnRule,
+    is_overdue,
+    leading_mean,
+    leading_of_arms,
+)
 from onepull.index.schedules import drawn_evenly
 from onepull.policies.request import Request
 from onepull.policies.revaluable import Revaluable
@@ -255,12 +262,13 @@ class MeanPolicy(RulePolicy):
         """Return the arms that were not observed for `patience` trials, so that they come first."""
         if not self._rule.patience:
             return []
-        statistics = request.view[0]
-        latest = statistics.trials - self._rule.patience
+        statistics, patience = request.view[0], self._rule.patience
         return [
             arm
             for arm, seen in enumerate(statistics.seen)
-            if seen <= latest and statistics.pulls[arm] and not statistics.in_flight[arm]
+            if is_overdue(seen, statistics.trials, patience)
+            and statistics.pulls[arm]
+            and not statistics.in_flight[arm]
         ]
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
