@@ -224,7 +224,8 @@ class MeanPolicy(RulePolicy):
                 rule.breaks_ties_by_pulls,
             )  # fmt: skip
         trial = statistics.trials + statistics.waiting + 1  # a property would be slower
-        aim = rule.aim(low, high, rule.exploration(trial, *rule.parameters))
+        aim_of = rule.aim  # calling an attribute that is no method would be slower
+        aim = aim_of(low, high, rule.exploration(trial, *rule.parameters))
         if statistics.in_lists and rule.cap is None and not rule.breaks_ties_by_pulls:
             return leading_mean(estimates, statistics.roots, rule.index, aim)
         return statistics.leader(rule, estimates, aim)  # type: ignore[no-any-return]  # a position
