@@ -316,6 +316,15 @@ def comes_before(
     return arm < other
 
 
+def is_overdue(seen: int, trials: int, patience: int) -> bool:
+    """Return whether an arm that was last observed at trial `seen` was not for `patience` trials.
+
+    >>> is_overdue(90, 100, 10), is_overdue(91, 100, 10)
+    (True, False)
+    """
+    return seen <= trials - patience
+
+
 def no_law_cap(pulls: float, mean: float, best: float, low: float, high: float, e: float) -> float:
     """Return infinity: the cap of a `StateRule` without one.
 

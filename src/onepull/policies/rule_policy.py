@@ -9,7 +9,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from onepull.errors import ParameterError
-from onepull.index.rules import MeanRule, Rule, TurnRule, leading_mean, leading_of_arms
+from onepull.index.rules import (
+    MeanRule,
+    Rule,
+    TurnRule,
+    is_overdue,
+    leading_mean,
+    leading_of_arms,
+)
 from onepull.index.schedules import drawn_evenly
 from onepull.policies.request import Request
 from onepull.policies.revaluable import Revaluable
@@ -35,6 +42,40 @@ FREE = frozenset({
 def _definitions(kind: type) -> dict[str, Any]:
     """Return what a class defines or inherits, by name."""
     return {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
+
+
+# Attributes of a policy that may be otherwise than in a new one: it was asked, or is in a fleet.
+PASSING = frozenset({"_counts", "_controls", "_narrows", "_fleet", "_loaded", "_generator"})
+
+
+def set_beside_rule(policy: RulePolicy) -> list[str]:
+    """Return the attributes that a policy's constructor sets otherwise than its rule says.
+
+    Only those that choosing and learning read.  The class redefines nothing beside its rule.
+
+    >>> from onepull import DCB, Finite, Problem
+    >>> class Own(DCB):
+    ...     def __init__(self, problem):
+    ...         super().__init__(problem)
+    ...         self.note, self._leader = "harmless", lambda request: 0
+    >>> problem = Problem(arms=["a", "b"], state={"x": Finite([0, 1])}, reward="x")
+    >>> set_beside_rule(DCB(problem)), set_beside_rule(Own(problem))
+    ([], ['_leader'])
+    """
+    usual = object.__new__(type(policy))
+    RulePolicy.__init__(usual, policy.sharing, policy.rule, seed=0)
+    own, told = vars(policy), vars(usual)
+    if isinstance(usual, TurnPolicy) and own.get("_until"):
+        usual._tabulate(1)  # as it was asked before it learned
+    others = {n for n in told.keys() - PASSING if n not in own or not _same(own[n], told[n])}
+    known = next(kind for kind in type(policy).__mro__ if vars(kind).get("_runs_rules"))
+    return sorted(others | {n for n in own.keys() - told.keys() - FREE if hasattr(known, n)})
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return one is other or bool(one == other)
 
 
 def runs_rules(kind: Kind) -> Kind:
@@ -168,18 +209,14 @@ class MeanPolicy(RulePolicy):
                 f"observed, given {type(kept).__name__}"
             )
         super().__init__(sharing, rule, seed=seed)
-        # At hand, since they are needed at every decision.
-        self._exploration, self._aim, self._index = rule.exploration, rule.aim, rule.index
-        self._numbers = rule.parameters
-        self._is_quick = self._keeps_to_rule and not rule.patience
-        self._is_plain = rule.cap is None and not rule.breaks_ties_by_pulls
 
     def _leader(self, request: Request) -> int:
         _, (statistics, estimates, low, high), allowed = request
-        if allowed is not self._everyone or not self._is_quick:
+        # Read from the rule, as the simulator does: a copy of a part could be another one.
+        rule = self._rule
+        if allowed is not self._everyone or rule.patience or not self._keeps_to_rule:
             return super()._leader(request)
         if self.problem.attributes:
-            rule = self._rule
             lows, highs = (of_each_arm(bound, len(self._arms)) for bound in (low, high))
             return leading_of_arms(
                 estimates, statistics.roots, lows, highs,
@@ -187,10 +224,11 @@ class MeanPolicy(RulePolicy):
                 rule.breaks_ties_by_pulls,
             )  # fmt: skip
         trial = statistics.trials + statistics.waiting + 1  # a property would be slower
-        aim = self._aim(low, high, self._exploration(trial, *self._numbers))
-        if self._is_plain and statistics.in_lists:
-            return leading_mean(estimates, statistics.roots, self._index, aim)
-        return statistics.leader(self._rule, estimates, aim)  # type: ignore[no-any-return]  # a position
+        aim_of = rule.aim  # calling an attribute that is no method would be slower
+        aim = aim_of(low, high, rule.exploration(trial, *rule.parameters))
+        if statistics.in_lists and rule.cap is None and not rule.breaks_ties_by_pulls:
+            return leading_mean(estimates, statistics.roots, rule.index, aim)
+        return statistics.leader(rule, estimates, aim)  # type: ignore[no-any-return]  # a position
 
     def _scores(self, request: Request) -> Any:
         """Return every index without the error of the features, which is the same for all arms."""
@@ -225,12 +263,13 @@ class MeanPolicy(RulePolicy):
         """Return the arms that were not observed for `patience` trials, so that they come first."""
         if not self._rule.patience:
             return []
-        statistics = request.view[0]
-        latest = statistics.trials - self._rule.patience
+        statistics, patience = request.view[0], self._rule.patience
         return [
             arm
             for arm, seen in enumerate(statistics.seen)
-            if seen <= latest and statistics.pulls[arm] and not statistics.in_flight[arm]
+            if is_overdue(seen, statistics.trials, patience)
+            and statistics.pulls[arm]
+            and not statistics.in_flight[arm]
         ]
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
@@ -270,13 +309,18 @@ class TurnPolicy(RulePolicy):
         self._table: Any = ()
         self._until = 0
 
+    def _tabulate(self, trial: int) -> None:
+        """Tabulate what `turn` looks up, up to twice a trial that is not in the table."""
+        rule = self._rule
+        if rule.table is not None and trial > self._until:
+            self._until = 2 * trial
+            self._table = rule.table(self._until, len(self._arms), *rule.parameters)
+
     def _turn(self, request: Request, u: float, arms: int) -> int:
         """Return the number, among `arms`, of the arm whose turn it is, or -1."""
         rule, statistics = self._rule, request.view[0]
         trial = statistics.trial
-        if rule.table is not None and trial > self._until:
-            self._until = 2 * trial
-            self._table = rule.table(self._until, len(self._arms), *rule.parameters)
+        self._tabulate(trial)
         return rule.turn(u, trial, arms, self._table, *rule.parameters)
 
     def _due(self, request: Request) -> int | None:

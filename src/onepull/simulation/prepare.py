@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from onepull.environment.environment import Environment
-from onepull.factor import ContextTable, Dense, Factorisation, Grid, Histogram, LowRank, Sketch
-from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies import (
     AdaptiveKL,
     CoarseKL,
@@ -25,15 +22,17 @@ from onepull.policies import (
     Random,
 )
 from onepull.policies.rule_policy import RulePolicy
-from onepull.policies.sharing.blind import Blind
-from onepull.policies.sharing.joint import Joint
-from onepull.policies.sharing.per_context import PerContext
-from onepull.policies.sharing.sharing import Sharing
 from onepull.simulation import trials
+from onepull.simulation.compilable import (
+    can_compute,
+    forgets,
+    why_no_features,
+    why_no_kernel,
+    why_not_as_new,
+)
 from onepull.simulation.draws import place, show
 from onepull.simulation.feedback_queue import NO_LETTER, Post, comes_at, post_of
 from onepull.simulation.kernels.linear import PreparedLinear
-from onepull.simulation.kernels.memory import FORGETTING
 from onepull.simulation.kernels.patient import PreparedPatient
 from onepull.simulation.kernels.ruling import CannotCompile, ruling, try_psi
 from onepull.simulation.kernels.set_likelihood import PreparedCoarse
@@ -43,8 +42,8 @@ from onepull.simulation.prepare_late import prepare_late
 from onepull.simulation.prepare_sharing import prepare_sharing
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
-from onepull.simulation.world import LARGEST_TABLE, World
-from onepull.spaces import FAILED, Finite
+from onepull.simulation.world import World
+from onepull.spaces import FAILED
 
 # Policies with a kernel of their own.
 OWN_KERNELS: dict[type[Policy], Callable[[Any], Prepared]] = {
@@ -53,7 +52,6 @@ OWN_KERNELS: dict[type[Policy], Callable[[Any], Prepared]] = {
     ContextualZooming: PreparedZoom,
     PatientKL: PreparedPatient,
 }
-OUR_FACTORS = frozenset({ContextTable, Grid, Histogram, Sketch, LowRank})
 UNLEARNED = (FixedArm, Genie, Random)
 
 
@@ -70,42 +68,32 @@ def prepare(
     It observes states, or only rewards if `sees_states` is False.  With late feedback and
     `announced`, each pull is reported to it at once.
     """
+    found = _prepare(policy, environment, horizon, sees_states=sees_states)
+    post = None
     if environment.is_late and type(policy) not in UNLEARNED:
-        post, usual = post_of(environment), _prepare(policy, environment, horizon)
-        # The other kernels for late feedback draw a state when it arrives, by the laws of then.
-        # They support neither changing distributions nor forgetting.
-        lasts = len(environment.pieces()) == 1 and not _forgets(policy)
-        fits = lasts or isinstance(usual, PreparedKept)
-        late = prepare_late(usual, post, horizon, announced=announced) if fits else None
-        return late or Interpreted(policy, sees_states=sees_states, post=post, announced=announced)
-    if type(policy) is CoarseKL and not policy.draws and PreparedCoarse.fits(environment):
-        return PreparedCoarse(policy, sees_states=sees_states)
-    found = _prepare(policy, environment, horizon)
+        post = post_of(environment)
+        found = _prepare_late(found, policy, environment, horizon, announced=announced)
     # Kernels observe states.  That is the same, since a reward that teaches determines the state.
     if isinstance(found, Interpreted):
-        return Interpreted(policy, sees_states=sees_states, reason=found.reason)
+        return Interpreted(
+            policy, sees_states=sees_states, post=post, announced=announced, reason=found.reason
+        )
     return found
 
 
-def _forgets(policy: Policy) -> bool:
-    """Whether a policy forgets old observations."""
-    return isinstance(policy, RulePolicy) and policy.sharing.forgets
-
-
-def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared:  # noqa: PLR0911 - one a kind
+def _prepare(  # noqa: PLR0911 - one a kind
+    policy: Policy, environment: Environment, horizon: int, *, sees_states: bool
+) -> Prepared:
     """Return a prepared policy for immediate feedback; without a kernel it is interpreted."""
+    if (reason := why_not_as_new(policy)) is not None:
+        return Interpreted(policy, reason=reason)
     if isinstance(policy, Genie) and policy.states != environment.states:
-        return Interpreted(policy)  # its distributions are not those of the environment
+        return Interpreted(policy, reason="its distributions are not those of the environment")
     if type(policy) in UNLEARNED:
         return _unlearned(policy)
-    if type(policy) in OWN_KERNELS and (policy.traits.randomised or not policy.draws):
-        computes = _can_compute(environment, in_context=True)
-        if isinstance(policy, PatientKL):
-            computes = _has_features(policy.sharing.factor, environment)
-        return OWN_KERNELS[type(policy)](policy) if computes else Interpreted(policy)
-    if type(policy) is AdaptiveKL and not policy.draws and PreparedKept.fits(environment):
-        return PreparedKept(policy, environment)
-    if (reason := _why_not(policy, environment)) is not None:
+    if type(policy) in {*OWN_KERNELS, AdaptiveKL, CoarseKL}:
+        return _with_own_kernel(policy, environment, sees_states=sees_states)
+    if (reason := why_no_kernel(policy, environment)) is not None:
         return Interpreted(policy, reason=reason)
     assert isinstance(policy, RulePolicy)  # noqa: S101 - otherwise there is a reason
     try:
@@ -116,72 +104,46 @@ def _prepare(policy: Policy, environment: Environment, horizon: int) -> Prepared
         try_psi(getattr(policy.sharing, "factor", None))
     except CannotCompile as error:
         return Interpreted(policy, reason=f"its features do not compile: {error}")
-    return prepare_sharing(policy.sharing, environment, rule, horizon)
+    try:
+        return prepare_sharing(policy.sharing, environment, rule, horizon)
+    except CannotCompile as error:
+        return Interpreted(policy, reason=str(error))
 
 
-def _why_not(policy: Policy, environment: Environment) -> str | None:  # noqa: PLR0911 - one a reason
-    """Return why no kernel does what a policy does, or nothing if one does.
-
-    Kernels run a rule on a sharing.  They ignore other methods that a policy's class overrides.
-    """
-    if not isinstance(policy, RulePolicy):
-        return f"{type(policy).__name__} is not made of a rule and a sharing"
-    sharing = policy.sharing
-    factor = getattr(sharing, "factor", None)
-    if own := policy.redefines():
-        return f"{type(policy).__name__} overrides {', '.join(own)}"
+def _with_own_kernel(policy: Any, environment: Environment, *, sees_states: bool) -> Prepared:
+    """Return a policy of a class with a kernel of its own, prepared for immediate feedback."""
+    reason: str | None = None
     if policy.draws and not policy.traits.randomised:
-        return "it breaks ties at random"
-    if type(sharing) not in prepare_sharing.registry:
-        return f"the sharing {type(sharing).__name__} has no kernel"
-    if sharing.forgets and not _can_forget(sharing):
-        return "forgetting is compiled only for joint sharing"
-    if not _has_features(factor, environment):
-        return f"{type(factor).__name__} has no compiled features for continuous states"
-    if not _can_compute(environment, in_context=isinstance(sharing, Blind | PerContext)):
-        return "the reward is a Python function of continuous values"
-    return None
+        reason = "it breaks ties at random"
+    elif isinstance(policy, CoarseKL):
+        if PreparedCoarse.fits(environment):
+            return PreparedCoarse(policy, sees_states=sees_states)
+        reason = "its kernel lists all contexts and states, and their laws must never change"
+    elif isinstance(policy, AdaptiveKL):
+        if PreparedKept.fits(environment):
+            return PreparedKept(policy, environment)
+        reason = "its kernel cannot compute the rewards, or their range is too narrow or too wide"
+    elif isinstance(policy, PatientKL):
+        reason = why_no_features(policy.sharing.factor, environment)
+    elif not can_compute(environment, in_context=True):
+        reason = "the reward is a Python function of continuous values"
+    return Interpreted(policy, reason=reason) if reason else OWN_KERNELS[type(policy)](policy)
 
 
-def _can_forget(sharing: Sharing) -> bool:
-    """Whether kernels support the way in which a sharing forgets."""
-    return isinstance(sharing, Joint) and type(sharing.statistics) in FORGETTING
-
-
-def _has_features(factor: Factorisation | None, environment: Environment) -> bool:
-    """Whether kernels can compute ψ, or look it up in a table of all states."""
-    if factor is None:
-        return True
-    if not _keeps_to_contract(factor):
-        return False
-    has_lists = any(isinstance(space, Finite) for space in environment.problem.state.values())
-    if factor.at_contexts is not None or (factor.plain_psi is not None and not has_lists):
-        return True
-    pieces = [[law.atoms for law in piece.states] for piece in environment.pieces()]
-    rows = [sum(math.inf if a is None else len(a[0]) for a in atoms) for atoms in pieces]
-    return max(rows) * factor.features <= LARGEST_TABLE
-
-
-def _keeps_to_contract(factor: Factorisation) -> bool:
-    """Whether a factorisation is ours, or a user's own that defines only `phi`, `bounds` and ψ.
-
-    A subclass of ours may override one of several methods that must agree.
-    """
-    kind = type(factor)
-    if kind in OUR_FACTORS:
-        return True
-    own = [name for name in ("look", "phi_many", "bounds_many") if name in vars(kind)]
-    return kind.__bases__ == (Dense,) and not own
-
-
-def _can_compute(environment: Environment, *, in_context: bool) -> bool:
-    """Whether kernels can compute every reward, from a formula or from tables over atoms."""
-    if isinstance(environment.problem.payoff, FormulaPayoff):
-        return True
-    laws = [law for piece in environment.pieces() for law in piece.states]
-    if in_context:  # the reward in the context of each pull is needed
-        laws += [piece.contexts for piece in environment.pieces()]
-    return all(law.atoms is not None for law in laws)
+def _prepare_late(
+    usual: Prepared, policy: Policy, environment: Environment, horizon: int, *, announced: bool
+) -> Prepared:
+    """Return a policy prepared for late feedback; `usual` is it for immediate feedback."""
+    if isinstance(usual, Interpreted):
+        return usual
+    if not isinstance(usual, PreparedKept):
+        # Other kernels draw a state when it arrives, by the laws of then, and forget nothing.
+        if len(environment.pieces()) > 1:
+            return Interpreted(policy, reason="its kernel for late feedback needs lasting laws")
+        if forgets(policy):
+            return Interpreted(policy, reason="its kernel for late feedback does not forget")
+    late = prepare_late(usual, post_of(environment), horizon, announced=announced)
+    return late or Interpreted(policy, reason="it has no kernel for late feedback")
 
 
 def _unlearned(policy: Policy) -> Prepared:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.environment.environment import Environment
-from onepull.factor import Cells, Dense
+from onepull.factor import Cells, ContextTable, Dense, Grid
 from onepull.policies.sharing.blind import Blind
 from onepull.policies.sharing.doubling import Doubling
 from onepull.policies.sharing.joint import Joint
@@ -21,13 +21,14 @@ from onepull.simulation.kernels.dense import dense
 from onepull.simulation.kernels.features import kernel_psi
 from onepull.simulation.kernels.memory import memory_of
 from onepull.simulation.kernels.rule_types import KernelRule
-from onepull.simulation.kernels.ruling import Ruling, for_rule
+from onepull.simulation.kernels.ruling import CannotCompile, Ruling, for_rule
 from onepull.simulation.law_tables import Laws
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import LARGEST_TABLE, World, WorldTables
 from onepull.statistics import ArmStatistics, Forgetting
 
+OUR_CELLS = frozenset({ContextTable, Grid})
 FEATURES_WITH_MEANS = 64  # up to this number keep means; above it keep counts of atoms, if any
 MOST_WEIGHTS = 1 << 22  # numbers of φ computed at a time
 
@@ -54,7 +55,7 @@ def _(sharing: Joint, environment: Environment, rule: Ruling, horizon: int) -> P
 @prepare_sharing.register
 def _(sharing: PerContext, environment: Environment, rule: Ruling, horizon: int) -> Prepared:
     del horizon
-    lows, highs = sharing.cells.arm_bounds()
+    lows, highs = sharing.ranges
     return PreparedCell(sharing.cells, np.array(lows), np.array(highs), environment, rule)
 
 
@@ -132,20 +133,21 @@ class PreparedJoint(Prepared):
 
 
 class _JointRunner:
-    def __init__(self, plan: PreparedJoint, rule: KernelRule) -> None:
-        self.plan, self.rule = plan, rule
-        self.state = memory_of(plan.kept, rule, plan.arms, plan.cells.features, "C")
+    def __init__(self, prepared: PreparedJoint, rule: KernelRule) -> None:
+        self.prepared, self.rule = prepared, rule
+        self.state = memory_of(prepared.kept, rule, prepared.arms, prepared.cells.features, "C")
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
-        plan = self.plan
+        prepared = self.prepared
         for_rule(kernels.joint, self.rule)(
-            stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
-            self.rule, world.states, plan.features.of(world), plan.centres, world.g,
+            stretch, chosen, self.state, prepared.places.of(stretch, world), prepared.lows,
+            prepared.highs, self.rule, world.states, prepared.features.of(world),
+            prepared.centres, world.g,
         )  # fmt: skip
 
     def take_over(self, before: _JointRunner) -> None:
         """Start with what was learned on another grid."""
-        old, new = before.plan.cells, self.plan.cells
+        old, new = before.prepared.cells, self.prepared.cells
         means = self.state.means
         for j in range(means.shape[1]):
             if before.state.pulls[j]:
@@ -154,15 +156,15 @@ class _JointRunner:
 
 
 class _HistogramRunner:
-    def __init__(self, plan: PreparedJoint, rule: KernelRule) -> None:
-        self.plan, self.rule = plan, rule
+    def __init__(self, prepared: PreparedJoint, rule: KernelRule) -> None:
+        self.prepared, self.rule = prepared, rule
         self.state: kernels.HistogramState | None = None
 
     def run(self, stretch: Stretch, world: World, chosen: Arms) -> None:
-        plan = self.plan
-        rewards = plan.atom_rewards.of(world)
+        prepared = self.prepared
+        rewards = prepared.atom_rewards.of(world)
         if self.state is None:
-            arms = plan.arms
+            arms = prepared.arms
             self.state = kernels.HistogramState(
                 np.zeros((arms, rewards.shape[2])),
                 np.zeros(arms, np.int64),
@@ -170,16 +172,16 @@ class _HistogramRunner:
                 np.zeros(1, np.int64),
             )
         for_rule(kernels.joint_histogram, self.rule)(
-            stretch, chosen, self.state, plan.places.of(stretch, world), plan.lows, plan.highs,
-            self.rule, world.states, rewards,
+            stretch, chosen, self.state, prepared.places.of(stretch, world), prepared.lows,
+            prepared.highs, self.rule, world.states, rewards,
         )  # fmt: skip
 
 
-def _atom_rewards(plan: PreparedJoint, laws: Laws) -> Array:
+def _atom_rewards(prepared: PreparedJoint, laws: Laws) -> Array:
     """Return the reward of each arm's atoms at each centre: `[cell, arm, k]`."""
-    vector = plan.cells.problem.payoff.vector
-    table = np.zeros((plan.cells.features, plan.arms, int(laws.size.max())))
-    columns = [column[:, None] for column in plan.centres.T]
+    vector = prepared.cells.problem.payoff.vector
+    table = np.zeros((prepared.cells.features, prepared.arms, int(laws.size.max())))
+    columns = [column[:, None] for column in prepared.centres.T]
     for j, (start, count) in enumerate(zip(laws.start, laws.size, strict=True)):
         table[:, j, :count] = vector(*columns, *laws.rows[start : start + count].T)
     return table
@@ -292,9 +294,11 @@ class PreparedPhase(Prepared):
         start, phase = 0, 1
         while start < horizon:
             grid = sharing.tuned(sharing.problem, 2**phase)
+            if type(grid) not in OUR_CELLS:
+                raise CannotCompile(f"the cells {type(grid).__name__} have no kernel")
             # Means are carried over, as in the library.
-            plan = PreparedJoint(grid, environment, rule, means_only=sharing.carry)
-            self.phases.append((start, plan))
+            prepared = PreparedJoint(grid, environment, rule, means_only=sharing.carry)
+            self.phases.append((start, prepared))
             start += 2**phase
             phase += 1
 
@@ -313,8 +317,7 @@ class _PhaseRunner:
 
     def _next(self) -> None:
         self.number += 1
-        plan = self.phases[self.number][1]
-        runner = plan.begin(self.own_key)
+        runner = self.phases[self.number][1].begin(self.own_key)
         if self.carry and self.number and isinstance(runner, _JointRunner):
             before = self.current
             assert isinstance(before, _JointRunner)  # noqa: S101 - means only

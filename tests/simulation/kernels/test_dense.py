@@ -186,7 +186,7 @@ def test_a_reward_in_code_has_a_kernel_over_listed_states():
 
 @pytest.mark.parametrize("limit", [1 << 24, 1])
 def test_what_does_not_fit_into_a_table_runs_in_the_interpreter(limit, monkeypatch):
-    for place in ("prepare", "world"):
+    for place in ("compilable", "world"):
         monkeypatch.setattr(f"onepull.simulation.{place}.LARGEST_TABLE", limit)
     environment = listed()
     found = {
@@ -200,6 +200,9 @@ def test_what_does_not_fit_into_a_table_runs_in_the_interpreter(limit, monkeypat
     kinds = {sharing: type(made._prepared[0]) for sharing, made in found.items()}
     table = PreparedDense if limit > 1 else Interpreted
     assert kinds == {"histogram": table, "sketch(17)": table, "low-rank(1e-6)": PreparedDense}
+    if limit == 1:
+        told = found["histogram"].notes[0]
+        assert "the features of Histogram are too many for a table of all states" in told
     for made in found.values():
         made.block(0, 1)
 
@@ -211,6 +214,7 @@ def test_a_sketch_of_finite_fields_beside_continuous_ones_runs_in_the_interprete
     policy = UpperConfidence(environment.problem, sharing="sketch(5)")
     made = Simulation(environment, {"p": policy}, horizon=100)
     assert isinstance(made._prepared[0], Interpreted)
+    assert "Sketch has no compiled features for continuous states" in made.notes[0]
     low_rank = UpperConfidence(environment.problem, sharing="low-rank(1e-6)")
     assert_identical(*blocks(environment, low_rank, horizon=HORIZON))
 

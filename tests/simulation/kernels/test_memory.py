@@ -77,8 +77,21 @@ def listed() -> Environment:
     return Environment(problem, states=laws, contexts=Discrete([0.31, 0.77, 1.9], [0.2, 0.3, 0.5]))
 
 
+def priced() -> Environment:
+    """Return arms with prices, so that each has rewards of its own range."""
+    problem = Problem(
+        arms={arm: {"price": 0.4 * j} for j, arm in enumerate("abc")},
+        context={"y": Finite([0.5, 1.0])},
+        state={"x": Interval(0, 1)},
+        reward="x * y - price",
+    )
+    laws = dict.fromkeys(problem.arms, Uniform(0, 1))
+    return Environment(problem, states=laws, contexts=Discrete([0.5, 1.0], [0.5, 0.5]))
+
+
 WORLDS = {
     "channels": channel_selection,
+    "priced": priced,
     "offloading": offloading,
     "drifting": drifting,
     "unbounded": unbounded,

@@ -21,13 +21,17 @@ from onepull.statistics import ArmStatistics
 
 
 class PerContext(Sharing):
-    """Learns the mean rewards of each context, or cell of contexts, from its own pulls only."""
+    """Learns the mean rewards of each context, or cell of contexts, from its own pulls only.
+
+    `ranges` holds the lowest and the highest rewards in each cell, of each arm if arms have
+    attributes.
+    """
 
     def __init__(self, cells: Cells) -> None:
         self.problem = cells.problem
         self.cells, self.delta = cells, cells.delta
         self._lows, self._highs = cells.cell_bounds()
-        self._of_arms = cells.arm_bounds()
+        self.ranges = cells.arm_bounds()
         self._statistics: dict[int, ArmStatistics] = {}
         self._kind: Callable[..., ArmStatistics] = ArmStatistics.empty
         self._unseen = self._empty()
@@ -50,6 +54,10 @@ class PerContext(Sharing):
     def all_statistics(self) -> dict[str, ArmStatistics]:
         """The statistics of each cell that has been seen."""
         return {str(cell): statistics for cell, statistics in self._statistics.items()}
+
+    def kinds_of_statistics(self) -> set[type[ArmStatistics]]:
+        """Return the classes of the statistics that are stored, or will be."""
+        return super().kinds_of_statistics() | {type(self._unseen), type(self._empty())}
 
     def statistics_for(self, key: str) -> ArmStatistics:
         """Return the statistics of a cell, created if needed."""
@@ -77,7 +85,7 @@ class PerContext(Sharing):
         """Return statistics, estimates and reward bounds of the cell of a context."""
         cell = self.cells.locate(context)
         statistics = self._statistics.get(cell, self._unseen)
-        lows, highs = self._of_arms
+        lows, highs = self.ranges
         view = statistics, statistics.means[0], lows[cell], highs[cell]
         return answered_view(*view) if statistics.waiting else view
 
@@ -116,7 +124,7 @@ class PerContext(Sharing):
         """Switch to a problem with one more arm at the end, or without arm `removed`."""
         self.cells = self.cells.on(problem)  # type: ignore[assignment]  # cells again
         self._lows, self._highs = self.cells.cell_bounds()
-        self._of_arms = self.cells.arm_bounds()
+        self.ranges = self.cells.arm_bounds()
         super().change_arms(problem, removed)
         self._unseen = self._empty()
 

@@ -58,6 +58,10 @@ class Sharing(Knowledge):
     def statistics_for(self, key: str) -> ArmStatistics:
         """Return the statistics with a key, created if needed."""
 
+    def kinds_of_statistics(self) -> set[type[ArmStatistics]]:
+        """Return the classes of the statistics that are stored, or will be."""
+        return {type(statistics) for statistics in self.all_statistics.values()}
+
     def keep(self, empty: Callable[..., ArmStatistics]) -> Self:
         """Use the forgetting statistics `empty(arms=…, features=…)` from now on; return itself."""
         raise NotImplementedError(f"{type(self).__name__} cannot forget, given {empty}")

@@ -132,6 +132,11 @@ def joint_histogram(
 
     `rewards[cell, arm, k]` is the reward of the arm's k-th atom at the centre of the cell.  An
     estimate is the mean of these rewards, weighted by the counts.
+
+    The library moves a mean in every cell at every trial, which rounds differently.  So where two
+    arms have nearly the same index, another one may be chosen than in the library: often if they
+    would have exactly the same but for rounding.  To move the means of all cells here takes 8
+    times as long on 1,000 cells.
     """
     first, key = stretch.first, stretch.key
     start, count, ordered = laws.start, laws.size, laws.ordered

@@ -1,4 +1,8 @@
-"""The compiled loop of PatientKL, which explores in the cheapest context."""
+"""The compiled loop of PatientKL, which explores in the cheapest context.
+
+The library computes the means in all contexts as one product of matrices.  Here only those of the
+arm pulled last have changed, and a loop computes them, which rounds differently.
+"""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ leading_capped = inlined(rules.leading_capped)
 leading_law = inlined(rules.leading_law)
 leading_of_arms = inlined(rules.leading_of_arms)
 leading_law_of_arms = inlined(rules.leading_law_of_arms)
+is_overdue = inlined(rules.is_overdue)
 
 
 # Functions that kernels call.
@@ -106,7 +107,27 @@ def _decide(
     if functions.kind is TurnRule:
         return _take_turns(functions)
     # If arms have attributes, each has bounds of its own.
-    return _of_arms(functions) if isinstance(low, types.Array) else _by_mean(functions)
+    leading = _of_arms(functions) if isinstance(low, types.Array) else _by_mean(functions)
+    return _patiently(leading) if functions.is_patient else leading
+
+
+def _patiently(leading: Any) -> Any:
+    """Return the choice of a rule by which an arm comes first that was not observed for long."""
+    leader = inlined(leading)
+
+    def patient(
+        rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any,
+        trial: Any,
+    ) -> Any:  # fmt: skip
+        best = leader(rule, means, cell, roots, row, low, high, n, trial)
+        if means[cell, best] == np.inf:
+            return best
+        for j in range(means.shape[1]):
+            if is_overdue(rule.seen[j], n - 1, rule.patience):
+                return j
+        return best
+
+    return patient
 
 
 def _of_arms(functions: Functions) -> Any:
@@ -135,21 +156,6 @@ def _by_mean(functions: Functions) -> Any:
         found = rule.table[n] if n < rule.table.size else exploration(n, *rule.parameters)
         return leading_mean(means[cell], roots[row], index, aim_of(low, high, found))
 
-    def patient(
-        rule: Any, means: Any, cell: Any, roots: Any, row: Any, low: Any, high: Any, n: Any,
-        trial: Any,
-    ) -> Any:  # fmt: skip
-        best = plain_of(rule, means, cell, roots, row, low, high, n, trial)
-        if means[cell, best] == np.inf:
-            return best
-        for j in range(means.shape[1]):
-            if rule.seen[j] <= n - 1 - rule.patience:
-                return j
-        return best
-
-    if functions.is_patient:
-        plain_of = inlined(plain)
-        return patient
     if functions.cap is None and not functions.by_pulls:
         return plain
     cap, by_pulls = inlined(functions.cap or rules.no_mean_cap), functions.by_pulls

@@ -1,4 +1,7 @@
-"""The compiled loop of CoarseKL, which learns from sets of states."""
+"""The compiled loop of CoarseKL, which learns from sets of states.
+
+Its linear algebra is loops.  The library uses numpy and LAPACK, which round differently.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,14 @@ from onepull.policies.hidden_states.level_groups import (
     sets_of_groups,
 )
 from onepull.policies.hidden_states.told_sets import LevelSet
+from onepull.policies.linear.ridge import cholesky
 from onepull.simulation.compiled import compiled, inlined, overload, reachable
 from onepull.simulation.draws import atom, place
 from onepull.simulation.prepared import Arms, FunctionRunner, Prepared, Runner
 from onepull.simulation.trials import Stretch
 from onepull.simulation.world import World, WorldTables, lists_everything
 
+factorise = inlined(cholesky)
 risk_at = inlined(exploration)
 
 reachable(
@@ -110,13 +115,8 @@ def _solved(matrix: Any, vector: Any) -> Any:
 
     def solved(matrix: Any, vector: Any) -> Any:
         count = vector.size
-        factor, found = matrix.copy(), vector.copy()
-        for k in range(count):
-            for s in range(k, count):
-                rest = factor[s, k]
-                for r in range(k):
-                    rest -= factor[s, r] * factor[k, r]
-                factor[s, k] = np.sqrt(rest) if s == k else rest / factor[k, k]
+        factor, found = np.empty(matrix.shape), vector.copy()
+        factorise(matrix, 0.0, factor)
         for k in range(count):
             for r in range(k):
                 found[k] -= factor[k, r] * found[r]
