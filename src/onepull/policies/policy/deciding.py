@@ -18,7 +18,8 @@ from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, 
 from onepull.policies.fleet.fleet import Fleet
 from onepull.policies.loaded import Loaded
 from onepull.policies.pull_counts import PullCounts
-from onepull.policies.request import Request
+from onepull.policies.request import Request, made
+from onepull.policies.sharing.in_flight import Counted
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.ties import best_of, drawn, even, foremost
 from onepull.policies.traits import Traits
@@ -116,6 +117,10 @@ class Deciding(ABC):
         """Return the position of the allowed arm with the highest index."""
         return self._foremost(request, self._indices(request))[0]
 
+    def _counted(self, request: Request) -> Counted:
+        """Return the pulls that count in the context."""
+        return self._knowledge.counted(request.context)
+
     def _estimates(self, request: Request) -> Sequence[float | None]:
         """Return the estimated reward of each arm, None if the policy has no estimate."""
         del request
@@ -123,7 +128,7 @@ class Deciding(ABC):
 
     def _chances(self, request: Request) -> Sequence[float] | None:
         """Return the probability of choosing each allowed arm, or None if it is unknown."""
-        best = self._foremost(request, self._indices(request))
+        best = self._foremost(request, request.once(self._indices))
         return even(best if self._generator is not None else best[:1], request.allowed)
 
     def _draw(self, request: Request) -> int:
@@ -162,6 +167,8 @@ class Deciding(ABC):
     def _narrowed(self, eligible: Collection[str] | None) -> Narrowed:
         """Return the arms that may be chosen: those eligible, as far as the controls leave them."""
         allowed = self._everyone if eligible is None else self._positions(eligible)
+        if not self._narrows:
+            return Narrowed(allowed, {}, "")
         counts = self._all_counts
         silent = counts.silent() if self._knowledge.learns else []
         if self._controls is None and not silent:
@@ -187,11 +194,11 @@ class Deciding(ABC):
         """
         if nameless:
             raise self._by_name("choose", nameless)
-        if eligible is None and not self._narrows:  # as `_narrowed` returns it
-            allowed: Sequence[int] = self._everyone
-        else:
+        if self._narrows:
             allowed = self._narrowed(eligible).allowed
-        request = tuple.__new__(Request, (context, self._look(context), allowed))  # quicker
+        else:  # the same, quicker
+            allowed = self._everyone if eligible is None else self._positions(eligible)
+        request = made(Request, (context, self._look(context), allowed))  # quicker
         if self._generator is None:
             return self._arms[self._leader(request)]
         return self._arms[self._draw(request)]
@@ -209,15 +216,14 @@ class Deciding(ABC):
             raise self._by_name("explain", nameless)
         left = self._narrowed(eligible)
         request = Request(context, self._look(context), left.allowed)
-        indices = [float(index) for index in self._indices(request)]
-        all_pulls, trials = self._knowledge.seen(request.context)
+        indices = [float(index) for index in request.once(self._indices)]
+        counted = request.once(self._counted)
         known = [1.0] if len(left.allowed) == 1 else self._chances(request)
         chances = dict(zip(request.allowed, known, strict=True)) if known else {}
         allowed = set(request.allowed)
-        some = self._knowledge.in_flight_in(context)
-        in_flight = self._counts.in_flight if some is None else some
+        in_flight = self._counts.in_flight if counted.in_flight is None else counted.in_flight
         is_reward = self.traits.index_is_reward
-        columns = (all_pulls, in_flight, self._told(request), indices)
+        columns = (counted.pulls, in_flight, self._told(request), indices)
         rows = [
             ArmExplanation(
                 arm=arm,
@@ -237,7 +243,7 @@ class Deciding(ABC):
         return Explanation(
             policy=type(self).__name__,
             context=self.problem.context.fields(self.problem.context.read(context)),
-            trial=trials + 1,
+            trial=counted.trials + 1,
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
             reason=left.reason or f"{self._reason(request, indices)}{left.note(self._arms)}",
@@ -259,8 +265,9 @@ class Deciding(ABC):
 
     def _told(self, request: Request) -> Sequence[float | None]:
         """Return the estimates without what is assumed of arms that have not answered yet."""
-        estimates = self._estimates(request)
-        unanswered = self._knowledge.unanswered(request.context)
+        estimates, unanswered = self._estimates(request), request.once(self._counted).unanswered
+        if not unanswered:
+            return estimates
         return [UNPULLED if j in unanswered else estimate for j, estimate in enumerate(estimates)]
 
     def _reason(self, request: Request, indices: list[float]) -> str:
@@ -275,9 +282,9 @@ class Deciding(ABC):
         return f"{why}, {tie_of([self._arms[j] for j in best], left, draws=self.draws)}"
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
-        """Return the allowed arms that tie for the highest index, after breaking ties by pulls."""
+        """Return the allowed arms that tie for the highest of these indices: the tie rule."""
         by_pulls = self.traits.breaks_ties_by_pulls
-        pulls = self._knowledge.seen(request.context)[0] if by_pulls else None
+        pulls = request.once(self._counted).pulls if by_pulls else None
         return foremost(indices, request.allowed, pulls)
 
     def _positions(self, eligible: Collection[str]) -> Sequence[int]:
@@ -287,7 +294,11 @@ class Deciding(ABC):
             arms = iter(eligible)
         except TypeError:
             raise InputError(f"eligible takes a list of arms, given {shown(eligible)}") from None
-        positions = sorted({self._find(arm) for arm in arms})
+        known, given = self._position, list(arms)
+        try:
+            positions = sorted({known[arm] for arm in given})
+        except (KeyError, TypeError):
+            positions = sorted({self._find(arm) for arm in given})  # raises the error
         if not positions:
             raise InputError("eligible needs at least one arm, given none")
         return positions

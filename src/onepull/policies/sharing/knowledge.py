@@ -9,6 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from onepull.errors import ParameterError
+from onepull.policies.sharing.in_flight import Counted
 from onepull.policies.sharing.inherited import changed_fields, names_in_sentence
 from onepull.problem import Problem
 
@@ -76,6 +77,10 @@ class Knowledge(ABC):
         """Return the arms with pulls in flight in a context and no observation there."""
         del context
         return ()
+
+    def counted(self, context: Mapping[str, Any]) -> Counted:
+        """Return the pulls that count in a context: `seen`, `in_flight_in` and `unanswered`."""
+        return Counted(*self.seen(context), self.in_flight_in(context), self.unanswered(context))
 
     def mean_state(self, arm: int) -> dict[str, float] | None:
         """Return the mean of each number of an arm's state, None if states are not learned."""
