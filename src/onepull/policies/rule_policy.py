@@ -18,7 +18,7 @@ from onepull.policies.sharing.in_flight import Counted, counted, of_each_arm
 from onepull.policies.sharing.sharing import Sharing
 from onepull.policies.ties import best_of, foremost
 from onepull.problem import Problem
-from onepull.statistics import UNPULLED
+from onepull.statistics import UNPULLED, ArmStatistics
 
 Kind = TypeVar("Kind", bound=type["RulePolicy"])
 
@@ -201,10 +201,15 @@ class MeanPolicy(RulePolicy):
         is_plain = self._is_quick and self._is_plain and statistics.in_lists
         if not is_plain or self.problem.attributes:
             return super()._leader(request)
-        aim = self._rule.aim_at(low, high, statistics.trial)
+        aim = self._aim_at(statistics, low, high)
         index, roots, allowed = self._index, statistics.roots, request.allowed
         found = [index(estimates[j], roots[j], aim) for j in allowed]
         return allowed[best_of(found, range(len(found)))[0]]
+
+    def _aim_at(self, statistics: ArmStatistics, low: Any, high: Any) -> Any:
+        """Return what the rule computes once for all arms; `_leader` does so in place."""
+        trial = statistics.trials + statistics.waiting + 1
+        return self._aim(low, high, self._exploration(trial, *self._numbers))
 
     def _scores(self, request: Request) -> Any:
         """Return every index without the error of the features, which is the same for all arms."""
@@ -220,7 +225,7 @@ class MeanPolicy(RulePolicy):
             low, high = min(lows), max(highs)
             aim = rule.aim(low, high, explored)
         else:
-            aim = rule.aim_at(low, high, statistics.trial)
+            aim = self._aim_at(statistics, low, high)
             scores = statistics.score(rule, estimates, aim)
         if rule.patience and (overdue := self._overdue(request)):
             # Above every possible index, below that of an arm that was never pulled.  In a narrow
