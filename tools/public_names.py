@@ -15,6 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "onepull"
 BEGIN, END = "# Made by tools/public_names.py", "# To here."
 # What the package exports beside its policies, by the module it is taken from.
 TOOLS = {
+    "onepull.policies.choice": ["Choice"],
     "onepull.policies.controls": ["Controls", "Share"],
     "onepull.policies.request": ["Request"],
     "onepull.policies.explanation": ["ArmExplanation", "Explanation"],

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         UCBALP,
         Absorbed,
         AdaptiveKL,
+        Choice,
         CoarseKL,
         ContextualZooming,
         Controls,
@@ -171,6 +172,7 @@ _HOMES = {
     "statistics": ["ArmStatistics"],
     "store": ["MemoryStore", "PostgresStore", "SQLiteStore", "Store", "open_store"],
     "policies": [
+        "Choice",
         "Controls",
         "Share",
         "Request",
@@ -244,6 +246,7 @@ __all__ = [
     "BatteryPlan",
     "Box",
     "BufferEnvironment",
+    "Choice",
     "Client",
     "ClusterError",
     "CoarseKL",

@@ -3,6 +3,7 @@
 # Made by tools/public_names.py
 from onepull.policies.budget.mixture_elimination import MixtureElimination
 from onepull.policies.budget.ucb_alp import UCBALP
+from onepull.policies.choice import Choice
 from onepull.policies.controls import Controls, Share
 from onepull.policies.drifting.discounted_kl import DiscountedKL
 from onepull.policies.drifting.discounted_ucb import DiscountedUCB
@@ -59,6 +60,7 @@ __all__ = [
     "AdaptiveKL",
     "ArmExplanation",
     "ArmStats",
+    "Choice",
     "CoarseKL",
     "ContextualZooming",
     "Controls",

@@ -28,6 +28,7 @@ FREE = frozenset({
     "__annotations_cache__", "__static_attributes__", "__firstlineno__", "__orig_bases__",
     "__parameters__", "__abstractmethods__", "_abc_impl", "__slots__", "__dict__", "__weakref__",
     "__repr__", "_repr_html_", "parameters", "_stated", "_written", "_shown", "traits", "guarantee",
+    "check_observation", "clipped_fields", "copy", "fresh", "has_arm", "is_in_flight", "to_dict",
     "explain", "_why", "_reason", "_index_note", "_unseen", "_runs_rules", "_keeps_to_rule",
 })  # fmt: skip
 
