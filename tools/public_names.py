@@ -26,6 +26,7 @@ TOOLS = {
     "onepull.policies.recommendation": ["recommended"],
     "onepull.policies.rule_policy": ["MeanPolicy", "TurnPolicy"],
     "onepull.policies.sharing.by_name": ["shared"],
+    "onepull.policies.sharing.knowledge": ["Knowledge"],
     "onepull.policies.stats": ["ArmStats", "Stats"],
     "onepull.policies.states.state_policy": ["StatePolicy"],
     "onepull.policies.traits": ["Traits"],

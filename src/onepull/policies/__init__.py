@@ -32,6 +32,7 @@ from onepull.policies.rule_policy import MeanPolicy, TurnPolicy
 from onepull.policies.scheduled.dsee import DSEE
 from onepull.policies.scheduled.epsilon_greedy import EpsilonGreedy
 from onepull.policies.sharing.by_name import shared
+from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.states.dirichlet_thompson import DirichletThompson
 from onepull.policies.states.empirical_bernstein import EmpiricalBernstein
 from onepull.policies.states.empirical_kl import EmpiricalKL
@@ -76,6 +77,7 @@ __all__ = [
     "FixedArm",
     "Genie",
     "Greedy",
+    "Knowledge",
     "LinRel",
     "LinUCB",
     "LinearThompson",

@@ -347,7 +347,8 @@ class Deciding(ABC):
 
     def _told(self, request: Request) -> Sequence[float | None]:
         """Return the estimates without what is assumed of arms that have not answered yet."""
-        estimates, unanswered = self._estimates(request), request.once(self._counted).unanswered
+        estimates = request.once(self._estimates)
+        unanswered = request.once(self._counted).unanswered
         if not unanswered:
             return estimates
         return [UNPULLED if j in unanswered else estimate for j, estimate in enumerate(estimates)]
