@@ -170,7 +170,12 @@ class PatientKL(KeepsStates):
     ('wifi', 'lte')
     """
 
-    traits = Traits(breaks_ties_by_pulls=True, order_matters=True, arm_order_matters=True)
+    traits = Traits(
+        breaks_ties_by_pulls=True,
+        order_matters=True,
+        arm_order_matters=True,
+        waits_to_explore=True,
+    )
     _knowledge: Attendance
     guarantee = (
         "no bound is known; it aims at the lower bound of Graves and Lai (1997), which explores "
