@@ -10,7 +10,7 @@ import pytest
 from policy_cases import Maker, one_each
 from problems import channels
 
-from onepull import DCB, KLUCB, Greedy, MeanPolicy, MeanRule, UpperConfidence, shared
+from onepull import DCB, KLUCB, Greedy, MeanPolicy, MeanRule, Random, UpperConfidence, shared
 from onepull.policies.rule_policy import RulePolicy
 from onepull.testing.policies.taught import contexts, taught
 
@@ -52,6 +52,29 @@ def test_each_part_of_a_decision_is_worked_out_at_most_once(build, problem, aske
     getattr(policy, asked)(**some, **context)
     assert calls.counted["_look"] == 1
     assert set(calls.counted.values()) <= {0, 1}, calls.counted
+
+
+@pytest.mark.parametrize(("build", "problem"), ALL.values(), ids=ALL)
+def test_what_is_decided_is_what_is_chosen_and_explained(build, problem):
+    policy, twin = taught(build, problem()), taught(build, problem())
+    arms = list(problem().arms)
+    for i, context in enumerate(contexts(problem())):
+        eligible = [None, arms[:1], arms[1:] or arms][i % 3]
+        told = policy.explain(eligible=eligible, **context)
+        choice = policy.decide(context, eligible=eligible)
+        assert choice.arm == twin.choose(eligible=eligible, **context)
+        (row,) = [row for row in told.arms if row.arm == choice.arm]
+        assert (choice.chance, choice.estimate) == (row.chance, row.estimate)
+        assert told.arm in (None, choice.arm)
+
+
+def test_a_decision_with_a_generator_of_its_own_leaves_that_of_the_policy_alone():
+    policy, twin = (Random(channels(4), seed=1) for _ in range(2))
+    ours = [policy.decide({"bits": 1}, generator=np.random.default_rng(7)).arm for _ in range(5)]
+    assert len(set(ours)) == 1
+    drawn = [policy.choose(bits=1) for _ in range(20)]
+    assert drawn == [twin.choose(bits=1) for _ in range(20)]
+    assert len(set(drawn)) > 1
 
 
 CHOSEN: Mapping[str, Maker] = {
