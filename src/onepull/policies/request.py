@@ -46,8 +46,8 @@ class Request(_Asked):
         So parts of the decision that several methods of a policy need, such as its indices, are
         worked out once: `request.once(self._indices)`.
         """
-        known: dict[Any, Any] = self.__dict__
-        if part not in known:
-            known[part] = part(self)
-        found: Part = known[part]
+        known: dict[Any, Part] = self.__dict__
+        if part in known:
+            return known[part]
+        found = known[part] = part(self)
         return found
