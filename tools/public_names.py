@@ -15,6 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "onepull"
 BEGIN, END = "# Made by tools/public_names.py", "# To here."
 # What the package exports beside its policies, by the module it is taken from.
 TOOLS = {
+    "onepull.policies.choice": ["Choice"],
     "onepull.policies.controls": ["Controls", "Share"],
     "onepull.policies.request": ["Request"],
     "onepull.policies.explanation": ["ArmExplanation", "Explanation"],
@@ -25,6 +26,7 @@ TOOLS = {
     "onepull.policies.recommendation": ["recommended"],
     "onepull.policies.rule_policy": ["MeanPolicy", "TurnPolicy"],
     "onepull.policies.sharing.by_name": ["shared"],
+    "onepull.policies.sharing.knowledge": ["Knowledge"],
     "onepull.policies.stats": ["ArmStats", "Stats"],
     "onepull.policies.states.state_policy": ["StatePolicy"],
     "onepull.policies.traits": ["Traits"],

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from problems import channels, harvesting
 
-from onepull import DCB, Finite, Interval, ParameterError, Problem, simulate
+from onepull import DCB, Finite, Interval, ParameterError, Problem, Traits, simulate
 from onepull.distributions import Exponential, Failing, Switching, Uniform
 from onepull.environment import Environment, channel_selection, energy_harvesting
 from onepull.planning import plan
@@ -60,6 +60,14 @@ def test_what_waits_is_not_offered_where_its_past_is_of_no_use():
     assert "PatientKL" in kinds(CHANNELS)
     assert "PatientKL" not in kinds(changing(CHANNELS, 500))
     assert "PatientKL" not in kinds(CHANNELS.with_late_feedback(delays=20))
+
+
+def test_whether_a_policy_waits_is_its_trait(monkeypatch):
+    late = CHANNELS.with_late_feedback(delays=100)
+    assert "DCB" in kinds(late)
+    monkeypatch.setattr(DCB, "traits", Traits(waits_to_explore=True))
+    assert "DCB" not in kinds(late)
+    assert "DCB" in kinds(CHANNELS)
 
 
 @pytest.mark.parametrize(("trials", "changes"), [(1000, 1), (40_000, 3), (10**6, 50)])

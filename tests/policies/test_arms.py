@@ -25,7 +25,6 @@ from onepull import (
     Random,
     UnknownArm,
 )
-from onepull.policies.logged_policy import copy_of, remove_arms
 from onepull.testing.random_data import observations
 
 DRAWS = 7000
@@ -189,11 +188,40 @@ def test_several_arms_are_removed_at_once_as_one_after_the_other(name):
     gone = [problem.arms[-1], problem.arms[0]]
     for arm in problem.arms:
         policy.share(arm, least=0.1)
-    other = copy_of(policy)
+    other = policy.copy()
     try:
         for arm in gone:
             other.remove_arm(arm)
     except OnepullError:
         pytest.skip("its parameters are about its arms")
-    remove_arms(policy, gone)
+    policy.remove_arms(gone)
     assert policy.to_bytes() == other.to_bytes()
+
+
+class Careful(UCB1):
+    """Does more than usual with each arm, so that arms come and go one by one."""
+
+    def add_arm(self, arm, /, **attributes):
+        super().add_arm(arm, **attributes)
+
+    def remove_arm(self, arm):
+        super().remove_arm(arm)
+
+
+@pytest.mark.parametrize("kind", [UCB1, Careful])
+def test_arms_that_cannot_all_come_or_go_stay_as_they_are(kind):
+    policy = kind(channels(3))
+    for change, error in [
+        (lambda: policy.add_arms({"wifi": {}, "channel-2": {}}), "'channel-2' already exists"),
+        (lambda: policy.add_arms({"wifi": {}, "": {}}), "name"),
+        (lambda: policy.add_arms({"wifi": {}, "lte": {"price": 1}}), "price"),
+        (lambda: policy.remove_arms(["channel-1", "wifi"]), "unknown arm 'wifi'"),
+        (lambda: policy.remove_arms(policy.problem.arms), "the only one left"),
+    ]:
+        with pytest.raises(OnepullError, match=error):
+            change()
+        assert policy.problem.arms == ("channel-1", "channel-2", "channel-3")
+    policy.remove_arms([])
+    policy.add_arms({"wifi": {}, "lte": {}})
+    policy.remove_arms(["lte", "channel-1", "lte"])
+    assert policy.problem.arms == ("channel-2", "channel-3", "wifi")

@@ -10,7 +10,6 @@ from problems import channels
 from taught import taught
 
 from onepull import UCB1, OnepullError, Policy
-from onepull.policies.logged_policy import copy_of
 
 
 def change(policy, problem):
@@ -30,7 +29,7 @@ def test_what_a_copy_does_changes_the_copy_alone(name):
     problem = made()
     policy = taught(build(problem), 30, problem, seed=5)
     text = policy.to_bytes()
-    copied, loaded = copy_of(policy), Policy.from_bytes(text, problem=problem)
+    copied, loaded = policy.copy(), Policy.from_bytes(text, problem=problem)
     assert copied.to_bytes() == text
     change(copied, problem)
     change(loaded, problem)
@@ -52,7 +51,15 @@ class Noting(UCB1):
 
 def test_what_a_class_of_ones_own_keeps_is_copied():
     policy = Noting(channels(3))
-    copied = copy_of(policy)
+    copied = policy.copy()
     assert isinstance(copied, Noting)
     copied.add_arm("wifi")
     assert (copied.notes, policy.notes) == ([0] * 4, [0] * 3)
+
+
+def test_a_copy_of_a_member_of_a_fleet_is_told_apart():
+    policy = UCB1(channels(3))
+    policy.join("host-1")
+    copied = policy.copy()
+    copied.observe("channel-1", bits=1, capacity=1)
+    assert (copied.versions, policy.versions) == ({"host-1": 1}, {})

@@ -608,3 +608,20 @@ def test_forged_updates_change_nothing(build, field, value):
     with pytest.raises((SaveFileError, MergeError)):
         one.absorb(savefile.encode(forged, savefile.UPDATES))
     assert one.to_bytes() == before
+
+
+def test_an_arm_that_answered_only_a_member_who_removes_it_rests_where_it_never_answered():
+    one, two = DCB(channels(3)), DCB(channels(3))
+    one.join("1")
+    two.join("2")
+    for _ in range(4):
+        one.pulled("channel-2", bits=1)
+        one.gave_up("channel-2", bits=1)
+    two.observe("channel-2", capacity=3)
+    one.absorb(two.updates())
+    assert one.choose(bits=1) == one.explain(bits=1).arm  # it has answered, so none rests
+    one.observe("channel-1", capacity=1)
+    one.observe("channel-3", capacity=1)
+    two.remove_arm("channel-2")
+    one.absorb(two.updates())
+    assert one.choose(bits=1) == "channel-1" == one.explain(bits=1).arm

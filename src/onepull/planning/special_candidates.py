@@ -25,7 +25,6 @@ from onepull.policies import (
     CoarseKL,
     DiscountedKL,
     DiscountedUCB,
-    PatientKL,
     Policy,
     RegressionUCB,
     RestartingUCB,
@@ -41,7 +40,7 @@ from onepull.spaces import Interval
 INTERPRETED = 800_000  # trials of all runs together, for a policy that is not compiled
 SLOW_TRIALS = 100_000  # the same for one that keeps states or fits shapes
 SEARCHED_TRIALS = 200_000  # the same for CoarseKL, whose index is a search
-LOOKS = 10**8  # contexts × arms × states × trials of one run of PatientKL
+LOOKS = 10**8  # contexts × arms × states × trials of one run, if all contexts are gone through
 FORGETFUL_CELLS = 128  # at most, for policies that forget: a change detector checks every cell
 
 
@@ -110,8 +109,7 @@ PatientKL, which cannot learn from it.
             "The reward has no lowest value. Left out: policies that explore by its range."
         )
     if met.is_late or met.changes:
-        # It needs prompt feedback, and trusts old observations.
-        found = [c for c in found if not isinstance(c.build(), PatientKL)]
+        found = [c for c in found if not c.build().traits.waits_to_explore]
     if met.changes:
         times = f"{met.changes} time{'s' * (met.changes > 1)}"
         notes.append(f"Arms change {times}; regret is against the arm that is best at the time.")
@@ -289,7 +287,7 @@ def _last_trial(problem: Problem, candidate: Candidate, met: Circumstances) -> f
     from onepull.simulation.prepare import prepare  # noqa: PLC0415 - loads the compiler
 
     policy = candidate.build()
-    if isinstance(policy, PatientKL):
+    if policy.traits.waits_to_explore:
         looked_at = size(problem.context) * size(problem.outcome) * len(problem.arms)
         return LOOKS // looked_at
     if isinstance(policy, CoarseKL):

@@ -3,6 +3,7 @@
 # Made by tools/public_names.py
 from onepull.policies.budget.mixture_elimination import MixtureElimination
 from onepull.policies.budget.ucb_alp import UCBALP
+from onepull.policies.choice import Choice
 from onepull.policies.controls import Controls, Share
 from onepull.policies.drifting.discounted_kl import DiscountedKL
 from onepull.policies.drifting.discounted_ucb import DiscountedUCB
@@ -31,6 +32,7 @@ from onepull.policies.rule_policy import MeanPolicy, TurnPolicy
 from onepull.policies.scheduled.dsee import DSEE
 from onepull.policies.scheduled.epsilon_greedy import EpsilonGreedy
 from onepull.policies.sharing.by_name import shared
+from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.states.dirichlet_thompson import DirichletThompson
 from onepull.policies.states.empirical_bernstein import EmpiricalBernstein
 from onepull.policies.states.empirical_kl import EmpiricalKL
@@ -59,6 +61,7 @@ __all__ = [
     "AdaptiveKL",
     "ArmExplanation",
     "ArmStats",
+    "Choice",
     "CoarseKL",
     "ContextualZooming",
     "Controls",
@@ -74,6 +77,7 @@ __all__ = [
     "FixedArm",
     "Genie",
     "Greedy",
+    "Knowledge",
     "LinRel",
     "LinUCB",
     "LinearThompson",

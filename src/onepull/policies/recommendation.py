@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from onepull.checks import shown, whole_number
@@ -60,13 +62,7 @@ def recommended(
     >>> recommended(problem, feedback="reward")
     <CoarseKL(2 arms, c=0.0, head_start=1000.0, knots=17) after 0 trials>
     """
-    given_problem(problem)
-    if not isinstance(feedback, str) or feedback not in FEEDBACK:  # type: ignore[redundant-expr]
-        raise ParameterError(f"feedback must be {' or '.join(FEEDBACK)}, given {shown(feedback)}")
-    start = _head_start(horizon)
-    if feedback == "reward" and not _tells_state(problem):
-        return _from_rewards(problem, start, seed)
-    return AdaptiveKL(problem, seed=seed)
+    return _picked(problem, horizon, feedback, seed).policy
 
 
 def why(problem: Problem, *, horizon: int | None = None, feedback: str = "state") -> str:
@@ -84,20 +80,7 @@ def why(problem: Problem, *, horizon: int | None = None, feedback: str = "state"
 large n if the memory settles on no change
     storage: 188 numbers now
     """
-    policy = recommended(problem, horizon=horizon, feedback=feedback)
-    if isinstance(policy, AdaptiveKL):
-        seen = "the states are seen" if feedback == "state" else "the reward determines the state"
-        reason = f"{seen}, so they are kept and revalued for every request"
-        assumes = "the highest reward is known; arms may change over time"
-    elif isinstance(policy, CoarseKL):
-        reason = "the reward does not determine the state, but says which of a few it may be"
-        assumes = "arms do not change over time"
-    else:
-        reason = (
-            "the reward does not determine the state, so the mean reward of each arm is fitted "
-            "with the shapes that the formula can give it"
-        )
-        assumes = "arms do not change over time"
+    policy, reason, assumes = _picked(problem, horizon, feedback, None)
     return "\n".join(
         [
             type(policy).__name__,
@@ -112,15 +95,50 @@ large n if the memory settles on no change
 recommended.why = why  # type: ignore[attr-defined]  # so that it is found where it is needed
 
 
-def _from_rewards(problem: Problem, start: int, seed: int | np.random.Generator | None) -> Policy:
+class _Pick(NamedTuple):
+    """What is recommended, why, and what that assumes."""
+
+    policy: Policy
+    reason: str
+    assumes: str
+
+
+def _picked(
+    problem: Problem, horizon: int | None, feedback: str, seed: int | np.random.Generator | None
+) -> _Pick:
+    given_problem(problem)
+    if not isinstance(feedback, str) or feedback not in FEEDBACK:  # type: ignore[redundant-expr]
+        raise ParameterError(f"feedback must be {' or '.join(FEEDBACK)}, given {shown(feedback)}")
+    start = _head_start(horizon)
+    if feedback == "reward" and not _tells_state(problem):
+        return _from_rewards(problem, start, seed)
+    seen = "the states are seen" if feedback == "state" else "the reward determines the state"
+    return _Pick(
+        AdaptiveKL(problem, seed=seed),
+        f"{seen}, so they are kept and revalued for every request",
+        "the highest reward is known; arms may change over time",
+    )
+
+
+def _from_rewards(problem: Problem, start: int, seed: int | np.random.Generator | None) -> _Pick:
     """Return the policy for rewards that do not determine the state."""
+    assumes = "arms do not change over time"
     # Cells of an interval state are cut where the rewards of listed contexts bend or jump.
     if is_finite(problem.state) or is_finite(problem.context):
         try:
-            return CoarseKL(problem, head_start=start, seed=seed)
+            return _Pick(
+                CoarseKL(problem, head_start=start, seed=seed),
+                "the reward does not determine the state, but says which of a few it may be",
+                assumes,
+            )
         except ParameterError:  # too many states, or several interval fields
             pass
-    return RegressionUCB(problem, seed=seed)
+    return _Pick(
+        RegressionUCB(problem, seed=seed),
+        "the reward does not determine the state, so the mean reward of each arm is fitted "
+        "with the shapes that the formula can give it",
+        assumes,
+    )
 
 
 def _tells_state(problem: Problem) -> bool:

@@ -47,7 +47,8 @@ def even(best: Collection[int], allowed: Sequence[int]) -> list[float]:
     [0.0, 0.5, 0.5]
     """
     members = set(best)
-    return [1.0 / len(members) if j in members else 0.0 for j in allowed]
+    share = 1.0 / len(members)
+    return [share if j in members else 0.0 for j in allowed]
 
 
 def drawn(

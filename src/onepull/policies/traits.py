@@ -33,6 +33,9 @@ class Traits:
         The policy is made for arms that change over time.
     needs_no_lowest_reward
         The policy takes rewards without a lower bound, as of latencies.
+    waits_to_explore
+        The policy goes through all contexts to explore an arm where that is cheapest.  So it needs
+        arms that do not change and answer before the next request.
 
     Examples
     --------
@@ -51,3 +54,4 @@ class Traits:
     index_depends_on_other_arms: bool = False
     forgets: bool = False
     needs_no_lowest_reward: bool = False
+    waits_to_explore: bool = False

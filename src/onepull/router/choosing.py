@@ -8,7 +8,7 @@ from typing import Any, Never
 
 from onepull.checks import by_name, plain_text, shown
 from onepull.errors import ConflictError, ContextError, InputError
-from onepull.policies.choice import Choice, chosen
+from onepull.policies.choice import Choice
 from onepull.router.decision import Decision
 from onepull.router.following.following import Following
 from onepull.router.state.draws import Draw
@@ -110,7 +110,7 @@ class Choosing(Following):
             return Choice(arm, 1.0, None, "the arm of this key"), arm, "live"
         generator = Draw(id_) if policy.draws else None
         try:
-            choice = chosen(policy, context, eligible, generator)
+            choice = policy.decide(context, eligible=eligible, generator=generator)
         except InputError:
             if not self._are_all_paused(eligible):
                 raise
@@ -128,7 +128,8 @@ class Choosing(Following):
         arm = self._fallback(eligible)
         if fold.mode == "shadow" and not self._are_all_paused(eligible):
             generator = Draw(id_) if fold.policy.draws else None
-            return chosen(fold.policy, context, eligible, generator), arm, "shadow"
+            choice = fold.policy.decide(context, eligible=eligible, generator=generator)
+            return choice, arm, "shadow"
         fold.policy.problem.context.exactly(context)
         return Choice(arm, 1.0, None, "fallback"), arm, fold.mode
 

@@ -11,7 +11,6 @@ import msgspec
 
 from onepull.checks import flag, number, pinned, shown
 from onepull.errors import OnepullError, ParameterError, StoreError
-from onepull.policies.logged_policy import fresh_policy
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.definition.defining import Defining
@@ -161,7 +160,7 @@ class Controlling(Defining):
         """Return a policy for another problem, as it was asked for."""
         asked, present = self._fold.asked["policy"], self._fold.policy
         if asked["name"] == type(present).__name__:  # which may be a class of the caller's own
-            return fresh_policy(present, problem)
+            return present.fresh(problem)
         return policy_for(problem, asked)[0]
 
 

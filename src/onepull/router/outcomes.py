@@ -10,7 +10,6 @@ import msgspec
 
 from onepull.checks import shown
 from onepull.errors import ConflictError, InputError, NotFound
-from onepull.policies.choice import check_observation
 from onepull.policies.policy import Policy
 from onepull.router.receipts import Receipt
 from onepull.store.events import Expired, Failed, GaveUp, Observed, Slot
@@ -107,7 +106,7 @@ def prepared(  # noqa: PLR0913, PLR0917 - what was told, and what is known about
     if before is not None:
         return Outcome(event, repeated(event, before, getattr(before, "seq", 0)))
     whole = fields if decided is None else {**context, **state}
-    check_observation(policy, arm, whole, reward, failed=has_failed)
+    policy.check_observation(arm, whole, reward=reward, failed=has_failed)
     return Outcome(event)
 
 

@@ -19,7 +19,7 @@ from onepull.policies.budget.ledger import Ledger
 from onepull.policies.policy import Policy
 from onepull.policies.request import Request
 from onepull.policies.sharing.by_name import shared
-from onepull.policies.sharing.in_flight import View, of_each_arm
+from onepull.policies.sharing.in_flight import Counted, View, counted, of_each_arm
 from onepull.policies.sharing.sharing import Sharing
 from onepull.policies.ties import best_of, even
 from onepull.policies.traits import Traits
@@ -183,6 +183,9 @@ class Spender(Policy):
     def _look(self, context: Mapping[str, Any]) -> Any:
         return self.sharing.view(context)
 
+    def _counted(self, request: Request) -> Counted:
+        return counted(request.view[0])._replace(trials=self._knowledge.trials)
+
     def _indices(self, request: Request) -> list[float]:
         scores, _, highs = self._scores(request.view, 1)
         return [
@@ -210,7 +213,7 @@ class Spender(Policy):
         return [j for j in allowed if costs[j] == cheapest]
 
     def _chances(self, request: Request) -> Sequence[float]:
-        indices, allowed = self._indices(request), request.allowed
+        indices, allowed = request.once(self._indices), request.allowed
         payable = self._payable(allowed)
         best = best_of(indices, payable)
         if math.isinf(indices[best[0]]):

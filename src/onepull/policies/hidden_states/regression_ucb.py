@@ -89,9 +89,8 @@ class RegressionUCB(Policy):
 
     def _indices(self, request: Request) -> Array:
         means, variances, shares, scales, offsets = request.view
-        pulls, trials = self._knowledge.seen(request.context)
-        trial = trials + 1
-        bounds = regression_bound(means, variances, shares, trial, self.c)
+        pulls, trials, *_ = request.once(self._counted)
+        bounds = regression_bound(means, variances, shares, trials + 1, self.c)
         indices: Array = offsets + scales * bounds
         if 0 in pulls:
             indices[np.array(pulls) == 0] = UNPULLED

@@ -33,18 +33,34 @@ class ChangingArms(Operating):
 
         If arms have attributes, pass those of the new arm by name.
         """
-        if isinstance(arm, str) and arm in self._position:  # type: ignore[redundant-expr]
-            raise InputError(f"arm {arm!r} already exists; the arms are {some(self._arms)}")
-        arm_names([*self._arms, arm])  # raises if it is no name
+        self._check_new([arm])
         self._widen({arm: attributes})
 
-    def _add_arms(self, added: Attributes) -> None:
-        """Add some arms at once; one by one if this class does more than that with each."""
+    def add_arms(self, added: Attributes) -> None:
+        """Add arms with their attributes in one step, which is quicker than one by one.
+
+        >>> from onepull import AdaptiveKL, Interval, Problem
+        >>> policy = AdaptiveKL(Problem(
+        ...     arms={"a": {"price": 1}}, state={"x": Interval(0, 9)}, reward="x - price"
+        ... ))
+        >>> policy.add_arms({"b": {"price": 2}, "c": {"price": 3}})
+        >>> policy.problem.arms
+        ('a', 'b', 'c')
+        """
+        self._check_new(added)
         if type(self).add_arm is ChangingArms.add_arm:
             self._widen(added)
             return
-        for arm, attributes in added.items():
-            self.add_arm(arm, **attributes)
+        for each in (self.copy(), self):  # a copy first, so that nothing changes if one raises
+            for arm, attributes in added.items():
+                each.add_arm(arm, **attributes)
+
+    def _check_new(self, arms: Collection[str]) -> None:
+        """Raise InputError if one of these is no name for a new arm."""
+        for arm in arms:
+            if isinstance(arm, str) and arm in self._position:  # type: ignore[redundant-expr]
+                raise InputError(f"arm {arm!r} already exists; the arms are {some(self._arms)}")
+        arm_names([*self._arms, *arms])  # raises if one is no name
 
     def _widen(self, added: Attributes) -> None:
         """Switch to a problem with more arms, in one step, since all arms are valued in each."""
@@ -90,10 +106,23 @@ class ChangingArms(Operating):
         >>> policy.estimates()
         [4.0, 5.0]
         """
-        self._set_attributes_of({arm: attributes}, error)
+        self.set_attributes_of({arm: attributes}, error=error)
 
-    def _set_attributes_of(self, changed: Attributes, error: float | None) -> None:
-        """Change attributes of some arms at once, since each time all states are valued anew."""
+    def set_attributes_of(self, changed: Attributes, *, error: float | None = None) -> None:
+        """Change attributes of some arms in one step, since each time all states are valued anew.
+
+        `error` is as in `set_attributes`.
+
+        >>> from onepull import AdaptiveKL, Interval, Problem
+        >>> policy = AdaptiveKL(Problem(
+        ...     arms={"a": {"price": 1}, "b": {"price": 2}}, state={"x": Interval(0, 9)},
+        ...     reward="x - price",
+        ... ))
+        >>> policy.observe_many(["a", "b"], x=[5, 5])
+        >>> policy.set_attributes_of({"a": {"price": 3}, "b": {"price": 0}})
+        >>> policy.estimates()
+        [2.0, 5.0]
+        """
         known: Any = {name: dict(given) for name, given in self.problem.attributes.items()}
         accepted = None if error is None else number("error", error, above=0.0, at_least=True)
         for arm, attributes in changed.items():
@@ -138,13 +167,23 @@ class ChangingArms(Operating):
             raise InputError(f"arm {arm!r} is the only one left and cannot be removed")
         self._narrow([gone])
 
-    def _remove_arms(self, removed: Collection[str]) -> None:
-        """Remove some arms at once; one by one if this class does more than that with each."""
-        if type(self).remove_arm is ChangingArms.remove_arm and len(removed) < len(self._arms):
-            self._narrow(sorted(self._find(arm) for arm in removed))
+    def remove_arms(self, removed: Collection[str]) -> None:
+        """Remove arms in one step, which is quicker than one by one.
+
+        >>> from onepull import DCB, Finite, Problem
+        >>> policy = DCB(Problem(arms=["a", "b", "c"], state={"x": Finite([0, 1])}, reward="x"))
+        >>> policy.remove_arms(["a", "c"])
+        >>> policy.problem.arms
+        ('b',)
+        """
+        gone = {self._find(arm): arm for arm in removed}
+        if type(self).remove_arm is ChangingArms.remove_arm and len(gone) < len(self._arms):
+            if gone:
+                self._narrow(sorted(gone))
             return
-        for arm in removed:
-            self.remove_arm(arm)
+        for each in (self.copy(), self):  # a copy first, so that nothing changes if one raises
+            for arm in gone.values():
+                each.remove_arm(arm)
 
     def _narrow(self, gone: Sequence[int]) -> None:
         """Switch to a problem without some arms, in one step, since all are valued in each."""

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Never
+from copy import copy, deepcopy
+from typing import Any, ClassVar, Never, Self
 
 import numpy as np
 
 from onepull.checks import by_name, shown, some
 from onepull.errors import ContextError, InputError, ParameterError, UnknownArm
 from onepull.policies import savefile
+from onepull.policies.choice import Choice
 from onepull.policies.constructors import keywords_of
 from onepull.policies.controls import Controls, Narrowed, narrowed
 from onepull.policies.explanation import ArmExplanation, Explanation, bonus_of, tie_of
 from onepull.policies.fleet.fleet import Fleet
 from onepull.policies.loaded import Loaded
 from onepull.policies.pull_counts import PullCounts
-from onepull.policies.request import Request
+from onepull.policies.request import Request, made
+from onepull.policies.sharing.in_flight import Counted
 from onepull.policies.sharing.knowledge import Knowledge
 from onepull.policies.ties import best_of, drawn, even, foremost
 from onepull.policies.traits import Traits
@@ -26,6 +29,7 @@ from onepull.problem import Problem
 from onepull.spaces import Interval
 from onepull.statistics import UNPULLED
 
+CONTAINERS = (list, dict, set, np.ndarray)
 NOT_A_REWARD = "the index is not in units of the reward"
 ORDERS = (
     "the index orders the arms: the less an arm diverges from the best, the higher it is; it is no "
@@ -104,6 +108,25 @@ class Deciding(ABC):
         """Return the parameters in the form that a save file stores."""
         return self.parameters
 
+    def copy(self) -> Self:
+        """Return an independent copy, with the pulls in flight; quicker than by way of a save file.
+
+        >>> from onepull import DCB, Finite, Problem
+        >>> policy = DCB(Problem(arms=["a", "b"], state={"x": Finite([0, 1])}, reward="x"))
+        >>> twin = policy.copy()
+        >>> twin.observe("a", x=1)
+        >>> twin.trials, policy.trials
+        (1, 0)
+        """
+        twin: Self = object.__new__(type(self))
+        for name, value in self.__dict__.items():
+            # A class of a user's own may keep something for each arm.
+            twin.__dict__[name] = copy(value) if isinstance(value, CONTAINERS) else value
+        twin._knowledge, twin._counts = self._knowledge.copy(), self._counts.copy()
+        twin._generator = deepcopy(self._generator)
+        twin._fleet = None if self._fleet is None else self._fleet.copy()
+        return twin
+
     def _look(self, context: Mapping[str, Any]) -> Any:
         """Return what the decision is made from; raises InputError if the context is invalid."""
         self.problem.context.exactly(context)
@@ -116,6 +139,10 @@ class Deciding(ABC):
         """Return the position of the allowed arm with the highest index."""
         return self._foremost(request, self._indices(request))[0]
 
+    def _counted(self, request: Request) -> Counted:
+        """Return the pulls that count in the context."""
+        return self._knowledge.counted(request.context)
+
     def _estimates(self, request: Request) -> Sequence[float | None]:
         """Return the estimated reward of each arm, None if the policy has no estimate."""
         del request
@@ -123,7 +150,7 @@ class Deciding(ABC):
 
     def _chances(self, request: Request) -> Sequence[float] | None:
         """Return the probability of choosing each allowed arm, or None if it is unknown."""
-        best = self._foremost(request, self._indices(request))
+        best = self._foremost(request, request.once(self._indices))
         return even(best if self._generator is not None else best[:1], request.allowed)
 
     def _draw(self, request: Request) -> int:
@@ -162,6 +189,8 @@ class Deciding(ABC):
     def _narrowed(self, eligible: Collection[str] | None) -> Narrowed:
         """Return the arms that may be chosen: those eligible, as far as the controls leave them."""
         allowed = self._everyone if eligible is None else self._positions(eligible)
+        if not self._narrows:
+            return Narrowed(allowed, {}, "")
         counts = self._all_counts
         silent = counts.silent() if self._knowledge.learns else []
         if self._controls is None and not silent:
@@ -187,14 +216,74 @@ class Deciding(ABC):
         """
         if nameless:
             raise self._by_name("choose", nameless)
-        if eligible is None and not self._narrows:  # as `_narrowed` returns it
-            allowed: Sequence[int] = self._everyone
-        else:
+        if self._narrows:
             allowed = self._narrowed(eligible).allowed
-        request = tuple.__new__(Request, (context, self._look(context), allowed))  # quicker
+        else:  # the same, quicker
+            allowed = self._everyone if eligible is None else self._positions(eligible)
+        request = made(Request, (context, self._look(context), allowed))  # quicker
         if self._generator is None:
             return self._arms[self._leader(request)]
         return self._arms[self._draw(request)]
+
+    def decide(
+        self,
+        context: Mapping[str, Any],
+        *,
+        eligible: Collection[str] | None = None,
+        generator: Any = None,
+    ) -> Choice:
+        """Return what `choose` returns, with what a log records of it.
+
+        Parameters
+        ----------
+        context
+            All context fields by name.
+        eligible
+            The arms that may be pulled for this request; all arms by default.
+        generator
+            What to draw with in this decision, with the methods of `numpy.random.Generator`; the
+            generator of the policy by default.  A policy without a seed draws nothing.
+
+        Examples
+        --------
+        >>> from onepull import DCB, Finite, Interval, Problem
+        >>> policy = DCB(Problem(
+        ...     arms=["a", "b"], context={"y": Finite([1])}, state={"x": Interval(0, 1)},
+        ...     reward="x * y",
+        ... ))
+        >>> policy.decide({"y": 1})
+        Choice(arm='a', chance=1.0, estimate=None, reason='never pulled')
+        """
+        reason = ""
+        if self._narrows:
+            allowed, _, reason = self._narrowed(eligible)
+        else:
+            allowed = self._everyone if eligible is None else self._positions(eligible)
+        request = made(Request, (context, self._look(context), allowed))
+        chance: float | None = 1.0
+        if self._generator is None:
+            arm = self._leader(request)
+        else:
+            arm, chance = self._drawn_with(generator, request)
+        estimate = self._estimate(request, arm)
+        if estimate is not None and not math.isfinite(estimate):
+            estimate = None
+        if not reason:
+            is_unseen = estimate is None and not self._counts.observed[arm]
+            reason = self._unseen if is_unseen else self._why()
+        return Choice(self._arms[arm], chance, estimate, reason)
+
+    def _drawn_with(self, generator: Any, request: Request) -> tuple[int, float | None]:
+        """Return an arm and its probability, drawn with a generator for this request alone."""
+        own = self._generator
+        if generator is not None:
+            self._generator = generator
+        try:
+            if len(request.allowed) > 1:
+                return self._draw_with_chance(request)
+            return self._draw(request), 1.0
+        finally:
+            self._generator = own
 
     def _by_name(self, method: str, given: Iterable[Any]) -> ContextError:
         """Return the error of a context without names."""
@@ -209,15 +298,14 @@ class Deciding(ABC):
             raise self._by_name("explain", nameless)
         left = self._narrowed(eligible)
         request = Request(context, self._look(context), left.allowed)
-        indices = [float(index) for index in self._indices(request)]
-        all_pulls, trials = self._knowledge.seen(request.context)
+        indices = [float(index) for index in request.once(self._indices)]
+        counted = request.once(self._counted)
         known = [1.0] if len(left.allowed) == 1 else self._chances(request)
         chances = dict(zip(request.allowed, known, strict=True)) if known else {}
         allowed = set(request.allowed)
-        some = self._knowledge.in_flight_in(context)
-        in_flight = self._counts.in_flight if some is None else some
+        in_flight = self._counts.in_flight if counted.in_flight is None else counted.in_flight
         is_reward = self.traits.index_is_reward
-        columns = (all_pulls, in_flight, self._told(request), indices)
+        columns = (counted.pulls, in_flight, self._told(request), indices)
         rows = [
             ArmExplanation(
                 arm=arm,
@@ -237,7 +325,7 @@ class Deciding(ABC):
         return Explanation(
             policy=type(self).__name__,
             context=self.problem.context.fields(self.problem.context.read(context)),
-            trial=trials + 1,
+            trial=counted.trials + 1,
             arms=rows,
             arm=next((row.arm for row in rows if row.chance == 1.0), None),
             reason=left.reason or f"{self._reason(request, indices)}{left.note(self._arms)}",
@@ -259,8 +347,10 @@ class Deciding(ABC):
 
     def _told(self, request: Request) -> Sequence[float | None]:
         """Return the estimates without what is assumed of arms that have not answered yet."""
-        estimates = self._estimates(request)
-        unanswered = self._knowledge.unanswered(request.context)
+        estimates = request.once(self._estimates)
+        unanswered = request.once(self._counted).unanswered
+        if not unanswered:
+            return estimates
         return [UNPULLED if j in unanswered else estimate for j, estimate in enumerate(estimates)]
 
     def _reason(self, request: Request, indices: list[float]) -> str:
@@ -275,9 +365,9 @@ class Deciding(ABC):
         return f"{why}, {tie_of([self._arms[j] for j in best], left, draws=self.draws)}"
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
-        """Return the allowed arms that tie for the highest index, after breaking ties by pulls."""
+        """Return the allowed arms that tie for the highest of these indices: the tie rule."""
         by_pulls = self.traits.breaks_ties_by_pulls
-        pulls = self._knowledge.seen(request.context)[0] if by_pulls else None
+        pulls = request.once(self._counted).pulls if by_pulls else None
         return foremost(indices, request.allowed, pulls)
 
     def _positions(self, eligible: Collection[str]) -> Sequence[int]:
@@ -287,10 +377,24 @@ class Deciding(ABC):
             arms = iter(eligible)
         except TypeError:
             raise InputError(f"eligible takes a list of arms, given {shown(eligible)}") from None
-        positions = sorted({self._find(arm) for arm in arms})
+        known, given = self._position, list(arms)
+        try:
+            positions = sorted({known[arm] for arm in given})
+        except (KeyError, TypeError):
+            positions = sorted({self._find(arm) for arm in given})  # raises the error
         if not positions:
             raise InputError("eligible needs at least one arm, given none")
         return positions
+
+    def has_arm(self, arm: str) -> bool:
+        """Return whether there is an arm of this name; quick, however many there are.
+
+        >>> from onepull import DCB, Finite, Problem
+        >>> policy = DCB(Problem(arms=["a", "b"], state={"x": Finite([0, 1])}, reward="x"))
+        >>> policy.has_arm("b"), policy.has_arm("c")
+        (True, False)
+        """
+        return arm in self._position
 
     def _find(self, arm: Any) -> int:
         try:

@@ -120,6 +120,7 @@ class Joining(ChangingArms):
         told = savefile.decode(updates, "updates", Updates, savefile.UPDATES)
         check_identity(savefile.as_saved(self._identity()), told.identity)
         self._fleet, self._knowledge, new = fleet.absorbed(told.told, self._counts, self._knowledge)
+        self._narrows = True  # an arm that answered another member may be removed there
         return new
 
     def _in_fleet(self) -> Fleet:

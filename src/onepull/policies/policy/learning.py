@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Never, cast
 
 import numpy as np
@@ -64,16 +64,51 @@ class Learning(Deciding):
         # Not an error: a late answer to a pull given up earlier may have been counted instead.
         position = self._find(arm)
         if self._counts.in_flight[position]:
-            self._note_given_up(position)
-        self._withdraw(arm, **context)
+            self._give_up(position)
+        self.withdraw(arm, **context)
 
-    def _withdraw(self, arm: str, **context: Any) -> None:
-        """Count a pull in flight no longer, as if it had not been reported."""
+    def withdraw(self, arm: str, **context: Any) -> None:
+        """Count a pull in flight no longer, as if `pulled` had not reported it.
+
+        >>> from onepull import DCB, Finite, Problem
+        >>> policy = DCB(Problem(arms=["a", "b"], state={"x": Finite([0, 1])}, reward="x"))
+        >>> policy.pulled("a")
+        >>> policy.withdraw("a")
+        >>> policy.is_in_flight("a"), policy.stats().arms[0].given_up
+        (False, 0)
+        """
         position = self._find(arm)
         self._knowledge.expect(position, context, -1)
         self._counts.expect(position, -1)
 
-    def _note_given_up(self, position: int) -> None:
+    def is_in_flight(self, arm: str) -> bool:
+        """Return whether a pull of an arm is in flight; False if there is no such arm.
+
+        >>> from onepull import DCB, Finite, Problem
+        >>> policy = DCB(Problem(arms=["a", "b"], state={"x": Finite([0, 1])}, reward="x"))
+        >>> policy.pulled("a")
+        >>> policy.is_in_flight("a"), policy.is_in_flight("b"), policy.is_in_flight("c")
+        (True, False, False)
+        """
+        position = self._position.get(arm)
+        return position is not None and self._counts.in_flight[position] > 0
+
+    def note_given_up(self, arm: str) -> None:
+        """Count that a pull of an arm was given up, although no process here may have reported it.
+
+        Unlike `gave_up`, this does not end a pull in flight.  An unknown arm is ignored.
+
+        >>> from onepull import DCB, Finite, Problem
+        >>> policy = DCB(Problem(arms=["a", "b"], state={"x": Finite([0, 1])}, reward="x"))
+        >>> policy.note_given_up("a")
+        >>> policy.stats().arms[0].given_up
+        1
+        """
+        position = self._position.get(arm)
+        if position is not None:
+            self._give_up(position)
+
+    def _give_up(self, position: int) -> None:
         self._counts.give_up(position)
         self._narrows = True
 
@@ -110,6 +145,39 @@ class Learning(Deciding):
             self._counts.fail(position)
         elif self._clips and any(n in fields and s.clips_off(fields[n]) for n, s in self._clips):
             self._counts.clip(position)
+
+    def check_observation(
+        self,
+        arm: str,
+        fields: Mapping[str, Any],
+        *,
+        reward: float | None = None,
+        failed: bool = False,
+    ) -> None:
+        """Raise what `observe` would raise, and change nothing.
+
+        >>> from onepull import DCB, Finite, Problem
+        >>> policy = DCB(Problem(arms=["a", "b"], state={"x": Finite([0, 1])}, reward="x"))
+        >>> policy.check_observation("c", {"x": 1})
+        Traceback (most recent call last):
+        onepull.errors.UnknownArm: unknown arm 'c'; the arms are a, b
+        """
+        if FAILED in fields:
+            raise InputError("failed is told by failed=True")
+        told = {**fields, FAILED: True} if failed else fields
+        self._knowledge.check(self._find(arm), told, reward)
+
+    def clipped_fields(self, state: Mapping[str, Any]) -> list[str]:
+        """Return the fields of a state whose values are outside their interval and are clipped.
+
+        >>> from onepull import DCB, Interval, Problem
+        >>> policy = DCB(Problem(
+        ...     arms=["a"], state={"delay": Interval(0, 9, outside="clip")}, reward="-delay"
+        ... ))
+        >>> policy.clipped_fields({"delay": 12.5}), policy.clipped_fields({"delay": 2.5})
+        (['delay'], [])
+        """
+        return [n for n, space in self._clips if n in state and space.clips_off(state[n])]
 
     def observe_many(
         self,

@@ -32,10 +32,10 @@ class Policy(Saving):
     - Call a policy from one thread at a time.  It holds no locks, files or threads.
 
     To write your own policy, pass the `Knowledge` that it learns to `__init__`, and define
-    `_indices`.  Or subclass `MeanPolicy`, `StatePolicy` or `TurnPolicy` and pass a rule, which
-    the simulator compiles.  Keep each parameter of its constructor in an attribute of the same
-    name, since `parameters` reads them there to save it.  Declare unusual properties in `traits`,
-    and run the checks of `onepull.testing` on it.
+    `_look` and `_indices`.  Or subclass `MeanPolicy`, `StatePolicy` or `TurnPolicy` and pass a
+    rule, which the simulator compiles.  Keep each parameter of its constructor in an attribute of
+    the same name, since `parameters` reads them there to save it.  Declare unusual properties in
+    `traits`, and run the checks of `onepull.testing` on it.
 
     Attributes
     ----------

@@ -28,6 +28,26 @@ from onepull.problem import Problem
 class Saving(Joining):
     """The part of a policy that saves and loads."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name of the class and the parameters, as a save file has them.
+
+        >>> from onepull import DCB, Finite, Problem
+        >>> policy = DCB(Problem(arms=["a"], state={"x": Finite([0, 1])}, reward="x"), epsilon=0.5)
+        >>> policy.to_dict()
+        {'name': 'DCB', 'epsilon': 0.5}
+        """
+        return {"name": type(self).__name__, **self._written()}
+
+    def fresh(self, problem: Problem) -> Self:
+        """Return a policy with this class and these parameters that has learned nothing.
+
+        >>> from onepull import DCB, Finite, Problem
+        >>> policy = DCB(Problem(arms=["a"], state={"x": Finite([0, 1])}, reward="x"), epsilon=0.5)
+        >>> policy.fresh(policy.problem.with_arms(["a", "b"]))
+        <DCB(2 arms, epsilon=0.5) after 0 trials>
+        """
+        return self._rebuilt(problem, self._written())
+
     def to_bytes(self) -> bytes:
         """Return the policy as the contents of a save file."""
         return savefile.encode(
@@ -132,7 +152,7 @@ class Saving(Joining):
         for arm in account.changed:
             twin.set_attributes(arm, error=accepted or None, **problem.attributes[arm])
         if account.added:
-            twin._add_arms({arm: problem.attributes.get(arm, {}) for arm in account.added})  # noqa: SLF001 - the same
+            twin.add_arms({arm: problem.attributes.get(arm, {}) for arm in account.added})
         twin._loaded = account  # noqa: SLF001 - of the same class
         return twin
 

@@ -57,8 +57,7 @@ class ClassLearner(Policy):
         return self._knowledge.estimates(request.view).tolist()
 
     def _estimates(self, request: Request) -> Sequence[float | None]:
-        pulls, _ = self._knowledge.seen(request.context)
-        known = zip(self._indices(request), pulls, strict=True)
+        known = zip(request.once(self._indices), request.once(self._counted).pulls, strict=True)
         return [estimate if count else None for estimate, count in known]
 
     def _chances(self, request: Request) -> Sequence[float]:

@@ -6,7 +6,8 @@ plain function: the library runs it, the simulator compiles it.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -38,6 +39,31 @@ def worst_state(values: Any) -> int:
         if values[s] < values[worst]:
             worst = s
     return worst
+
+
+class Counted(NamedTuple):
+    """The pulls that count in a context."""
+
+    pulls: Sequence[int]  # of each arm, with those in flight that count
+    trials: int
+    in_flight: Sequence[int] | None  # of each arm, as far as they count; None if all do
+    unanswered: Collection[int]  # the arms with pulls in flight and no observation
+
+
+def counted(statistics: ArmStatistics) -> Counted:
+    """Return the pulls that count where statistics count.
+
+    >>> statistics = ArmStatistics.empty(arms=2, features=1)
+    >>> statistics.update(0, [3.0])
+    >>> statistics.expect(1, 2)
+    >>> counted(statistics)
+    Counted(pulls=[1, 2], trials=3, in_flight=[0, 2], unanswered=[1])
+    """
+    pulls, waiting = statistics.pulls, statistics.in_flight
+    if not statistics.waiting:
+        return Counted(pulls, statistics.trials, waiting, ())
+    silent = [j for j in range(len(pulls)) if unanswered(pulls[j], waiting[j])]
+    return Counted(statistics.counts, statistics.trials + statistics.waiting, waiting, silent)
 
 
 def answered_view(statistics: ArmStatistics, estimates: Any, low: Any, high: Any) -> View:

@@ -9,18 +9,53 @@ from typing import Any, Self
 import msgspec
 
 from onepull.errors import ParameterError
+from onepull.payoff import State
+from onepull.policies.sharing.in_flight import Counted
 from onepull.policies.sharing.inherited import changed_fields, names_in_sentence
+from onepull.policies.sharing.observation import observed_outcome
 from onepull.problem import Problem
 
 
 class Knowledge(ABC):
-    """Everything that a policy has learned.  It can be updated, merged, saved and restored."""
+    """Everything that a policy has learned.  It can be updated, merged, saved and restored.
+
+    A policy of your own that is no rule on a sharing subclasses this and defines `learn`, `seen`,
+    `trials`, `storage`, `change_arms`, `merge`, `state`, `restore` and `copy`, in terms of the
+    positions of arms; see the how-to page on policies of your own.  Every sharing is one, too.
+
+    Attributes
+    ----------
+    problem
+        The problem that it is about.
+    counts_in_flight
+        Whether pulls count before they are observed.
+    learns
+        Whether more than the number of pulls is stored.
+    in_units_of_range
+        Whether rewards are stored in units of the reward's range.
+    adds_up
+        Whether what two have learned can be added, whatever came first.
+
+    Examples
+    --------
+    >>> from onepull import Finite, Interval, shared
+    >>> known = shared(Problem(
+    ...     arms=["a", "b"], context={"y": Finite([1, 2])}, state={"x": Interval(0, 3)},
+    ...     reward="x * y",
+    ... ), "joint", None)
+    >>> isinstance(known, Knowledge)
+    True
+    >>> known.learn(0, {"x": 2.5}, None)
+    >>> known.learn(0, {"y": 2}, 3.0)  # x was 1.5
+    >>> known.seen({"y": 1}), known.trials, known.storage
+    (([2, 0], 2), 2, 6)
+    """
 
     problem: Problem
-    counts_in_flight = False  # whether pulls count before they are observed
-    learns = True  # whether more than the number of pulls is stored
-    in_units_of_range = False  # whether rewards are stored in units of the reward's range
-    adds_up = True  # whether what two have learned can be added, whatever came first
+    counts_in_flight = False
+    learns = True
+    in_units_of_range = False
+    adds_up = True
 
     @property
     def kind(self) -> str:
@@ -44,6 +79,22 @@ class Knowledge(ABC):
     @abstractmethod
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Learn from one observation; changes nothing if it raises an exception."""
+
+    def read_outcome(self, arm: int, fields: Mapping[str, Any], reward: Any) -> State:
+        """Return what `learn` is told as one outcome, which `problem.payoff` values in a context.
+
+        It is the state, with the attributes of the arm before it and whether the pull failed after
+        it, where the problem has those.  It is derived from the reward if that is told instead.
+
+        >>> from onepull import Interval, shared
+        >>> known = shared(Problem(
+        ...     arms={"a": {"price": 1}, "b": {"price": 2}}, context={"y": Interval(0, 4)},
+        ...     state={"x": Interval(0, 3)}, reward="x - price * y",
+        ... ), "sketch", None)
+        >>> known.read_outcome(1, {"x": 2.5}, None), known.read_outcome(1, {"y": 1}, 0.5)
+        ((2.0, 2.5), (2.0, 2.5))
+        """
+        return observed_outcome(self.problem, arm, fields, reward)
 
     def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Raise what `learn` would raise, and change nothing."""
@@ -76,6 +127,10 @@ class Knowledge(ABC):
         """Return the arms with pulls in flight in a context and no observation there."""
         del context
         return ()
+
+    def counted(self, context: Mapping[str, Any]) -> Counted:
+        """Return the pulls that count in a context: `seen`, `in_flight_in` and `unanswered`."""
+        return Counted(*self.seen(context), self.in_flight_in(context), self.unanswered(context))
 
     def mean_state(self, arm: int) -> dict[str, float] | None:
         """Return the mean of each number of an arm's state, None if states are not learned."""

@@ -15,7 +15,7 @@ from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.errors import ParameterError, SaveFileError
 from onepull.payoff.reward import NARROWEST
-from onepull.policies.sharing.in_flight import View
+from onepull.policies.sharing.in_flight import Counted, View, counted
 from onepull.policies.sharing.inherited import (
     Inheritance,
     check_scale,
@@ -82,8 +82,12 @@ class Sharing(Knowledge):
 
     def seen(self, context: Mapping[str, Any]) -> tuple[Sequence[int], int]:
         """Return each arm's number of pulls that count in a context, and their number of trials."""
-        statistics = self.view(context)[0]
-        return statistics.counts, statistics.trial - 1
+        found = self.counted(context)
+        return found.pulls, found.trials
+
+    def counted(self, context: Mapping[str, Any]) -> Counted:
+        """Return the pulls that count in a context."""
+        return counted(self.view(context)[0])
 
     @property
     def adds_up(self) -> bool:  # type: ignore[override]  # read-only here
@@ -103,8 +107,7 @@ class Sharing(Knowledge):
 
     def unanswered(self, context: Mapping[str, Any]) -> Collection[int]:
         """Return the arms with pulls in flight in a context and no observation there."""
-        statistics = self.view(context)[0]
-        return {j for j in range(len(statistics.in_flight)) if statistics.unanswered(j)}
+        return self.counted(context).unanswered
 
     @property
     def trials(self) -> int:

@@ -170,7 +170,12 @@ class PatientKL(KeepsStates):
     ('wifi', 'lte')
     """
 
-    traits = Traits(breaks_ties_by_pulls=True, order_matters=True, arm_order_matters=True)
+    traits = Traits(
+        breaks_ties_by_pulls=True,
+        order_matters=True,
+        arm_order_matters=True,
+        waits_to_explore=True,
+    )
     _knowledge: Attendance
     guarantee = (
         "no bound is known; it aims at the lower bound of Graves and Lai (1997), which explores "
@@ -203,13 +208,13 @@ class PatientKL(KeepsStates):
         """The largest width of a cell, if interval contexts were cut into cells."""
         return self._knowledge.cells.delta
 
-    def _due(self, context: Mapping[str, Any]) -> int:
+    def _due(self, request: Request) -> int:
         """Return the arm to pull if all are allowed."""
         knowledge = self._knowledge
         statistics, factor = knowledge.statistics, knowledge.factor
         if 0 in statistics.pulls:
             return statistics.pulls.index(0)
-        here = knowledge.cells.locate(context)
+        here = knowledge.cells.locate(request.context)
         if self._at_centres[0] is not factor:  # another one if arms or their attributes change
             self._at_centres = factor, *centre_rewards(factor, knowledge.cells)
         _, values, listed, lows, tops, slacks = self._at_centres
@@ -224,16 +229,16 @@ class PatientKL(KeepsStates):
 
     def _leader(self, request: Request) -> int:
         if request.allowed is self._everyone:
-            return self._due(request.context)
+            return self._due(request)
         return super()._leader(request)
 
     def _indices(self, request: Request) -> list[float]:
         indices = [float(estimate) for estimate in request.view.estimates]
-        indices[self._due(request.context)] = UNPULLED
+        indices[request.once(self._due)] = UNPULLED
         return indices
 
     def _reason(self, request: Request, indices: list[float]) -> str:
-        arm, view = self._due(request.context), request.view
+        arm, view = request.once(self._due), request.view
         if view.statistics.pulls[arm] == 0 or arm not in request.allowed:
             return super()._reason(request, indices)
         slack = rounding(*spanned(view.low, view.high))

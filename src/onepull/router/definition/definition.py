@@ -10,7 +10,6 @@ import msgspec
 
 from onepull.checks import number, shown, unknown, whole_number
 from onepull.errors import ParameterError
-from onepull.policies.logged_policy import add_arms, stated_policy
 from onepull.policies.policy import Policy
 from onepull.policies.recommendation import recommended
 from onepull.policies.registry import registered
@@ -51,7 +50,7 @@ def policy_for(problem: Problem, policy: Any) -> tuple[Policy, Any]:
     if callable(policy):
         made = policy(problem)
         if isinstance(made, Policy):
-            return made, as_saved(stated_policy(made))
+            return made, as_saved(made.to_dict())
     raise ParameterError(
         "policy takes a name, a table with a name and parameters, or a function that makes a "
         f"policy for a problem, given {shown(policy)}"
@@ -194,12 +193,10 @@ def apply_changes(
     present = set(fold.policy.problem.arms)
     added = {arm: arms[arm] for arm in arms if arm not in known and arm not in present}
     if added:
-        add_arms(fold.policy, added)
+        fold.policy.add_arms(added)
     changed = [arm for arm in known if arm in present and arms.get(arm, known[arm]) != known[arm]]
     if changed:
-        fold.policy._set_attributes_of(  # noqa: SLF001 - one step instead of many
-            {arm: arms[arm] for arm in changed}, error
-        )
+        fold.policy.set_attributes_of({arm: arms[arm] for arm in changed}, error=error)
     if before.get("reward") != after.get("reward") and after.get("reward") is not None:
         stated = Problem.from_dict(after)
         fold.set_reward(stated.reward, error=error, words=stated.words or None)

@@ -15,7 +15,6 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from onepull.errors import OnepullError
-from onepull.policies.logged_policy import is_in_flight
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.replay.evidence import Shown, shown_by, state_told
@@ -158,7 +157,7 @@ class Learner:
         policy, arm, context = self._policy, shown.arm, shown.context
         told = self._told(shown, context)
         with suppress(OnepullError):  # an arm or a context that the problem does not have any more
-            answers = told is not None and is_in_flight(policy, arm)
+            answers = told is not None and policy.is_in_flight(arm)
             if answers:  # it must not answer that of another decision
                 policy.pulled(arm, **context)
             if told is not None and self._has_observed(arm, context, told):

@@ -12,7 +12,6 @@ import msgspec
 from onepull.arrays import Array
 from onepull.checks import some
 from onepull.errors import InputError, OnepullError, ParameterError
-from onepull.policies.choice import chosen
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.replay.arm_queues import ArmQueues, Learner
@@ -224,7 +223,7 @@ def _choice(policy: Policy, event: Decided, open_arms: Sequence[str]) -> str | N
         return None
     generator = Draw(event.id) if policy.draws else None
     try:
-        return chosen(policy, event.context, eligible, generator).arm
+        return policy.decide(event.context, eligible=eligible, generator=generator).arm
     except InputError:
         return None
 

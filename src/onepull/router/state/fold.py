@@ -12,14 +12,6 @@ import msgspec
 
 from onepull.checks import LARGEST, shown, some
 from onepull.errors import InputError, OnepullError, ParameterError, StoreError
-from onepull.policies.logged_policy import (
-    clipped_fields,
-    copy_of,
-    is_in_flight,
-    note_given_up,
-    remove_arms,
-    withdraw,
-)
 from onepull.policies.policy import Policy
 from onepull.problem import Problem
 from onepull.router.definition.definition import apply_changes, mode_after
@@ -205,7 +197,7 @@ class Fold:
 
     def _sum_up(self, arm: str) -> None:
         """Count an arm as removed if it is: another process may have used it a little longer."""
-        if arm not in self.policy._position:  # noqa: SLF001 - quick to ask
+        if not self.policy.has_arm(arm):
             self.counts.remove(arm)
 
     def _expect(self, event: e.Decided) -> None:
@@ -221,7 +213,7 @@ class Fold:
 
     def _unexpect(self, arm: str, context: dict[str, Any]) -> None:
         try:
-            withdraw(self.policy, arm, context)
+            self.policy.withdraw(arm, **context)
         except InputError:  # the same
             return
 
@@ -243,7 +235,7 @@ class Fold:
             self.counts.learn(event)
             self._sum_up(arm)
             return
-        if not answers and is_in_flight(self.policy, arm):
+        if not answers and self.policy.is_in_flight(arm):
             # Observing answers a pull in flight, and must not answer that of another decision.
             answers = self._expect_pull(arm, context)
         try:
@@ -253,7 +245,7 @@ class Fold:
                 self._unexpect(arm, context)
             raise
         self.counts.learn(event)
-        for name in clipped_fields(self.policy, state):
+        for name in self.policy.clipped_fields(state):
             self.counts.clip(name)
 
     def _expect_pull(self, arm: str, context: dict[str, Any]) -> bool:
@@ -266,7 +258,7 @@ class Fold:
     def _gave_up(self, event: e.GaveUp) -> None:
         self.land(event.id)
         # By the event alone, since not every process knows the decision.
-        note_given_up(self.policy, event.arm)
+        self.policy.note_given_up(event.arm)
         self.counts.gave_up += 1
 
     def _expired(self, event: e.Expired) -> None:
@@ -274,7 +266,7 @@ class Fold:
             self._learn(event, event.state or {}, reward=None, failed=event.failed)
         else:
             self.land(event.id)
-            note_given_up(self.policy, event.arm)
+            self.policy.note_given_up(event.arm)
             self.counts.learn(event)
             self._sum_up(event.arm)
         self.counts.expired += 1
@@ -323,7 +315,7 @@ class Fold:
 
     def remove_arms(self, arms: Collection[str]) -> None:
         """Remove arms and all that is kept of them."""
-        remove_arms(self.policy, arms)
+        self.policy.remove_arms(arms)
         self.drained -= set(arms)
         for arm in arms:
             self.counts.remove(arm)
@@ -410,7 +402,7 @@ class Fold:
         """
         twin = self.empty()
         if self.is_defined:
-            twin.policy = copy_of(self.policy)
+            twin.policy = self.policy.copy()
         twin.mode, twin.fallback, twin.drained = self.mode, self.fallback, set(self.drained)
         twin.counts, twin.asked, twin.number = deepcopy(self.counts), self.asked, self.number
         twin.sequence = self.sequence
