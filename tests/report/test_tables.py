@@ -72,11 +72,16 @@ def test_a_printed_result_has_the_same_half_width(result):
 def test_an_interval_that_would_go_below_zero_is_announced(result):
     said = "Regret is never negative here: an interval that would go below 0 begins at 0."
     assert said not in summary(result).notes
+    assert said not in str(result)
     result.regrets[0, :, -1] = 0
     result.regrets[0, 0, -1] = 9
     assert said in summary(result).notes
+    assert str(result).splitlines()[-1] == said
+    assert said in result._repr_html_()
     result.regrets[1, 0, -1] = -1  # as with realised rewards
     assert said not in summary(result).notes
+    assert said not in str(result)
+    assert said not in result._repr_html_()
 
 
 def test_a_buffers_measures_are_never_below_zero():
