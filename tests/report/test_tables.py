@@ -84,6 +84,23 @@ def test_an_interval_that_would_go_below_zero_is_announced(result):
     assert said not in result._repr_html_()
 
 
+def test_a_column_of_short_numbers_has_one_format():
+    values = [0.7, 1.9 - 0.7, 1.0, -2.5, 3, float("inf"), None, True]
+    shown = [row[0] for row in Table("t", ["x"], [[value] for value in values]).texts()]
+    assert shown == ["0.7", "1.2", "1.0", "−2.5", "3", "∞", "–", "yes"]
+    assert Table("t", ["x"], [[1.875], [4.1], [0.0]]).texts() == [["1.875"], ["4.100"], ["0.000"]]
+    assert Table("t", ["x"], [[1.0], [10.0], [10**400]]).texts()[:2] == [["1"], ["10"]]
+    for others in (0.0005, 1200.0, 123.45):  # too small, too large, too long
+        assert Table("t", ["x"], [[1.2], [others]]).texts()[0] == ["1.200"]
+    measured = Table("t", ["x"], [[0.7], [1.2], [1.23456]])
+    assert measured.texts() == [["0.7"], ["1.200"], ["1.235"]]
+    table = Table("t", ["x"], [[0.7], [1.2]])
+    assert table.to_markdown().endswith("| 0.7 |\n| 1.2 |")
+    assert ">1.2</data>" in table.to_html()
+    assert str(table).endswith("0.7\n  1.2")
+    assert [str(cell) for cell in table.to_rich().columns[0].cells] == ["0.7", "1.2"]
+
+
 def test_a_buffers_measures_are_never_below_zero():
     measured = {"reward": np.array([[-1.0, 3.0]]), "lost": np.array([[0.0, 1.0]])}
     result = BufferResult(["all"], 10, measured)
