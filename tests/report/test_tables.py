@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import math
+import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,16 @@ def test_difference_to_the_baseline_is_paired(result):
 def test_baseline_is_not_compared_with_itself(result):
     row = summary(result, baseline="DCB").records()[0]
     assert row["vs DCB"] is row["vs DCB ± 95 %"] is None
+
+
+def test_the_guide_explains_the_columns(result):
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "read-a-report.md"
+    section = guide.read_text(encoding="utf-8").split("## Columns\n")[1].split("\n## ")[0]
+    explained = re.findall(
+        r"`([^`]+)`", " ".join(re.findall(r"^\| (`.*?) \|", section, re.MULTILINE))
+    )
+    headers = summary(result, "DCB").to_markdown().splitlines()[2].strip("| ").split(" | ")
+    assert ["policy", *explained] == [h.replace("vs DCB", "vs BASELINE") for h in headers]
 
 
 @pytest.mark.parametrize("baseline", [None, "DCB"])
