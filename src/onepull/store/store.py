@@ -21,10 +21,10 @@ class Appended(NamedTuple):
     Attributes
     ----------
     seq
-        Its place in the log, or that of the event that took its place before.
+        Its place in the log, or that of the event already stored.
     before
-        The event that was there before and stands, FORGOTTEN if it was deleted since; None if
-        the event was stored.
+        The event that was stored already and stays, FORGOTTEN if it was deleted since; None if
+        this event was stored.
     """
 
     seq: int

@@ -192,7 +192,7 @@ class Following(Forkable):
             self._is_revising = False
 
     def _follow_settings(self) -> None:
-        """Run as the log says, where it says so."""
+        """Apply the log's settings."""
         stated = RouterSettings.stated(self._fold.asked or {})
         self._settings = msgspec.structs.replace(self._settings, **stated)
         self._fold.flights.expires = self._settings.expires

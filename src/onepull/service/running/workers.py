@@ -210,7 +210,7 @@ class Supervisor:
         return process.exitcode == 0
 
     def _wait(self, seconds: float) -> None:
-        """Wait, but not if it is to stop."""
+        """Wait unless stopping."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and not self._is_stopping:
             time.sleep(WORKERS_CHECKED_EVERY / 4)
