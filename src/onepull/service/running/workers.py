@@ -203,7 +203,7 @@ class Supervisor:
         tell("renewed", workers=len(self._workers))
 
     def _can_start(self) -> bool:
-        """Return whether workers could start now; another process looks, and takes the memory."""
+        """Return whether workers could start now; a child process checks, to keep memory small."""
         process = _SPAWNED.Process(target=self._work.check, args=(self._settings,), name="check")
         process.start()
         process.join()
