@@ -160,8 +160,8 @@ class Result:
 
         Regret can be negative with realised rewards or a budget only.
         """
-        t = student(self.replications)
-        is_below = any(row["regret"] < t * row["standard_error"] for row in self.final())
+        intervals = map(mean_and_half_width, self.regrets[:, :, -1])
+        is_below = any(mean < half for mean, half in intervals)
         return [AT_ZERO] if is_below and self.regrets.min() >= 0 else []
 
     def _row(self, p: int, c: int, base: Array | None) -> dict[str, Any]:
