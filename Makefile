@@ -36,7 +36,7 @@ torture: $(READY)
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/torture $(AREAS) --minutes $(MINUTES) \
 		$(if $(WRITE),--write $(WRITE))
 
-## Formatting, lint, types, layers, lists of public names and the documentation site.
+## Formatting, lint, types, layers, lists of names and policies and the documentation site.
 check: $(READY) docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

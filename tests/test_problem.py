@@ -242,7 +242,7 @@ def test_thirty_thousand_names_are_checked_once_each():
         ("a" + ".a" * 20_000 + "=1", "a key of more than 64 parts"),
         ("x = {a" + '."a"' * 20_000 + " = 1}", "a key of more than 64 parts"),
         ("x = 1" + "0" * 5000, "thousands of digits"),
-        ("x = " + "[" * 5000, "too many lists"),
+        ("x = " + "[" * 5000, "nested too deeply"),
         (b"\xff", "not UTF-8"),
         ("a\0", "null characters"),
         (None, "not text"),

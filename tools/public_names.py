@@ -1,7 +1,7 @@
-"""Write the lists of public names from the policies' own files, or check that they are up to date.
+"""Write the lists of public names and policies from the policies' own files, or check them.
 
-Type checkers need names spelt out, so two files have a part that is made by this script:
-src/onepull/policies/__init__.py and src/onepull/__init__.py.  `make format` writes it, and
+Type checkers need names spelt out, and readers of the documentation need tables.  So some files
+have a part between two marks that is made by this script.  `make format` writes it, and
 `make check` runs this with --check.
 """
 
@@ -9,10 +9,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+from policy_lists import (  # type: ignore[import-not-found]  # found beside a script
+    exchanging_observations,
+    ignoring_pulls_in_flight,
+    parameters_table,
+)
+
 from onepull.policies.registry import registered
 
-SOURCE = Path(__file__).parent.parent / "src" / "onepull"
+ROOT = Path(__file__).parent.parent
 BEGIN, END = "# Made by tools/public_names.py", "# To here."
+PAGE_BEGIN, PAGE_END = f"<!-- {BEGIN[2:]} -->", f"<!-- {END[2:]} -->"
 # What the package exports beside its policies, by the module it is taken from.
 TOOLS = {
     "onepull.policies.choice": ["Choice"],
@@ -87,9 +94,16 @@ def package_part() -> str:
 
 def with_part(file: Path, part: str) -> str:
     """Return a file's text with the part between its marks made anew."""
-    before, rest = file.read_text().split(BEGIN, 1)
-    after = rest.split(END, 1)[1]
-    text = f"{before}{BEGIN}\n{part}\n{END}{after}"
+    is_page = file.suffix == ".md"
+    begin, end = (PAGE_BEGIN, PAGE_END) if is_page else (BEGIN, END)
+    before, rest = file.read_text(encoding="utf-8").split(begin, 1)
+    after = rest.split(end, 1)[1]
+    text = f"{before}{begin}\n{part}\n{end}{after}"
+    return text if is_page else formatted(file, text)
+
+
+def formatted(file: Path, text: str) -> str:
+    """Return the text of a Python file as ruff writes it."""
     for tool in (["check", "--fix", "--select", "I,RUF022"], ["format"]):
         ruff = [sys.executable, "-m", "ruff", *tool, "--quiet", "--stdin-filename", str(file), "-"]
         text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
@@ -97,16 +111,22 @@ def with_part(file: Path, part: str) -> str:
 
 
 def main() -> int:
-    """Write both files, or say which is out of date."""
+    """Write all files, or say which are out of date."""
     stale = []
-    made = {"policies/__init__.py": policies_part(), "__init__.py": package_part()}
+    made = {
+        "src/onepull/policies/__init__.py": policies_part(),
+        "src/onepull/__init__.py": package_part(),
+        "docs/experiments.md": parameters_table(),
+        "docs/how-to/run-a-fleet.md": exchanging_observations(),
+        "docs/delay.md": ignoring_pulls_in_flight(),
+    }
     for name, part in made.items():
-        file = SOURCE / name
+        file = ROOT / name
         text = with_part(file, part)
-        if text != file.read_text():
+        if text != file.read_text(encoding="utf-8"):
             stale.append(name)
             if "--check" not in sys.argv:
-                file.write_text(text)
+                file.write_text(text, encoding="utf-8")
     if stale and "--check" in sys.argv:
         print(f"out of date: {', '.join(stale)}; run `make format`")
         return 1

@@ -106,3 +106,9 @@ def test_what_is_in_order_goes_by_the_trial_after_a_switch():
 def test_what_does_not_switch_is_refused(laws, said):
     with pytest.raises(ParameterError, match=said):
         Switching(laws)
+
+
+def test_many_laws_make_no_long_error():
+    with pytest.raises(ParameterError, match="the first at 0") as error:
+        Switching(dict.fromkeys(range(1, 1000), COIN))
+    assert len(str(error.value)) < 400

@@ -100,6 +100,11 @@ def test_in_order_takes_rows_of_several_fields():
     assert law.sample(np.random.default_rng(0), 3).tolist() == [[1, 10], [2, 20], [1, 10]]
 
 
-def test_in_order_needs_a_point():
-    with pytest.raises(ParameterError, match="one probability per state"):
-        InOrder([])
+@pytest.mark.parametrize(
+    "points", [[], "abc", 5, [1, "a"], [[1], [2, 3]], [1, math.nan], ["a" * 5000, 1]]
+)
+def test_what_in_order_refuses_it_refuses_by_its_own_name(points):
+    with pytest.raises(ParameterError, match=r"^InOrder takes a list of points") as error:
+        InOrder(points)
+    assert "probabilit" not in str(error.value)
+    assert len(str(error.value)) < 400

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 
-from onepull import FixedArm, simulate
+from onepull import FixedArm, Policy, simulate
 from onepull.environment import channel_selection
 from onepull.errors import OnepullError, ProblemError
 from onepull.experiments import Experiment
@@ -92,20 +94,31 @@ def test_an_application_with_parameters():
     assert len(Experiment.from_toml(head + DCB).simulation.environment.problem.arms) == 4
 
 
+METERED = 'application = {name = "metered-channels", budget = 300, channels = 3}\n'
+CONTINUOUS = 'application = "energy-harvesting"\n'
+
+
 @pytest.mark.parametrize("kind", registered())
 def test_every_policy_can_be_written(kind):
-    head = 'application = "energy-harvesting"\n' + HEAD
-    cut = ["CCB", "MultiUCB", "Greedy", "UpperConfidence", "EpsilonGreedy", "DSEE", "KLUCB"]
-    cut += ["DiscountedUCB", "SlidingWindowUCB", "RestartingUCB"]
-    cut += ["PatientKL", "EpochGreedy", "RandomizedUCB", "ILTCB"]
-    needed = {"FixedArm": 'arm = "channel 2"', **dict.fromkeys(cut, "delta = 0.1")}
-    written = f'[[policies]]\npolicy = "{kind}"\n{needed.get(kind, "")}\n'
-    if kind in ("UCBALP", "MixtureElimination"):
-        head = 'application = {name = "metered-channels", budget = 300, channels = 3}\n' + HEAD
-    if kind == "DCB":  # for listed contexts only
-        head = APPLICATION + HEAD
-    (policy,) = Experiment.from_toml(head + written).simulation.policies.values()
-    assert type(policy) is registered()[kind]
+    parameters = inspect.signature(registered()[kind]).parameters
+    policy = f'[[policies]]\npolicy = "{kind}"\n'
+    if "arm" in parameters:
+        policy += 'arm = "channel 2"\n'
+    cut = "delta = 0.1\n" if "delta" in parameters else ""
+    texts = [APPLICATION + HEAD + policy, CONTINUOUS + HEAD + policy + cut]
+    built: list[Policy] = []
+    refusals: list[str] = []
+    for text in [METERED + HEAD + policy] if "budget" in parameters else texts:
+        try:
+            built += Experiment.from_toml(text).simulation.policies.values()
+        except ProblemError as error:
+            refusals.append(str(error))
+    assert {type(policy) for policy in built} == {registered()[kind]}
+    # A policy may be for listed contexts only, or for contexts from an interval only.
+    reasons = (
+        "needs an interval context|needs delta" if cut else "needs (an interval|finitely many)"
+    )
+    assert all(re.search(reasons, refusal) for refusal in refusals)
 
 
 # Sweeps and names

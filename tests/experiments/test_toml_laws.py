@@ -178,7 +178,7 @@ def test_a_trace_for_one_field(tmp_path):
         ('{law = "discrete", values = [1, 2], probabilities = [0.5, 0.6]}', "sum to 1"),
         ('{law = "discrete", values = [1, 2], probabilities = [1]}', "one probability per state"),
         ('{law = "in-order", values = 3}', "InOrder takes a list of points, given 3"),
-        ('{law = "in-order", values = []}', "Discrete takes"),
+        ('{law = "in-order", values = []}', "InOrder takes"),
         ('{law = "log-normal", mean = 1e4, sd = 1}', "reaches from e^"),
         ('{law = "trace", path = 3, columns = ["rate"]}', "'int'"),
         ('{law = "trace", path = "none.csv", columns = ["rate"]}', "no such file"),

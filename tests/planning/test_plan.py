@@ -16,6 +16,7 @@ from onepull.planning import plan
 from onepull.planning.plan_tables import picture, plan_tables
 from onepull.planning.random_instances import instance
 from onepull.report import svg
+from onepull.simulation.result import AT_ZERO
 
 HARVESTING = energy_harvesting()
 QUICK: dict[str, Any] = {"horizon": 1000, "replications": 4, "timing": False}
@@ -40,6 +41,18 @@ def test_the_same_seed_makes_the_same_plan():
         ]
         assert plans[0] == plans[1]
         assert plans[0] != plans[2]
+
+
+def test_an_interval_that_would_go_below_zero_is_announced():
+    env = channel_selection(4)
+    given: dict[str, Any] = {"environment": env, "horizon": 1000, "timing": False}
+    few = plan(env.problem, replications=2, **given)
+    assert min(option.interval[0] for option in few.options if option.interval) == 0
+    assert AT_ZERO in few.notes
+    assert AT_ZERO in str(few)
+    many = plan(env.problem, replications=20, **given)
+    assert min(option.interval[0] for option in many.options if option.interval) > 0
+    assert AT_ZERO not in many.notes
 
 
 def test_a_proposal_can_be_built_as_it_is_written():

@@ -23,6 +23,17 @@ ALL = [LARGE, SMALL, MIDDLE]
 
 def test_an_interval_is_students():
     assert LARGE.interval == pytest.approx((100 - 1.963, 100 + 1.963), abs=1e-3)
+    assert not LARGE.is_cut
+
+
+def test_an_interval_goes_below_zero_only_if_regret_does():
+    few = Option("few", "", {}, 1000, 10, 1.0, np.array([0.0, 4.0]))
+    assert few.interval is not None
+    assert few.interval[0] == 0.0
+    assert few.is_cut
+    below = option("below", 10, 0.0)  # as with realised rewards
+    assert below.interval == pytest.approx((-1.963, 1.963), abs=1e-3)
+    assert not below.is_cut
 
 
 @pytest.mark.parametrize(

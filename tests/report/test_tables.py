@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import math
+import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,16 @@ def test_baseline_is_not_compared_with_itself(result):
     assert row["vs DCB"] is row["vs DCB ± 95 %"] is None
 
 
+def test_the_guide_explains_the_columns(result):
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "read-a-report.md"
+    section = guide.read_text(encoding="utf-8").split("## Columns\n")[1].split("\n## ")[0]
+    explained = re.findall(
+        r"`([^`]+)`", " ".join(re.findall(r"^\| (`.*?) \|", section, re.MULTILINE))
+    )
+    headers = summary(result, "DCB").to_markdown().splitlines()[2].strip("| ").split(" | ")
+    assert ["policy", *explained] == [h.replace("vs DCB", "vs BASELINE") for h in headers]
+
+
 @pytest.mark.parametrize("baseline", [None, "DCB"])
 def test_plus_minus_has_one_meaning_that_the_table_states(result, baseline):
     table = summary(result, baseline)
@@ -72,11 +84,33 @@ def test_a_printed_result_has_the_same_half_width(result):
 def test_an_interval_that_would_go_below_zero_is_announced(result):
     said = "Regret is never negative here: an interval that would go below 0 begins at 0."
     assert said not in summary(result).notes
+    assert said not in str(result)
     result.regrets[0, :, -1] = 0
     result.regrets[0, 0, -1] = 9
     assert said in summary(result).notes
+    assert str(result).splitlines()[-1] == said
+    assert said in result._repr_html_()
     result.regrets[1, 0, -1] = -1  # as with realised rewards
     assert said not in summary(result).notes
+    assert said not in str(result)
+    assert said not in result._repr_html_()
+
+
+def test_a_column_of_short_numbers_has_one_format():
+    values = [0.7, 1.9 - 0.7, 1.0, -2.5, 3, float("inf"), None, True]
+    shown = [row[0] for row in Table("t", ["x"], [[value] for value in values]).texts()]
+    assert shown == ["0.7", "1.2", "1.0", "−2.5", "3", "∞", "–", "yes"]
+    assert Table("t", ["x"], [[1.875], [4.1], [0.0]]).texts() == [["1.875"], ["4.100"], ["0.000"]]
+    assert Table("t", ["x"], [[1.0], [10.0], [10**400]]).texts()[:2] == [["1"], ["10"]]
+    for others in (0.0005, 1200.0, 123.45):  # too small, too large, too long
+        assert Table("t", ["x"], [[1.2], [others]]).texts()[0] == ["1.200"]
+    measured = Table("t", ["x"], [[0.7], [1.2], [1.23456]])
+    assert measured.texts() == [["0.7"], ["1.200"], ["1.235"]]
+    table = Table("t", ["x"], [[0.7], [1.2]])
+    assert table.to_markdown().endswith("| 0.7 |\n| 1.2 |")
+    assert ">1.2</data>" in table.to_html()
+    assert str(table).endswith("0.7\n  1.2")
+    assert [str(cell) for cell in table.to_rich().columns[0].cells] == ["0.7", "1.2"]
 
 
 def test_a_buffers_measures_are_never_below_zero():

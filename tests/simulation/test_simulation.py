@@ -293,7 +293,7 @@ def world_and_policy():
         ({"checkpoints": [1.5]}, "a checkpoint must be"),
         ({"policies": {}}, "at least one policy, given none"),
         ({"policies": []}, "at least one policy, given none"),
-        ({"policies": {"x": 3}}, "policy 'x' is not a Policy but 3"),
+        ({"policies": {"x": 3}}, "policy 'x' must be a Policy, given 3"),
         ({"policies": [3]}, "it contains 3"),
     ],
 )

@@ -98,7 +98,7 @@ class AsyncClient(Verbs[Awaitable[None]]):
     # What waits
 
     async def flush(self, seconds: float = 5.0) -> bool:
-        """Deliver what waits; return whether nothing is left."""
+        """Deliver the observations that wait; return whether none is left."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while len(self._queue) and loop.time() < deadline:
@@ -196,7 +196,7 @@ class AsyncClient(Verbs[Awaitable[None]]):
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:
-        """Deliver what an earlier process has left, and return the client."""
+        """Deliver the observations that an earlier process left, and return the client."""
         if len(self._queue) and self._task is None:
             self._task = asyncio.create_task(self._run())
         return self

@@ -47,7 +47,7 @@ class Call(NamedTuple):
 
 
 def address(url: Any) -> str:
-    """Return the address of a service as it was meant; raises ParameterError if it is none.
+    """Return the full address of a service; raises ParameterError if it is not valid.
 
     >>> address("127.0.0.1:8000"), address("https://router.example/"), address("localhost")
     ('http://127.0.0.1:8000', 'https://router.example', 'http://localhost')
@@ -104,7 +104,7 @@ Steps: TypeAlias = Generator[Step, Got, Result]
 
 
 class Breaker:
-    """Stops asking a service that does not answer, for longer each time.
+    """Pauses requests to a service that does not answer, for longer each time.
 
     Requests are answered from the fallback meanwhile, without any delay.
 
@@ -122,7 +122,7 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the service is left alone for now."""
+        """Whether no request is sent for now."""
         return self._clock() < self._until
 
     def failed(self) -> None:
@@ -144,7 +144,7 @@ def attempts(
     exception that it got instead.
     """
     if breaker.is_open:
-        raise ServiceError("the service did not answer, and is asked again later")
+        raise ServiceError("the service did not answer; the client asks it again in some seconds")
     deadline = clock() + budget
     wait, last = FIRST_WAIT, ""
     while (left := deadline - clock()) > 0:
@@ -166,7 +166,7 @@ def attempts(
 
 
 def _asked_wait(reply: Reply) -> float:
-    """Return how long the service wants to be left alone."""
+    """Return how long the service asks to wait before the next request."""
     text = reply.retry_after or ""
     return float(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0.0
 

@@ -143,7 +143,7 @@ class Client(Verbs[None]):
     # What waits
 
     def flush(self, seconds: float = 5.0) -> bool:
-        """Deliver what waits; return whether nothing is left."""
+        """Deliver the observations that wait; return whether none is left."""
         deadline = time.monotonic() + seconds
         while len(self._queue) and time.monotonic() < deadline:
             self._breaker.answered()

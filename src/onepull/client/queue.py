@@ -47,11 +47,11 @@ class ObservationQueue(ABC):
 
     @abstractmethod
     def first(self, count: int) -> list[Entry]:
-        """Return the oldest ones; they stay."""
+        """Return the oldest ones without removing them."""
 
     @abstractmethod
     def delivered(self, count: int) -> None:
-        """Let go of the oldest ones."""
+        """Remove the oldest ones."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -89,12 +89,12 @@ class MemoryQueue(ObservationQueue):
             self.dropped += 1
 
     def first(self, count: int) -> list[Entry]:
-        """Return the oldest ones; they stay."""
+        """Return the oldest ones without removing them."""
         with self._lock:
             return list(islice(self._entries, count))
 
     def delivered(self, count: int) -> None:
-        """Let go of the oldest ones."""
+        """Remove the oldest ones."""
         with self._lock:
             self._drop(count)
 
@@ -107,7 +107,7 @@ class MemoryQueue(ObservationQueue):
         return len(self._entries)
 
     def close(self) -> None:
-        """Say how many are lost, since nobody will deliver them."""
+        """Warn how many observations are lost."""
         if self._entries:
             LOGGER.warning(
                 "observations that waited in memory and are lost: %d; queue=… keeps them in a file",
@@ -157,7 +157,7 @@ class FileQueue(MemoryQueue):
             ) from None
 
     def _read(self) -> list[Entry]:
-        """Return what a file has; a line that a crash has cut off is not one."""
+        """Return the observations in a file, without a last line that a crash has cut off."""
         text = b""
         while piece := os.pread(self._file, 1 << 20, len(text)):
             text += piece
@@ -185,7 +185,7 @@ class FileQueue(MemoryQueue):
             self._add(entries)
 
     def delivered(self, count: int) -> None:
-        """Let go of the oldest ones; the file is emptied when all are delivered."""
+        """Remove the oldest ones; the file is emptied when all are delivered."""
         with self._lock:
             self._drop(count)
             if not self._entries:
@@ -200,7 +200,7 @@ class FileQueue(MemoryQueue):
 
 
 def open_queue(given: Any) -> ObservationQueue:
-    """Return a queue as a user asks for it: None for memory, a path for a file.
+    """Return a queue: in memory for None, in a file for a path.
 
     >>> type(open_queue(None)).__name__
     'MemoryQueue'

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.checks import shown
 from onepull.distributions.distribution import Distribution, joint_support
 from onepull.errors import ParameterError
 from onepull.spaces import Box
@@ -150,7 +151,8 @@ class Switching(Distribution):
         starts = sorted(laws)
         if not starts or starts[0] != 0 or any(int(start) != start for start in starts):
             raise ParameterError(
-                f"Switching takes laws by the trial they begin at, the first at 0, given {starts}"
+                "Switching takes laws by the trial they begin at, the first at 0, "
+                f"given {shown(starts)}"
             )
         if len({law.fields for law in laws.values()}) != 1:
             raise ParameterError("Switching takes laws with the same number of fields")

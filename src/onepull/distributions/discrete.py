@@ -185,10 +185,17 @@ class InOrder(Discrete):
     in_order = True
 
     def __init__(self, values: Sequence[Any] | Array) -> None:
-        if not np.ndim(values) and not isinstance(values, Sequence):
+        is_list = isinstance(values, Sequence) and not isinstance(values, str)
+        if not is_list and not np.ndim(values):
             raise ParameterError(f"InOrder takes a list of points, given {shown(values)}")
         count = max(1, len(values))
-        super().__init__(values, np.full(count, 1.0 / count))
+        try:
+            super().__init__(values, np.full(count, 1.0 / count))
+        except ParameterError:
+            raise ParameterError(
+                "InOrder takes a list of points, each a finite number, a word or a list of them of "
+                f"the same length, given {shown(values)}"
+            ) from None
 
     def __repr__(self) -> str:
         """Show the points; if there are many, their number and a checksum."""

@@ -13,9 +13,9 @@ from onepull.environment import Environment
 from onepull.errors import ParameterError
 from onepull.policies import Policy
 from onepull.report import Estimate, Table
-from onepull.report.result_tables import AT_ZERO, HALF_WIDTH, runs
+from onepull.report.result_tables import HALF_WIDTH, runs
 from onepull.simulation import Result
-from onepull.simulation.result import mean_and_half_width
+from onepull.simulation.result import AT_ZERO, mean_and_half_width
 from onepull.theory import graves_lai, guarantee
 
 THEORY_COLUMNS = [

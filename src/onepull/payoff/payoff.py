@@ -87,7 +87,7 @@ class Payoff(ABC):
         return float(self.scalar(*self.context.read(fields), *self.state.read(fields)))
 
     def parted(self, context: Box, state: Box) -> Self:
-        """Return the same function with the fields parted otherwise, in the same order.
+        """Return the same function with another split of the fields, in the same order.
 
         So attributes of arms, which are part of an outcome, can be taken as part of the context.
         """

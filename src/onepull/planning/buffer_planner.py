@@ -167,7 +167,7 @@ def _candidates(
 
 
 def _learner(environment: BufferEnvironment) -> tuple[Callable[[], Policy], str, list[str]]:
-    """Return a function that makes the policy, the Python call that does, and notes on it."""
+    """Return a function that builds the policy, its Python call, and notes."""
     problem, buffer = environment.problem, environment.buffer
 
     def plain() -> Policy:

@@ -11,9 +11,7 @@ from onepull.policies import (
 )
 from onepull.problem import Problem
 
-COARSE_ERROR = (
-    0.025  # the largest error that is tolerated for ever, as a share of the reward's range
-)
+COARSE_ERROR = 0.025  # the largest error of estimates to accept, as a share of the reward's range
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +68,12 @@ class Candidate:
         return f"{self.kind} {self.label}".strip()
 
     def at(self, trial: int) -> Policy:
-        """Return a policy of the size it has by a trial."""
+        """Return a policy with the storage that it has at a trial."""
         return self.build() if self.settled is None else self.settled(trial)
 
 
 def is_coarse(problem: Problem, error: float) -> bool:
-    """Whether an error of estimates is too large to be tolerated for ever.
+    """Whether an error of estimates is too large a share of the reward's range.
 
     >>> from onepull.environment import channel_selection
     >>> is_coarse(channel_selection().problem, 0.2)   # where rewards go from 0 to 4

@@ -39,7 +39,7 @@ def ladder(
 
 
 def left_out(problem: Problem, horizon: int | None) -> list[str]:
-    """Return those of the paper's δ that would need too many cells.
+    """Return the paper's δ that would need too many cells.
 
     >>> from onepull.environment import energy_harvesting
     >>> left_out(energy_harvesting().problem, 10**9)

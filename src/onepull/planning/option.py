@@ -85,8 +85,18 @@ class Option:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % confidence interval of that mean."""
-        return None if self.regrets is None else mean_interval(self.regrets)
+        """The 95 % confidence interval of that mean; it begins at 0 if it is cut."""
+        if self.regrets is None:
+            return None
+        low, high = mean_interval(self.regrets)
+        return 0.0 if self.is_cut else low, high
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether that interval would go below 0, although no run has a negative regret."""
+        if self.regrets is None:
+            return False
+        return bool(mean_interval(self.regrets)[0] < 0 <= self.regrets.min())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the option as plain values."""

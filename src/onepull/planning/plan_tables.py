@@ -8,7 +8,6 @@ from onepull.html import block, code, note, paragraph
 from onepull.html import table as html_table
 from onepull.planning.option import Option
 from onepull.report import Span, Table
-from onepull.report.table_cells import cell_text
 from onepull.report.trade_off import Point, trade_off
 
 if TYPE_CHECKING:  # matplotlib takes 0.6 s to import
@@ -68,7 +67,7 @@ def plan_html(tables: list[Table], chosen: str | None, proposal: str) -> str:
     """
     parts = []
     for table in tables:
-        cells = [[cell_text(cell) for cell in row] for row in table.rows]
+        cells = table.texts()
         marked = [r for r, row in enumerate(cells) if row[0] == chosen]
         parts.append(html_table(table.title, table.columns, cells, marked=marked))
         parts += map(note, table.notes)

@@ -24,6 +24,7 @@ from onepull.policies.recommendation import FEEDBACK
 from onepull.problem import Problem, given_problem
 from onepull.simulation import Simulation
 from onepull.simulation.executors import open_executor
+from onepull.simulation.result import AT_ZERO
 from onepull.theory.instance import beyond
 from onepull.theory.numbers_kept import BYTES
 
@@ -76,8 +77,8 @@ class Plan:
         >>> made = Plan(channel_selection().problem, 1000, [option], 1000, option, "it is best", [])
         >>> print(made)
         At trial 1,000
-          policy  numbers  bytes  bound  regret    95 % interval
-          DCB          35    280    900      10  −2.706 to 22.71
+          policy  numbers  bytes  bound  regret  95 % interval
+          DCB          35    280    900      10     0 to 22.71
         <BLANKLINE>
         Proposed: DCB(problem)
         It is best.
@@ -205,6 +206,8 @@ def plan(  # noqa: PLR0913 - a full statement
         [option for option in lasting if option.trial == judged], storage=storage, regret=regret
     )
     notes = list(_notes(met, unproved, is_known=environment is not None)) + known
+    if any(option.is_cut for option in options):
+        notes.insert(1, AT_ZERO)
     if len(lasting) < len(options):
         notes.append(
             "Policies whose regret may grow linearly are not proposed, since the horizon is beyond "

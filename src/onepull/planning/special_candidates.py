@@ -46,7 +46,7 @@ FORGETFUL_CELLS = 128  # at most, for policies that forget: a change detector ch
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What candidates are tried on.
+    """The environments, horizon and feedback for which candidates are tried.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ def _learns(policy: Policy, worlds: Sequence[Environment]) -> bool:
 
 
 def _announced(found: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Yield all candidates, and the leading ones a second time, told of pulls in flight."""
+    """Yield all candidates, and each leading one again with pulls in flight counted."""
     for candidate in found:
         yield candidate
         policy = candidate.build()

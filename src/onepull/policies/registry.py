@@ -2,7 +2,8 @@
 
 A policy is public if its class defines `guarantee`.  The names that `onepull` exports, the
 names in experiment files, the common tests and the tables of the documentation all follow from
-this registry.  To add a policy, add its file and a file with its tests.
+this registry.  To add a policy, add its file and a file with its tests, and run `make format`,
+which writes the lists that must be spelt out.
 """
 
 from __future__ import annotations

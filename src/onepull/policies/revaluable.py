@@ -1,4 +1,4 @@
-"""Policies that may know enough of the states to tell what another reward would have been."""
+"""Policies whose reward can be changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onepull.policies.policy import Policy
 
 
 class Revaluable(Policy):
-    """Base class of policies that can change the reward if what they learned tells enough."""
+    """Base class of policies whose reward can be changed, if what they learned is enough."""
 
     def with_reward(
         self,

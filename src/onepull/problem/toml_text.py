@@ -50,7 +50,7 @@ def toml_values(text: str | bytes, what: str) -> dict[str, Any]:
     except ValueError:  # Python converts no longer text to a number
         raise ProblemError(f"not {what}: has a number of thousands of digits") from None
     except RecursionError:
-        raise ProblemError(f"not {what}: has too many lists or tables in each other") from None
+        raise ProblemError(f"not {what}: lists or tables are nested too deeply") from None
     return found
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:  # importing the simulator loads a compiler, which tables do n
 __all__ = ["Estimate", "Span", "Table", "pulls", "runs", "summary", "tidy"]
 
 HALF_WIDTH = f"{PLUS_MINUS}: half the width of the 95 % confidence interval of the mean."
-AT_ZERO = "Regret is never negative here: an interval that would go below 0 begins at 0."
 OF_RUNS = "95 % of runs: from the 2.5th to the 97.5th percentile of the replications."
 
 
@@ -63,9 +62,7 @@ def summary(result: Result, baseline: str | None = None) -> Table:
         ]
         for row in found
     ]
-    if any(row["regret"] < t * row["standard_error"] for row in found) and not _negative(result):
-        notes.append(AT_ZERO)
-    notes += ["storage: how many numbers the policy keeps."]
+    notes += [*result.interval_notes(), "storage: how many numbers the policy keeps."]
     title = f"Regret at trial {result.horizon:,}, {runs(result.replications)}"
     return Table(title, [*columns, "storage"], rows, [*notes, *result.notes])
 
@@ -139,8 +136,3 @@ def _difference(row: dict[str, Any], baseline: str) -> Estimate | None:
     if row["policy"] == baseline:
         return None
     return Estimate(row["difference"], row["difference_high"] - row["difference"])
-
-
-def _negative(result: Result) -> bool:
-    """Whether a regret is below 0, which needs realised rewards or a budget."""
-    return bool(result.regrets.min() < 0)

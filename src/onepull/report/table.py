@@ -15,7 +15,7 @@ from onepull.report.table_cells import (
     PLUS_MINUS,
     Estimate,
     Span,
-    cell_text,
+    column_texts,
     is_number,
     json_value,
     spreadsheet_safe,
@@ -79,7 +79,7 @@ class Table:
           DCB      1,150
           UCB1    17,103
         """
-        cells = [self._headers(), *([cell_text(cell) for cell in row] for row in self.rows)]
+        cells = [self._headers(), *self.texts()]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         aligned = [">" if self._is_numeric(i) else "<" for i in range(len(self.columns))]
         lines = [
@@ -96,6 +96,11 @@ class Table:
         'Channels'
         """
         return replace(self, title=title)
+
+    def texts(self) -> list[list[str]]:
+        """Return the rows as a reader sees them."""
+        columns = [column_texts(self._column(i)) for i in range(len(self.columns))]
+        return [list(row) for row in zip(*columns, strict=True)]
 
     def records(self) -> list[dict[str, Any]]:
         """Return a dictionary for each row, with values that JSON can hold.
@@ -136,13 +141,14 @@ class Table:
         """
         name = f" id='{escape(anchor)}'" if anchor else ""
         numeric = [self._is_numeric(i) for i in range(len(self.columns))]
+        is_first = [i == 0 for i in range(len(self.columns))]
         head = "".join(
             f"<th scope='col'{_aligned(number)}>{escape(column)}</th>"
             for column, number in zip(self._headers(), numeric, strict=True)
         )
         body = "\n".join(
-            f"<tr>{''.join(_html_cell(i, c, numeric[i]) for i, c in enumerate(row))}</tr>"
-            for row in self.rows
+            f"<tr>{''.join(map(_html_cell, row, texts, is_first, numeric))}</tr>"
+            for row, texts in zip(self.rows, self.texts(), strict=True)
         )
         notes = "".join(f"\n<p class='note'>{escape(note)}</p>" for note in self.notes)
         # A wide table scrolls on its own, so it must be reachable with the keyboard.
@@ -160,7 +166,7 @@ class Table:
         """Return a Markdown table, with its title above and its notes below."""
         rules = ["---:" if self._is_numeric(i) else ":---" for i in range(len(self.columns))]
         lines = [list(map(_markdown, self._headers())), rules]
-        lines += [[_markdown(cell_text(cell)) for cell in row] for row in self.rows]
+        lines += [list(map(_markdown, row)) for row in self.texts()]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         return "\n\n".join([f"**{_markdown(self.title)}**", table, *map(_markdown, self.notes)])
 
@@ -179,8 +185,8 @@ class Table:
         )
         for i, column in enumerate(self._headers()):
             made.add_column(Text(column), justify="right" if self._is_numeric(i) else "left")
-        for row in self.rows:
-            made.add_row(*(Text(cell_text(cell)) for cell in row))
+        for row in self.texts():
+            made.add_row(*map(Text, row))
         return made
 
     def _column(self, i: int) -> list[Any]:
@@ -230,9 +236,9 @@ def _aligned(number: bool) -> str:  # noqa: FBT001 - a property of the column
     return " class='number'" if number else ""
 
 
-def _html_cell(i: int, cell: Any, numeric: bool) -> str:  # noqa: FBT001 - the same
-    text = escape(cell_text(cell))
-    if i == 0 and not numeric:
+def _html_cell(cell: Any, shown: str, is_first: bool, numeric: bool) -> str:  # noqa: FBT001 - the same
+    text = escape(shown)
+    if is_first and not numeric:
         return f"<th scope='row'>{text}</th>"
     if not is_number(cell):
         return f"<td{_aligned(numeric)}>{text}</td>"

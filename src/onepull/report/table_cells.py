@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from onepull.html import printable
 MISSING = "–"
 PLUS_MINUS = "± 95 %"  # the half-width of the 95 % confidence interval of a mean, everywhere
 FORMULAS = tuple("=+-@＝＋－＠")  # what a formula begins with in a spreadsheet
+LEAST_WHOLE = 999.95  # from here on, numbers are shown without decimals
 MOST_DIGITS = 6  # significant digits of a mean beside its half-width
 
 
@@ -78,6 +80,23 @@ def cell_text(value: Any) -> str:
     return _signed(_decimal(float(value))) if isinstance(value, Real) else printable(str(value))
 
 
+def column_texts(cells: Sequence[Any]) -> list[str]:
+    """Return the texts of the cells of a column.
+
+    If four digits say all of each number, all have equally many decimals.
+
+    >>> column_texts([0.7, 1.2, None]), column_texts([0.7, 1.2, 1.23456])
+    (['0.7', '1.2', '–'], ['0.7', '1.200', '1.235'])
+    """
+    decimals = _decimals([float(cell) for cell in cells if _is_decimal(cell)])
+    if decimals is None:
+        return [cell_text(cell) for cell in cells]
+    return [
+        _signed(f"{float(cell) + 0.0:.{decimals}f}") if _is_decimal(cell) else cell_text(cell)
+        for cell in cells
+    ]
+
+
 def spreadsheet_safe(value: Any) -> Any:
     """Return a cell for a CSV file; text that a spreadsheet would run gets an apostrophe.
 
@@ -108,6 +127,24 @@ def _estimate(mean: float, half: float) -> str:
     return f"{_signed(f'{round(mean, decimals) + 0.0:,.{decimals}f}')} ± {half:,.{decimals}f}"
 
 
+def _is_decimal(cell: Any) -> bool:
+    return isinstance(cell, Real) and not isinstance(cell, Integral) and math.isfinite(cell)
+
+
+def _decimals(values: Sequence[float]) -> int | None:
+    """Return how many decimals show all values exactly; None if some need more than four digits."""
+    if any(abs(value) >= LEAST_WHOLE for value in values):
+        return None
+    if not all(_is_close(value, float(f"{value:.4g}")) for value in values):
+        return None
+    enough = (d for d in range(4) if all(_is_close(value, round(value, d)) for value in values))
+    return next(enough, None)
+
+
+def _is_close(value: float, rounded: float) -> bool:
+    return math.isclose(value, rounded, rel_tol=1e-12)
+
+
 def _decimal(value: float) -> str:
     size = abs(value)
     if math.isnan(value):
@@ -116,7 +153,7 @@ def _decimal(value: float) -> str:
         return "∞" if value > 0 else "-∞"
     if size >= 1e15:
         return f"{value:.4g}"
-    if value.is_integer() or size >= 999.95:
+    if value.is_integer() or size >= LEAST_WHOLE:
         return f"{value:,.0f}"
     if size < 0.99995:
         return f"{value:.4g}"

@@ -20,7 +20,7 @@ from onepull.store import events as e
 
 
 class Controlling(Defining):
-    """The part of a router that takes orders."""
+    """The part of a router that operators control."""
 
     def control(self, changes: Iterable[e.Control]) -> None:
         """Make changes that are given as events of `onepull.store`: all of them, or none.
@@ -165,7 +165,7 @@ class Controlling(Defining):
 
 
 def _with_hint(error: OnepullError, event: e.Control) -> OnepullError:
-    """Return the error of a change, with what else can be done."""
+    """Return the error of a change, with a hint at the alternative if there is one."""
     if isinstance(event, e.RewardSet) and isinstance(error, ParameterError):
         hint = "or pass relearn=True to learn all outcomes of the log again"
         return ParameterError(f"{error}; {hint}")

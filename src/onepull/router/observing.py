@@ -202,7 +202,7 @@ class Observing(Following):
             return error
 
     def _all_known(self, ids: list[str]) -> dict[str, tuple[Any, dict[Any, Any]]]:
-        """Return of each id what `_known` returns, with one look into the log."""
+        """Return what `_known` returns for each id, reading the log once."""
         flights = self._fold.flights
         with self._lock:
             known: dict[str, Any] = {id_: (flights.get(id_), {}) for id_ in ids}
@@ -301,4 +301,4 @@ def _observation(given: Any) -> Observation:
 
 def _check_alone(one: Observation) -> None:
     if one.state is not None or one.reward is not None or one.failed:
-        raise InputError(f"observation {shown(one.id)} has gave_up beside an outcome; give one")
+        raise InputError(f"observation {shown(one.id)} has gave_up and an outcome; give one")

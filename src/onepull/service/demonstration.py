@@ -90,7 +90,7 @@ class Endpoints:
         self._luck = luck
 
     def tokens(self) -> int:
-        """Return the length of an answer that somebody asks for."""
+        """Draw the length of an answer."""
         return min(max(round(math.exp(self._luck.gauss(5.0, 1.1))), 1), 2000)
 
     def answer(self, arm: str, now: float) -> dict[str, float] | None:

@@ -75,7 +75,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def keys_beside(source: Path | None) -> Path:
-    """Return where the keys of a service are if nothing else is said: beside what it serves.
+    """Return the default file of keys of a service: beside what it serves.
 
     >>> keys_beside(Path("routers", "llm.toml")).as_posix(), keys_beside(None).as_posix()
     ('routers/keys.json', 'keys.json')

@@ -80,7 +80,7 @@ def read_source(
 
 
 def _refuse_settings_of_one(files: Iterable[Path], settings_file: Path) -> None:
-    """Raise ParameterError if a file of a folder says how to serve, which is for all of them."""
+    """Raise ParameterError if the file of one problem has settings of the whole service."""
     for file in files:
         if "service" in _toml(file):
             raise ParameterError(

@@ -19,7 +19,7 @@ from onepull.simulation.law_tables import Laws, tabulate
 
 LOSSES_STREAM = np.uint64(0x8CB92BA72F3D8DD7)  # separate streams for losses and delays
 DELAYS_STREAM = np.uint64(0xAEF17502108EF2D9)
-NO_LETTER = -1
+NEVER = -1
 LONGEST_DELAY = 2.0**40  # trials; feedback that takes longer never arrives
 
 
@@ -38,12 +38,12 @@ def post_of(environment: Environment) -> Post:
 
 @compiled
 def comes_at(post: Any, key: Any, trial: Any, arm: Any, delay: Any) -> Any:
-    """Return the trial before which the feedback of a pull arrives, or NO_LETTER."""
+    """Return the trial before which the feedback of a pull arrives, or NEVER."""
     at_arm = place(trial, post.losses.size, arm)
     if uniform(key ^ LOSSES_STREAM, at_arm) < post.losses[arm]:
-        return NO_LETTER
+        return NEVER
     show(post.delays, arm, key ^ DELAYS_STREAM, at_arm, trial, delay)
-    return trial + 1 + int(delay[0]) if delay[0] < LONGEST_DELAY else NO_LETTER
+    return trial + 1 + int(delay[0]) if delay[0] < LONGEST_DELAY else NEVER
 
 
 class Mail(NamedTuple):
@@ -65,9 +65,9 @@ def no_mail(horizon: int, *, in_context: bool) -> Mail:
     """Return an empty queue."""
     size = horizon if in_context else 0
     return Mail(
-        first=np.full(horizon, NO_LETTER, np.int32),
-        last=np.full(horizon, NO_LETTER, np.int32),
-        after=np.full(horizon, NO_LETTER, np.int32),
+        first=np.full(horizon, NEVER, np.int32),
+        last=np.full(horizon, NEVER, np.int32),
+        after=np.full(horizon, NEVER, np.int32),
         arms=np.zeros(horizon, np.int32),
         cells=np.zeros(size, np.int32),
         rewards=np.zeros(size),

@@ -31,7 +31,7 @@ from onepull.simulation.compilable import (
     why_not_as_new,
 )
 from onepull.simulation.draws import place, show
-from onepull.simulation.feedback_queue import NO_LETTER, Post, comes_at, post_of
+from onepull.simulation.feedback_queue import NEVER, Post, comes_at, post_of
 from onepull.simulation.kernels.linear import PreparedLinear
 from onepull.simulation.kernels.patient import PreparedPatient
 from onepull.simulation.kernels.ruling import CannotCompile, ruling, try_psi
@@ -260,5 +260,5 @@ class _LateRunner(_InterpretedRunner):
             self.policy.pulled(arm, **context)
         j = self.policy.problem.arms.index(arm)
         when = int(comes_at(self.post, key, trial, j, self._delay))
-        if when != NO_LETTER:
+        if when != NEVER:
             self._under_way.setdefault(when, []).append((arm, context | told))

@@ -19,6 +19,7 @@ from onepull.html import block, note, printable, table
 if TYPE_CHECKING:  # figures are drawn when they are asked for
     from matplotlib.figure import Figure
 
+AT_ZERO = "Regret is never negative here: an interval that would go below 0 begins at 0."
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975, 0.99)
 
 # The 97.5 % quantile of Student's t: a table for 1 to 4 degrees of freedom; for more, the terms
@@ -154,6 +155,15 @@ class Result:
             raise ParameterError(f"unknown {what} {policy!r}; there are {', '.join(self.policies)}")
         return self.policies.index(policy)
 
+    def interval_notes(self) -> list[str]:
+        """Return a note if the interval of a mean at the horizon goes below 0 and regret cannot.
+
+        Regret can be negative with realised rewards or a budget only.
+        """
+        intervals = map(mean_and_half_width, self.regrets[:, :, -1])
+        is_below = any(mean < half for mean, half in intervals)
+        return [AT_ZERO] if is_below and self.regrets.min() >= 0 else []
+
     def _row(self, p: int, c: int, base: Array | None) -> dict[str, Any]:
         regrets = self.regrets[p, :, c]
         mean, error = mean_and_error(regrets)
@@ -247,7 +257,7 @@ class Result:
             f"  (95 % of runs {row['q2.5']:,.1f} to {row['q97.5']:,.1f})"
             for row in self.final()
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.interval_notes()])
 
     def _repr_html_(self) -> str:
         """Return the same table for a notebook."""
@@ -262,7 +272,7 @@ class Result:
             for row in self.final()
         ]
         title = f"regret at trial {self.horizon:,}, {self.replications} replications"
-        return block(table(title, columns, rows), *map(note, self.notes))
+        return block(table(title, columns, rows), *map(note, [*self.interval_notes(), *self.notes]))
 
 
 def mean_and_error(values: Array) -> tuple[float, float]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.checks import whole_number
+from onepull.checks import shown, whole_number
 from onepull.environment.environment import Environment
 from onepull.errors import ParameterError
 from onepull.policies import Policy
@@ -299,7 +299,7 @@ def _checkpoints(given: Iterable[int] | None, horizon: int) -> NDArray[np.int64]
 
 def _check_policy(name: str, policy: Any, problem: Problem) -> None:
     if not isinstance(policy, Policy):
-        raise ParameterError(f"policy {name!r} is not a Policy but {policy!r}")
+        raise ParameterError(f"policy {name!r} must be a Policy, given {shown(policy)}")
     if policy.problem != problem:
         raise ParameterError(f"policy {name!r} is for another problem than the environment")
     if not policy.is_fresh:

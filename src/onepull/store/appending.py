@@ -52,7 +52,7 @@ class Appending:
                 done += count
 
     def _look_up(self, jobs: list[Rows]) -> None:
-        """Find the events that the ids have already, all at once."""
+        """Find the events that the ids have already, with one query for each problem."""
         ids: dict[str, list[str]] = {}
         for rows in jobs:
             for event, _ in rows:
@@ -66,7 +66,7 @@ class Appending:
                 self._left.add((problem, id_))
 
     def _put(self, event: Event, body: bytes) -> Appended:
-        """Give an event its number, or return the one that took its place."""
+        """Give an event its number, or return the event that is stored in its place."""
         slot, problem = event.slot, event.problem
         if slot is None:
             return self._add(problem, None, None, body)

@@ -21,7 +21,7 @@ FieldValue: TypeAlias = float | str | bool
 
 
 class Slot(IntEnum):
-    """A place of an id in the log that only one event can take: the first one."""
+    """A place of an id in the log that only its first event takes."""
 
     DECISION = 0
     OUTCOME = 1
@@ -319,7 +319,7 @@ def encode(event: Event) -> bytes:
     if not storable(event.problem) or not storable(id_):
         raise InputError(
             f"the event {shown(id_)} of {shown(event.problem)} cannot be stored: an id and the "
-            "name of a problem have no NUL and no half of a surrogate pair"
+            "name of a problem must not contain NUL or half of a surrogate pair"
         )
     try:
         return _encoder.encode(event)

@@ -14,7 +14,7 @@ MILLISECOND = 0.001
 
 
 def horizon_of(times: Iterable[float], now: float) -> float:
-    """Return the time up to which ids are refused, from when deleted outcomes were written.
+    """Return the time up to which ids are refused, given when deleted outcomes were written.
 
     >>> horizon_of([5.0, 7.0], now=100.0), horizon_of([1e12], now=100.0)
     (7.0, 100.0)

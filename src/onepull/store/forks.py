@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Forkable(ABC):
-    """An open object that begins anew in a child process."""
+    """An open object that starts again in a child process."""
 
     def _follow_forks(self) -> None:
         """Take part in every fork from now on.
@@ -21,7 +21,7 @@ class Forkable(ABC):
         _followers.append(weakref.ref(self, _followers.remove))
 
     def _before_fork(self) -> None:  # noqa: B027 - most have nothing to do
-        """Keep other threads from a change, which the child would inherit half done."""
+        """Stop changes by other threads, which the child would inherit half done."""
 
     def _after_fork_in_parent(self) -> None:  # noqa: B027 - most have nothing to do
         """Let other threads go on."""
@@ -32,7 +32,7 @@ class Forkable(ABC):
 
 
 def leave_to_parent(*connections: Any) -> None:
-    """Never close in this process what the parent still uses."""
+    """Keep connections open here that the parent still uses."""
     _of_parents.extend(connections)
 
 

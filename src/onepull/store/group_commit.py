@@ -104,7 +104,7 @@ class GroupCommit(Forkable):
         self._thread.start()
 
     def wait_for_work(self) -> bool:
-        """Return when there is something to do, and whether to go on after it."""
+        """Wait for something to do, but not for long; return whether to go on."""
         self._wake.wait(1.0)
         if not self._wake.is_set():
             return True  # look from time to time whether anybody still needs this thread

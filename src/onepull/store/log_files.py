@@ -50,7 +50,7 @@ def export_log(
 
 @contextmanager
 def _whole(target: Path) -> Iterator[Path]:
-    """Give the name of a file to write, which gets its own name when it is complete and on disk."""
+    """Yield a temporary path to write to; the file is renamed when it is complete on disk."""
     part = target.with_name(f".{target.name}.part")
     try:
         yield part
@@ -122,7 +122,7 @@ def line_of(event: Event) -> bytes:
 
 
 def format_of(path: Path) -> str:
-    """Return the format that a file's name tells; raises ParameterError if it tells none.
+    """Return the format by a file's name; raises ParameterError if it is unknown.
 
     >>> format_of(Path("log.parquet"))
     '.parquet'

@@ -55,7 +55,7 @@ Execute: TypeAlias = Callable[[str, Any], Any]
 def append_lot(
     jobs: list[Rows], horizons: dict[str, float], execute: Execute
 ) -> list[list[Appended]] | None:
-    """Append the events of several calls; None, and nothing is written, if it cannot be so simple.
+    """Append the events of several calls; None, with nothing written, if one statement cannot.
 
     `horizons` are those of the log when it was read last.  If they have moved since, or if the file
     is of a newer version, nothing is written either.

@@ -119,7 +119,7 @@ class SQLiteStore(SQLStore, Forkable):
         self._begin()
 
     def _has_log(self) -> bool:
-        """Whether a process before left a write-ahead log, which the disk may not hold."""
+        """Whether an earlier process left a write-ahead log, which may not be on disk."""
         try:
             return Path(f"{self.path}-wal").stat().st_size > 0
         except FileNotFoundError:
@@ -128,7 +128,7 @@ class SQLiteStore(SQLStore, Forkable):
             raise self._error("cannot be opened", error) from error
 
     def _file_there(self) -> tuple[int, int] | None:
-        """Return which file has the name of the log, None if there is none."""
+        """Return the identity of the file with the log's name; None if there is none."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -407,7 +407,7 @@ def _check_mode(mode: str, path: str) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the name of a new file last."""
+    """Sync the folder of a new file, so that its name survives a crash."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

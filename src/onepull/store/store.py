@@ -21,10 +21,10 @@ class Appended(NamedTuple):
     Attributes
     ----------
     seq
-        Its place in the log, or that of the event that took its place before.
+        Its place in the log, or that of the event already stored.
     before
-        The event that was there before and stands, FORGOTTEN if it was deleted since; None if
-        the event was stored.
+        The event that was stored already and stays, FORGOTTEN if it was deleted since; None if
+        this event was stored.
     """
 
     seq: int
@@ -76,7 +76,7 @@ class Snapshot(NamedTuple):
 
     @property
     def checksum(self) -> int:
-        """The checksum that is stored beside it."""
+        """The checksum that is stored with it."""
         return zlib.crc32(self.body, self.seq & 0xFFFFFFFF)
 
 
@@ -121,14 +121,14 @@ class Store(ABC):
 
     @abstractmethod
     def record(self, event: Event) -> None:
-        """Store an event in the background; never waits and never raises for the disk's sake."""
+        """Store an event in the background, without waiting for the disk or raising its errors."""
 
     def append(self, events: Sequence[Event]) -> list[Appended]:
         """Store events, and return when they are on disk."""
         return self.submit(events).result()
 
     def flush(self) -> None:
-        """Return when everything that was recorded so far is on disk."""
+        """Wait until everything that was recorded so far is on disk."""
         self.append([])
 
     def follow(self, problem: str, follower: Follower) -> None:  # noqa: B027 - optional

@@ -42,7 +42,7 @@ class Turns:
 
     @contextmanager
     def waiting(self) -> Iterator[bool]:
-        """Say for the length of a block that this process waits; the block gets True."""
+        """Tell other processes during a block that this one waits; yield True."""
         if not self._files:
             yield True
             return

@@ -37,7 +37,7 @@ from onepull.environment import channel_selection, energy_harvesting
 from onepull.errors import ParameterError
 from onepull.simulation import Simulation, prepare
 from onepull.simulation.draws import keys
-from onepull.simulation.feedback_queue import NO_LETTER, comes_at, post_of
+from onepull.simulation.feedback_queue import NEVER, comes_at, post_of
 from onepull.simulation.prepare import Interpreted
 
 HORIZON = 600
@@ -252,17 +252,17 @@ def test_where_all_feedback_is_lost_nothing_is_learned(compiled, monkeypatch):
 def test_losses_and_delays_by_arm():
     environment = late(channel_selection(3), losses={"channel 2": 1.0}, delays={"channel 3": 4})
     post, (key, _), delay = post_of(environment), keys(0, 0, 0), np.zeros(1)
-    assert [comes_at(post, key, 8, j, delay) for j in range(3)] == [9, NO_LETTER, 13]
+    assert [comes_at(post, key, 8, j, delay) for j in range(3)] == [9, NEVER, 13]
 
 
 def test_a_share_is_lost_and_late_whoever_pulls():
     environment = late(channel_selection(2), losses=0.2, delays=Exponential(10))
     post, (key, _), delay = post_of(environment), keys(5, 0, 0), np.zeros(1)
     when = np.array([[comes_at(post, key, t, j, delay) for t in range(20_000)] for j in (0, 1)])
-    lost = (when == NO_LETTER).mean(axis=1)
+    lost = (when == NEVER).mean(axis=1)
     # Five standard deviations of a share of 20,000: fails by chance less than once in 10^6.
     assert np.abs(lost - 0.2).max() < 5 * np.sqrt(0.2 * 0.8 / 20_000)
-    waits = (when - 1 - np.arange(20_000))[when != NO_LETTER]
+    waits = (when - 1 - np.arange(20_000))[when != NEVER]
     # The whole part of an exponential is geometric: mean 1/(e^(1/10) - 1), sd about 10.
     assert abs(waits.mean() - 1 / np.expm1(0.1)) < 5 * 10 / np.sqrt(len(waits))
 
@@ -270,7 +270,7 @@ def test_a_share_is_lost_and_late_whoever_pulls():
 def test_beyond_the_horizon_or_belief_nothing_comes():
     environment = late(channel_selection(2), delays=1e300)
     post, (key, _) = post_of(environment), keys(0, 0, 0)
-    assert comes_at(post, key, 0, 0, np.zeros(1)) == NO_LETTER
+    assert comes_at(post, key, 0, 0, np.zeros(1)) == NEVER
     environment = late(channel_selection(2), delays=1e6)
     assert not traced(environment, {"DCB": DCB(environment.problem)}).arms.any()
 

@@ -168,7 +168,7 @@ class Saving(Joining):
             raise SaveFileError("the saved counts of pulls do not fit the saved controls")
 
     def _continue(self, other: Saving) -> None:
-        """Draw, count and control as another policy does that has learned the same."""
+        """Copy the generator, counts and controls of a policy that has learned the same."""
         self._generator = deepcopy(other._generator)
         self._counts.restore(other._all_counts.state())
         self._controls, self._narrows = other._controls, True

@@ -103,8 +103,8 @@ def check_sketched(old: Sketched, new: Sketched, accepted: float | None) -> None
     low, high = new.problem.payoff.whole_range
     raise ParameterError(
         f"estimates may be off by up to {error:.3g}, where the reward goes from {low:.6g} to "
-        f"{high:.6g}, since states are sketched on knots, and it does not follow from the formula "
-        f"that they are exact.  {_remedy(error)}, or list the states, which is exact"
+        f"{high:.6g}, since states are sketched on knots, and interpolation between knots need not "
+        f"be exact for this formula.  {_remedy(error)}, or list the states, which is exact"
     )
 
 

@@ -32,7 +32,7 @@ from onepull.statistics import UNPULLED
 NEVER_CAME = -(10**12)  # the last trial of a context that has not occurred
 
 
-class Attendance(Joint):
+class ContextRecency(Joint):
     """Joint learning that remembers when each context last occurred.
 
     A context counts if it is given with an observation.
@@ -107,7 +107,7 @@ class Attendance(Joint):
 
     def restore(self, state: Any) -> None:
         """Restore a saved state; raises SaveFileError if it is invalid."""
-        saved = restored(_AttendanceState, state, "statistics")
+        saved = restored(_ContextRecencyState, state, "statistics")
         super().restore(saved.learned)
         trials = self.statistics.trials
         if len(saved.came) != len(self.came) or not all(
@@ -126,7 +126,7 @@ class Attendance(Joint):
         return twin
 
 
-class _AttendanceState(msgspec.Struct, forbid_unknown_fields=True):
+class _ContextRecencyState(msgspec.Struct, forbid_unknown_fields=True):
     learned: dict[str, Any]
     came: list[int]
 
@@ -176,7 +176,7 @@ class PatientKL(KeepsStates):
         arm_order_matters=True,
         waits_to_explore=True,
     )
-    _knowledge: Attendance
+    _knowledge: ContextRecency
     guarantee = (
         "no bound is known; it aims at the lower bound of Graves and Lai (1997), which explores "
         "each arm where it is cheapest"
@@ -194,12 +194,12 @@ class PatientKL(KeepsStates):
         self.c = constant("c", c, above=0.0, at_least=True)
         self.patience = whole_number("patience", patience, least=0)
         cells = partition(problem, delta)
-        attendance = Attendance(states_of(problem, knots), cells)
-        super().__init__(problem, empirical_kl(self.c, 0.0), sharing=attendance)
+        recency = ContextRecency(states_of(problem, knots), cells)
+        super().__init__(problem, empirical_kl(self.c, 0.0), sharing=recency)
         self._at_centres: tuple[Any, ...] = (None,)
 
     @property
-    def sharing(self) -> Attendance:
+    def sharing(self) -> ContextRecency:
         """How this policy shares knowledge, and what it has learned."""
         return self._knowledge
 

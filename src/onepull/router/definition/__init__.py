@@ -1,1 +1,1 @@
-"""What a router is about, and what changes when it is opened with something else."""
+"""The definition of a router, and what changes when a log is opened with another one."""

@@ -1,4 +1,4 @@
-"""How a router opens a log: it writes down what the log is about, and what has changed."""
+"""How a router opens a log: it writes its definition, and finds what has changed."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Wanted(NamedTuple):
 
 
 class Defining(Tending):
-    """The part of a router that says what its log is about."""
+    """The part of a router that writes its definition to the log."""
 
     def _start(self, wanted: Wanted) -> None:
-        """Continue from the log, write to it what it is about, and begin to follow it."""
+        """Continue from the log, write the definition to it if it is new, and follow the log."""
         self._continue()
         self._define(wanted)
         self._store.follow(self.name, self._after_commit)
@@ -43,7 +43,7 @@ class Defining(Tending):
         self._follow_forks()
 
     def _define(self, wanted: Wanted) -> None:
-        """Write to the log what it is about, if it does not say so or says something else."""
+        """Write the definition to the log if it has none or another one."""
         asked = wanted.asked
         for _ in range(ATTEMPTS):
             if self._fold.asked == asked:
@@ -101,7 +101,7 @@ class Defining(Tending):
             ) from error
 
     def _refuse_incomplete(self, what: str) -> None:
-        """Raise ParameterError if events are deleted that would have to be learned again."""
+        """Raise ParameterError if the first events, which must be learned again, are deleted."""
         if self._store.first_sequence(self.name):
             raise ParameterError(
                 f"{what} has changed since the log of {self.name!r} began, and its first events "
@@ -123,7 +123,7 @@ class Defining(Tending):
         if (kept := outcomes_of(twin)) < learned:
             raise ParameterError(
                 f"only {kept:,} of {learned:,} outcomes can be learned again with this reward; one "
-                "that was observed as a reward, without its state, tells nothing about another"
+                "observed as a reward, without its state, tells nothing about another reward"
             )
         event = e.Defined(
             id=str(number + 1), policy=twin.policy.to_bytes(), asked=asked, base=base,

@@ -79,7 +79,7 @@ def _built(build: Any, problem: Problem, stated: Mapping[str, Any]) -> Policy:
 def asked_for(
     problem: Problem, policy: Any, mode: str, fallback: str | None, settings: RouterSettings
 ) -> dict[str, Any]:
-    """Return in plain values what a router is asked for, to tell whether it has changed."""
+    """Return the definition of a router as plain values, to compare it with the log's."""
     written = problem.to_dict() if problem.reward.is_formula else problem.outline()
     asked = {"problem": as_saved(written), "policy": policy, "mode": mode, "fallback": fallback}
     return {**asked, **msgspec.structs.asdict(settings)}
@@ -146,7 +146,7 @@ def needs_relearning(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 def with_changes(
     problem: Problem, old: Mapping[str, Any], new: Mapping[str, Any], present: Problem
 ) -> Problem:
-    """Return a problem as it is asked for, with what was changed at run time and not since.
+    """Return the problem asked for, with the changes of run time that it does not replace.
 
     `old` and `new` are what was asked for before and what is asked for, and `present` is what the
     problem has become at run time.
@@ -211,7 +211,7 @@ def apply_changes(
 def mode_after(
     fold: Fold, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> tuple[str, str | None]:
-    """Return the mode and the fallback: each is the present one unless another is asked for now.
+    """Return the mode and the fallback: the present ones unless the definition changes them.
 
     If the two do not fit, both are as asked for.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def overridden(asked: Mapping[str, Any], fold: Fold) -> Iterator[str]:
-    """Yield which lines of a definition do not hold, since they were changed at run time.
+    """Yield the lines of a definition that were changed at run time.
 
     >>> from onepull import Interval, Problem, Router
     >>> problem = Problem(
@@ -55,7 +55,7 @@ def overridden(asked: Mapping[str, Any], fold: Fold) -> Iterator[str]:
 
 
 def controlled(fold: Fold) -> Iterator[str]:
-    """Yield the controls that are set, of which a file says nothing.
+    """Yield the controls that are set; files do not contain them.
 
     >>> from onepull import Interval, Problem, Router
     >>> problem = Problem(arms=["a", "b"], state={"x": Interval(0, 1)}, reward="x")

@@ -34,12 +34,12 @@ class Preview(Router):
 
     @property
     def changes(self) -> list[str]:
-        """What was changed at run time, and so will not be as the file says."""
+        """What was changed at run time and stays, whatever the file says."""
         return list(overridden(self._fold.asked, self._fold)) if self._fold.is_defined else []
 
     @property
     def controls(self) -> list[str]:
-        """The controls that are set, of which a file says nothing."""
+        """The controls that are set; files do not contain them."""
         return list(controlled(self._fold)) if self._fold.is_defined else []
 
     @property

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Redefinition(msgspec.Struct, frozen=True):
-    """A log that was opened with something else than before.
+    """What changed when a log was opened with another definition.
 
     Attributes
     ----------

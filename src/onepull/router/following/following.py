@@ -176,7 +176,7 @@ class Following(Forkable):
                 self._sticky.put(event.key, event.arm, event.time)
 
     def _revise(self, event: Any) -> None:
-        """Apply an event that changes the problem beside the fold, while decisions go on.
+        """Apply an event that changes the problem to a copy of the fold, while decisions go on.
 
         Only this thread folds events, so all that changes meanwhile are the decisions in flight.
         """
@@ -192,14 +192,14 @@ class Following(Forkable):
             self._is_revising = False
 
     def _follow_settings(self) -> None:
-        """Run as the log says, where it says so."""
+        """Apply the log's settings."""
         stated = RouterSettings.stated(self._fold.asked or {})
         self._settings = msgspec.structs.replace(self._settings, **stated)
         self._fold.flights.expires = self._settings.expires
         self._sticky.seconds = self._settings.sticky
 
     def _twin(self) -> Fold:
-        """Return a copy of the fold as a restart would make it; others hardly wait."""
+        """Return a copy of the fold as a restart would make it; the lock is held only briefly."""
         return self._at_present().copy()
 
     def _at_present(self) -> Fold:

@@ -150,7 +150,7 @@ class Learner:
         return state_told(self._policy.problem, self._logged, shown)
 
     def learn(self, shown: Shown) -> bool:
-        """Learn an outcome in its own context, which answers no pull in flight; False if it cannot.
+        """Learn an outcome without answering a pull in flight; False if it cannot be learned.
 
         Then it is counted.
         """

@@ -28,7 +28,7 @@ class Draw:
         self._whole: np.random.Generator | None = None
 
     def random(self, *given: Any, **named: Any) -> Any:
-        """Return a number in [0, 1), or what else `Generator.random` returns."""
+        """Return a number in [0, 1), or with arguments what `Generator.random` returns."""
         at = self._at
         if given or named or at == UNIFORM:
             return self._generator().random(*given, **named)

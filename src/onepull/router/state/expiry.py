@@ -1,4 +1,4 @@
-"""What it means that a decision expires."""
+"""What a policy learns when a decision expires."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onepull.store.events import Decided, Expired, FieldValue
 
 
 class Expiry(msgspec.Struct, frozen=True):
-    """Nothing is learned, or a failure, or a state.
+    """What a policy learns from an expired decision: nothing, a failure, or a state.
 
     >>> Expiry(failed=True).event(Decided(id="one", arm="a"), "default", 12.0).teaches
     True

@@ -53,7 +53,7 @@ class Flights:
         return len(self.own) + len(self.foreign)
 
     def __iter__(self) -> Iterator[Decided]:
-        """Return an iterator over those that are in flight now; it does not mind later changes.
+        """Return an iterator over those that are in flight now; later changes do not affect it.
 
         To take it is quick, so that decisions need not wait while others go through it.
         """

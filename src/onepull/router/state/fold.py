@@ -121,7 +121,7 @@ class Fold:
 
     @property
     def is_defined(self) -> bool:
-        """Whether the log says what it is about."""
+        """Whether the log has a definition."""
         return self.number > 0
 
     def apply(self, event: Any) -> OnepullError | None:
@@ -196,7 +196,7 @@ class Fold:
                 self._expect(event)
 
     def _sum_up(self, arm: str) -> None:
-        """Count an arm as removed if it is: another process may have used it a little longer."""
+        """Move the counts of an arm if it was removed; another process may have used it since."""
         if not self.policy.has_arm(arm):
             self.counts.remove(arm)
 
@@ -409,7 +409,7 @@ class Fold:
         return twin
 
     def copy(self) -> Fold:
-        """Return a copy as a process would have it that restores a snapshot."""
+        """Return the copy that a process would restore from a snapshot."""
         twin = self.empty()
         twin._take(msgspec.structs.replace(self._state(), counts=deepcopy(self.counts)))  # noqa: SLF001 - of the same class
         twin.sequence = self.sequence

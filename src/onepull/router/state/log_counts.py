@@ -53,7 +53,7 @@ class LogCounts(msgspec.Struct, forbid_unknown_fields=True):
         modes[event.mode] = modes.get(event.mode, 0) + 1
 
     def remove(self, arm: str) -> None:
-        """Count what there is of an arm as that of a removed one.
+        """Move the counts of an arm to those of removed arms.
 
         >>> counts = LogCounts(decisions={"a": {"live": 2}, REMOVED: {"live": 1}})
         >>> counts.remove("a")

@@ -50,7 +50,7 @@ _arm = Body(ArmRequest)
 _new_arm = Body(NewArmRequest)
 UNSET = msgspec.UNSET
 STATUS = {"active": Resumed, "paused": Paused, "draining": Drained}
-# What stays as it is if a change of a problem leaves it out.
+# Settings that a change of a problem keeps unless it names them.
 KEPT_SETTINGS = (
     "policy",
     "mode",
@@ -101,7 +101,7 @@ def _put(service: Service, exchange: Exchange, name: str, asked: ProblemRequest)
 
 
 def _kept(router: Router) -> dict[str, Any]:
-    """Return what stays as it is if a change does not tell it."""
+    """Return the settings that a change keeps."""
     return {"store": router.store, **{name: router.asked[name] for name in KEPT_SETTINGS}}
 
 
@@ -136,7 +136,7 @@ def _check_version(exchange: Exchange, version: str | None) -> None:
         raise Refused(428, detail, kind="VersionNeeded")
     tags = [tag.strip().strip(b'"').decode("latin-1") for tag in wanted.split(b",")]
     if version not in tags and "*" not in tags:
-        detail = f"the problem has the version {version} by now; look at it and try again"
+        detail = f"the problem has version {version} now; read it and try again"
         raise Refused(412, detail, kind="WrongVersion")
 
 
@@ -152,7 +152,9 @@ async def patch_controls(service: Service, exchange: Exchange) -> Answer:
     changes = _changes(asked, by)
     reward, failure, error = asked.reward, asked.failure, asked.error
     if asked.relearn and changes:
-        raise Refused(422, "relearn takes long; send other changes apart", field="relearn")
+        raise Refused(
+            422, "relearn takes long; send other changes in another request", field="relearn"
+        )
     if reward is not UNSET and not asked.relearn:
         changes.append(RewardSet(reward=reward, failure=failure, error=error, by=by))
 

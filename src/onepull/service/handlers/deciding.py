@@ -135,7 +135,7 @@ def check_told(told: ObservationRequest) -> None:
             f"observation {told.id!r} tells nothing: give state, reward, failed or gave_up"
         )
     if told.gave_up and (told.state is not None or told.reward is not None or told.failed):
-        raise InputError(f"observation {told.id!r} has gave_up beside an outcome; give one of them")
+        raise InputError(f"observation {told.id!r} has gave_up and an outcome; give one")
 
 
 async def _observed_all(

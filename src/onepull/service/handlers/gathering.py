@@ -53,7 +53,7 @@ class Gathering:
     def _add(
         self, observation: Observation, future: asyncio.Future[Receipt], *, is_last: bool
     ) -> None:
-        """Let an observation wait for the next lot; it is tried again unless this is the last."""
+        """Add an observation to the next lot; a failure is tried again unless this is the last."""
         self._waiting.append((observation, future, is_last))
         if self._running is None or self._running.done():
             self._running = asyncio.ensure_future(self._store())

@@ -197,7 +197,7 @@ class Application:
         return known
 
     def _check_host(self, headers: dict[bytes, bytes]) -> None:
-        """Refuse other names than loopback, where no key protects against a page elsewhere.
+        """Refuse names other than loopback if there are no keys to stop pages of other sites.
 
         A page can point its own name at this machine and then read what is answered.
         """
@@ -277,7 +277,7 @@ class Application:
 
 
 async def _left(receive: Receive) -> None:
-    """Return when the client leaves."""
+    """Wait until the client leaves."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -113,6 +113,6 @@ def _status(error: OnepullError, conflict: int) -> int:
 
 
 def words_of(error: Exception | str) -> str:
-    """Return the words of an error, printable and not too many."""
+    """Return the message of an error, printable and not too long."""
     text = printable(str(error), keep="\n")
     return text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}…"

@@ -183,7 +183,7 @@ def run_one(
 
 
 def _prepare(settings: ServiceSettings, prepare: Prepare | None) -> None:
-    """Compile decisions, if that is wanted; takes a third of a second, or three the first time."""
+    """Compile decisions if asked for, in 0.3 s, or 3 s the first time."""
     if settings.compile and prepare is not None:
         begin = time.perf_counter()
         prepare()
@@ -212,14 +212,14 @@ class _Start:
         raise SystemExit(code)
 
     def _source(self, settings: ServiceSettings) -> Source:
-        """Read what to serve; how many listen, and where, is as it was at the start."""
+        """Read what to serve; the address and the number of workers stay as at the start."""
         source = read_source(self._path, self._options)
         same = {name: getattr(settings, name) for name in ("host", "port", "workers")}
         settings = msgspec.structs.replace(source.settings, **same)
         return msgspec.structs.replace(source, settings=settings)
 
     def check(self, settings: ServiceSettings) -> None:
-        """Read everything as a worker does, without a change; end with a code that says whether."""
+        """Read everything as a worker does, without a change; the exit code says if it worked."""
         start_logging(settings.log)
         try:
             for _ in _checked(self._source(settings)):

@@ -203,14 +203,14 @@ class Supervisor:
         tell("renewed", workers=len(self._workers))
 
     def _can_start(self) -> bool:
-        """Return whether workers could start now; another process looks, and takes the memory."""
+        """Return whether workers could start now; a child process checks, to keep memory small."""
         process = _SPAWNED.Process(target=self._work.check, args=(self._settings,), name="check")
         process.start()
         process.join()
         return process.exitcode == 0
 
     def _wait(self, seconds: float) -> None:
-        """Wait, but not if it is to stop."""
+        """Wait unless stopping."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and not self._is_stopping:
             time.sleep(WORKERS_CHECKED_EVERY / 4)

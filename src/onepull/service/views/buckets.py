@@ -40,7 +40,7 @@ class Buckets:
         self._rows: dict[str, Array] = {}
 
     def add(self, arm: str, moment: float, counts: Sequence[float]) -> None:
-        """Count what happened to an arm at a moment; nothing if that is too long ago."""
+        """Count what happened to an arm at a moment, unless that is too long ago."""
         number = int(moment // self.width)
         place = number % len(self._numbers)
         held = int(self._numbers[place])

@@ -100,7 +100,7 @@ class Timeline:
         self._of_second = {}
 
     def _counted_as(self, arm: str) -> str:
-        """Return the name under which an arm is counted; one that is gone makes room for it."""
+        """Return the name under which an arm is counted; with too many, drop a removed one."""
         if arm not in self._last and len(self._last) >= MOST_COUNTED_ARMS:
             gone = [name for name in self._last if name not in self._places]
             if not gone:

@@ -49,7 +49,7 @@ def empty(arms: int, fields: int, room: int) -> ZoomState:
     )
 
 
-def roomier(state: ZoomState, more: int) -> ZoomState:
+def with_room(state: ZoomState, more: int) -> ZoomState:
     """Return the same balls with room for `more` balls an arm."""
     used = int(state.sizes.max())
     wide = empty(len(state.sizes), state.centres.shape[2], used + more)
@@ -132,7 +132,7 @@ class PreparedZoom(Prepared):
 
         def run(stretch: Stretch, world: World, chosen: Arms) -> None:
             nonlocal state
-            state = roomier(state, len(chosen))
+            state = with_room(state, len(chosen))
             zooming(
                 stretch, chosen, state, slopes, policy.horizon or 0, policy.width,
                 zoom.low, zoom.range, world.states, self.rewards.of(world), world.g,
