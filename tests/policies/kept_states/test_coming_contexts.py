@@ -144,7 +144,7 @@ def test_the_nearest_context_is_the_one_at_the_least_distance(name, seed):
     places = positions(tracked, of_fields)
     for c, context in enumerate(tracked):
         found = nearest(positions([context], of_fields)[0], places)
-        assert tracked[found] == tracked[c] or (places[found] == places[c]).all()
+        assert tracked[found] == context or (places[found] == places[c]).all()
     luck = np.random.default_rng(seed)
     weights = luck.dirichlet(np.ones(2))
     at = [tracked[i] for i in luck.integers(len(tracked), size=2)]

@@ -339,9 +339,7 @@ class AdaptiveKL(Revaluable):
         size = max(best, -min(some), float(highest), -float(lowest))
         return [
             dearness(best - mean, min(best - mean, least), size, share)
-            for mean, least, share in zip(
-                here, elsewhere.cheapest, elsewhere.shares, strict=True
-            )
+            for mean, least, share in zip(here, elsewhere.cheapest, elsewhere.shares, strict=True)
         ]
 
     def _bounds(self, request: Request, arms: Any) -> Array:

@@ -77,8 +77,7 @@ def position_of(context: State, scales: Sequence[Sequence[float]]) -> list[float
     [0.75, 8.0]
     """
     return [
-        position(value, scale, bend)
-        for value, (scale, bend) in zip(context, scales, strict=True)
+        position(value, scale, bend) for value, (scale, bend) in zip(context, scales, strict=True)
     ]
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
+from onepull.payoff import State
 from onepull.policies.kept_states.coming_contexts import count, nearest, position_of
 from onepull.policies.kept_states.counting import counts_under
 from onepull.policies.kept_states.drift import STEADY
 from onepull.policies.kept_states.merging import FARTHEST, NEVER_MERGED, merged_pairs
 from onepull.policies.kept_states.room import Room
-from onepull.payoff import State
 from onepull.policies.sharing.observation import observed_in_context, observed_outcome
 
 
