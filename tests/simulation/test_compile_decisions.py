@@ -12,9 +12,9 @@ from onepull import AdaptiveKL, Finite, Interval, Problem, compile_decisions
 from onepull.index.highest_bound import KeptBounds
 from onepull.index.kept_likelihood import (
     SAME_COST,
-    dearness,
     explored,
     head_start,
+    relative_cost,
     share_leading,
 )
 from onepull.policies.kept_states.coming_contexts import comes
@@ -116,7 +116,8 @@ def test_the_search_finds_the_leader(arms, scale, both):
         many, able = sum(leading[j] for j in allowed), min(len(allowed) - 1, len(coming))
         shares = [share_leading(many - leads, able) for leads in leading]
         budgets = [
-            explored(number, n, dearness(cost[0], cost.min(), size, share), head_start(share)) / n
+            explored(number, n, relative_cost(cost[0], cost.min(), size, share), head_start(share))
+            / n
             for n, cost, share in zip(counts, costs, shares, strict=True)
         ]
         leaders = bounds.explore(budgets).highest(allowed)

@@ -266,7 +266,7 @@ class KeptBounds:
         return False
 
     def explore(self, budgets: Sequence[float]) -> Self:
-        """Begin the search for bounds with these budgets: tell what the last one left tells."""
+        """Begin the search for bounds with these budgets, from the results of the last search."""
         ready = self._ready
         if None in ready:
             self._make_ready()

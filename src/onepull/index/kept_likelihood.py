@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import exp, inf, log, log1p, sqrt
 
 HEAD_STARTS = 1e3, 3e4  # least and most: how wide bounds are in the first pulls of an arm
-DEAREST = 10.0  # how many times as much a pull costs here as elsewhere, at most, for exploration
-STRONGER = 1.0  # how much larger the power of the ratio is if one arm leads everywhere
+MOST_RATIO = 10.0  # of what a pull costs in two contexts, for exploration
+MORE_POWER = 1.0  # added to the power of the ratio if one arm leads everywhere
 SAME_COST = 1e-9  # costs that differ by less are equal but for rounding, as a share of rewards
 AT_FIRST = 32  # trials that may all explore
 FEW_ARMS = 10  # with more, not all of the later trials explore
@@ -67,47 +67,47 @@ def head_start(share: float) -> float:
     return float(least * (most / least) ** share)
 
 
-def dearness(cost: float, least: float, size: float, share: float) -> float:
-    """Return how dear a pull is here, compared with the context where it costs least.
+def relative_cost(cost: float, least: float, size: float, share: float) -> float:
+    """Return how costly a pull is here, relative to the context where it costs least.
 
     What it costs is how far the mean of its arm is below the best.  `size` is that of the largest
-    mean, and sets what is rounding.  If all other arms lead somewhere, this one probably does, too,
-    and must not be left alone: the dearness is the ratio of both costs.  If one leads everywhere, it
-    is the square of the ratio.  `share` is the share of those that lead.
+    mean, and sets what is rounding.  Returned is the ratio of both costs if all other arms lead
+    somewhere: this arm probably does, too, and must not be left alone.  If one arm leads
+    everywhere, it is the square of the ratio.  `share` is the share of the others that lead.
 
-    >>> round(dearness(0.4, 0.2, 1.0, 1.0), 6), round(dearness(0.4, 0.2, 1.0, 0.0), 6)
+    >>> round(relative_cost(0.4, 0.2, 1.0, 1.0), 6), round(relative_cost(0.4, 0.2, 1.0, 0.0), 6)
     (2.0, 4.0)
-    >>> dearness(0.2, 0.0, 1.0, 1.0), dearness(0.0, 0.0, 1.0, 0.0)
+    >>> relative_cost(0.2, 0.0, 1.0, 1.0), relative_cost(0.0, 0.0, 1.0, 0.0)
     (10.0, 1.0)
     """
     rounding = SAME_COST * size
     if not cost > rounding:  # also if there is no mean
         return 1.0
-    ratio = min((cost + rounding) / (max(least, 0.0) + rounding), DEAREST)
-    return float(ratio ** (1.0 + STRONGER * (1.0 - share)))
+    ratio = min((cost + rounding) / (max(least, 0.0) + rounding), MOST_RATIO)
+    return float(ratio ** (1.0 + MORE_POWER * (1.0 - share)))
 
 
-def explored(trial: float, pulls: float, dear: float, head: float) -> float:
+def explored(trial: float, pulls: float, relative: float, head: float) -> float:
     """Return how much an arm is explored: the logarithm of how unlikely a mean may be.
 
-    A pull shows the same state in every context.  So an arm is explored less where that is `dear`.
-    `head` is its head start.
+    A pull shows the same state in every context.  So an arm is explored less where its `relative`
+    cost is high.  `head` is its head start.
 
     >>> round(explored(1, 1, 1.0, 3e4), 2), round(explored(100_000, 500, 1.0, 3e4), 2)
     (10.31, 7.34)
-    >>> round(explored(100_000, 500, DEAREST, 3e4), 2), round(explored(1, 1, 1.0, 1e3), 2)
+    >>> round(explored(100_000, 500, MOST_RATIO, 3e4), 2), round(explored(1, 1, 1.0, 1e3), 2)
     (5.04, 6.91)
     """
-    return log1p((trial / pulls + head / sqrt(pulls)) / dear)
+    return log1p((trial / pulls + head / sqrt(pulls)) / relative)
 
 
-def drawn_together(mean: float, pulls: float, middle: float) -> float:
-    """Return an estimate that counts the mean of all pulls as one more observation of the arm.
+def shrunk(mean: float, pulls: float, middle: float) -> float:
+    """Return an estimate shrunk towards the mean of all pulls, which counts as one more pull.
 
     The best of many arms that were pulled once or twice is mostly the luckiest one.  `middle` is
     the mean of all pulls here, of all arms.
 
-    >>> drawn_together(1.0, 1, 0.5), drawn_together(0.9, 9, 0.5), drawn_together(0.5, 3, 0.5)
+    >>> shrunk(1.0, 1, 0.5), shrunk(0.9, 9, 0.5), shrunk(0.5, 3, 0.5)
     (0.75, 0.86, 0.5)
     """
     parts = pulls + 1.0

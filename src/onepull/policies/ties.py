@@ -1,7 +1,6 @@
 """Find the best arms, break ties and draw.
 
-A rule breaks ties in `onepull.index.rules` (`comes_before`), where it is compiled.  `foremost` does
-the same where only some arms are allowed, where ties are drawn, and in explanations.
+The tie rule is `comes_before` in `onepull.index.rules`, where it is compiled, too.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from onepull.errors import ParameterError
+from onepull.index.rules import comes_before
 
 
 def best_of(indices: Any, allowed: Sequence[int]) -> list[int]:
@@ -37,7 +37,21 @@ def foremost(indices: Any, allowed: Sequence[int], pulls: Sequence[float] | None
     best = best_of(indices, allowed)
     if pulls is None or len(best) == 1:
         return best
-    return best_of([-count for count in pulls], best)
+    first = least_pulled(best, pulls)
+    return [arm for arm in best if pulls[arm] == pulls[first]]
+
+
+def least_pulled(arms: Sequence[int], pulls: Sequence[float]) -> int:
+    """Return the first of the arms by the tie rule.
+
+    >>> least_pulled([1, 2, 3], [1, 5, 4, 4])
+    2
+    """
+    first = arms[0]
+    for arm in arms[1:]:
+        if comes_before(arm, pulls[arm], first, pulls[first], True):
+            first = arm
+    return first
 
 
 def even(best: Collection[int], allowed: Sequence[int]) -> list[float]:

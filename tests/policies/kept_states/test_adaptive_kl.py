@@ -31,16 +31,16 @@ from onepull.index.empirical_likelihood import likely_mean
 from onepull.index.highest_bound import KeptBounds, likely_means
 from onepull.index.kept_likelihood import (
     AT_FIRST,
-    DEAREST,
     FEW_ARMS,
     HEAD_STARTS,
-    STRONGER,
-    dearness,
-    drawn_together,
+    MORE_POWER,
+    MOST_RATIO,
     explored,
     head_start,
+    relative_cost,
     share_exploring,
     share_leading,
+    shrunk,
 )
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
 from onepull.policies.kept_states.merging import NEVER_MERGED
@@ -502,16 +502,16 @@ def test_the_size_of_rewards_may_change_as_much_as_numbers_can(first, last):
     share=st.floats(0, 1),
 )
 def test_a_pull_is_dear_where_it_costs_several_times_as_much(cost, others, scale, share):
-    costs, power = [cost, *others], 1.0 + STRONGER * (1.0 - share)
-    found = dearness(cost, min(costs), max(costs), share)
-    assert 1.0 <= found <= DEAREST**power * (1.0 + 1e-12)
+    costs, power = [cost, *others], 1.0 + MORE_POWER * (1.0 - share)
+    found = relative_cost(cost, min(costs), max(costs), share)
+    assert 1.0 <= found <= MOST_RATIO**power * (1.0 + 1e-12)
     if min(costs) > 1e-3 * max(costs):
-        expected = min(cost / min(costs), DEAREST) ** power
+        expected = min(cost / min(costs), MOST_RATIO) ** power
         assert found == pytest.approx(expected, rel=1e-5)
     if cost == min(costs):
         assert found == 1.0
     unit = 2.0 ** int(scale)  # the unit of rewards does not matter
-    there = dearness(cost * unit, min(costs) * unit, max(costs) * unit, share)
+    there = relative_cost(cost * unit, min(costs) * unit, max(costs) * unit, share)
     assert there == pytest.approx(found)
 
 
@@ -666,14 +666,14 @@ def test_explain_agrees_with_choose_where_eligible_arms_differ_by_rounding():
 
 @given(mean=st.floats(-1e300, 1e300), middle=st.floats(-1e300, 1e300), pulls=st.integers(1, 10**9))
 def test_all_pulls_count_as_one_observation_of_an_arm(mean, middle, pulls):
-    found = drawn_together(mean, pulls, middle)
+    found = shrunk(mean, pulls, middle)
     size = max(abs(mean), abs(middle))
     expected = mean * (pulls / (pulls + 1)) + middle / (pulls + 1)
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-12 * size)
-    assert drawn_together(mean, pulls, mean) == mean
+    assert shrunk(mean, pulls, mean) == mean
     # However far apart they are, and whatever the unit.
-    assert math.isfinite(drawn_together(1.7e308, pulls, -1.7e308))
-    assert drawn_together(mean / 8, pulls, middle / 8) == pytest.approx(found / 8, abs=1e-300)
+    assert math.isfinite(shrunk(1.7e308, pulls, -1.7e308))
+    assert shrunk(mean / 8, pulls, middle / 8) == pytest.approx(found / 8, abs=1e-300)
 
 
 def with_many_arms(reward="x"):

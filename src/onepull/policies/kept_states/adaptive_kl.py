@@ -14,23 +14,23 @@ from onepull.checks import flag, whole_number
 from onepull.index.highest_bound import likely_means
 from onepull.index.kept_likelihood import (
     SAME_COST,
-    dearness,
-    drawn_together,
     drifting_cost,
     explored,
     head_start,
+    relative_cost,
     share_exploring,
     share_leading,
+    shrunk,
 )
 from onepull.payoff.reward import NARROWEST
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
 from onepull.policies.kept_states.drift import POOLED, STEADY, Drift
 from onepull.policies.kept_states.memory import KeptStates
 from onepull.policies.kept_states.merging import FARTHEST, uniform
-from onepull.policies.kept_states.sights import Elsewhere, Sight
+from onepull.policies.kept_states.sights import InTracked, Sight
 from onepull.policies.request import Request
 from onepull.policies.revaluable import Revaluable
-from onepull.policies.ties import foremost
+from onepull.policies.ties import foremost, least_pulled
 from onepull.policies.traits import Traits
 from onepull.problem import Problem
 from onepull.statistics import UNPULLED, is_tried
@@ -40,10 +40,6 @@ FEWEST_KEPT, MOST_KEPT = 16, 1 << 16  # that a user may ask for
 UNANSWERED = -math.inf  # the index of an arm that was pulled enough and has not answered yet
 MEAN_ROUNDING = 1e-12  # of rewards, as a share of the largest mean
 EXPLORING = 0  # key of the numbers that decide which trials these are
-
-
-def _least_pulled(arms: Sequence[int], counts: Sequence[int]) -> int:
-    return arms[0] if len(arms) == 1 else min(arms, key=counts.__getitem__)
 
 
 class AdaptiveKL(Revaluable):
@@ -176,7 +172,7 @@ class AdaptiveKL(Revaluable):
 
     def _indices(self, request: Request) -> Any:
         if not self._is_exploring(request):
-            return np.nan_to_num(self._together(request), nan=-np.inf)
+            return np.nan_to_num(self._shrunk_means(request), nan=-np.inf)
         unpulled = self._unpulled()
         if not unpulled:
             return self._bounds(request, slice(None))
@@ -189,7 +185,7 @@ class AdaptiveKL(Revaluable):
             scores[known] = self._bounds(request, known)
         return scores
 
-    def _together(self, request: Request) -> Array:
+    def _shrunk_means(self, request: Request) -> Array:
         """Return estimates in which all pulls count as one observation; NaN without an answer."""
         knowledge = self._knowledge
         means, pulls = request.view.means(knowledge), knowledge.divisors
@@ -200,7 +196,7 @@ class AdaptiveKL(Revaluable):
         # Summed one after the other, as in compiled code, so that both round alike.
         total = np.add.accumulate(known * (counts / np.add.reduce(counts)))[-1]
         middle = min(float(total), float(np.maximum.reduce(known)))
-        together: Any = drawn_together
+        together: Any = shrunk
         found: Array = together(means, pulls, middle)
         return found
 
@@ -224,7 +220,7 @@ class AdaptiveKL(Revaluable):
         knowledge, sight, allowed = self._knowledge, request.view, request.allowed
         is_exploring = self._is_exploring(request)
         if not is_exploring and 0 not in knowledge.pulls:
-            means = self._together(request)
+            means = self._shrunk_means(request)
             best = int(means.argmax())
             if best in allowed and np.count_nonzero(means == means[best]) == 1:
                 return best
@@ -235,7 +231,7 @@ class AdaptiveKL(Revaluable):
             known = [j for j in allowed if j not in unpulled]
             due = [j for j in allowed if unpulled.get(j)]
             if due or not known:
-                return min(due or allowed, key=knowledge.counts.__getitem__)
+                return least_pulled(due or allowed, knowledge.counts)
             allowed = known
         counts = knowledge.counts
         search = COMPILED.leader  # another thread may take it away
@@ -254,24 +250,24 @@ class AdaptiveKL(Revaluable):
         bounds = sight.bounds(self._knowledge)
         elsewhere = self._elsewhere(allowed)
         heads = elsewhere.heads
-        dear = sight.dear if len(allowed) == len(counts) else None
-        if dear is None:
+        relative = sight.relative if len(allowed) == len(counts) else None
+        if relative is None:
             budgets, means, is_new = self._budgets(counts, heads), bounds.means, bounds.is_new
-            # An arm is explored less where that is dear.  The arm with the best mean is not dear,
+            # An arm is explored less where it is costly.  The arm with the best mean costs nothing,
             # so if it leads without that, it leads.  To search for the first time takes longer than
-            # to work out what is dear; after that it is quicker.
+            # to work out what arms cost; after that it is quicker.
             if not (is_new and bounds.looks_close(budgets, allowed)):
                 bounds.explore(budgets)
                 found = bounds.may_lead(allowed) if is_new else bounds.highest(allowed)
-                best = _least_pulled(found, counts)
+                best = least_pulled(found, counts)
                 is_known = len(found) == 1 or not is_new
                 if is_known and means[best] >= max([means[j] for j in allowed]):
                     return best
-            dear = self._dearness(means, allowed, elsewhere)
+            relative = self._relative_costs(means, allowed, elsewhere)
             if len(allowed) == len(counts):
-                sight.dear = dear
-        bounds.explore(self._budgets(counts, heads, dear))
-        return _least_pulled(bounds.highest(allowed), counts)
+                sight.relative = relative
+        bounds.explore(self._budgets(counts, heads, relative))
+        return least_pulled(bounds.highest(allowed), counts)
 
     def _foremost(self, request: Request, indices: Any) -> list[int]:
         """Return the arms that tie: the least pulled to explore, else the most pulled."""
@@ -285,20 +281,23 @@ class AdaptiveKL(Revaluable):
         return self._knowledge.clock + sum(self._knowledge.in_flight)
 
     def _budgets(
-        self, counts: Sequence[int], heads: Sequence[float], dear: Sequence[float] | None = None
+        self,
+        counts: Sequence[int],
+        heads: Sequence[float],
+        relative: Sequence[float] | None = None,
     ) -> list[float]:
-        """Return how unlikely the mean of each arm may be that it is given credit for.
+        """Return how much each arm is explored, for each of its pulls.
 
-        `counts` are the pulls of each arm with those in flight, `heads` are the head starts, `dear`
-        is how dear it is here.
+        `counts` are the pulls of each arm with those in flight, `heads` are the head starts, and
+        `relative` are the relative costs here.
         """
         trial = self._trial
-        each = zip(counts, dear or [1.0] * len(counts), heads, strict=True)
+        each = zip(counts, relative or [1.0] * len(counts), heads, strict=True)
         return [
             explored(trial, count or 1, times, head) / (count or 1) for count, times, head in each
         ]
 
-    def _elsewhere(self, allowed: Sequence[int]) -> Elsewhere:
+    def _elsewhere(self, allowed: Sequence[int]) -> InTracked:
         """Return what the allowed arms cost in the tracked contexts, and who leads there."""
         knowledge = self._knowledge
         is_of_all = len(allowed) == len(knowledge.pulls)
@@ -319,15 +318,15 @@ class AdaptiveKL(Revaluable):
         head, its_head = head_start(share), head_start(of_leading)
         shares = [of_leading if leads else share for leads in leading]
         heads = [its_head if leads else head for leads in leading]
-        found = Elsewhere(cheapest, shares, heads, among)
+        found = InTracked(cheapest, shares, heads, among)
         if is_of_all:
             knowledge.sights.note_elsewhere(knowledge.clock, found)
         return found
 
-    def _dearness(
-        self, means: Sequence[float], allowed: Sequence[int], elsewhere: Elsewhere
+    def _relative_costs(
+        self, means: Sequence[float], allowed: Sequence[int], elsewhere: InTracked
     ) -> list[float]:
-        """Return how dear each arm is here, beside the tracked context where it costs least.
+        """Return the cost of each arm here, relative to the tracked context where it costs least.
 
         `means` are the estimates here, of which the allowed ones count.
         """
@@ -338,7 +337,7 @@ class AdaptiveKL(Revaluable):
         highest, lowest = np.maximum.reduce(among, None), np.minimum.reduce(among, None)
         size = max(best, -min(some), float(highest), -float(lowest))
         return [
-            dearness(best - mean, min(best - mean, least), size, share)
+            relative_cost(best - mean, min(best - mean, least), size, share)
             for mean, least, share in zip(here, elsewhere.cheapest, elsewhere.shares, strict=True)
         ]
 
@@ -351,8 +350,10 @@ class AdaptiveKL(Revaluable):
         means, pulls = sight.means(knowledge).tolist(), knowledge.pulls
         allowed = [j for j in request.allowed if pulls[j]]
         elsewhere = self._elsewhere(allowed or range(len(pulls)))
-        dear = self._dearness(means, allowed, elsewhere) if allowed else None
-        budgets = np.array(self._budgets(knowledge.counts, elsewhere.heads, dear))[arms].tolist()
+        relative = self._relative_costs(means, allowed, elsewhere) if allowed else None
+        budgets = np.array(self._budgets(knowledge.counts, elsewhere.heads, relative))[
+            arms
+        ].tolist()
         tops = sight.tops[arms] if np.ndim(sight.tops) else sight.tops
         place = {int(j): row for row, j in enumerate(np.arange(len(pulls))[arms])}
         return likely_means(

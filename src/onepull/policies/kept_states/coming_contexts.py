@@ -1,6 +1,6 @@
 """Which of the compared contexts come: plain functions of numbers, which are compiled, too.
 
-An arm is explored less where that is dear, so that it is explored where it is cheap.  That only
+An arm is explored less where it is costly, so that it is explored where it is cheap.  That only
 works if requests come there.  So each observation that tells its context counts for the nearest of
 the compared contexts.
 """

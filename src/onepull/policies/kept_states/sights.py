@@ -1,4 +1,4 @@
-"""What was worked out for the latest contexts, kept up to date state by state."""
+"""Cached values of recent contexts, kept up to date state by state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_ONCE = 64  # contexts that came once, of which only that is remembered
 MOST_REMEMBERED = 1 << 17  # rewards in all contexts: two megabytes with what bounds need
 
 
-class Elsewhere(NamedTuple):
+class InTracked(NamedTuple):
     """What is known of the arms in the tracked contexts that come."""
 
     cheapest: list[float]  # what each arm costs where it costs least
@@ -31,7 +31,7 @@ class Elsewhere(NamedTuple):
 class Sight:
     """What a request is decided from: what is known of each arm in one context.
 
-    It does not hold the memory that it is of, which would keep both alive.
+    It holds no reference to its memory, which would keep both alive.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Sight:
         The reward of each kept state, one row an arm.
     tops
         The highest possible reward, for all arms or for each.
-    dear
-        How many times as much a pull of each arm costs here as where it costs least; None until
-        somebody works it out.
+    relative
+        What a pull of each arm costs here, relative to where it costs least; None until somebody
+        works it out.
 
     Examples
     --------
@@ -59,8 +59,8 @@ class Sight:
     """
 
     __slots__ = (
-        "_bounds", "_clock", "_is_kept", "_kept", "_means", "_means_are_steady", "_moves", "dear",
-        "rewards", "tops",
+        "_bounds", "_clock", "_is_kept", "_kept", "_means", "_means_are_steady", "_moves",
+        "relative", "rewards", "tops",
     )  # fmt: skip
 
     def __init__(
@@ -71,7 +71,7 @@ class Sight:
         self._means: Array | None = None
         self._means_are_steady = False  # whether they are of arms that do not change
         self._bounds: KeptBounds | None = None
-        self.dear: list[float] | None = None
+        self.relative: list[float] | None = None
 
     def means(self, memory: KeptStates) -> Array:
         """Return the estimate of each arm; NaN if it was never observed."""
@@ -92,7 +92,7 @@ class Sight:
         """Take over what was observed since; most often that is one state of one arm."""
         if memory.clock == self._clock:
             return
-        self._clock, self.dear = memory.clock, None
+        self._clock, self.relative = memory.clock, None
         if not (self._means_are_steady and memory.is_steady):
             self._means = None  # as arms change, so do the estimates of those not observed
         kept, moves = self._kept, self._moves
@@ -135,7 +135,7 @@ class LatestSights:
         # Ordered, since a plain dict takes long to find its first key after many deletions.
         self._latest: OrderedDict[State, Sight] = OrderedDict()
         self._once: OrderedDict[State, None] = OrderedDict()
-        self._elsewhere: tuple[int, Elsewhere] | None = None
+        self._elsewhere: tuple[int, InTracked] | None = None
 
     def __len__(self) -> int:
         """Return how many contexts are remembered."""
@@ -145,12 +145,12 @@ class LatestSights:
         """Return what is copied and pickled: nothing."""
         return LatestSights, ()
 
-    def elsewhere(self, clock: int) -> Elsewhere | None:
+    def elsewhere(self, clock: int) -> InTracked | None:
         """Return what was noted of the tracked contexts, if nothing was observed since."""
         noted = self._elsewhere
         return noted[1] if noted is not None and noted[0] == clock else None
 
-    def note_elsewhere(self, clock: int, found: Elsewhere) -> None:
+    def note_elsewhere(self, clock: int, found: InTracked) -> None:
         """Note what is known in the tracked contexts."""
         self._elsewhere = clock, found
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.arrays import Array
-from onepull.index import kept_likelihood
+from onepull.index import kept_likelihood, rules
 from onepull.index.kept_likelihood import (
     FALL_ACCURACY,
     MOST_IMPROVEMENTS,
@@ -28,12 +28,13 @@ from onepull.policies.kept_states import coming_contexts
 from onepull.simulation.compiled import compiled, inlined
 
 comes = inlined(coming_contexts.comes)
-dearness = inlined(kept_likelihood.dearness)
+comes_before = inlined(rules.comes_before)
 explored = inlined(kept_likelihood.explored)
 first_beyond = inlined(kept_likelihood.first_beyond)
 first_fall = inlined(kept_likelihood.first_fall)
 head_start = inlined(kept_likelihood.head_start)
 next_beyond = inlined(kept_likelihood.next_beyond)
+relative_cost = inlined(kept_likelihood.relative_cost)
 share_leading = inlined(kept_likelihood.share_leading)
 
 VANISHING = 1e-290  # a distance to the top that counts as none
@@ -113,17 +114,27 @@ def leads(means: Any, lead: Any, rounding: Any) -> Any:
 
 
 @inlined
-def set_budgets(search: Any, allowed: Any, counts: Any, trial: Any, elsewhere: Any) -> None:
-    """Write how unlikely the mean of each arm may be that it is given credit for."""
-    means, lead, unit, came = elsewhere.means, elsewhere.lead, elsewhere.unit, elsewhere.came
+def mark_coming(came: Any, lead: Any) -> Any:
+    """Return how many compared contexts come; in the others, `lead` is infinite.
+
+    So nobody leads there, and nothing is cheap.
+    """
     requests, coming = 0, 0
     for c in range(lead.size):
         requests += came[c]
     for c in range(lead.size):
-        lead[c] = np.inf  # so that nobody leads there, and nothing is cheap
+        lead[c] = np.inf
         if comes(came[c], requests):
             coming += 1
             lead[c] = -np.inf
+    return coming
+
+
+@inlined
+def set_budgets(search: Any, allowed: Any, counts: Any, trial: Any, elsewhere: Any) -> None:
+    """Write how much each arm is explored, for each of its pulls."""
+    means, lead, unit = elsewhere.means, elsewhere.lead, elsewhere.unit
+    coming = mark_coming(elsewhere.came, lead)
     best, size = -np.inf, 0.0
     for j in allowed:
         here = (search.top[j] - search.unit[j]) * unit
@@ -144,8 +155,8 @@ def set_budgets(search: Any, allowed: Any, counts: Any, trial: Any, elsewhere: A
         for c in range(lead.size):
             least = min(least, lead[c] - means[j, c])
         share = share_leading(led - leads(means[j], lead, rounding), able)
-        dear = dearness(cost, least, size, share)
-        search.budget[j] = explored(trial, counts[j], dear, head_start(share)) / counts[j]
+        relative = relative_cost(cost, least, size, share)
+        search.budget[j] = explored(trial, counts[j], relative, head_start(share)) / counts[j]
 
 
 @inlined
@@ -279,4 +290,4 @@ def before(search: Any, counts: Any, j: Any, best: Any) -> Any:
     is_open = search.upper[j] > search.lower[j]
     if is_open != (search.upper[best] > search.lower[best]):
         return is_open
-    return counts[j] < counts[best]
+    return comes_before(j, counts[j], best, counts[best], True)

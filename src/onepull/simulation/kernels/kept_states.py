@@ -24,7 +24,7 @@ from onepull.policies.kept_states.drift import POOLED, STEADY
 from onepull.policies.kept_states.merging import FARTHEST
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.draws import atom, place, show
-from onepull.simulation.kernels.kept_bounds import Elsewhere, likely_leader
+from onepull.simulation.kernels.kept_bounds import Elsewhere, comes_before, likely_leader
 from onepull.simulation.kernels.kept_drift import (
     drifting_cost,
     faded,
@@ -36,7 +36,7 @@ from onepull.simulation.kernels.kept_merging import gather, merge_old, mixed
 from onepull.statistics import arm_statistics
 
 count = inlined(coming_contexts.count)
-drawn_together = inlined(kept_likelihood.drawn_together)
+shrunk = inlined(kept_likelihood.shrunk)
 is_tried = inlined(arm_statistics.is_tried)
 nearest = inlined(coming_contexts.nearest)
 position = inlined(coming_contexts.position)
@@ -123,7 +123,9 @@ def untried(memory: Any, trial: Any) -> Any:
     best, answers = -1, 0
     for j in range(memory.pulls.size):
         answers += memory.pulls[j]
-        if memory.pulls[j] == 0 and (best < 0 or memory.counted[j] < memory.counted[best]):
+        if memory.pulls[j] == 0 and (
+            best < 0 or comes_before(j, memory.counted[j], best, memory.counted[best], True)
+        ):
             best = j
     # Without any answer there is nothing else to do.
     return best if best < 0 or answers == 0 or is_tried(memory.counted[best], trial) else -1
@@ -183,7 +185,7 @@ def decide(
     estimate(memory, filters, values, means)
     if explores:
         return drifting_leader(memory, filters, values, allowed, means, scratch[1], scratch[2])
-    draw_together(means, memory.pulls)
+    shrink(means, memory.pulls)
     return leading_estimate(means, memory.counted)
 
 
@@ -343,7 +345,7 @@ def estimate(memory: Any, filters: Any, values: Any, means: Any) -> None:
 
 
 @inlined
-def draw_together(means: Any, pulls: Any) -> None:
+def shrink(means: Any, pulls: Any) -> None:
     """Let the mean of all pulls count as one more observation of each arm that has answered."""
     total = 0.0
     for j in range(means.size):
@@ -356,7 +358,7 @@ def draw_together(means: Any, pulls: Any) -> None:
     middle = min(middle, best)
     for j in range(means.size):
         if pulls[j] > 0:
-            means[j] = drawn_together(means[j], pulls[j], middle)
+            means[j] = shrunk(means[j], pulls[j], middle)
 
 
 @inlined
@@ -364,7 +366,9 @@ def leading_estimate(means: Any, counted: Any) -> Any:
     """Return the arm with the best estimate; of equal ones the most pulled."""
     best = 0
     for j in range(1, means.size):
-        if means[j] > means[best] or (means[j] == means[best] and counted[j] > counted[best]):
+        is_equal = means[j] == means[best]
+        is_first = comes_before(j, -counted[j], best, -counted[best], True)
+        if means[j] > means[best] or (is_equal and is_first):
             best = j
     return best
 
@@ -408,7 +412,8 @@ def drifting_leader(
         score = lead + np.sqrt(pooled) * unit * (cheapest - cost)
         if not score >= means[j]:  # also if it is no number
             score = means[j]
-        if score > highest or (score == highest and counted[j] < counted[best]):
+        is_first = comes_before(j, counted[j], best, counted[best], True)
+        if score > highest or (score == highest and is_first):
             best, highest = j, score
     return best
 
