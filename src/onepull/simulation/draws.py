@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onepull.distributions.law_kinds import BETA, GAMMA, LOG_NORMAL, NORMAL, RICIAN, UNIFORM
+from onepull.policies.kept_states.merging import SPLITMIX_FACTORS, SPLITMIX_STEPS
 from onepull.simulation.compiled import compiled, inlined
 from onepull.simulation.law_tables import LISTED_VALUES, MIXED_FIELD, MIXED_FIELDS
 from onepull.simulation.own_quantiles import call_at
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
-SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
-ASIDE = np.uint64(0xD1B54A32D192ED03)
+GOLDEN, ASIDE = map(np.uint64, SPLITMIX_STEPS)
+FIRST_FACTOR, SECOND_FACTOR = map(np.uint64, SPLITMIX_FACTORS)
 SCALE = 2.0**-53
 
 

@@ -11,7 +11,8 @@ from onepull.payoff.reward import NARROWEST
 
 NEVER_MERGED = 128  # newest states of an arm, which are never merged
 FARTHEST = 1e100  # reward that is compared, so that no square overflows
-SPLITMIX_FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of the generator SplitMix64
+SPLITMIX_STEPS = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03  # odd, so that they reach every number
+SPLITMIX_FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of the generator SplitMix64
 WORD = 2**64 - 1
 
 
@@ -133,8 +134,11 @@ def _cheapest(ranked: Sequence[int], count: int, wanted: int) -> list[int]:
 
 
 def uniform(key: int, counter: int) -> float:
-    """Return a number in [0, 1) that depends on nothing else, so that memory needs no generator."""
-    z = (key * 0x9E3779B97F4A7C15 + counter * 0xD1B54A32D192ED03) & WORD
+    """Return a number in [0, 1) that depends on nothing else, so that memory needs no generator.
+
+    The kernel's `mixed` is the same with numbers of 64 bits, which Python does not have.
+    """
+    z = (key * SPLITMIX_STEPS[0] + counter * SPLITMIX_STEPS[1]) & WORD
     z = ((z ^ (z >> 30)) * SPLITMIX_FACTORS[0]) & WORD
     z = ((z ^ (z >> 27)) * SPLITMIX_FACTORS[1]) & WORD
     return ((z ^ (z >> 31)) >> 11) * 2.0**-53
