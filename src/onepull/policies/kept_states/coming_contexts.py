@@ -19,6 +19,7 @@ from onepull.spaces import Box, Interval
 
 AT_FIRST = 4  # how often each context counts as having come at first
 MOST_COUNTED = 1000  # requests; then all counts are halved
+MOST_REMEMBERED = 1024  # contexts of which it is remembered where they are
 RAREST = 50  # a context comes if it is at least every so many requests
 NOT_NEAR = 1e9  # scale of words: two of them are equal, or far apart
 CURVED = 1e3  # how far above its lowest value an interval begins to be measured by ratio
@@ -92,7 +93,7 @@ def nearest(here: Any, places: Any) -> int:
         far = 0.0
         for f in range(len(here)):
             off = here[f] - places[c][f]
-            far += min(off * off, 1.0)
+            far += off * off if -1.0 < off < 1.0 else 1.0  # `min` would be slower
         if far < least:
             best, least = c, far
     return best

@@ -9,7 +9,12 @@ import numpy as np
 
 from onepull.arrays import Array
 from onepull.payoff import State
-from onepull.policies.kept_states.coming_contexts import count, nearest, position_of
+from onepull.policies.kept_states.coming_contexts import (
+    MOST_REMEMBERED,
+    count,
+    nearest,
+    position_of,
+)
 from onepull.policies.kept_states.counting import counts_under
 from onepull.policies.kept_states.drift import STEADY
 from onepull.policies.kept_states.merging import FARTHEST, NEVER_MERGED, merged_pairs
@@ -71,9 +76,11 @@ class Keeping(Room):
 
     def _count_context(self, context: State) -> None:
         """Count a request, so that it is known which of the compared contexts come."""
-        which = self._tracked_places.get(context)
+        which = self._nearest.get(context)
         if which is None:
             which = nearest(position_of(context, self._scales), self._places)
+            if len(self._nearest) < MOST_REMEMBERED:
+                self._nearest[context] = which
         count(self.came, which)
 
     def _count(self, arm: int, more: int) -> None:

@@ -105,7 +105,7 @@ class Room(Knowledge):
         if tracked != getattr(self, "tracked", None):
             self.came = first_counts(len(tracked))  # requests near each tracked context
         self.tracked = tracked
-        self._tracked_places = {context: c for c, context in enumerate(tracked)}
+        self._nearest: dict[State, int] = {}  # of contexts that came
         of_fields = scales(self.problem.context)
         self._scales, self._places = of_fields.tolist(), positions(tracked, of_fields).tolist()
 

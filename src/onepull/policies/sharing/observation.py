@@ -44,14 +44,19 @@ def observed_in_context(
     context: State | None = None
     if reward is None:
         box = problem.state
-        # Usually nothing but the state is given.
-        if len(fields) != len(box.names) and _split(problem, fields)[0]:
-            context = problem.context.read(fields)
+        more = len(fields) - len(box.names)  # usually nothing but the state is given
         try:
+            if more and more == len(problem.context.names) and not problem.context.implied:
+                context = problem.context.read(fields)
+            elif more and _split(problem, fields)[0]:
+                context = problem.context.read(fields)
             state = box.read(fields)
         except InputError:
             # A field of the context is not unknown, so that an error must not say so.
-            state = box.read({name: fields[name] for name in _split(problem, fields)[1]})
+            given, shown_ = _split(problem, fields)
+            if given:
+                problem.context.read(fields)
+            state = box.read({name: fields[name] for name in shown_})
     elif _split(problem, fields)[1]:
         raise InputError("give the state or the reward, not both")
     else:
