@@ -46,9 +46,7 @@ def observed_in_context(
         box = problem.state
         more = len(fields) - len(box.names)  # usually nothing but the state is given
         try:
-            if more and more == len(problem.context.names) and not problem.context.implied:
-                context = problem.context.read(fields)
-            elif more and _split(problem, fields)[0]:
+            if (more and more == len(problem.context.names) and not problem.context.implied) or (more and _split(problem, fields)[0]):
                 context = problem.context.read(fields)
             state = box.read(fields)
         except InputError:
