@@ -46,7 +46,9 @@ def observed_in_context(
         box = problem.state
         more = len(fields) - len(box.names)  # usually nothing but the state is given
         try:
-            if (more and more == len(problem.context.names) and not problem.context.implied) or (more and _split(problem, fields)[0]):
+            # A whole context needs no look at every name, since both have to be read anyway.
+            is_whole = more == len(problem.context.names) and not problem.context.implied
+            if more and (is_whole or _split(problem, fields)[0]):
                 context = problem.context.read(fields)
             state = box.read(fields)
         except InputError:
