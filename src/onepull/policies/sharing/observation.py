@@ -54,7 +54,7 @@ def observed_in_context(
         except InputError:
             # A field of the context is not unknown, so that an error must not say so.
             given, shown_ = _split(problem, fields)
-            if given:
+            if given and more:
                 problem.context.read(fields)
             state = box.read({name: fields[name] for name in shown_})
     elif _split(problem, fields)[1]:
