@@ -2,24 +2,40 @@
 
     python benchmarks/rewards_only.py                             # a minute
     python benchmarks/rewards_only.py --problems 10 --horizon 5000
+    python benchmarks/rewards_only.py --listed    # CoarseKL and RegressionUCB, 8 minutes
 
 Contexts are from an interval, so hardly any comes twice.  Regret is given as a share of that of
 choosing at random, with the largest in brackets, and time as CPU time of a choice and its
 observation.  The last column sees the states.  "Cells" learn each of 1,000 or of ten parts of the
-contexts by itself.
+contexts by itself.  `--listed` plays five files of examples/ whose states can be
+listed or cut, and gives regret as it is.
 """
 
 import argparse
 import math
 from collections.abc import Callable
+from pathlib import Path
 from time import process_time
 from typing import TypeAlias
 
 import numpy as np
 from families import Luck, betas, heavy, times
-from tables import markdown
+from tables import interval, markdown
 
-from onepull import DSEE, KLUCB, EpsilonGreedy, Interval, LinUCB, Policy, Problem, recommended
+from onepull import (
+    DSEE,
+    KLUCB,
+    CoarseKL,
+    EpsilonGreedy,
+    Experiment,
+    Interval,
+    LinUCB,
+    Policy,
+    Problem,
+    RegressionUCB,
+    recommended,
+    simulate,
+)
 from onepull.distributions import Beta, Distribution, Failing, Independent, LogNormal, Uniform
 from onepull.environment import Environment
 from onepull.errors import ParameterError
@@ -27,6 +43,9 @@ from onepull.errors import ParameterError
 Drawn: TypeAlias = tuple[Problem, list[Distribution]]
 ENDLESS = Interval(0, math.inf)
 STATES_PER_MEAN = 4000
+EXAMPLES = Path(__file__).parent.parent / "examples"
+LISTED = ("censored", "deadlines", "censored-seven", "censored-four", "censored-interval")
+TIMED = 500  # requests whose time is taken, after as many as the trials are
 
 
 def names(luck: Luck) -> list[str]:
@@ -230,13 +249,58 @@ class World:
         return share, 1e6 * spent / len(self.contexts)
 
 
+def listed(runs: int, seed: int) -> None:
+    """Print the regret and the time of both policies that rewards can teach without a state."""
+    kinds = {"CoarseKL": CoarseKL, "RegressionUCB": RegressionUCB}
+    table = [["example", "trials", *kinds, *(f"{name}: µs" for name in kinds)]]
+    for name in LISTED:
+        given = Experiment.read(EXAMPLES / f"{name}.toml").simulation
+        environment, horizon = given.environment, given.horizon
+        made = {kind: build(environment.problem) for kind, build in kinds.items()}
+        result = simulate(
+            environment, made, horizon=horizon, replications=runs, seed=seed, feedback="reward"
+        )
+        regrets = [interval(result.regret(kind)) for kind in kinds]
+        spent = [micros(policy, environment, horizon, seed) for policy in made.values()]
+        cells = [f"{mean:.1f} ± {half:.1f}" for mean, half in regrets]
+        table.append([name, f"{horizon:,}", *cells, *(f"{each:,.0f}" for each in spent)])
+        print(*table[-1], sep=" | ", flush=True)
+    print(markdown(table))
+
+
+def micros(policy: Policy, environment: Environment, horizon: int, seed: int) -> float:
+    """Return the CPU time of a choice and its observation by reward after a number of requests."""
+    problem, luck, spent = policy.problem, np.random.default_rng(seed), 0.0
+    piece = next(iter(environment.pieces()))
+    count = horizon + TIMED
+    states = {
+        arm: law.sample(luck, count).tolist()
+        for arm, law in zip(problem.arms, piece.states, strict=True)
+    }
+    for trial, values in enumerate(piece.contexts.sample(luck, count).tolist()):
+        context = problem.context.fields(values)
+        began = process_time()
+        arm = policy.choose(**context)
+        spent += process_time() - began if trial >= horizon else 0.0
+        reward = problem.payoff(**context, **problem.told(states[arm][trial]))
+        began = process_time()
+        policy.observe(arm, **context, reward=reward)
+        spent += process_time() - began if trial >= horizon else 0.0
+    return 1e6 * spent / TIMED
+
+
 def main() -> None:
     """Print the mean share of each policy in each family, and the largest."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--problems", type=int, default=6, help="problems of each family")
     parser.add_argument("--horizon", type=int, default=3000, help="requests of each problem")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--listed", action="store_true", help="CoarseKL and RegressionUCB")
+    parser.add_argument("--runs", type=int, default=20, help="of each example, with --listed")
     told = parser.parse_args()
+    if told.listed:
+        listed(told.runs, told.seed)
+        return
     rows = []
     spent: dict[str, list[float]] = {policy: [] for policy in POLICIES}
     for name, draw in FAMILIES.items():

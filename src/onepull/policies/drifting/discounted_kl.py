@@ -17,10 +17,11 @@ class DiscountedKL(RememberingKL):
     arm's discounted number of pulls, f = ln M + c ln ln M with M = min(n, N), and N = 1/(1-γ) is
     the number of trials remembered.
 
-    Use it if the arms change over time and states can be listed or are bounded.  Its index is
-    never above that of `DiscountedUCB` with α = f/(2 ln M), which is ½ for c = 0.  It is lower if
-    rewards vary little or are rarely high.  It was measured but not proved: the proof of Garivier
-    and Moulines is for the Hoeffding width on discounted means.
+    Use it if the arms change over time, memory is scarce, and states can be listed or are bounded.
+    Where they drift slowly, `AdaptiveKL` loses less.  The index is never above that of
+    `DiscountedUCB` with α = f/(2 ln M), which is ½ for c = 0.  It is lower if rewards vary little
+    or are rarely high.  It was measured but not proved: the proof of Garivier and Moulines is for
+    the Hoeffding width on discounted means.
 
     If nothing changes, an arm that is never best keeps about m = f/K discounted pulls, where K
     is its divergence from the best arm.  That is about T f/(N K) wrong pulls in T trials.  For

@@ -31,8 +31,8 @@ class RestartingUCB(MeanPolicy):
     an arm that was not observed for `patience` trials is pulled first.  With joint learning this
     costs one wrong pull every `patience` trials for each arm that is never best; the others are
     pulled anyway.  An arm that gets worse is detected soon, one that gets better is not.  So by
-    default all arms restart `together`; turn this off if arms change independently.  It stores
-    what its sharing stores, and O(log n) more numbers for each of these.
+    default all arms restart `together`; turn this off if arms change one at a time and only get
+    worse.  It stores what its sharing stores, and O(log n) more numbers for each of these.
 
     Parameters
     ----------

@@ -17,9 +17,10 @@ class SlidingWindowKL(RememberingKL):
     m is the arm's number of pulls in it, and f = ln M + c ln ln M with M = min(n, W).  An arm
     without a pull in the window is treated as never pulled.
 
-    Use it if the arms change over time and states can be listed or are bounded.  Its index is
-    never above that of `SlidingWindowUCB` with α = f/(2 ln M), which is ½ for c = 0.  It was
-    measured but not proved: the proof of Garivier and Moulines is for the Hoeffding width.
+    Use it if the arms change over time, states can be listed or are bounded, and `AdaptiveKL` takes
+    too long, which loses less where the arms drift slowly.  The index is never above that of
+    `SlidingWindowUCB` with α = f/(2 ln M), which is ½ for c = 0.  It was measured but not proved:
+    the proof of Garivier and Moulines is for the Hoeffding width.
 
     If nothing changes, an arm that is never best keeps about m = f/K pulls in the window, and at
     least one, where K is its divergence from the best arm.  That is about T f/(W K) wrong pulls

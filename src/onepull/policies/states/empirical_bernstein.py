@@ -16,9 +16,11 @@ class EmpiricalBernstein(StatePolicy):
     Index: θ̂ + √(2V f/m) + 3G f/m with f = ζ ln n.  V is the variance of the rewards that the
     observed states give in this context.
 
-    Use it if rewards vary little compared with their range G.  For ζ > 1 its regret in a single
-    context is logarithmic, with the variance in place of G².  It stores the histogram (or sketch)
-    of each arm's states.
+    Use it if rewards vary little compared with their range G.  Of the sharper indices it had the
+    lightest tail on the paper's four channels, and it is the quickest compiled.  On random problems
+    it lost about as much as `DCB`, and over four times as much as `EmpiricalKL`.  For ζ > 1 its
+    regret in a single context is logarithmic, with the variance in place of G².  It stores the
+    histogram (or sketch) of each arm's states.
 
     Parameters
     ----------
