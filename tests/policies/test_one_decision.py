@@ -120,3 +120,32 @@ def test_among_some_arms_the_index_of_the_others_is_not_worked_out():
         policy.observe(arm, bits=3, capacity=j)
     assert policy.choose(bits=3, eligible=policy.problem.arms[1:3]) == policy.problem.arms[2]
     assert asked == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("eligible", [None, ["channel-1", "channel-3"]])
+def test_a_subclass_may_look_at_something_of_its_own(eligible):
+    """`explain` counted pulls in what is looked at, and a log asked it for an estimate."""
+
+    class Own(DCB):
+        def _look(self, context):
+            return {"scores": [0.1, 0.9, 0.2, 0.3], "bits": context["bits"]}
+
+        def _indices(self, request):
+            return request.view["scores"]
+
+        _estimates = _indices
+
+        def _leader(self, request):
+            return max(request.allowed, key=request.view["scores"].__getitem__)
+
+    policy = Own(channels(4))
+    policy.observe("channel-2", capacity=3)
+    policy.pulled("channel-3", bits=1)
+    choice = policy.decide({"bits": 1}, eligible=eligible)
+    told = policy.explain(bits=1, eligible=eligible)
+    assert choice.arm == policy.choose(bits=1, eligible=eligible) == told.arm
+    assert [row.pulls for row in told.arms] == [0, 1, 0, 0]
+    assert [row.in_flight for row in told.arms] == [0, 0, 1, 0]
+    (row,) = [row for row in told.arms if row.arm == choice.arm]
+    assert choice.estimate == row.estimate
+    assert policy.decide({"bits": 1}).estimate == 0.9

@@ -173,12 +173,17 @@ class RulePolicy(Revaluable):
         return self._knowledge.view(context)
 
     def _counted(self, request: Request) -> Counted:
-        return counted(request.view[0])
+        view = request.view
+        if isinstance(view, tuple) and view and isinstance(view[0], ArmStatistics):
+            return counted(view[0])
+        return super()._counted(request)  # a subclass may look at something else
 
     def _estimates(self, request: Request) -> Sequence[float | None]:
         return [float(estimate) for estimate in request.view[1]]
 
     def _estimate(self, request: Request, arm: int) -> float | None:
+        if not self._keeps_to_rule:  # a subclass may estimate otherwise
+            return super()._estimate(request, arm)
         view = request.view
         return UNPULLED if view[0].unanswered(arm) else float(view[1][arm])
 
