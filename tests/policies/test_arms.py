@@ -215,6 +215,10 @@ def test_arms_that_cannot_all_come_or_go_stay_as_they_are(kind):
         (lambda: policy.add_arms({"wifi": {}, "channel-2": {}}), "'channel-2' already exists"),
         (lambda: policy.add_arms({"wifi": {}, "": {}}), "name"),
         (lambda: policy.add_arms({"wifi": {}, "lte": {"price": 1}}), "price"),
+        (lambda: policy.add_arms(["wifi"]), "takes arms with their attributes"),
+        (lambda: policy.set_attributes_of(["channel-1"]), "takes arms with their attributes"),
+        (lambda: policy.remove_arms("channel-1"), "takes a list of arms"),
+        (lambda: policy.remove_arms(3), "takes a list of arms"),
         (lambda: policy.remove_arms(["channel-1", "wifi"]), "unknown arm 'wifi'"),
         (lambda: policy.remove_arms(policy.problem.arms), "the only one left"),
     ]:
@@ -222,6 +226,8 @@ def test_arms_that_cannot_all_come_or_go_stay_as_they_are(kind):
             change()
         assert policy.problem.arms == ("channel-1", "channel-2", "channel-3")
     policy.remove_arms([])
+    policy.set_attributes_of({})
+    policy.set_attributes("channel-1")
     policy.add_arms({"wifi": {}, "lte": {}})
     policy.remove_arms(["lte", "channel-1", "lte"])
     assert policy.problem.arms == ("channel-2", "channel-3", "wifi")

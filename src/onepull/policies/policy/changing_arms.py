@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from onepull.arms import Attributes, WordsOfAttributes, arm_names
@@ -47,6 +47,7 @@ class ChangingArms(Operating):
         >>> policy.problem.arms
         ('a', 'b', 'c')
         """
+        _by_arm("add_arms", added)
         self._check_new(added)
         if type(self).add_arm is ChangingArms.add_arm:
             self._widen(added)
@@ -123,6 +124,7 @@ class ChangingArms(Operating):
         >>> policy.estimates()
         [2.0, 5.0]
         """
+        _by_arm("set_attributes_of", changed)
         known: Any = {name: dict(given) for name, given in self.problem.attributes.items()}
         accepted = None if error is None else number("error", error, above=0.0, at_least=True)
         for arm, attributes in changed.items():
@@ -133,7 +135,10 @@ class ChangingArms(Operating):
                     f"unknown attribute {some(sorted(stray))} of arm {arm!r}; "
                     f"it has {some(sorted(names)) or 'none'}"
                 )
-            known[arm] = {**known[arm], **attributes}
+            if names:
+                known[arm] = {**known[arm], **attributes}
+        if not any(changed.values()):
+            return
         problem = self.problem.with_arms(known)
         self._check_range(problem)
         self._switch(problem, lambda knowledge: knowledge.set_attributes(problem, accepted))
@@ -176,6 +181,8 @@ class ChangingArms(Operating):
         >>> policy.problem.arms
         ('b',)
         """
+        if isinstance(removed, str) or not isinstance(removed, Iterable):
+            raise InputError(f"remove_arms takes a list of arms, given {shown(removed)}")
         gone = {self._find(arm): arm for arm in removed}
         if type(self).remove_arm is ChangingArms.remove_arm and len(gone) < len(self._arms):
             if gone:
@@ -195,3 +202,11 @@ class ChangingArms(Operating):
             self._counts.remove_arm(j)
         self._set_problem(problem)
         self._control(self.controls.without(*names))
+
+
+def _by_arm(method: str, given: Any) -> None:
+    """Raise InputError unless attributes are given for each arm by name."""
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"{method} takes arms with their attributes, as in {{'a': {{}}}}, given {shown(given)}"
+        )
