@@ -10,7 +10,18 @@ import pytest
 from policy_cases import Maker, one_each
 from problems import channels
 
-from onepull import DCB, KLUCB, Greedy, MeanPolicy, MeanRule, Random, UpperConfidence, shared
+from onepull import (
+    DCB,
+    KLUCB,
+    AdaptiveKL,
+    Greedy,
+    MeanPolicy,
+    MeanRule,
+    Random,
+    UpperConfidence,
+    shared,
+)
+from onepull.errors import ContextError
 from onepull.policies.rule_policy import RulePolicy
 from onepull.testing.policies.taught import contexts, taught
 
@@ -149,3 +160,28 @@ def test_a_subclass_may_look_at_something_of_its_own(eligible):
     (row,) = [row for row in told.arms if row.arm == choice.arm]
     assert choice.estimate == row.estimate
     assert policy.decide({"bits": 1}).estimate == 0.9
+
+
+def test_a_subclass_of_the_default_chooses_by_indices_of_its_own():
+    """They were explained, and not chosen by."""
+
+    class Own(AdaptiveKL):
+        def _indices(self, request):
+            return [-index for index in super()._estimates(request)]
+
+        def _estimates(self, request):
+            return [2.0 * estimate for estimate in super()._estimates(request)]
+
+    policy = Own(channels(4))
+    policy.observe_many(policy.problem.arms, capacity=[2, 3, 4, 1])
+    for told in ({}, {"eligible": ["channel-1", "channel-3"]}):
+        choice, explained = policy.decide({"bits": 4}, **told), policy.explain(bits=4, **told)
+        assert choice.arm == policy.choose(bits=4, **told) == explained.arm
+        (row,) = [row for row in explained.arms if row.arm == choice.arm]
+        assert choice.estimate == row.estimate
+
+
+@pytest.mark.parametrize("context", [3, None, [1], "bits"])
+def test_a_decision_is_made_in_a_context_by_name(context):
+    with pytest.raises(ContextError, match="takes a context as a dictionary"):
+        DCB(channels(4)).decide(context)

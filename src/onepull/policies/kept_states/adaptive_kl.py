@@ -167,6 +167,8 @@ class AdaptiveKL(Revaluable):
         return [UNPULLED if mean != mean else mean for mean in means]  # noqa: PLR0124 - NaN
 
     def _estimate(self, request: Request, arm: int) -> float | None:
+        if type(self)._estimates is not AdaptiveKL._estimates:  # noqa: SLF001 - of the same class
+            return super()._estimate(request, arm)
         mean = float(request.view.means(self._knowledge)[arm])
         return UNPULLED if mean != mean else mean  # noqa: PLR0124 - NaN
 
@@ -217,6 +219,9 @@ class AdaptiveKL(Revaluable):
         return {arm: is_tried(waiting, trial) for arm, (count, waiting) in pairs if count == 0}
 
     def _leader(self, request: Request) -> int:
+        # The search below finds only those.
+        if type(self)._indices is not AdaptiveKL._indices:  # noqa: SLF001 - of the same class
+            return super()._leader(request)
         knowledge, sight, allowed = self._knowledge, request.view, request.allowed
         is_exploring = self._is_exploring(request)
         if not is_exploring and 0 not in knowledge.pulls:

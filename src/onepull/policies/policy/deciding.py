@@ -254,6 +254,8 @@ class Deciding(ABC):
         >>> policy.decide({"y": 1})
         Choice(arm='a', chance=1.0, estimate=None, reason='never pulled')
         """
+        if type(context) is not dict and not isinstance(context, Mapping):
+            raise ContextError(f"decide takes a context as a dictionary, given {shown(context)}")
         reason = ""
         if self._narrows:
             allowed, _, reason = self._narrowed(eligible)
