@@ -27,7 +27,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from onepull import Greedy, Interval, Policy, Problem, recommended
+from onepull import Greedy, Interval, Problem, recommended
 from onepull.policies.registry import registered
 from onepull.spaces import FAILED
 
@@ -71,10 +71,9 @@ class Asked:
             self.policy.pulled(arm, **context)
 
     def learn(self, arm: str, context: Fields, shown: Fields, reward: float) -> None:
-        """Let the policy observe the state, and a policy of onepull the context, too."""
-        del reward
-        told = context if isinstance(self.policy, Policy) else {}
-        self.policy.observe(arm, **told, **shown)
+        """Let the policy observe the state."""
+        del context, reward
+        self.policy.observe(arm, **shown)
 
 
 class WithChance(Asked):

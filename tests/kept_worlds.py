@@ -54,21 +54,6 @@ def router():
     )
 
 
-def some_contexts_come():
-    """Arms of which each is best somewhere, and requests that mostly come where it is dear."""
-    laws = [Discrete([0, top], [0.1 * top, 1 - 0.1 * top]) for top in (2, 4, 6, 8)]
-    contexts = Discrete([2, 4, 6, 8], [0.01, 0.01, 0.01, 0.97])
-    state = {"x": Finite([0, 2, 4, 6, 8])}
-    return world(
-        list("abcd"),
-        contexts,
-        laws,
-        context={"y": Finite([2, 4, 6, 8])},
-        state=state,
-        reward="min(x, y)",
-    )
-
-
 def failing():
     """Listed states, of which a failed pull shows none."""
     laws = [Failing(Discrete([0.2, 0.5, 1], [0.2, 0.2, 0.6]), p) for p in (0.3, 0.1)]
@@ -118,7 +103,6 @@ WORLDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "failing": (failing, {}),
     "failing, few kept": (failing, {"kept": 16}),
     "endless": (endless, {}),
-    "some contexts come": (some_contexts_come, {"adapts": False}),
     "a reward in Python": (in_python, {}),
     "a reward in Python, few kept": (in_python, {"kept": 16}),
     "two fields, attributes, failures": (router, {}),
@@ -154,7 +138,6 @@ def assert_kept_alike(memory, library):
     """Check that a kernel has kept what the library keeps, and has counted as many pulls."""
     assert memory.kept.tolist() == library.kept
     assert memory.pulls.tolist() == library.pulls
-    assert memory.came.tolist() == library.came
     for j, count in enumerate(library.kept):
         assert np.array_equal(memory.stands_for[j, :count], library.stands_for[j, :count])
         assert np.array_equal(memory.seen_at[j, :count], library.seen_at[j, :count])

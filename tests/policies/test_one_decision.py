@@ -163,14 +163,14 @@ def test_a_subclass_may_look_at_something_of_its_own(eligible):
 
 
 def test_a_subclass_of_the_default_chooses_by_indices_of_its_own():
-    """They were explained, and not chosen by."""
+    """Both are explained and chosen by."""
 
     class Own(AdaptiveKL):
         def _indices(self, request):
-            return [-index for index in super()._estimates(request)]
+            return [-(estimate or 0.0) for estimate in super()._estimates(request)]
 
         def _estimates(self, request):
-            return [2.0 * estimate for estimate in super()._estimates(request)]
+            return [2.0 * (estimate or 0.0) for estimate in super()._estimates(request)]
 
     policy = Own(channels(4))
     policy.observe_many(policy.problem.arms, capacity=[2, 3, 4, 1])

@@ -10,14 +10,7 @@ from problems import channels, endless, failing, harvesting, mixed
 
 from onepull import AdaptiveKL, Finite, Interval, Problem, compile_decisions
 from onepull.index.highest_bound import KeptBounds
-from onepull.index.kept_likelihood import (
-    SAME_COST,
-    explored,
-    head_start,
-    relative_cost,
-    share_leading,
-)
-from onepull.policies.kept_states.coming_contexts import comes
+from onepull.index.kept_likelihood import SAME_COST, explored, head_start, relative_cost
 from onepull.policies.kept_states.compiled_search import COMPILED, as_arrays
 from onepull.testing.random_data import observations, random_points
 
@@ -102,27 +95,24 @@ def test_the_search_finds_the_leader(arms, scale, both):
         tops = 0.0 if trial % 4 else scale * generator.random(arms)
         allowed = range(arms) if trial % 5 else [arms - 1]
         unit = 2.0 ** round(-math.log2(scale))
-        means, came = -generator.random((arms, 3)), generator.integers(0, 9, 3)
-        came[int(generator.integers(3))] = 100 * (trial % 3)  # the others come, or none does
-        coming = [c for c in range(3) if comes(came[c], came.sum())]
+        means = -generator.random((arms, 3))
         bounds = KeptBounds(rewards, stands_for, pulls, tops)
         here = np.array(bounds.means)[:, None] * unit
-        everywhere = np.hstack([here, means[:, coming]])
+        everywhere = np.hstack([here, means])
         among = everywhere[list(allowed)]
         costs, size = among.max(axis=0) - everywhere, float(np.abs(among).max())
         number = int(10 ** generator.uniform(0, 6))
         rounding = SAME_COST * float(np.abs(among[:, 1:].max(axis=0)).max())
         leading = [bool((cost[1:] <= rounding).any()) for cost in costs]
-        many, able = sum(leading[j] for j in allowed), min(len(allowed) - 1, len(coming))
-        shares = [share_leading(many - leads, able) for leads in leading]
+        many, able = sum(leading[j] for j in allowed), min(len(allowed) - 1, means.shape[1])
+        heads = [head_start(many - leads, able) for leads in leading]
         budgets = [
-            explored(number, n, relative_cost(cost[0], cost.min(), size, share), head_start(share))
-            / n
-            for n, cost, share in zip(counts, costs, shares, strict=True)
+            explored(number, count, relative_cost(cost[0], cost.min(), size), head) / count
+            for count, cost, head in zip(counts, costs, heads, strict=True)
         ]
         leaders = bounds.explore(budgets).highest(allowed)
         given, pulled, limits, some = as_arrays(rewards, counts, tops, allowed)
-        found = search(given, stands_for, pulls, pulled, number, limits, some, means, unit, came)
+        found = search(given, stands_for, pulls, pulled, number, limits, some, means, unit)
         assert found == min(leaders, key=counts.__getitem__)
 
 
@@ -130,7 +120,7 @@ def test_nothing_is_compiled_while_a_decision_is_made(both):
     del both
     assert COMPILED.leader is not None
     with pytest.raises(TypeError, match="No matching definition"):
-        COMPILED.leader(*[np.ones((1, 1), np.float32)] * 10)
+        COMPILED.leader(*[np.ones((1, 1), np.float32)] * 9)
 
 
 def test_going_back_is_possible():

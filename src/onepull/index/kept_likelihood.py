@@ -11,11 +11,10 @@ from math import exp, inf, log, log1p, sqrt
 
 HEAD_STARTS = 1e3, 3e4  # least and most: how wide bounds are in the first pulls of an arm
 MOST_RATIO = 10.0  # of what a pull costs in two contexts, for exploration
-MORE_POWER = 1.0  # added to the power of the ratio if one arm leads everywhere
 SAME_COST = 1e-9  # costs that differ by less are equal but for rounding, as a share of rewards
 AT_FIRST = 32  # trials that may all explore
 FEW_ARMS = 10  # with more, not all of the later trials explore
-PER_ARM = 10.0  # pulls of each arm, after which twice as many explore as at first
+OF_A_ROUND = 3  # how many do then, of as many trials as there are arms
 AT_LEAST = 0.01  # first guess of β
 NEAREST = 1e-12  # least β
 MOST_IMPROVEMENTS = 60  # of the bound of a row
@@ -28,63 +27,46 @@ FARTHEST_OFF = 1.7e308  # how far off a mean may be, squared, in units of its va
 def share_exploring(trial: float, arms: float) -> float:
     """Return which share of the requests explores; the others use the best estimate.
 
-    With many arms and few requests, trying all arms would cost more than it brings.  So one of as
-    many requests as there are arms explores, and later more: two of them after ten pulls of each
-    arm on average, three after twenty.
+    With many arms and few requests, trying all arms would cost more than it brings.
 
     >>> share_exploring(500, 10), share_exploring(10, 50), share_exploring(500, 50)
-    (1.0, 1.0, 0.04)
+    (1.0, 1.0, 0.06)
     """
-    if arms <= FEW_ARMS or trial < AT_FIRST:
-        return 1.0
-    return min((1.0 + trial / arms / PER_ARM) / arms, 1.0)
+    return 1.0 if arms <= FEW_ARMS or trial < AT_FIRST else OF_A_ROUND / arms
 
 
-def share_leading(leading: int, able: int) -> float:
-    """Return which share of the other arms have the best mean in some context: from 0 to 1.
-
-    `leading` of them have it, and `able` of them can have it.  One always has, so it does not
-    count.  If nearly all have, so will this arm, and if it looks bad, that is chance.
-
-    >>> share_leading(1, 5), share_leading(3, 5), share_leading(5, 5), share_leading(1, 1)
-    (0.0, 0.5, 1.0, 1.0)
-    """
-    if able <= 1:  # others say nothing about this one
-        return 1.0
-    return min(max((leading - 1.0) / (able - 1.0), 0.0), 1.0)
-
-
-def head_start(share: float) -> float:
-    """Return how wide the bounds of an arm are in its first pulls, by how many others lead.
-
-    If nearly all others do, this arm must not be left alone.  If one arm is best everywhere, little
-    is lost by that.
-
-    >>> head_start(0.0), round(head_start(0.5)), head_start(1.0)
-    (1000.0, 5477, 30000.0)
-    """
-    least, most = HEAD_STARTS
-    return float(least * (most / least) ** share)
-
-
-def relative_cost(cost: float, least: float, size: float, share: float) -> float:
+def relative_cost(cost: float, least: float, size: float) -> float:
     """Return how costly a pull is here, relative to the context where it costs least.
 
     What it costs is how far the mean of its arm is below the best.  `size` is that of the largest
-    mean, and sets what is rounding.  Returned is the ratio of both costs if all other arms lead
-    somewhere: this arm probably does, too, and must not be left alone.  If one arm leads
-    everywhere, it is the square of the ratio.  `share` is the share of the others that lead.
+    mean, and sets what is rounding.
 
-    >>> round(relative_cost(0.4, 0.2, 1.0, 1.0), 6), round(relative_cost(0.4, 0.2, 1.0, 0.0), 6)
-    (2.0, 4.0)
-    >>> relative_cost(0.2, 0.0, 1.0, 1.0), relative_cost(0.0, 0.0, 1.0, 0.0)
-    (10.0, 1.0)
+    >>> round(relative_cost(0.4, 0.2, 1.0), 6), relative_cost(0.2, 0.0, 1.0)
+    (2.0, 10.0)
+    >>> relative_cost(0.0, 0.0, 1.0)
+    1.0
     """
     rounding = SAME_COST * size
     if not cost > rounding:  # also if there is no mean
         return 1.0
-    ratio = min((cost + rounding) / (max(least, 0.0) + rounding), MOST_RATIO)
-    return float(ratio ** (1.0 + MORE_POWER * (1.0 - share)))
+    return min((cost + rounding) / (max(least, 0.0) + rounding), MOST_RATIO)
+
+
+def head_start(leading: int, able: int) -> float:
+    """Return how wide the bounds of an arm are in its first pulls, by what other arms show.
+
+    `leading` of the other arms have the best mean in some context, and `able` of them can have it.
+    One arm always has.  If nearly all others have, so will this one, and if it looks bad, that is
+    chance: it must not be left alone.  If one arm is best everywhere, little is lost by that.
+
+    >>> head_start(1, 5), round(head_start(3, 5)), head_start(5, 5), head_start(1, 1)
+    (1000.0, 5477, 30000.0, 30000.0)
+    """
+    least, most = HEAD_STARTS
+    if able <= 1:  # others say nothing about this one
+        return most
+    share = min(max((leading - 1.0) / (able - 1.0), 0.0), 1.0)
+    return float(least * (most / least) ** share)
 
 
 def explored(trial: float, pulls: float, relative: float, head: float) -> float:

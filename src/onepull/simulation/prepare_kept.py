@@ -14,7 +14,6 @@ from onepull.index.kept_likelihood import SIZES
 from onepull.payoff import State
 from onepull.payoff.formula_payoff import FormulaPayoff
 from onepull.policies import AdaptiveKL
-from onepull.policies.kept_states.coming_contexts import first_counts, positions, scales
 from onepull.policies.kept_states.drift import Drift
 from onepull.problem import Problem
 from onepull.simulation.kernels.kept_bounds import no_search
@@ -108,7 +107,6 @@ class PreparedKept(Prepared):
             weights,
             point_counts,
             np.zeros((arms, self.tracked.shape[1])),
-            np.array(first_counts(self.tracked.shape[1])),
         )
 
     def _of_world(self, world: World) -> Known:
@@ -123,8 +121,6 @@ class PreparedKept(Prepared):
                     atom_of[row] = self.atoms[arm][outcome]
         return Known(
             self.tracked,
-            positions(memory.tracked, scales(self.problem.context)),
-            scales(self.problem.context),
             self.outcomes,
             self.of_atoms,
             self._rewards(world),

@@ -33,13 +33,11 @@ from onepull.index.kept_likelihood import (
     AT_FIRST,
     FEW_ARMS,
     HEAD_STARTS,
-    MORE_POWER,
     MOST_RATIO,
     explored,
     head_start,
     relative_cost,
     share_exploring,
-    share_leading,
     shrunk,
 )
 from onepull.policies.kept_states.drift import DECAYS, STEADY, Drift
@@ -496,23 +494,18 @@ def test_the_size_of_rewards_may_change_as_much_as_numbers_can(first, last):
 
 
 @given(
-    cost=st.floats(0, 1e3),
-    others=st.lists(st.floats(0, 1e3), max_size=7),
-    scale=st.floats(-9, 9),
-    share=st.floats(0, 1),
+    cost=st.floats(0, 1e3), others=st.lists(st.floats(0, 1e3), max_size=7), scale=st.floats(-9, 9)
 )
-def test_a_pull_is_dear_where_it_costs_several_times_as_much(cost, others, scale, share):
-    costs, power = [cost, *others], 1.0 + MORE_POWER * (1.0 - share)
-    found = relative_cost(cost, min(costs), max(costs), share)
-    assert 1.0 <= found <= MOST_RATIO**power * (1.0 + 1e-12)
+def test_a_pull_is_dear_where_it_costs_several_times_as_much(cost, others, scale):
+    costs = [cost, *others]
+    found = relative_cost(cost, min(costs), max(costs))
+    assert 1.0 <= found <= MOST_RATIO
     if min(costs) > 1e-3 * max(costs):
-        expected = min(cost / min(costs), MOST_RATIO) ** power
-        assert found == pytest.approx(expected, rel=1e-5)
+        assert found == pytest.approx(min(cost / min(costs), MOST_RATIO), rel=1e-5)
     if cost == min(costs):
         assert found == 1.0
     unit = 2.0 ** int(scale)  # the unit of rewards does not matter
-    there = relative_cost(cost * unit, min(costs) * unit, max(costs) * unit, share)
-    assert there == pytest.approx(found)
+    assert relative_cost(cost * unit, min(costs) * unit, max(costs) * unit) == pytest.approx(found)
 
 
 def test_an_arm_is_explored_where_that_costs_least():
@@ -540,27 +533,18 @@ def test_an_arm_is_explored_where_that_costs_least():
 
 @given(able=st.integers(0, 60), leading=st.integers(0, 60))
 def test_a_head_start_grows_with_the_share_of_other_arms_that_lead(able, leading):
-    share = share_leading(leading, able)
-    assert 0.0 <= share <= share_leading(leading + 1, able) <= 1.0
-    assert share_leading(max(able, 1), able) == 1.0
     least, most = HEAD_STARTS
-    assert least <= head_start(share) <= most * (1 + 1e-12)
-    assert head_start(share) <= head_start(share_leading(leading + 1, able)) * (1 + 1e-12)
+    assert least <= head_start(leading, able) <= most * (1 + 1e-12)
+    assert head_start(leading, able) <= head_start(leading + 1, able) * (1 + 1e-12)
+    assert head_start(max(able, 1), able) == pytest.approx(most)
     if able > 1:
-        assert share_leading(1, able) == 0.0
-    assert head_start(0.0) == least
-    assert head_start(1.0) == pytest.approx(most)
+        assert head_start(1, able) == least
 
 
 @given(arms=st.integers(1, 200), trial=st.integers(0, 10**6))
-def test_more_requests_explore_as_each_arm_has_more_pulls(arms, trial):
-    share = share_exploring(trial, arms)
-    assert 0.0 < share <= 1.0
-    if arms <= FEW_ARMS or trial < AT_FIRST:
-        assert share == 1.0
-    else:
-        assert share == pytest.approx(min((1 + trial / arms / 10) / arms, 1))
-        assert share <= share_exploring(trial + arms, arms)
+def test_with_many_arms_not_every_request_explores(arms, trial):
+    every = arms <= FEW_ARMS or trial < AT_FIRST
+    assert share_exploring(trial, arms) == (1.0 if every else 3 / arms)
 
 
 def test_an_arm_is_explored_more_if_the_others_are_best_somewhere():
@@ -586,7 +570,7 @@ def test_an_arm_is_explored_more_if_the_others_are_best_somewhere():
         policy.observe_many(["d"] * 20, x=[3] * 20)
         heads = policy._elsewhere(range(4)).heads
         leading = {int(np.nanargmax(np.array(policy.estimates(y=y), float))) for y in contexts}
-        expected = [head_start(share_leading(len(leading) - (j in leading), 3)) for j in range(4)]
+        expected = [head_start(len(leading) - (j in leading), 3) for j in range(4)]
         assert heads == expected
         found[name] = heads[3], max(policy.indices(y=1)[3], 0.0)
     assert found["one"][0] == min(HEAD_STARTS)
@@ -609,9 +593,9 @@ def test_rounding_of_means_does_not_change_a_head_start(order):
     policy.observe_many(["b"] * 4, x=order)
     policy.observe_many(["c"] * 4, x=[0.0, 0.0, 0.1, 0.1])
     assert policy._elsewhere(range(3)).heads == [
-        head_start(share_leading(1, 2)),
-        head_start(share_leading(1, 2)),
-        head_start(share_leading(2, 2)),
+        head_start(1, 2),
+        head_start(1, 2),
+        head_start(2, 2),
     ]
 
 

@@ -19,7 +19,6 @@ from onepull.index.kept_likelihood import (
     head_start,
     relative_cost,
     share_exploring,
-    share_leading,
     shrunk,
 )
 from onepull.payoff.reward import NARROWEST
@@ -52,22 +51,21 @@ class AdaptiveKL(Revaluable):
 
     While the arms do not change, its index is the empirical-likelihood bound of `EmpiricalKL` with
     the exploration ln(1 + (n/m + h/√m) / d).  A pull shows the same state everywhere, so it is made
-    where it is cheap: d grows with the ratio, at most ten, of what a pull costs in this context and
-    where it costs least.  The head start h is how much an arm is explored at first.  Both depend on
-    the other arms.  If one of them is best everywhere, d is the square of the ratio and h is 1,000.
-    If all of them are best somewhere, this one probably is, too, and must not be left alone: then d
-    is the ratio itself and h is 30,000, as with two arms or one context.  Contexts count if they
-    come, in at least one of fifty requests; so give `observe` the context, too.
+    where it is cheap: d is how many times as much a pull of the arm costs in this context as where
+    it costs least, up to ten.  The head start h is how much an arm is explored at first.  It
+    depends on the other arms: 1,000 if one of them is best everywhere, and up to 30,000 if all of
+    them are best somewhere, since then this one probably is, too.  With two arms or one context it
+    is 30,000.
 
     If the arms change, it compares the means that its memory predicts by Student's t; the variance
     of a mean grows while its arm is not pulled.  What the other arms have shown about noise counts
     as two observations of each arm.
 
     With more than ten arms, trying all of them at first would cost more than it brings if there
-    are few requests.  After 32 trials only one of as many requests as there are arms explores, and
-    one more for every ten pulls of each arm.  The others play the best estimate, and of equal ones
-    the most pulled.  The best of many arms that were pulled once or twice is mostly the luckiest
-    one.  So the mean of all pulls counts as one more observation of each arm there.
+    are few requests.  After 32 trials only three of as many requests as there are arms explore.
+    The others play the best estimate, and of equal ones the most pulled.  The best of many arms
+    that were pulled once or twice is mostly the luckiest one.  So the mean of all pulls counts as
+    one more observation of each arm there.
 
     Use it if you know little about your arms.  It stores up to `kept` states per arm.
 
@@ -244,7 +242,7 @@ class AdaptiveKL(Revaluable):
             rewards, pulled, tops, some = as_arrays(sight.rewards, counts, sight.tops, allowed)
             return search(
                 rewards, knowledge.stands_for, knowledge.divisors, pulled, self._trial, tops, some,
-                knowledge.means, knowledge.unit, np.array(knowledge.came),
+                knowledge.means, knowledge.unit,
             )  # fmt: skip
         return self._leader_of_steady_arms(sight, allowed, counts)
 
@@ -308,9 +306,7 @@ class AdaptiveKL(Revaluable):
         is_of_all = len(allowed) == len(knowledge.pulls)
         if is_of_all and (found := knowledge.sights.elsewhere(knowledge.clock)) is not None:
             return found
-        coming, means = knowledge.coming(), knowledge.means
-        if len(coming) < means.shape[1]:
-            means = means[:, coming]
+        means = knowledge.means
         among = means if is_of_all else means[list(allowed)]
         lead = np.maximum.reduce(among, 0)
         cheapest: list[float] = np.minimum.reduce(lead - means, 1).tolist()
@@ -319,11 +315,9 @@ class AdaptiveKL(Revaluable):
         many = sum(leading) if is_of_all else sum([leading[j] for j in allowed])
         able = min(len(allowed) - 1, means.shape[1])
         # An arm that leads does not count among the others.
-        share, of_leading = share_leading(many, able), share_leading(many - 1, able)
-        head, its_head = head_start(share), head_start(of_leading)
-        shares = [of_leading if leads else share for leads in leading]
-        heads = [its_head if leads else head for leads in leading]
-        found = InTracked(cheapest, shares, heads, among)
+        of_others, of_leading = head_start(many, able), head_start(many - 1, able)
+        heads = [of_leading if leads else of_others for leads in leading]
+        found = InTracked(cheapest, heads, among)
         if is_of_all:
             knowledge.sights.note_elsewhere(knowledge.clock, found)
         return found
@@ -342,8 +336,8 @@ class AdaptiveKL(Revaluable):
         highest, lowest = np.maximum.reduce(among, None), np.minimum.reduce(among, None)
         size = max(best, -min(some), float(highest), -float(lowest))
         return [
-            relative_cost(best - mean, min(best - mean, least), size, share)
-            for mean, least, share in zip(here, elsewhere.cheapest, elsewhere.shares, strict=True)
+            relative_cost(best - mean, min(best - mean, least), size)
+            for mean, least in zip(here, elsewhere.cheapest, strict=True)
         ]
 
     def _bounds(self, request: Request, arms: Any) -> Array:
@@ -356,9 +350,8 @@ class AdaptiveKL(Revaluable):
         allowed = [j for j in request.allowed if pulls[j]]
         elsewhere = self._elsewhere(allowed or range(len(pulls)))
         relative = self._relative_costs(means, allowed, elsewhere) if allowed else None
-        budgets = np.array(self._budgets(knowledge.counts, elsewhere.heads, relative))[
-            arms
-        ].tolist()
+        every = self._budgets(knowledge.counts, elsewhere.heads, relative)
+        budgets = np.array(every)[arms].tolist()
         tops = sight.tops[arms] if np.ndim(sight.tops) else sight.tops
         place = {int(j): row for row, j in enumerate(np.arange(len(pulls))[arms])}
         return likely_means(

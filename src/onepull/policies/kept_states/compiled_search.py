@@ -22,9 +22,8 @@ class CompiledSearch:
     ----------
     leader
         Takes the rewards of each arm's states, what these stand for, the pulls of each arm, its
-        count with pulls in flight, the trial, the tops, the allowed arms, the means of each arm in
-        other contexts with their unit, and how often these came.  Returns an arm.  None if there is
-        none.
+        count with pulls in flight, the trial, the tops, the allowed arms, and the means of each arm
+        in other contexts with their unit.  Returns an arm.  None if there is none.
 
     Examples
     --------

@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.payoff import State
-from onepull.policies.kept_states.coming_contexts import (
-    MOST_REMEMBERED,
-    count,
-    nearest,
-    position_of,
-)
 from onepull.policies.kept_states.counting import counts_under
 from onepull.policies.kept_states.drift import STEADY
 from onepull.policies.kept_states.merging import FARTHEST, NEVER_MERGED, merged_pairs
 from onepull.policies.kept_states.room import Room
-from onepull.policies.sharing.observation import observed_in_context, observed_outcome
+from onepull.policies.sharing.observation import observed_outcome
 
 
 class Keeping(Room):
@@ -27,11 +20,9 @@ class Keeping(Room):
 
     def learn(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Keep one state, or the one that a reward and its context determine."""
-        context, outcome = observed_in_context(self.problem, arm, fields, reward)
+        outcome = observed_outcome(self.problem, arm, fields, reward)
         self._keep(arm, outcome[len(self._attributes) :], self.clock)
         self.in_flight[arm] = max(self.in_flight[arm] - 1, 0)
-        if context is not None:
-            self._count_context(context)
 
     def check(self, arm: int, fields: Mapping[str, Any], reward: Any) -> None:
         """Raise what `learn` would raise, and change nothing."""
@@ -73,15 +64,6 @@ class Keeping(Room):
         means += (rewards - means) * (stands_for / self.pulls[arm])
         if self.drift is not None and is_whole:
             self._predict(arm, slot, trial, rewards)
-
-    def _count_context(self, context: State) -> None:
-        """Count a request, so that it is known which of the compared contexts come."""
-        which = self._nearest.get(context)
-        if which is None:
-            which = nearest(position_of(context, self._scales), self._places)
-            if len(self._nearest) < MOST_REMEMBERED:
-                self._nearest[context] = which
-        count(self.came, which)
 
     def _count(self, arm: int, more: int) -> None:
         """Count observations of an arm."""

@@ -11,7 +11,6 @@ from onepull.arrays import Array
 from onepull.checks import restored
 from onepull.errors import SaveFileError
 from onepull.payoff import State
-from onepull.policies.kept_states.coming_contexts import comes
 from onepull.policies.kept_states.drift import DECAYS, STEADY
 from onepull.policies.kept_states.revaluing import Revaluing
 from onepull.policies.kept_states.room import FIRST_ROOM
@@ -19,7 +18,6 @@ from onepull.policies.kept_states.saved_states import (
     KeptState,
     check_arms,
     restored_blurs,
-    restored_contexts,
     restored_counts,
     restored_means,
     restored_merges,
@@ -106,11 +104,6 @@ class KeptStates(Revaluing):
         mine = slice(arm, arm + 1)  # its product must be computed like those of all arms
         return float(np.vecdot(rewards[mine], self.stands_for[mine])[0]) / self.pulls[arm]
 
-    def coming(self) -> list[int]:
-        """Return which of the tracked contexts come."""
-        came, everything = self.came, sum(self.came)
-        return [c for c, times in enumerate(came) if comes(times, everything)]
-
     def faded(self) -> tuple[Array, Array]:
         """Return what is left of each arm's deviation, and the variance of its mean."""
         assert self.drift is not None  # noqa: S101 - arms are believed to change
@@ -153,11 +146,11 @@ class KeptStates(Revaluing):
 
     @property
     def _fixed_storage(self) -> int:
-        """How many numbers do not depend on the states: counts, means, those of the filters."""
+        """How many numbers do not depend on the states: counts, means, and those of the filters."""
         contexts = len(self.tracked)
         # A filter has copies for each context, which do not count.
         filters = 0 if self.drift is None else len(DECAYS) * (4 + 3 * contexts)
-        return len(self.pulls) * (2 + contexts + filters) + contexts
+        return len(self.pulls) * (2 + contexts + filters)
 
     def storage_after(self, trials: int) -> int:
         """Return the largest possible number of stored numbers after a number of trials."""
@@ -184,7 +177,6 @@ class KeptStates(Revaluing):
             room=self.stands_for.shape[1],
             blurred=self.blurred.tolist(),
             merged_otherwise=self.merged_otherwise.tolist(),
-            came=self.came,
         )
 
     def restore(self, state: Any) -> None:
@@ -211,7 +203,6 @@ class KeptStates(Revaluing):
         )
         self.blurred = restored_blurs(saved.blurred, self.kept, self.pulls, self.blurred.shape)
         self.merged_otherwise = restored_merges(saved.merged_otherwise, self.blurred)
-        self.came = restored_contexts(saved.came, len(self.tracked))
         self._counts_for = None
         if saved.counts_for is not None:
             room = self.stands_for.shape[1]
@@ -230,7 +221,7 @@ class KeptStates(Revaluing):
         """Return an independent copy."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        for name in ("pulls", "in_flight", "kept", "came"):
+        for name in ("pulls", "in_flight", "kept"):
             setattr(twin, name, list(getattr(self, name)))
         for name in ("columns", "stands_for", "seen_at", "means", "divisors", "blurred"):
             setattr(twin, name, getattr(self, name).copy())

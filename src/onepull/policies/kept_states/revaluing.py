@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from onepull.arrays import Array
 from onepull.errors import ParameterError
-from onepull.policies.kept_states.coming_contexts import counts_together
 from onepull.policies.kept_states.drift import STEADY
 from onepull.policies.kept_states.keeping import Keeping
 from onepull.policies.kept_states.merging import merging_errors
@@ -109,9 +108,8 @@ class Revaluing(Keeping):
         place = {theirs: mine for mine, theirs in enumerate(arms)}
         theirs = [one._replace(arm=place[one.arm]) for one in other._everything()]
         otherwise = self.merged_otherwise | other.merged_otherwise[list(arms)]
-        came = counts_together(self.came, other.came)
         self._relearn([*self._everything(), *theirs], self.blurred | other.blurred[list(arms)])
-        self.merged_otherwise, self.came = otherwise, came
+        self.merged_otherwise = otherwise
 
     def inherit(self, old: Self, accepted: float = 0.0) -> float:
         """Take over the states seen in a problem with narrower spaces, exactly."""
@@ -124,8 +122,6 @@ class Revaluing(Keeping):
         self.merges, self.clock = old.merges, old.clock
         self._relearn(seen, old.blurred)
         self.merged_otherwise = old.merged_otherwise
-        if self.tracked == old.tracked:
-            self.came = list(old.came)
         return 0.0
 
     def _everything(self) -> list[_Seen]:
@@ -163,8 +159,6 @@ class Revaluing(Keeping):
         fresh.in_flight = self.in_flight
         fresh.blurred |= blurred
         fresh.merged_otherwise = self.merged_otherwise
-        if fresh.tracked == self.tracked:
-            fresh.came = list(self.came)
         return fresh
 
     def _merging_error(self, other: Self, arms: Iterable[int]) -> tuple[float, float]:

@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from onepull.arrays import Array
-from onepull.payoff import State
 from onepull.payoff.box_points import points
 from onepull.payoff.formula_payoff import FormulaPayoff
-from onepull.policies.kept_states.coming_contexts import first_counts, positions, scales
 from onepull.policies.kept_states.compared_rewards import tracked_contexts, unit_of
 from onepull.policies.kept_states.drift import Drift
 from onepull.policies.kept_states.merging import FARTHEST
@@ -88,7 +86,7 @@ class Room(Knowledge):
         self._scalar: Callable[..., float] | None = None
         if isinstance(payoff, FormulaPayoff) and payoff.formula.is_alike_on_arrays:
             self._scalar = payoff.scalar
-        self._bind_contexts(tracked_contexts(problem))
+        self.tracked = tracked_contexts(problem)
         self._psi = payoff.across(self.tracked)
         low, high = payoff.whole_range
         before, self.unit = getattr(self, "unit", None), unit_of(high - low)
@@ -99,15 +97,6 @@ class Room(Knowledge):
                 self.drift.rescale(self.unit / before)
         self.tops = Tops(problem)
         self._forget_sights()
-
-    def _bind_contexts(self, tracked: list[State]) -> None:
-        """Prepare what depends on the contexts; if they are others, none has come yet."""
-        if tracked != getattr(self, "tracked", None):
-            self.came = first_counts(len(tracked))  # requests near each tracked context
-        self.tracked = tracked
-        self._nearest: dict[State, int] = {}  # of contexts that came
-        of_fields = scales(self.problem.context)
-        self._scales, self._places = of_fields.tolist(), positions(tracked, of_fields).tolist()
 
     def _widen(self, room: int) -> None:
         old = self.columns, self.stands_for, self.seen_at

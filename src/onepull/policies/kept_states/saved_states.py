@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.checks import Count, FiniteNumber
 from onepull.errors import SaveFileError
-from onepull.policies.kept_states.coming_contexts import MOST_COUNTED, first_counts
 from onepull.spaces import Box
 
 
@@ -31,7 +30,6 @@ class KeptState(msgspec.Struct, forbid_unknown_fields=True):
     means: list[list[FiniteNumber]] | None = None
     blurred: list[list[bool]] | None = None
     merged_otherwise: list[bool] | None = None
-    came: list[Count] | None = None
 
 
 def check_arms(saved: KeptState, shown: Box, arms: int, most: int) -> None:
@@ -93,21 +91,6 @@ def restored_means(saved: Sequence[Sequence[float]], shape: tuple[int, ...]) -> 
     if [len(row) for row in saved] != [shape[1]] * shape[0]:
         raise SaveFileError(f"the saved means are not of {shape[0]} arms in {shape[1]} contexts")
     return np.array(saved, np.float64).reshape(shape)
-
-
-def restored_contexts(saved: list[int] | None, contexts: int) -> list[int]:
-    """Return how often each context has come; raises SaveFileError if their number is wrong.
-
-    If a file does not say it, all contexts may come.
-    """
-    if saved is None:
-        return first_counts(contexts)
-    if len(saved) != contexts or sum(saved) >= MOST_COUNTED:
-        raise SaveFileError(
-            f"the saved requests are {sum(saved)} near {len(saved)} contexts; expected less than "
-            f"{MOST_COUNTED} near {contexts}"
-        )
-    return saved
 
 
 def restored_blurs(

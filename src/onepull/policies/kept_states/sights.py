@@ -20,10 +20,9 @@ MOST_REMEMBERED = 1 << 17  # rewards in all contexts: two megabytes with what bo
 
 
 class InTracked(NamedTuple):
-    """What is known of the arms in the tracked contexts that come."""
+    """What is known of the arms in the tracked contexts."""
 
     cheapest: list[float]  # what each arm costs where it costs least
-    shares: list[float]  # how many of the other arms lead somewhere
     heads: list[float]  # the head start of each arm
     means: Array  # of the arms that may be chosen
 

@@ -22,50 +22,25 @@ def observed_outcome(problem: Problem, arm: int, fields: Mapping[str, Any], rewa
 
     `fields` may hold `failed`, which tells that the pull failed.
     """
-    return observed_in_context(problem, arm, fields, reward)[1]
-
-
-def observed_in_context(
-    problem: Problem, arm: int, fields: Mapping[str, Any], reward: Any
-) -> tuple[State | None, State]:
-    """Return the context, if given, and what `observed_outcome` returns.
-
-    >>> from onepull import Finite, Interval
-    >>> problem = Problem(
-    ...     arms=["a"], context={"y": Finite([1, 2])}, state={"x": Interval(0, 4)}, reward="x * y"
-    ... )
-    >>> observed_in_context(problem, 0, {"x": 3, "y": 2}, None)
-    ((2.0,), (3.0,))
-    >>> observed_in_context(problem, 0, {"x": 3}, None)
-    (None, (3.0,))
-    """
     if FAILED in fields:
-        return _check_failed(problem, fields, reward), problem.failed_outcome_of(arm)
-    context: State | None = None
+        _check_failed(problem, fields, reward)
+        return problem.failed_outcome_of(arm)
     if reward is None:
         box = problem.state
-        more = len(fields) - len(box.names)  # usually nothing but the state is given
+        # Usually nothing but the state is given.
+        if len(fields) != len(box.names) and _split(problem, fields)[0]:
+            problem.context.read(fields)
         try:
-            # A whole context needs no look at every name, since both have to be read anyway.
-            is_whole = more == len(problem.context.names) and not problem.context.implied
-            if more and (is_whole or _split(problem, fields)[0]):
-                context = problem.context.read(fields)
             state = box.read(fields)
         except InputError:
             # A field of the context is not unknown, so that an error must not say so.
-            given, shown_ = _split(problem, fields)
-            if given and more:
-                problem.context.read(fields)
-            state = box.read({name: fields[name] for name in shown_})
+            state = box.read({name: fields[name] for name in _split(problem, fields)[1]})
     elif _split(problem, fields)[1]:
         raise InputError("give the state or the reward, not both")
     else:
         payoff = problem.payoff_of(problem.arms[arm])
-        context = problem.context.read(fields)
-        state = payoff.invert(_reward(reward), context)
-    if problem.outcome is not problem.state:
-        state = problem.outcome_of(arm, state)
-    return context, state
+        state = payoff.invert(_reward(reward), problem.context.read(fields))
+    return state if problem.outcome is problem.state else problem.outcome_of(arm, state)
 
 
 def rewarded_context(
@@ -132,8 +107,8 @@ def mean_state(problem: Problem, points: Array, shares: Array) -> dict[str, floa
     return {name: float(mean) for name, mean in pairs if name not in words}
 
 
-def _check_failed(problem: Problem, fields: Mapping[str, Any], reward: Any) -> State | None:
-    """Return the context of a failure, if given; raises InputError if more than that is."""
+def _check_failed(problem: Problem, fields: Mapping[str, Any], reward: Any) -> None:
+    """Raise InputError if more than the context is given with a failure."""
     if reward is not None:
         raise InputError("give failed=True or the reward, not both")
     given, state = _split(problem, {name: fields[name] for name in fields if name != FAILED})
@@ -141,7 +116,8 @@ def _check_failed(problem: Problem, fields: Mapping[str, Any], reward: Any) -> S
         raise InputError(
             f"a failed pull shows no state, given {', '.join(sorted(state))}; leave it out"
         )
-    return problem.context.read(fields) if given else None
+    if given:
+        problem.context.read(fields)
 
 
 def _context(problem: Problem, fields: Mapping[str, Any]) -> State:

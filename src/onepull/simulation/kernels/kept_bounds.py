@@ -24,10 +24,8 @@ from onepull.index.kept_likelihood import (
     SIZES,
     TIED,
 )
-from onepull.policies.kept_states import coming_contexts
 from onepull.simulation.compiled import compiled, inlined
 
-comes = inlined(coming_contexts.comes)
 comes_before = inlined(rules.comes_before)
 explored = inlined(kept_likelihood.explored)
 first_beyond = inlined(kept_likelihood.first_beyond)
@@ -35,7 +33,6 @@ first_fall = inlined(kept_likelihood.first_fall)
 head_start = inlined(kept_likelihood.head_start)
 next_beyond = inlined(kept_likelihood.next_beyond)
 relative_cost = inlined(kept_likelihood.relative_cost)
-share_leading = inlined(kept_likelihood.share_leading)
 
 VANISHING = 1e-290  # a distance to the top that counts as none
 FACTORS = 1e-150, 1e150  # between these, a product takes another factor
@@ -71,8 +68,7 @@ class Elsewhere(NamedTuple):
 
     means: Array  # [arm, compared context], in units of `1 / unit`
     unit: float
-    came: NDArray[np.int64]  # requests near each compared context
-    lead: Array  # the best mean in each; infinite if the context does not come
+    lead: Array  # the best mean in each compared context
 
 
 @inlined
@@ -114,49 +110,31 @@ def leads(means: Any, lead: Any, rounding: Any) -> Any:
 
 
 @inlined
-def mark_coming(came: Any, lead: Any) -> Any:
-    """Return how many compared contexts come; in the others, `lead` is infinite.
-
-    So nobody leads there, and nothing is cheap.
-    """
-    requests, coming = 0, 0
-    for c in range(lead.size):
-        requests += came[c]
-    for c in range(lead.size):
-        lead[c] = np.inf
-        if comes(came[c], requests):
-            coming += 1
-            lead[c] = -np.inf
-    return coming
-
-
-@inlined
 def set_budgets(search: Any, allowed: Any, counts: Any, trial: Any, elsewhere: Any) -> None:
     """Write how much each arm is explored, for each of its pulls."""
     means, lead, unit = elsewhere.means, elsewhere.lead, elsewhere.unit
-    coming = mark_coming(elsewhere.came, lead)
     best, size = -np.inf, 0.0
+    for c in range(lead.size):
+        lead[c] = -np.inf
     for j in allowed:
         here = (search.top[j] - search.unit[j]) * unit
         best, size = max(best, here), max(size, abs(here))
         for c in range(lead.size):
-            if lead[c] < np.inf:
-                lead[c], size = max(lead[c], means[j, c]), max(size, abs(means[j, c]))
+            lead[c], size = max(lead[c], means[j, c]), max(size, abs(means[j, c]))
     led, rounding = 0, 0.0
     for c in range(lead.size):
-        if lead[c] < np.inf:
-            rounding = max(rounding, SAME_COST * abs(lead[c]))
+        rounding = max(rounding, SAME_COST * abs(lead[c]))
     for j in allowed:
         led += leads(means[j], lead, rounding)
-    able = min(allowed.size - 1, coming)
+    able = min(allowed.size - 1, lead.size)
     for j in allowed:
         cost = best - (search.top[j] - search.unit[j]) * unit
         least = cost
         for c in range(lead.size):
             least = min(least, lead[c] - means[j, c])
-        share = share_leading(led - leads(means[j], lead, rounding), able)
-        relative = relative_cost(cost, least, size, share)
-        search.budget[j] = explored(trial, counts[j], relative, head_start(share)) / counts[j]
+        head = head_start(led - leads(means[j], lead, rounding), able)
+        relative = relative_cost(cost, least, size)
+        search.budget[j] = explored(trial, counts[j], relative, head) / counts[j]
 
 
 @inlined

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onepull.arrays import Array
 from onepull.index import kept_likelihood
 from onepull.payoff.reward import NARROWEST
-from onepull.policies.kept_states import coming_contexts, counting
+from onepull.policies.kept_states import counting
 from onepull.policies.kept_states.adaptive_kl import (
     EXPLORING,
     MEAN_ROUNDING,
@@ -35,11 +35,8 @@ from onepull.simulation.kernels.kept_drift import (
 from onepull.simulation.kernels.kept_merging import gather, merge_old, mixed
 from onepull.statistics import arm_statistics
 
-count = inlined(coming_contexts.count)
 shrunk = inlined(kept_likelihood.shrunk)
 is_tried = inlined(arm_statistics.is_tried)
-nearest = inlined(coming_contexts.nearest)
-position = inlined(coming_contexts.position)
 replayed = inlined(counting.replayed)
 share_exploring = inlined(kept_likelihood.share_exploring)
 
@@ -65,15 +62,12 @@ class Memory(NamedTuple):
     weights: Array  # [arm, point]
     point_counts: Array  # [arm, for the mean or the deviation, point]
     means: Array  # [arm, tracked context]
-    came: NDArray[np.int64]  # requests near each tracked context
 
 
 class Known(NamedTuple):
     """What is known before the first pull, and tables of listed values."""
 
     tracked: Array  # [field, context]: the contexts in which predictions are compared
-    places: Array  # [tracked context, field]: where they are on the scales
-    scales: Array  # [field, scale and curve]
     atoms: Array  # [arm, atom, field]: the listed outcomes; empty if one is not listed
     of_atoms: Array  # [arm, atom, tracked context]: their rewards
     rewards: Array  # [context, arm, atom]; empty if one of them is not listed
@@ -95,7 +89,6 @@ def kept_states(
     values, scratch = np.zeros((arms, room)), np.zeros((3, arms))
     some = np.zeros(arms, np.int64)
     shown, told = np.zeros(laws.rows.shape[1]), np.zeros(known.tracked.shape[1])
-    here = np.zeros(known.tracked.shape[0])
     tracked = tracked_columns(known, shown.size)
     for i in range(chosen.size):
         best = decide(
@@ -106,15 +99,6 @@ def kept_states(
         at = look(stretch.key, stretch.first + i, best, arms, laws, known, shown)
         value_tracked(known, best, at, shown, tracked, g, told)
         keep_state(memory, filters, known, best, at, shown, told, g)
-        count(memory.came, nearest_tracked(known, stretch.contexts[i], here))
-
-
-@inlined
-def nearest_tracked(known: Any, context: Any, here: Any) -> Any:
-    """Return which tracked context is nearest to that of a request; `here` is scratch."""
-    for f in range(here.size):
-        here[f] = position(context[f], known.scales[f, 0], known.scales[f, 1])
-    return nearest(here, known.places)
 
 
 @inlined
@@ -176,7 +160,7 @@ def decide(
         values = written
         value_points(memory, known, row, context, g, values)
     if explores and memory.clock[2] == 0:
-        elsewhere = Elsewhere(memory.means, known.unit, memory.came, told)
+        elsewhere = Elsewhere(memory.means, known.unit, told)
         return likely_leader(
             values, memory.weights, memory.points, memory.pulls, memory.counted, tops, trial,
             elsewhere, allowed, search,

@@ -15,11 +15,9 @@ from onepull.arrays import Array
 from onepull.simulation.compiled import compiled
 from onepull.simulation.feedback_queue import comes_at, send
 from onepull.simulation.kernels.kept_states import (
-    count,
     decide,
     keep_state,
     look,
-    nearest_tracked,
     tracked_columns,
     value_tracked,
 )
@@ -29,14 +27,12 @@ class Answers(NamedTuple):
     """What each pull showed: its listed value, -1 if there is none, and its numbers."""
 
     atoms: NDArray[np.int64]
-    nearby: NDArray[np.int64]  # the tracked context nearest to that of the pull
     shown: Array  # [trial, field]
 
 
 def no_answers(horizon: int, fields: int) -> Answers:
     """Return room for the answers of all trials."""
-    places = np.zeros((2, horizon), np.int64)
-    return Answers(places[0], places[1], np.zeros((horizon, fields)))
+    return Answers(np.zeros(horizon, np.int64), np.zeros((horizon, fields)))
 
 
 @compiled
@@ -52,7 +48,7 @@ def late_kept(
     arms, room = memory.weights.shape
     values, scratch, delay = np.zeros((arms, room)), np.zeros((3, arms)), np.zeros(1)
     some, told = np.zeros(arms, np.int64), np.zeros(known.tracked.shape[1])
-    tracked, here = tracked_columns(known, answers.shown.shape[1]), np.zeros(known.tracked.shape[0])
+    tracked = tracked_columns(known, answers.shown.shape[1])
     for i in range(chosen.size):
         trial = stretch.first + i
         letter = first[trial]
@@ -62,7 +58,6 @@ def late_kept(
             at, shown = answers.atoms[letter], answers.shown[letter]
             value_tracked(known, arm, at, shown, tracked, g, told)
             keep_state(memory, filters, known, arm, at, shown, told, g)
-            count(memory.came, answers.nearby[letter])
             letter = after[letter]
         best = decide(
             memory, filters, search, known, trial if announced else memory.clock[0],
@@ -71,7 +66,6 @@ def late_kept(
         )  # fmt: skip
         chosen[i] = best
         sent[trial] = best
-        answers.nearby[trial] = nearest_tracked(known, stretch.contexts[i], here)
         answers.atoms[trial] = look(
             stretch.key, trial, best, arms, laws, known, answers.shown[trial]
         )

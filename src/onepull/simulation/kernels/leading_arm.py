@@ -20,7 +20,6 @@ def search_leader(
     allowed: Any,
     means: Any,
     unit: Any,
-    came: Any,
 ) -> Any:
     """Return the arm with the highest bound, as `CompiledSearch` says."""
     arms, room = rewards.shape
@@ -31,7 +30,7 @@ def search_leader(
     )  # fmt: skip
     # A place without a state stands for nothing.
     points = np.full(arms, room)
-    elsewhere = Elsewhere(means, unit, came, np.zeros(means.shape[1]))
+    elsewhere = Elsewhere(means, unit, np.zeros(means.shape[1]))
     return likely_leader(
         rewards, stands_for, points, pulls, counts, tops, trial, elsewhere, allowed, search
     )
@@ -44,5 +43,5 @@ leading_arm: Any = compiled(search_leader, nogil=False)
 def compile_search() -> None:
     """Compile the search, or load it; from then on it is compiled for no other types."""
     one, arm = np.ones((1, 1)), np.zeros(1, np.int64)
-    leading_arm(one, one, one[0], arm + 1, 1, one[0], arm, one, 1.0, arm + 1)
+    leading_arm(one, one, one[0], arm + 1, 1, one[0], arm, one, 1.0)
     leading_arm.disable_compile()
