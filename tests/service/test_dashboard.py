@@ -236,7 +236,8 @@ def test_a_restart_under_an_open_page_loses_nothing(browser, tmp_path):
     try:
         learn(first.client, 5)
         port = urlsplit(first.url).port
-        with opened(browser, first.url, allowed=("net::ERR_",)) as page:
+        # A service that stops refuses what it is asked meanwhile.
+        with opened(browser, first.url, allowed=("net::ERR_", "503")) as page:
             see(page, "#tile-learned", "5")
             first.end()
             see(page, ".connection", "Disconnected")

@@ -382,6 +382,10 @@ def flipped(contents):
     return contents[:place] + bytes([contents[place] ^ 1]) + contents[place + 1 :]
 
 
+def other_first(contents):
+    return bytes([contents[0] ^ 1]) + contents[1:]
+
+
 def seal(file, contents):
     file.write_bytes(sealed(file.name, contents))
 
@@ -391,7 +395,7 @@ DAMAGES = {
     "cut off": lambda file: file.write_bytes(file.read_bytes()[:-1]),
     "checksum only": lambda file: file.write_bytes(file.read_bytes()[:32]),
     "a bit": lambda file: file.write_bytes(flipped(file.read_bytes())),
-    "first byte": lambda file: file.write_bytes(b"x" + file.read_bytes()[1:]),
+    "first byte": lambda file: file.write_bytes(other_first(file.read_bytes())),
     "longer": lambda file: file.write_bytes(file.read_bytes() + b"x"),
     "a pickle": lambda file: file.write_bytes(pickle.dumps({})),
     "nonsense": lambda file: file.write_bytes(b"\x80\x05nonsense" * 100),
