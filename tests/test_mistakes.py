@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import onepull
-from onepull import DCB, UCB1, EmpiricalKL, Finite, Interval, OnepullError, Problem
+from onepull import DCB, UCB1, EmpiricalKL, Finite, Interval, MeanRule, OnepullError, Problem
 from onepull.experiments import read_experiment
 
 PARTS: dict[str, Any] = {
@@ -64,6 +64,23 @@ def test_of_a_call():
     assert (caught.value.name, caught.value.obj) == ("recomended", onepull)
     with pytest.raises(OnepullError, match="EmpiricalKL cannot be merged into DCB"):
         DCB(problem).merge(EmpiricalKL(problem))  # type: ignore[arg-type]  # the mistake
+    mistakes: list[dict[str, Any]] = [{"size": 1, "region": "eu"}, {}]
+    for wrong in mistakes:
+        with pytest.raises(OnepullError, match=r"decide takes a context as a dictionary, as in de"):
+            DCB(problem).decide(**wrong)
+
+
+def test_of_a_policy_of_my_own():
+    problem = Problem(**PARTS)
+    with pytest.raises(OnepullError, match=r"parameters takes a tuple of numbers, .* given 0.25"):
+        MeanRule(exploration=max, aim=max, index=max, parameters=0.25)  # type: ignore[arg-type]
+
+    class Short(UCB1):
+        def _indices(self, request):
+            return super()._indices(request)[:1]
+
+    with pytest.raises(OnepullError, match=r"must return an index for each arm, given 1 for at l"):
+        Short(problem).choose(size=1, region="eu")
 
 
 def test_a_failure_may_be_worth_as_much_as_the_best_answer():
@@ -102,6 +119,11 @@ policy = "DCB"
         ("high = 1}", "high = 1, scale = 'log'}", "state, field 'rate': scale='log' takes ends"),
         ("[[policies]]", "[policies]", "'policies' must be a list, given {'policy': 'DCB'}; write"),
         ('"DCB"', '"dcb"', "policy 1: unknown policy 'dcb', did you mean 'DCB'? The policies are"),
+        (
+            '"DCB"',
+            '"mine.Wide"',
+            "own is written \"module:Class\", given 'mine.Wide'; did you mean 'mi",
+        ),
         ('"uniform"', '"unifrom"', "unknown law 'unifrom', did you mean 'uniform'? The laws are"),
         ('arms = ["a"]', "arms = {a = 1, b = 2}", "'arms.a' must be a table, given 1"),
     ],

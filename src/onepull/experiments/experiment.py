@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from onepull.checks import unknown
+from onepull.checks import shown, unknown
 from onepull.decoding import converted
 from onepull.distributions import Distribution
 from onepull.environment import (
@@ -244,6 +244,12 @@ def check_policy(name: Any, where: str) -> None:
         told = unknown("policy", name, names, known)
         if name is None:
             told = f"needs the key 'policy'; {known}"
+        elif isinstance(name, str) and "." in name:
+            meant = ":".join(name.rsplit(".", 1))
+            told = (
+                f'a policy of your own is written "module:Class", given {shown(name)}; did you '
+                f"mean {shown(meant)}?"
+            )
         raise ProblemError(f"{where}: {told}")
 
 

@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeAlias
 
+from onepull.checks import shown
+from onepull.errors import ParameterError
+
 Rule: TypeAlias = "MeanRule | StateRule | TurnRule | PosteriorRule"
+
+
+def _check(parameters: Any) -> None:
+    if not isinstance(parameters, tuple):
+        raise ParameterError(
+            f"parameters takes a tuple of numbers, as in (0.25,), given {shown(parameters)}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +76,10 @@ class MeanRule:
     patience: int = 0
     vectorised: bool = False
 
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        _check(self.parameters)
+
     def aim_at(self, low: float, high: float, trial: int) -> Any:
         """Return the value shared by all arms at a trial."""
         return self.aim(low, high, self.exploration(trial, *self.parameters))
@@ -111,6 +125,10 @@ class StateRule:
     cap: Callable[..., float] | None = None
     breaks_ties_by_pulls: bool = False
 
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        _check(self.parameters)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRule:
@@ -143,6 +161,10 @@ class TurnRule:
     table: Callable[..., Any] | None = None
     parameters: tuple[float, ...] = ()
     chance: Callable[..., float] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        _check(self.parameters)
 
     @property
     def draws(self) -> bool:

@@ -21,7 +21,13 @@ def best_of(indices: Any, allowed: Sequence[int]) -> list[int]:
     >>> best_of([5, 7, 9, 7], [0, 1, 3])
     [1, 3]
     """
-    values = [indices[j] for j in allowed]
+    try:
+        values = [indices[j] for j in allowed]
+    except IndexError:
+        raise ParameterError(
+            f"`_indices` must return an index for each arm, given {len(indices)} for at least "
+            f"{max(allowed) + 1} arms"
+        ) from None
     if any(map(math.isnan, values)):
         raise ParameterError(f"an index is NaN, given {list(indices)}")
     highest = max(values)

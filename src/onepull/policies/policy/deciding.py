@@ -30,6 +30,7 @@ from onepull.spaces import Interval
 from onepull.statistics import UNPULLED
 
 CONTAINERS = (list, dict, set, np.ndarray)
+NOT_GIVEN: Mapping[str, Any] = {}  # as a context
 NOT_A_REWARD = "the index is not in units of the reward"
 ORDERS = (
     "the index orders the arms: the less an arm diverges from the best, the higher it is; it is no "
@@ -227,10 +228,11 @@ class Deciding(ABC):
 
     def decide(
         self,
-        context: Mapping[str, Any],
+        context: Mapping[str, Any] = NOT_GIVEN,
         *,
         eligible: Collection[str] | None = None,
         generator: Any = None,
+        **named: Any,
     ) -> Choice:
         """Return what `choose` returns, with what a log records of it.
 
@@ -254,6 +256,12 @@ class Deciding(ABC):
         >>> policy.decide({"y": 1})
         Choice(arm='a', chance=1.0, estimate=None, reason='never pulled')
         """
+        if named or context is NOT_GIVEN:
+            given = ", ".join(f"{name}={shown(value)}" for name, value in named.items())
+            raise ContextError(
+                "decide takes a context as a dictionary, as in decide({'tokens': 300}), given "
+                f"{given or 'none'}"
+            )
         if type(context) is not dict and not isinstance(context, Mapping):
             raise ContextError(f"decide takes a context as a dictionary, given {shown(context)}")
         reason = ""
