@@ -66,7 +66,9 @@ def test_of_a_call():
         DCB(problem).merge(EmpiricalKL(problem))  # type: ignore[arg-type]  # the mistake
     mistakes: list[dict[str, Any]] = [{"size": 1, "region": "eu"}, {}]
     for wrong in mistakes:
-        with pytest.raises(OnepullError, match=r"decide takes a context as a dictionary, as in de"):
+        with pytest.raises(
+            OnepullError, match=r"decide takes a context as a dictionary: decide\(\{'size': …, 'reg"
+        ):
             DCB(problem).decide(**wrong)
 
 

@@ -221,7 +221,7 @@ def test_after_changes_it_loses_less_than_what_remembers_everything():
 
 
 def test_in_slow_drift_the_default_loses_less_than_a_fixed_memory():
-    """Of 20 runs the default's regret is 1,570 ± 430, the others' 3,160 ± 130 and 2,390 ± 180.
+    """Of 20 runs the default's regret is 1,400 ± 220, the others' 3,160 ± 120 and 2,390 ± 170.
 
     So the mean of eight is below each limit by five standard errors: a probability of 1e-6.
     """

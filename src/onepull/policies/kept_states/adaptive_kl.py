@@ -196,8 +196,8 @@ class AdaptiveKL(Revaluable):
         # Summed one after the other, as in compiled code, so that both round alike.
         total = np.add.accumulate(known * (counts / np.add.reduce(counts)))[-1]
         middle = min(float(total), float(np.maximum.reduce(known)))
-        together: Any = shrunk
-        found: Array = together(means, pulls, middle)
+        of_arrays: Any = shrunk
+        found: Array = of_arrays(means, pulls, middle)
         return found
 
     def _is_exploring(self, request: Request) -> bool:

@@ -258,8 +258,10 @@ class Deciding(ABC):
         """
         if named or context is NOT_GIVEN:
             given = ", ".join(f"{name}={shown(value)}" for name, value in named.items())
+            fields = self.problem.context if self.problem.context.has_fields else ()
+            such = ", ".join(f"{name!r}: …" for name in fields)
             raise ContextError(
-                "decide takes a context as a dictionary, as in decide({'tokens': 300}), given "
+                f"decide takes a context as a dictionary: decide({{{such}}}), given "
                 f"{given or 'none'}"
             )
         if type(context) is not dict and not isinstance(context, Mapping):
